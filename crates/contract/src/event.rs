@@ -1,0 +1,327 @@
+//! The one event. Terminal, JSON, log, hooks and tests consume this and nothing else.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{CallId, Seq, SessionId, Timestamp};
+use crate::message::{Reply, ToolCall, Usage};
+use crate::policy::{Action, Mode, Ruling};
+use crate::tool::{Finish, ToolOutput};
+
+/// Something that happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Its position. Events that are not kept carry that of the last kept one.
+    pub seq: Seq,
+    /// The session.
+    pub session: SessionId,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum What {
+    /// A session began.
+    SessionStarted {
+        /// The folder it works in.
+        cwd: String,
+        /// The version of the log's format.
+        format: u32,
+        /// The session it was forked from, with the last event it shares.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<Origin>,
+    },
+    /// The session got a title.
+    Titled {
+        /// The title.
+        title: String,
+    },
+    /// From here on this model answers, in this mode.
+    Configured {
+        /// The provider's type.
+        provider: String,
+        /// The model.
+        model: String,
+        /// The mode.
+        mode: Mode,
+        /// The system prompt in force.
+        system: String,
+    },
+    /// The person asked for something.
+    TurnStarted {
+        /// The words the model reads.
+        prompt: String,
+    },
+    /// The program told the model something in the person's place.
+    Injected {
+        /// Who: a part of the program, a hook, a plugin.
+        origin: String,
+        /// The words the model reads.
+        text: String,
+    },
+    /// A request went out. Not kept.
+    RequestSent {
+        /// The round within the turn, from 1.
+        round: u32,
+    },
+    /// A piece of a reply arrived. Not kept.
+    ReplyDelta {
+        /// The piece.
+        #[serde(flatten)]
+        piece: Piece,
+    },
+    /// A reply is complete.
+    ReplyFinished {
+        /// The reply.
+        reply: Reply,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// The model called a tool.
+    ToolCalled {
+        /// The call.
+        call: ToolCall,
+    },
+    /// The policy ruled on a call.
+    ToolJudged {
+        /// The call.
+        call: CallId,
+        /// The arguments as judged; hooks may have changed them.
+        args: Value,
+        /// What it would do.
+        actions: Vec<Action>,
+        /// The ruling with its reasoning.
+        ruling: Ruling,
+    },
+    /// A person is asked about a call.
+    Asked {
+        /// The call.
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// The arguments.
+        args: Value,
+        /// What it would do.
+        actions: Vec<Action>,
+        /// Why it asks.
+        why: String,
+        /// The rules that an answer beyond this once would add; none where it is asked about every
+        /// time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remember: Vec<String>,
+    },
+    /// A person, or nobody, answered.
+    Answered {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+        /// The rules that it added.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
+    },
+    /// A running tool said something. Not kept.
+    ToolProgress {
+        /// The call.
+        call: CallId,
+        /// What it said.
+        text: String,
+    },
+    /// A call ended, whether it ran or not.
+    ToolFinished {
+        /// The call.
+        call: CallId,
+        /// The tool's name.
+        name: String,
+        /// How it ended.
+        outcome: CallOutcome,
+        /// What it returned.
+        output: ToolOutput,
+        /// What the model reads.
+        content: String,
+        /// Milliseconds it ran.
+        duration_ms: u64,
+    },
+    /// Something people should know.
+    Notice {
+        /// How much it matters.
+        level: Level,
+        /// What happened.
+        text: String,
+        /// What to do about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// A plugin's own record: kept, never read by the program.
+    Custom {
+        /// The plugin.
+        plugin: String,
+        /// The record's name.
+        name: String,
+        /// The record.
+        data: Value,
+    },
+    /// The turn is over.
+    TurnFinished {
+        /// How it ended.
+        outcome: Outcome,
+        /// What the turn cost.
+        usage: Usage,
+    },
+    /// The session was closed in order.
+    SessionEnded,
+}
+
+impl What {
+    /// Whether the log keeps it.
+    pub fn is_kept(&self) -> bool {
+        !matches!(
+            self,
+            Self::RequestSent { .. } | Self::ReplyDelta { .. } | Self::ToolProgress { .. }
+        )
+    }
+}
+
+/// A point in another session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// The session.
+    pub session: SessionId,
+    /// Its last event that belongs to both.
+    pub seq: Seq,
+}
+
+/// A piece of a reply, as front ends see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "piece", rename_all = "snake_case")]
+pub enum Piece {
+    /// Text.
+    Text {
+        /// More of it.
+        text: String,
+    },
+    /// Reasoning.
+    Thinking {
+        /// More of it.
+        text: String,
+    },
+    /// A tool call has begun to arrive.
+    Call {
+        /// The tool's name.
+        name: String,
+    },
+    /// What came of this reply so far is void: it will be asked for again.
+    Restart,
+}
+
+/// An answer to the question whether a call may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// This once.
+    Once,
+    /// This and calls like it, until the session ends.
+    Session,
+    /// This and calls like it, in this project from here on.
+    Project,
+    /// This and calls like it, everywhere from here on.
+    Always,
+    /// No.
+    Deny {
+        /// What the model is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// No, and stop the turn.
+    Cancel,
+    /// There is nobody to ask.
+    Nobody,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It ran; the output says how well.
+    Ran,
+    /// No such tool, or arguments that do not fit it.
+    Invalid,
+    /// The policy or a person said no.
+    Denied,
+    /// It needed a permission that nobody could give.
+    Unanswered,
+    /// No sandbox works on this machine, so it did not run.
+    NoSandbox,
+    /// `--dry-run`: it was not run.
+    Skipped,
+    /// It was stopped, or the program ended while it ran.
+    Interrupted,
+}
+
+/// How much a notice matters.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model has said its last word.
+    Answered {
+        /// The provider's reason for stopping.
+        stop_reason: String,
+    },
+    /// The model said that the task is done.
+    Finished(Finish),
+    /// A limit was reached.
+    Limited {
+        /// Which one.
+        limit: String,
+    },
+    /// A person stopped it.
+    Cancelled,
+    /// It could not go on.
+    Failed {
+        /// Why.
+        error: String,
+        /// What to do about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+}
+
+/// What a front end sends into a conversation.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Start a turn.
+    Prompt(String),
+    /// Run one tool as if the model had called it, without a model.
+    Call(ToolCall),
+    /// Answer a question.
+    Answer {
+        /// The call that was asked about.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Stop the running turn.
+    Interrupt,
+    /// Close the session.
+    End,
+}

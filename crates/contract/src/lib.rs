@@ -1,0 +1,20 @@
+//! What every part of Brynhild agrees on: events, messages, tools, providers, policy, sandbox, log.
+//!
+//! This crate does no I/O and names no vendor. Each spoke of the star (`agent`, `policy`,
+//! `sessions`, `providers`, `tools`, `plugins`, `sandbox`) sees this crate and no other;
+//! only the binary sees them all and ties them together.
+
+pub mod broker;
+pub mod event;
+pub mod id;
+pub mod log;
+pub mod message;
+pub mod model_profile;
+pub mod policy;
+pub mod protected;
+pub mod provider;
+pub mod sandbox;
+pub mod secret;
+pub mod skill;
+pub mod text;
+pub mod tool;

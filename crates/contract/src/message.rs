@@ -1,0 +1,236 @@
+//! Messages between the person, the model and the tools, and the usage a reply reports.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::CallId;
+
+/// One message of a conversation as a model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What the person said, or what the program says in their place.
+    User {
+        /// The words.
+        text: String,
+    },
+    /// What the model answered.
+    Assistant(Reply),
+    /// What a tool returned.
+    Tool {
+        /// The call this answers.
+        call: CallId,
+        /// The name of the tool that was called.
+        name: String,
+        /// What the model reads.
+        content: String,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+}
+
+/// A model's whole reply: its parts in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reply {
+    /// Text, thinking and tool calls, in order.
+    pub parts: Vec<Part>,
+    /// Why the model stopped.
+    pub stop: StopReason,
+}
+
+impl Reply {
+    /// All text parts, joined.
+    pub fn text(&self) -> String {
+        self.parts.iter().filter_map(Part::as_text).collect()
+    }
+
+    /// All thinking parts, joined.
+    pub fn thinking(&self) -> String {
+        let thinking = |part: &Part| match part {
+            Part::Thinking { text, .. } => Some(text.clone()),
+            Part::Text { .. } | Part::Call(_) => None,
+        };
+        self.parts.iter().filter_map(thinking).collect()
+    }
+
+    /// The tool calls, in the model's order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Text { .. } | Part::Thinking { .. } => None,
+        })
+    }
+}
+
+/// A piece of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Words for the person.
+    Text {
+        /// The words.
+        text: String,
+    },
+    /// The model's reasoning.
+    Thinking {
+        /// The reasoning, as far as the provider shows it.
+        text: String,
+        /// The provider's own form (signature, encrypted blocks), sent back untouched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Value>,
+    },
+    /// A request to run a tool.
+    Call(ToolCall),
+}
+
+impl Part {
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Thinking { .. } | Self::Call(_) => None,
+        }
+    }
+}
+
+/// A request by the model to run a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall {
+    /// Ties the result to the call.
+    pub id: CallId,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// The arguments. A JSON string where the model's text was not valid JSON.
+    pub args: Value,
+    /// The provider's own additions, sent back untouched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Value>,
+}
+
+/// Why a model stopped writing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had said all it wanted.
+    #[default]
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// It ran into the limit on reply length.
+    MaxTokens,
+    /// The provider declined to answer.
+    Refusal,
+    /// The reply broke off: cancelled by the user, or the connection was lost for good.
+    Interrupted,
+    /// Anything else, in the provider's words.
+    Other(String),
+}
+
+impl StopReason {
+    /// The reason as one word.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::ToolUse => "tool_use",
+            Self::MaxTokens => "max_tokens",
+            Self::Refusal => "refusal",
+            Self::Interrupted => "interrupted",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+/// Tokens and money that a reply cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Tokens sent, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens received, reasoning included.
+    pub output_tokens: u64,
+    /// Tokens of reasoning among those received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// Tokens sent that the provider had cached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Price in US dollars, where the provider or the configuration tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The provider's name for this reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation_id: Option<String>,
+}
+
+impl Usage {
+    /// Tokens in both directions.
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+
+    /// Adds what another reply cost.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+        };
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
+        self.cached_tokens = sum(self.cached_tokens, other.cached_tokens);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        };
+        self.generation_id.clone_from(&other.generation_id);
+    }
+}
+
+/// A message in a history, with its serialized form kept beside it, so that the request of
+/// round N+1 does not serialize the messages of round N again.
+#[derive(Debug)]
+pub struct Entry {
+    /// The message.
+    pub message: Message,
+    wire: OnceLock<(String, Bytes)>,
+}
+
+impl Entry {
+    /// Puts a message into a history.
+    pub fn new(message: Message) -> Self {
+        Self { message, wire: OnceLock::new() }
+    }
+
+    /// The message as `format` writes it: encoded on first use, kept for that format.
+    pub fn wire(&self, format: &str, encode: impl Fn(&Message) -> Bytes) -> Bytes {
+        let (kept_for, bytes) =
+            self.wire.get_or_init(|| (format.to_owned(), encode(&self.message)));
+        if kept_for == format { bytes.clone() } else { encode(&self.message) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_encoded_once_for_its_format() {
+        let entry = Entry::new(Message::User { text: "hi".into() });
+        let first = entry.wire("a", |_| Bytes::from_static(b"1"));
+        let again = entry.wire("a", |_| Bytes::from_static(b"2"));
+        let other = entry.wire("b", |_| Bytes::from_static(b"3"));
+        assert_eq!((&first[..], &again[..], &other[..]), (&b"1"[..], &b"1"[..], &b"3"[..]));
+    }
+
+    #[test]
+    fn usage_adds_what_is_known() {
+        let mut total = Usage::default();
+        total.add(&Usage { input_tokens: 3, cost_usd: Some(0.5), ..Usage::default() });
+        total.add(&Usage { output_tokens: 2, cost_usd: Some(0.25), ..Usage::default() });
+        assert_eq!(total.total_tokens(), 5);
+        assert_eq!(total.cost_usd, Some(0.75));
+        assert_eq!(total.cached_tokens, None);
+    }
+}

@@ -1,0 +1,178 @@
+//! What a tool would do, and the ruling on it. The rules themselves live in `policy`.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::tool::ToolSpec;
+
+/// How much freedom tools have.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// No write, no network, no program outside a read-only sandbox.
+    ReadOnly,
+    /// What a rule allows runs confined, everything else asks.
+    #[default]
+    Normal,
+    /// No questions; the sandbox, deny rules and protected paths stay.
+    Yolo,
+}
+
+impl Mode {
+    /// The mode as it is written on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Normal => "normal",
+            Self::Yolo => "yolo",
+        }
+    }
+}
+
+/// One thing a tool call would do, stated before it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Action {
+    /// Reads a file or folder.
+    Read {
+        /// Absolute path, symbolic links resolved.
+        #[serde(serialize_with = "lossy")]
+        #[schemars(with = "String")]
+        path: PathBuf,
+    },
+    /// Creates, changes or removes a file.
+    Write {
+        /// Absolute path, symbolic links of the existing part resolved.
+        #[serde(serialize_with = "lossy")]
+        #[schemars(with = "String")]
+        path: PathBuf,
+        /// The change as a unified diff, where it can be told beforehand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
+    /// Runs a shell command.
+    Run {
+        /// The command's text.
+        command: String,
+        /// Where it would run.
+        #[serde(serialize_with = "lossy")]
+        #[schemars(with = "String")]
+        cwd: PathBuf,
+    },
+    /// Talks to a host.
+    Connect {
+        /// The host's name, with its port where it has one.
+        host: String,
+    },
+    /// Runs code whose effects are not known beforehand (a plugin's tool).
+    Opaque {
+        /// What it is, in words.
+        what: String,
+    },
+}
+
+/// A path that is not UTF-8 must not keep an event out of the log.
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// What may happen with a call. Ordered: the strictest of several wins.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It runs.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+/// One step of the reasoning behind a ruling.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// What this step alone would decide.
+    pub decision: Decision,
+    /// What was judged: a command, a path, a tool.
+    pub subject: String,
+    /// Why, in words a person understands.
+    pub why: String,
+    /// Where the rule stands: `built-in`, `mode`, a flag, or a file with its line.
+    pub origin: String,
+}
+
+/// What a confined process may write.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Nothing but its private scratch space.
+    #[default]
+    ReadOnly,
+    /// The workspace as well.
+    Workspace,
+}
+
+/// The decision on a call, with the whole reasoning and the confinement to run it under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[must_use]
+pub struct Ruling {
+    /// The strictest of the reasons.
+    pub decision: Decision,
+    /// Every step, in the order in which it was taken.
+    pub reasons: Vec<Reason>,
+    /// What a process of this call may write.
+    pub access: Access,
+}
+
+impl Ruling {
+    /// The reason that decided: the first of the strictest.
+    pub fn deciding(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| reason.decision == self.decision)
+    }
+}
+
+/// Judges calls. The same rules and the same input give the same ruling.
+pub trait Policy: Send + Sync {
+    /// Rules on a call of `tool` that would do `actions`.
+    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling;
+
+    /// Allows calls like this one until the session ends, as far as that is safe. Returns the
+    /// rules it added, in words; none where such a call must be asked about every time.
+    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
+
+    /// The rules that [`Policy::remember`] would add. Changes nothing.
+    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
+
+    /// Allows calls like this one beyond the session too. A policy without a store remembers them
+    /// until the session ends and says so.
+    fn keep(&self, tool: &ToolSpec, actions: &[Action], _reach: Reach) -> Kept {
+        let problem = Some(String::from("nothing is kept beyond this session"));
+        Kept { rules: self.remember(tool, actions), problem }
+    }
+}
+
+/// Where a rule holds that outlives its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// In this project.
+    Project,
+    /// In every project.
+    Everywhere,
+}
+
+/// What became of an approval that was to outlive its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The rules that were added, in words.
+    pub rules: Vec<String>,
+    /// Why they hold until the session ends and no longer.
+    pub problem: Option<String>,
+}

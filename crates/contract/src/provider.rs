@@ -1,0 +1,162 @@
+//! What a model provider is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::message::{Entry, StopReason, ToolCall, Usage};
+use crate::tool::ToolSpec;
+
+/// Everything a provider needs to answer once.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The model, in the provider's own spelling.
+    pub model: String,
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The conversation, oldest first. It only grows, and is shared between rounds, so that a
+    /// round does not touch what earlier ones have sent.
+    pub history: Arc<Vec<Arc<Entry>>>,
+    /// The tools on offer; shared between rounds.
+    pub tools: Arc<[Arc<ToolSpec>]>,
+    /// Upper bound on the reply's length.
+    pub max_tokens: u64,
+    /// Sampling temperature; the provider's default where none.
+    pub temperature: Option<f64>,
+    /// How hard to think: `auto`, `off`, `low`, `medium`, `high`, `maximum`, or `raw:` and the
+    /// provider's own word.
+    pub reasoning_level: String,
+    /// How past reasoning is sent back: `auto`, `reasoning_field`, `thinking_tags` or `none`.
+    pub reasoning_format: String,
+    /// Further fields of the request body, from the model's profile.
+    pub params: BTreeMap<String, Value>,
+    /// Whether the reply comes in pieces or whole.
+    pub delivery: Delivery,
+}
+
+/// How a reply travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// In pieces, as they are made.
+    Streamed,
+    /// In one piece.
+    Whole,
+}
+
+/// A piece of a reply as it arrives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    /// More text.
+    Text(String),
+    /// More reasoning.
+    Thinking(String),
+    /// The provider's own form of the reasoning so far; ends that piece of reasoning.
+    ThinkingOpaque(Value),
+    /// A tool call has begun; its arguments are still coming.
+    CallStarted {
+        /// The tool's name.
+        name: String,
+    },
+    /// A tool call, whole. Sent only when all of its arguments have arrived.
+    Call(ToolCall),
+    /// What the reply has cost; the last one counts.
+    Usage(Usage),
+    /// The reply is complete. A stream that ends without this was cut.
+    Stopped(StopReason),
+}
+
+/// A reply on its way.
+pub type ReplyStream = BoxStream<'static, Result<Delta, ProviderError>>;
+
+/// Why a provider did not answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// What kind of failure, for deciding what to do.
+    pub kind: Failure,
+    /// What happened, with the host and the provider's own words.
+    pub message: String,
+    /// What a person can do about it.
+    pub hint: Option<String>,
+}
+
+/// The kinds of failure that are treated differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The key is missing, wrong or not allowed (401, 403).
+    Auth,
+    /// The account is out of money (402).
+    Payment,
+    /// No such model or address (404).
+    NotFound,
+    /// The request is larger than the model's context (413, or 400 saying so).
+    TooLong,
+    /// The provider rejects the request (other 4xx).
+    Rejected,
+    /// Too many requests (429), with the wait that the provider asked for.
+    RateLimited(Option<Duration>),
+    /// The provider is in trouble (5xx), with the wait that it asked for.
+    Unavailable(Option<Duration>),
+    /// No connection: refused, no such host, TLS.
+    Unreachable,
+    /// Nothing came for too long.
+    Idle,
+    /// The reply broke off.
+    Cut,
+    /// What came is not what this provider sends (HTML, broken JSON).
+    Garbled,
+    /// The scenario or plugin behind the provider says the test has failed.
+    Expectation,
+}
+
+impl Failure {
+    /// Whether the same request may succeed a little later.
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::RateLimited(_) | Self::Unavailable(_) | Self::Idle | Self::Cut => true,
+            Self::Auth
+            | Self::Payment
+            | Self::NotFound
+            | Self::TooLong
+            | Self::Rejected
+            | Self::Unreachable
+            | Self::Garbled
+            | Self::Expectation => false,
+        }
+    }
+}
+
+/// What is known of a model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    /// The name to ask for.
+    pub id: String,
+    /// The name for people.
+    pub name: Option<String>,
+    /// Tokens of context.
+    pub context: Option<u64>,
+    /// US dollars for a million input tokens.
+    pub input_price: Option<f64>,
+    /// US dollars for a million output tokens.
+    pub output_price: Option<f64>,
+    /// Whether it can call tools, where that is known.
+    pub tools: Option<bool>,
+}
+
+/// Something that answers requests.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Its type, such as `openrouter`.
+    fn name(&self) -> &str;
+
+    /// Asks which models there are.
+    async fn models(&self) -> Result<Vec<Model>, ProviderError>;
+
+    /// Asks for a reply. Dropping the stream cancels the request.
+    async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError>;
+}

@@ -1,0 +1,184 @@
+//! How a process is started: confined, or not at all.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::policy::Access;
+
+/// A program to start.
+#[derive(Clone, Debug)]
+pub struct Spawn {
+    /// The program: an absolute path, or a name looked up inside the confinement.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// What it reads.
+    pub stdin: Stdin,
+    /// Variables of its own, over those of the profile.
+    pub env: BTreeMap<String, String>,
+}
+
+/// What a process finds on its standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    Null,
+    /// What the caller writes to [`Child::stdin`].
+    Piped,
+}
+
+/// What a process may see and do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The project; readable always, writable with [`Access::Workspace`].
+    pub workspace: PathBuf,
+    /// Whether the workspace is writable.
+    pub access: Access,
+    /// Further readable paths.
+    pub read: Vec<PathBuf>,
+    /// Further writable paths; read-only under [`Access::ReadOnly`].
+    pub write: Vec<PathBuf>,
+    /// Whether there is a network.
+    pub network: Network,
+    /// All the variables it sees.
+    pub env: BTreeMap<String, String>,
+    /// Upper bounds.
+    pub limits: Limits,
+}
+
+/// Whether a process reaches the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of its own, and nothing else.
+    #[default]
+    None,
+    /// The host's network.
+    Host,
+}
+
+/// Upper bounds on what a process takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads.
+    pub processes: u64,
+    /// Bytes of data memory of one process.
+    pub memory: u64,
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of scratch space, in memory.
+    pub scratch: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const GIB: u64 = 1 << 30;
+        Self { processes: 512, memory: 2 * GIB, file_size: 2 * GIB, open_files: 4096, scratch: GIB }
+    }
+}
+
+/// A running process. Dropping it kills the process and all it started.
+pub struct Child {
+    /// Its standard input, where [`Stdin::Piped`] was asked for.
+    pub stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    /// Its standard output.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its standard error.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The process itself.
+    pub process: Box<dyn Process>,
+}
+
+/// The process behind a [`Child`].
+#[async_trait]
+pub trait Process: Send {
+    /// Its id on the host.
+    fn id(&self) -> u32;
+    /// Waits for its end. Safe to cancel and to call again.
+    async fn wait(&mut self) -> std::io::Result<Exit>;
+    /// Kills it and all it started, at once.
+    fn kill(&mut self);
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned a code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether it returned 0.
+    pub fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// Nothing on this machine can confine it.
+    #[error("no sandbox works on this machine: {cause}")]
+    Unavailable {
+        /// What each rung of the ladder lacks.
+        cause: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The profile asks for something that must not be.
+    #[error("the sandbox refuses: {0}")]
+    Refused(String),
+    /// The program did not start.
+    #[error("cannot start {program}: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The system's word.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Starts processes.
+pub trait Sandbox: Send + Sync {
+    /// One line for people: which confinement this is.
+    fn describe(&self) -> String;
+    /// Starts `spawn` under `profile`, its standard streams piped.
+    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError>;
+}
+
+/// A sandbox with the profile that a ruling gave: all a tool needs to start a process.
+#[derive(Clone)]
+pub struct Confinement {
+    sandbox: Arc<dyn Sandbox>,
+    profile: Profile,
+}
+
+impl Confinement {
+    /// Ties a sandbox to a profile.
+    pub fn new(sandbox: Arc<dyn Sandbox>, profile: Profile) -> Self {
+        Self { sandbox, profile }
+    }
+
+    /// The same sandbox with the workspace's writability as ruled.
+    #[must_use]
+    pub fn with_access(&self, access: Access) -> Self {
+        let profile = Profile { access, ..self.profile.clone() };
+        Self { sandbox: Arc::clone(&self.sandbox), profile }
+    }
+
+    /// Starts a process.
+    pub fn start(&self, spawn: &Spawn) -> Result<Child, SandboxError> {
+        self.sandbox.start(spawn, &self.profile)
+    }
+}

@@ -1,0 +1,67 @@
+//! Text from outside, made safe to show on a terminal.
+
+use std::borrow::Cow;
+
+/// Returns `text` with every character that could steer a terminal or deceive a reader replaced
+/// by its visible escape. Line feeds and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character is invisible on a terminal, moves its cursor, or reorders its text.
+pub fn is_hidden(c: char) -> bool {
+    let hidden_ranges = [
+        ('\u{ad}', '\u{ad}'),
+        ('\u{61c}', '\u{61c}'),
+        ('\u{180e}', '\u{180e}'),
+        ('\u{200b}', '\u{200f}'),
+        ('\u{2028}', '\u{202e}'),
+        ('\u{2060}', '\u{206f}'),
+        ('\u{feff}', '\u{feff}'),
+        ('\u{fff9}', '\u{fffb}'),
+        ('\u{e0000}', '\u{e0fff}'),
+    ];
+    if c.is_ascii() {
+        return c.is_control() && c != '\n' && c != '\t';
+    }
+    c.is_control() || hidden_ranges.iter().any(|&(from, to)| (from..=to).contains(&c))
+}
+
+/// The longest prefix of `text` that is at most `limit` bytes and ends on a character boundary.
+pub fn head(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
+
+/// The longest suffix of `text` that is at most `limit` bytes and starts on a character boundary.
+pub fn tail(text: &str, limit: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_bidirectional_characters_become_visible() {
+        assert_eq!(visible("a\x1b[31mb\u{202e}c\rd"), "a\\u{1b}[31mb\\u{202e}c\\u{d}d");
+        assert!(matches!(visible("tab\tline\nüñ漢"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn head_and_tail_never_split_a_character() {
+        assert_eq!(head("aé漢", 2), "a");
+        assert_eq!(tail("aé漢", 4), "漢");
+        assert_eq!(tail("ab", 9), "ab");
+    }
+}

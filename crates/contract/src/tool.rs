@@ -1,0 +1,196 @@
+//! What a tool is. Built-in tools and plugins' tools enter by the same door.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::id::SessionId;
+use crate::message::ToolCall;
+use crate::policy::Action;
+use crate::sandbox::Confinement;
+
+/// What the model and the program know of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// The name the model calls.
+    pub name: String,
+    /// What the model reads.
+    pub description: String,
+    /// JSON Schema of the arguments; an object schema.
+    pub input_schema: Value,
+    /// The tool's own version.
+    pub version: String,
+    /// Tags for people.
+    pub categories: Vec<String>,
+    /// Whether a person must agree before it runs.
+    pub requires_permission: bool,
+    /// How much harm a mistaken call does.
+    pub risk_level: Risk,
+    /// What happens with a call that was recovered from text.
+    pub recovery_policy: Recovery,
+    /// Whether calls may run beside others of the same reply.
+    pub parallel: bool,
+    /// Where it comes from: `builtin`, or a plugin's name.
+    pub source: String,
+}
+
+/// How much harm a mistaken call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// None: it only looks.
+    ReadOnly,
+    /// It changes state that can be changed back.
+    Mutating,
+    /// It may do what cannot be undone.
+    HighImpact,
+}
+
+/// What happens with a call that was recovered from a model's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// It runs like any other.
+    Allow,
+    /// A person decides.
+    Confirm,
+    /// It does not run.
+    Deny,
+}
+
+/// What a tool returned: what the model reads, and what people see beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolOutput {
+    /// Whether it did what it was asked.
+    pub success: bool,
+    /// What it has to say; kept on failure too.
+    pub output: String,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What front ends show in place of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Display>,
+    /// Set by a tool that ends the turn: how the task went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Finish>,
+    /// Structured facts, for programs: exit code, number of matches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, Value>,
+}
+
+/// How a task went, in the model's own judgment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finish {
+    /// `success`, `partial`, `failed` or `blocked`.
+    pub status: String,
+    /// What was done.
+    pub summary: String,
+    /// What remains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_steps: Option<String>,
+}
+
+/// A kind of output that front ends know how to show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Display {
+    /// A change to a file.
+    Diff {
+        /// The file, as the caller named it.
+        path: String,
+        /// The change as a unified diff.
+        unified: String,
+    },
+}
+
+impl ToolOutput {
+    /// A call that did what it was asked.
+    pub fn success(output: impl Into<String>) -> Self {
+        Self { success: true, output: output.into(), ..Self::default() }
+    }
+
+    /// A call that failed.
+    pub fn failure(error: impl Into<String>) -> Self {
+        Self { error: Some(error.into()), ..Self::default() }
+    }
+
+    /// What the model reads: the output, and after it the error where there is one.
+    pub fn for_model(&self) -> String {
+        match (&self.error, self.output.is_empty()) {
+            (None, false) => self.output.clone(),
+            (None, true) if self.success => String::from("(no output)"),
+            (None, true) => String::from("The tool failed and gave no reason"),
+            (Some(error), true) => error.clone(),
+            (Some(error), false) => format!("{}\n\n{error}", self.output),
+        }
+    }
+}
+
+/// Why a call could not run at all. The model reads it; the turn goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The arguments make no sense.
+    #[error("{0}")]
+    Input(String),
+    /// The call was cancelled.
+    #[error("interrupted")]
+    Cancelled,
+    /// No sandbox could run it.
+    #[error(transparent)]
+    Sandbox(#[from] crate::sandbox::SandboxError),
+    /// The tool itself broke.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// What a running call may use.
+pub struct ToolContext {
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// Starts processes, confined as the ruling says.
+    pub confinement: Confinement,
+    /// Says when to stop.
+    pub cancel: CancellationToken,
+    /// Takes lines of output while the call runs.
+    pub progress: mpsc::Sender<String>,
+    /// A folder for output too large for the model; the tool may create it.
+    pub spill: PathBuf,
+}
+
+/// Something the model can call.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// What it is.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a call with these arguments would do. Called after the arguments were found to fit the
+    /// schema, and again when a hook has changed them. Must not change anything.
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
+
+    /// Runs an approved call. Stops soon after `context.cancel` fires.
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_call_shows_the_model_its_output_and_its_error() {
+        let output = ToolOutput { output: "partial".into(), ..ToolOutput::failure("exit code 1") };
+        assert_eq!(output.for_model(), "partial\n\nexit code 1");
+    }
+
+    #[test]
+    fn no_result_is_ever_empty() {
+        assert!(!ToolOutput::default().for_model().is_empty());
+        assert!(!ToolOutput::success("").for_model().is_empty());
+    }
+}
