@@ -1,0 +1,182 @@
+//! The files of conversation logs: made without ever overwriting one, found again, read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use contract::id::Timestamp;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Error, Settings};
+use crate::disk::make_folder;
+use crate::error::cannot;
+use crate::reader::{Line, Lines};
+
+/// What a log file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A conversation.
+    Conversation,
+    /// What went over the wire.
+    Raw,
+}
+
+impl Kind {
+    fn holds(self, name: &str) -> bool {
+        let stem = name.strip_suffix(".jsonl").filter(|stem| stem.starts_with("brynhild_"));
+        stem.is_some_and(|stem| stem.starts_with("brynhild_raw_") == (self == Self::Raw))
+    }
+}
+
+/// A log file as a list shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// The file.
+    pub path: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was last written to.
+    pub modified: Timestamp,
+}
+
+/// The logs of a folder, the one that was last written to first.
+pub fn list(folder: &Path, kind: Kind) -> Result<Vec<Kept>, Error> {
+    let mut logs = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(logs),
+        Err(error) => return Err(cannot("read the folder", folder)(error).into()),
+    };
+    for entry in entries {
+        let entry = entry.map_err(cannot("read the folder", folder))?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else {
+            continue;
+        };
+        if !kind.holds(&name) {
+            continue;
+        }
+        let modified = metadata.modified().ok();
+        let modified = modified.and_then(|at| jiff::Timestamp::try_from(at).ok());
+        logs.push(Kept {
+            path: entry.path(),
+            name,
+            size: metadata.len(),
+            modified: Timestamp(modified.unwrap_or(jiff::Timestamp::UNIX_EPOCH)),
+        });
+    }
+    logs.sort_by(|a, b| (b.modified, &b.name).cmp(&(a.modified, &a.name)));
+    Ok(logs)
+}
+
+/// The log that `name` means: a path, the name of a file in the folder, or without a name the log
+/// that was last written to.
+pub fn locate(folder: &Path, kind: Kind, name: Option<&str>) -> Result<PathBuf, Error> {
+    let not_found = || Error::NotFound { folder: folder.to_owned(), name: name.map(str::to_owned) };
+    let Some(name) = name else {
+        let newest = list(folder, kind)?.into_iter().next();
+        return newest.map(|log| log.path).ok_or_else(not_found);
+    };
+    let candidates = [PathBuf::from(name), folder.join(name)];
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.ok_or_else(not_found)
+}
+
+/// The lines of a log, and how many could not be read.
+pub fn read(path: &Path) -> Result<(Vec<Value>, u64), Error> {
+    let file = File::open(path).map_err(cannot("read", path))?;
+    let mut lines = Lines::new(BufReader::new(file));
+    let (mut values, mut skipped) = (Vec::new(), 0);
+    while let Some(line) = lines.next().map_err(cannot("read", path))? {
+        let value = match line {
+            Line::Bytes(b"") => continue,
+            Line::Bytes(line) => serde_json::from_slice(line).ok(),
+            Line::TooLong => None,
+        };
+        match value {
+            Some(value @ Value::Object(_)) => values.push(value),
+            _ => skipped += 1,
+        }
+    }
+    Ok((values, skipped))
+}
+
+/// Makes a log file that is named for the moment; a number tells logs of one second apart.
+pub(super) fn create(
+    settings: &Settings,
+    at: Timestamp,
+    prefix: &str,
+) -> Result<(PathBuf, File), Error> {
+    let folder = open_folder(settings)?;
+    let local = at.0.to_zoned(settings.zone.clone());
+    let stem = format!("{prefix}_{}", local.strftime("%Y%m%d_%H%M%S"));
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut number = 1;
+    loop {
+        let name = match number {
+            1 => format!("{stem}.jsonl"),
+            _ => format!("{stem}_{number}.jsonl"),
+        };
+        let path = settings.folder.join(&name);
+        match rustix::fs::openat(&folder, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => return Ok((path, file.into())),
+            Err(Errno::EXIST) => number += 1,
+            Err(error) => return Err(cannot("create", &path)(error).into()),
+        }
+    }
+}
+
+/// Opens a log file that the person named, at its end.
+pub(super) fn open_named(path: &Path) -> Result<File, Error> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(cannot("open", path))?;
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(-1)).is_ok() {
+        file.read_exact(&mut last).map_err(cannot("read", path))?;
+    }
+    if last != [b'\n'] {
+        file.write_all(b"\n").map_err(cannot("write", path))?;
+    }
+    Ok(file)
+}
+
+/// Opens the folder and makes sure that it is ours: names in a shared place can be taken by
+/// others beforehand.
+fn open_folder(settings: &Settings) -> Result<File, Error> {
+    let path = &settings.folder;
+    let refuse = |why| Error::Unsafe { folder: path.clone(), why };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::lstat(path);
+    if matches!(found, Err(Errno::NOENT)) {
+        make_folder(path)?;
+    } else if let Ok(stat) = found {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {}
+            FileType::Symlink => return Err(refuse("is a symbolic link")),
+            _ => return Err(refuse("is not a folder")),
+        }
+    }
+    let folder =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(cannot("open the folder", path))?;
+    let stat = rustix::fs::fstat(&folder).map_err(cannot("open the folder", path))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(refuse("belongs to somebody else"));
+    }
+    if settings.private && stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&folder, Mode::RWXU).map_err(cannot("close to others", path))?;
+    }
+    Ok(folder.into())
+}

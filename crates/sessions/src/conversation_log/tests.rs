@@ -1,0 +1,165 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+use contract::event::{Outcome, What};
+use contract::message::Usage;
+
+use super::*;
+use crate::export::Thinking;
+use crate::samples;
+use crate::tool_statistics::ToolStatistics;
+
+fn settings(folder: PathBuf) -> Settings {
+    Settings { folder, private: true, zone: TimeZone::fixed(jiff::tz::offset(1)) }
+}
+
+fn recorded() -> (tempfile::TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let settings = settings(parent.path().join("logs"));
+    let events = samples::conversation();
+    let mut log = ConversationLog::create(&settings, events[0].at).unwrap();
+    for event in &events {
+        log.record(event).unwrap();
+    }
+    (parent, log.path)
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_conversation_is_written_down_line_by_line() {
+    let (_parent, path) = recorded();
+    insta::assert_snapshot!(fs::read_to_string(path).unwrap());
+}
+
+#[test]
+fn a_log_becomes_a_document() {
+    let (_parent, path) = recorded();
+    let (lines, skipped) = read(&path).unwrap();
+    assert_eq!(skipped, 0);
+    insta::assert_snapshot!(markdown(&lines, Some("A log"), Thinking::Collapsible));
+}
+
+#[test]
+fn a_log_and_its_session_give_the_same_statistics() {
+    let (_parent, path) = recorded();
+    let (lines, _) = read(&path).unwrap();
+    let of_log = ToolStatistics::of_log(&lines);
+    let of_events = ToolStatistics::of_events(&samples::conversation());
+    assert_eq!(of_log.summary, of_events.summary);
+}
+
+#[test]
+fn file_and_folder_are_closed_to_others() {
+    let (_parent, path) = recorded();
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn an_open_folder_of_ours_is_closed_when_it_is_to_be_private() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut settings = settings(folder.path().to_owned());
+    settings.private = false;
+    let at = samples::conversation()[0].at;
+    ConversationLog::create(&settings, at).unwrap();
+    assert_eq!(mode(folder.path()), 0o755);
+    settings.private = true;
+    ConversationLog::create(&settings, at).unwrap();
+    assert_eq!(mode(folder.path()), 0o700);
+}
+
+#[test]
+fn logs_of_the_same_second_do_not_overwrite_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path().to_owned());
+    let at = samples::conversation()[0].at;
+    let create = || ConversationLog::create(&settings, at).unwrap();
+    let names: Vec<PathBuf> = (0..3).map(|_| create().path).collect();
+    assert!(names[0].ends_with("brynhild_20261115_010000.jsonl"), "{names:?}");
+    assert!(names[2].ends_with("brynhild_20261115_010000_3.jsonl"), "{names:?}");
+}
+
+#[test]
+fn a_folder_that_is_a_link_is_refused() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("logs");
+    symlink(parent.path(), &path).unwrap();
+    let at = samples::conversation()[0].at;
+    let Err(error) = ConversationLog::create(&settings(path.clone()), at) else {
+        panic!("followed a link");
+    };
+    assert!(error.to_string().contains("is a symbolic link"), "{error}");
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    assert!(ConversationLog::create(&settings(path), at).is_err());
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_refused() {
+    let given = tempfile::tempdir().unwrap();
+    // Only the superuser can give a folder away; for all others the root folder is foreign.
+    let folder = match chown(given.path(), Some(12_345), None) {
+        Ok(()) => given.path().to_owned(),
+        Err(_) => PathBuf::from("/"),
+    };
+    let at = samples::conversation()[0].at;
+    let Err(error) = ConversationLog::create(&settings(folder), at) else {
+        panic!("wrote into somebody else's folder");
+    };
+    assert!(error.to_string().contains("belongs to somebody else"), "{error}");
+}
+
+#[test]
+fn raw_logs_and_other_files_are_not_listed() {
+    let (_parent, path) = recorded();
+    let folder = path.parent().unwrap();
+    for other in ["brynhild_raw_20261115_010000.jsonl", "notes.jsonl", "brynhild_x.txt"] {
+        fs::write(folder.join(other), "").unwrap();
+    }
+    let logs = list(folder, Kind::Conversation).unwrap();
+    assert_eq!(logs.len(), 1);
+    assert_eq!(logs[0].path, path);
+    assert_eq!(locate(folder, Kind::Conversation, None).unwrap(), path);
+    assert_eq!(locate(folder, Kind::Conversation, Some(&logs[0].name)).unwrap(), path);
+    assert!(matches!(locate(folder, Kind::Conversation, Some("x")), Err(Error::NotFound { .. })));
+    assert!(list(&folder.join("missing"), Kind::Conversation).unwrap().is_empty());
+}
+
+#[test]
+fn a_named_file_is_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.jsonl");
+    fs::write(&path, "torn").unwrap();
+    let mut log = ConversationLog::append_to(path.clone(), TimeZone::UTC).unwrap();
+    log.record(&samples::event(1, What::SessionEnded)).unwrap();
+    let (lines, skipped) = read(&path).unwrap();
+    assert_eq!((lines.len(), skipped), (2, 1));
+    assert_eq!(lines[1]["total_events"], 2);
+}
+
+#[test]
+fn a_change_of_model_and_a_failure_leave_their_lines() {
+    let configured = |model: &str| What::Configured {
+        provider: "script".into(),
+        model: model.into(),
+        mode: contract::policy::Mode::Normal,
+        system: "s".into(),
+    };
+    let failed = What::TurnFinished {
+        outcome: Outcome::Failed { error: "refused".into(), hint: None },
+        usage: Usage::default(),
+    };
+    let mut translator = lines::Translator::new(TimeZone::UTC);
+    let mut kinds = Vec::new();
+    for what in [configured("a"), configured("a"), configured("b"), failed] {
+        for line in translator.translate(&samples::event(1, what)) {
+            kinds.push(line["event_type"].as_str().unwrap().to_owned());
+        }
+    }
+    let begin = ["session_start", "context_init", "context_ready", "system_prompt"];
+    assert_eq!(kinds, [&begin[..], &["model_switch", "error"]].concat());
+}

@@ -1,0 +1,104 @@
+//! A cache of summaries, so that a list of many sessions does not read every log. It may be
+//! missing, old or broken at any time; nothing but speed depends on it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::lock::Lock;
+use crate::summary::Summary;
+
+/// Changes whenever [`Summary`] does, so that old caches are not believed.
+const VERSION: u32 = 1;
+
+/// The cached summaries.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Index {
+    version: u32,
+    sessions: BTreeMap<String, Entry>,
+    #[serde(skip)]
+    is_changed: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    state: State,
+    summary: Summary,
+}
+
+/// What of a file tells whether it has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    size: u64,
+    modified: (i64, i64),
+    inode: u64,
+}
+
+impl State {
+    /// Takes what matters from a file's metadata.
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+impl Index {
+    /// Reads the index of a folder; an empty one where there is none that can be used.
+    pub(crate) fn load(folder: &Path) -> Self {
+        fs::read(folder.join("index.json"))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .filter(|index: &Self| index.version == VERSION)
+            .unwrap_or(Self { version: VERSION, sessions: BTreeMap::new(), is_changed: false })
+    }
+
+    /// The summary of a session, if its log is as it was.
+    pub(crate) fn get(&self, id: &str, state: &State) -> Option<&Summary> {
+        let entry = self.sessions.get(id)?;
+        (entry.state == *state && entry.summary.id.as_str() == id).then_some(&entry.summary)
+    }
+
+    /// Remembers the summary of a log in this state.
+    pub(crate) fn put(&mut self, state: State, summary: Summary) {
+        self.is_changed = true;
+        let id = summary.id.as_str().to_owned();
+        self.sessions.insert(id, Entry { state, summary });
+    }
+
+    /// Forgets the sessions that are not among `ids`.
+    pub(crate) fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
+        let before = self.sessions.len();
+        self.sessions.retain(|id, _| is_there(id));
+        self.is_changed |= self.sessions.len() != before;
+    }
+
+    /// Writes the index if it has changed. Where that fails, or somebody else is at it, the
+    /// next list does the work again.
+    pub(crate) fn save(&self, folder: &Path) {
+        if !self.is_changed {
+            return;
+        }
+        let Ok(_lock) = Lock::take(&folder.join("index.json.lock")) else {
+            return;
+        };
+        let temporary = folder.join("index.json.tmp");
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)
+            .and_then(|mut file| file.write_all(&serde_json::to_vec(self)?))
+            .and_then(|()| fs::rename(&temporary, folder.join("index.json")));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads a log line by line, whatever is in it: damaged lines are skipped and reported, memory is
+//! bounded by the longest record. Never changes the file.
+
+use std::io::{self, BufRead, Read};
+
+use contract::event::{Event, What};
+use contract::id::{Seq, SessionId};
+
+use crate::record;
+pub use crate::record::Cause;
+
+/// How many repairs are listed; further ones are only counted.
+const LISTED: usize = 1_000;
+
+/// Something in a log that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {cause}")]
+pub struct Repair {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub cause: Cause,
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// The events that could be read, in order.
+    pub events: Vec<Event>,
+    /// What could not, up to a thousand of them.
+    pub repairs: Vec<Repair>,
+    /// How many repairs there are in all.
+    pub repair_count: u64,
+    /// Whether the log was written by a later version of the program, so that it must not be
+    /// continued by this one.
+    pub is_foreign: bool,
+}
+
+/// The lines of a log, one at a time.
+pub(crate) struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    longest: usize,
+    /// The number of the last line.
+    pub(crate) number: u64,
+    /// Whether the last line had an end.
+    pub(crate) is_whole: bool,
+    /// How many bytes were read.
+    pub(crate) length: u64,
+}
+
+/// A line of a log.
+pub(crate) enum Line<'a> {
+    /// Its bytes, without the end.
+    Bytes(&'a [u8]),
+    /// It is longer than the longest record.
+    TooLong,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Starts at the beginning of a log.
+    pub(crate) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: Vec::new(),
+            longest: record::LONGEST,
+            number: 0,
+            is_whole: true,
+            length: 0,
+        }
+    }
+
+    /// The next line, if there is one.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        const KEPT: usize = 1 << 20;
+        if self.buffer.capacity() > KEPT {
+            self.buffer = Vec::new();
+        }
+        self.buffer.clear();
+        let limit = self.longest as u64 + 1;
+        let mut limited = (&mut self.input).take(limit);
+        let count = limited.read_until(b'\n', &mut self.buffer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        self.length += count as u64;
+        self.is_whole = self.buffer.last() == Some(&b'\n');
+        if self.is_whole {
+            self.buffer.pop();
+        } else if self.buffer.len() > self.longest {
+            let skipped = self.skip_line()?;
+            self.length += skipped;
+            return Ok(Some(Line::TooLong));
+        }
+        Ok(Some(Line::Bytes(&self.buffer)))
+    }
+
+    fn skip_line(&mut self) -> io::Result<u64> {
+        let mut skipped = 0;
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let end = memchr::memchr(b'\n', available);
+            let count = end.map_or(available.len(), |end| end + 1);
+            self.input.consume(count);
+            skipped += count as u64;
+            self.is_whole = end.is_some();
+            if self.is_whole || count == 0 {
+                return Ok(skipped);
+            }
+        }
+    }
+}
+
+/// The events of a log, one at a time.
+pub(crate) struct Events<R> {
+    pub(crate) lines: Lines<R>,
+    id: SessionId,
+    last: u64,
+    /// All but the events.
+    pub(crate) contents: Contents,
+}
+
+impl<R: BufRead> Events<R> {
+    /// Reads the log of session `id`. The events carry this name, also where the session had
+    /// another one when they were written.
+    pub(crate) fn new(input: R, id: SessionId) -> Self {
+        Self { lines: Lines::new(input), id, last: 0, contents: Contents::default() }
+    }
+
+    /// Reads to the end and returns everything.
+    pub(crate) fn collect(&mut self) -> io::Result<Contents> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next()? {
+            events.push(event);
+        }
+        Ok(Contents { events, ..std::mem::take(&mut self.contents) })
+    }
+
+    /// The next event that can be read.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Event>> {
+        loop {
+            let parsed = match self.lines.next()? {
+                None => return Ok(None),
+                Some(Line::TooLong) => Err(Cause::TooLong),
+                Some(Line::Bytes(line)) => record::open(line).and_then(record::parse),
+            };
+            match parsed {
+                Ok(event) => {
+                    if let Some(event) = self.accept(event) {
+                        return Ok(Some(event));
+                    }
+                }
+                Err(Cause::Shapeless | Cause::Checksum) if !self.lines.is_whole => {
+                    self.report(Cause::Unfinished);
+                }
+                Err(cause) => {
+                    self.contents.is_foreign |= matches!(cause, Cause::Unknown(_));
+                    self.report(cause);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, mut event: Event) -> Option<Event> {
+        let Seq(found) = event.seq;
+        if found <= self.last {
+            self.report(Cause::Repeated(found));
+            return None;
+        }
+        if found != self.last + 1 {
+            let last = self.last;
+            self.report(Cause::Gap { last, found });
+        }
+        self.last = found;
+        if let What::SessionStarted { format, .. } = event.what {
+            self.contents.is_foreign |= format > contract::log::FORMAT;
+        }
+        event.session.clone_from(&self.id);
+        Some(event)
+    }
+
+    fn report(&mut self, cause: Cause) {
+        self.contents.repair_count += 1;
+        if self.contents.repairs.len() < LISTED {
+            let line = self.lines.number;
+            self.contents.repairs.push(Repair { line, cause });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

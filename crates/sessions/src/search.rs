@@ -1,0 +1,273 @@
+//! Finds words in sessions: in what people asked, what models answered, what tools got and gave,
+//! and in titles. Reads the logs themselves, the session that was last used first.
+
+use std::ops::Range;
+
+use contract::event::{Event, What};
+use contract::id::{Seq, SessionId, Timestamp};
+use memchr::memmem::{self, Finder};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, cannot};
+use crate::reader::{Line, Lines};
+use crate::record;
+use crate::store::Store;
+use crate::summary::Summary;
+
+/// A place where all words were found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hit {
+    /// The session.
+    pub session: SessionId,
+    /// Its title.
+    pub title: Option<String>,
+    /// The event.
+    pub seq: Seq,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Whose words they are.
+    pub who: Who,
+    /// The tool, where they are a tool's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The words around the first match, on one line.
+    pub snippet: String,
+    /// Where in the snippet the match is.
+    #[serde(skip)]
+    pub matched: Range<usize>,
+}
+
+/// Whose words were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// The person's.
+    User,
+    /// The model's.
+    Assistant,
+    /// The program's, in the person's place.
+    System,
+    /// Those a tool was called with.
+    ToolInput,
+    /// Those a tool gave back.
+    ToolOutput,
+    /// The session's title.
+    Title,
+}
+
+impl Store {
+    /// Finds up to `limit` places that contain every word of `query`, in any case.
+    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, Error> {
+        let query = Query::new(query);
+        let mut hits = Vec::new();
+        if query.words.is_empty() {
+            return Ok(hits);
+        }
+        for summary in self.list()? {
+            if hits.len() >= limit {
+                break;
+            }
+            match self.search_session(&query, &summary, limit, &mut hits) {
+                // Deleted since it was listed.
+                Err(Error::NotFound(_)) => {}
+                result => result?,
+            }
+        }
+        Ok(hits)
+    }
+
+    fn search_session(
+        &self,
+        query: &Query,
+        summary: &Summary,
+        limit: usize,
+        hits: &mut Vec<Hit>,
+    ) -> Result<(), Error> {
+        let mut lines = Lines::new(self.file(&summary.id)?);
+        let mut scratch = Vec::new();
+        let mut last = Seq(0);
+        let path = self.path(&summary.id);
+        while let Some(line) = lines.next().map_err(cannot("read", &path))? {
+            let Line::Bytes(line) = line else { continue };
+            if !query.may_match(line, &mut scratch) {
+                continue;
+            }
+            let Ok(event) = record::open(line).and_then(record::parse) else {
+                continue;
+            };
+            let Some((who, text, place)) = query.find_in(&event) else {
+                continue;
+            };
+            if event.seq <= last {
+                continue;
+            }
+            last = event.seq;
+            let (snippet, matched) = cut(&text, &place);
+            let tool = tool(&event).map(str::to_owned);
+            hits.push(Hit {
+                session: summary.id.clone(),
+                title: summary.title.clone(),
+                seq: event.seq,
+                at: event.at,
+                who,
+                tool,
+                snippet,
+                matched,
+            });
+            if hits.len() >= limit {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Query {
+    /// The words, in lower case.
+    words: Vec<String>,
+    /// The words as they stand in JSON, as far as they are ASCII.
+    filters: Vec<Finder<'static>>,
+}
+
+impl Query {
+    fn new(text: &str) -> Self {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        let in_json = |word: &String| Value::String(word.clone()).to_string();
+        let filters = words
+            .iter()
+            .filter(|word| word.is_ascii())
+            .map(in_json)
+            .map(|json| Finder::new(&json.as_bytes()[1..json.len() - 1]).into_owned())
+            .collect();
+        Self { words, filters }
+    }
+
+    /// Whether the raw line can contain the words at all.
+    fn may_match(&self, line: &[u8], scratch: &mut Vec<u8>) -> bool {
+        scratch.clear();
+        scratch.extend_from_slice(line);
+        scratch.make_ascii_lowercase();
+        let found = |filter: &Finder<'_>| filter.find(scratch).is_some();
+        self.filters.iter().all(found)
+    }
+
+    fn find_in(&self, event: &Event) -> Option<(Who, String, Range<usize>)> {
+        let texts = match &event.what {
+            What::Titled { title } => vec![(Who::Title, title.clone())],
+            What::TurnStarted { prompt } => vec![(Who::User, prompt.clone())],
+            What::Injected { text, .. } => vec![(Who::System, text.clone())],
+            What::ReplyFinished { reply, .. } => vec![(Who::Assistant, reply.text())],
+            What::ToolCalled { call } => {
+                let mut text = String::new();
+                flatten(&call.args, &mut text);
+                vec![(Who::ToolInput, text)]
+            }
+            What::ToolFinished { output, content, .. } => {
+                let error = output.error.clone().unwrap_or_default();
+                let texts = [output.output.clone(), error, content.clone()];
+                texts.map(|text| (Who::ToolOutput, text)).into()
+            }
+            _ => return None,
+        };
+        texts.into_iter().find_map(|(who, text)| {
+            let place = self.find(&text)?;
+            Some((who, text, place))
+        })
+    }
+
+    /// Where the first word is, if all are there.
+    fn find(&self, text: &str) -> Option<Range<usize>> {
+        let (first, others) = self.words.split_first()?;
+        let lower = text.to_ascii_lowercase();
+        let find = |word: &String| {
+            if word.is_ascii() {
+                let start = memmem::find(lower.as_bytes(), word.as_bytes())?;
+                Some(start..start + word.len())
+            } else {
+                find_folded(text, word)
+            }
+        };
+        let place = find(first)?;
+        others.iter().all(|word| find(word).is_some()).then_some(place)
+    }
+}
+
+fn tool(event: &Event) -> Option<&str> {
+    match &event.what {
+        What::ToolCalled { call } => Some(&call.name),
+        What::ToolFinished { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// Finds a lower-case word in any case. Lower case may be longer or shorter than the original, so
+/// every byte of it remembers the character it came from.
+fn find_folded(text: &str, word: &str) -> Option<Range<usize>> {
+    let mut folded = String::with_capacity(text.len());
+    let mut origins = Vec::with_capacity(text.len());
+    for (position, c) in text.char_indices() {
+        folded.extend(c.to_lowercase());
+        origins.resize(folded.len(), position..position + c.len_utf8());
+    }
+    let start = folded.find(word)?;
+    let (first, last) = (&origins[start], &origins[start + word.len() - 1]);
+    Some(first.start..last.end)
+}
+
+/// Appends the keys and values of arguments, a line each.
+fn flatten(value: &Value, text: &mut String) {
+    let mut push = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => push(if *value { "true" } else { "false" }),
+        Value::Number(number) => push(&number.to_string()),
+        Value::String(string) => push(string),
+        Value::Array(items) => items.iter().for_each(|item| flatten(item, text)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                text.push_str(key);
+                text.push('\n');
+                flatten(value, text);
+            }
+        }
+    }
+}
+
+/// Cuts the surroundings of a match out of a text, white space squeezed.
+fn cut(text: &str, place: &Range<usize>) -> (String, Range<usize>) {
+    const BEFORE: usize = 60;
+    const AFTER: usize = 100;
+    let from = text.ceil_char_boundary(place.start.saturating_sub(BEFORE));
+    let to = text.floor_char_boundary(place.end.saturating_add(AFTER).min(text.len()));
+    let mut snippet = String::new();
+    if from > 0 {
+        snippet.push('…');
+    }
+    squeeze(&text[from..place.start], &mut snippet);
+    let start = snippet.len();
+    squeeze(&text[place.clone()], &mut snippet);
+    let end = snippet.len();
+    squeeze(&text[place.end..to], &mut snippet);
+    snippet.truncate(snippet.trim_end().len().max(end));
+    if to < text.len() {
+        snippet.push('…');
+    }
+    (snippet, start..end)
+}
+
+fn squeeze(text: &str, into: &mut String) {
+    for c in text.chars() {
+        if !c.is_whitespace() {
+            into.push(c);
+        } else if !into.is_empty() && !into.ends_with(' ') {
+            into.push(' ');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use contract::event::What;
+use contract::log::Log as _;
+
+use super::*;
+use crate::samples;
+
+fn store_with_sample() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let log = store.create(&samples::id()).unwrap();
+    log.append(&samples::conversation()).unwrap();
+    (folder, store)
+}
+
+fn who(store: &Store, query: &str) -> Vec<Who> {
+    let hits = store.search(query, 10).unwrap();
+    hits.into_iter().map(|hit| hit.who).collect()
+}
+
+#[test]
+fn words_are_found_wherever_they_stand_and_in_any_case() {
+    let (_folder, store) = store_with_sample();
+    assert_eq!(who(&store, "PARSER why"), [Who::User]);
+    assert_eq!(who(&store, "off by one"), [Who::Assistant]);
+    assert_eq!(who(&store, "cargo"), [Who::ToolInput]);
+    assert_eq!(who(&store, "panicked"), [Who::ToolOutput]);
+    assert_eq!(who(&store, "mending"), [Who::Title]);
+    assert_eq!(who(&store, "\"quoted\""), [Who::ToolOutput]);
+    assert_eq!(who(&store, "ÜBERMUT"), [Who::Assistant]);
+    assert_eq!(who(&store, "parser absent"), []);
+    assert_eq!(who(&store, " "), []);
+}
+
+#[test]
+fn a_hit_shows_the_match_in_its_surroundings() {
+    let (_folder, store) = store_with_sample();
+    let hit = store.search("PANICKED", 1).unwrap().remove(0);
+    assert_eq!(&hit.snippet[hit.matched.clone()], "panicked");
+    assert_eq!(hit.tool.as_deref(), Some("Bash"));
+    assert_eq!(hit.title.as_deref(), Some("Mending the parser"));
+    assert!(!hit.snippet.contains('\n'));
+}
+
+#[test]
+fn the_limit_holds_and_the_session_last_used_comes_first() {
+    let (_folder, store) = store_with_sample();
+    let newer = SessionId::parse("newer").unwrap();
+    let log = store.create(&newer).unwrap();
+    let prompt = "the parser again".to_owned();
+    let mut event = samples::event(1, What::TurnStarted { prompt });
+    event.session = newer.clone();
+    event.at = "2027-01-01T00:00:00Z".parse().map(Timestamp).unwrap();
+    log.append(&[event]).unwrap();
+    let hits = store.search("parser", 1).unwrap();
+    assert_eq!((hits.len(), &hits[0].session), (1, &newer));
+    assert!(store.search("parser", 10).unwrap().len() > 2);
+}
+
+#[test]
+fn damaged_lines_and_repeated_events_give_no_hits() {
+    let (_folder, store) = store_with_sample();
+    let path = store.path(&samples::id());
+    let whole = std::fs::read(&path).unwrap();
+    let doubled = [whole.as_slice(), b"00000000 {\"mending\":1}\n", &whole].concat();
+    std::fs::write(&path, doubled).unwrap();
+    assert_eq!(who(&store, "mending").len(), 1);
+}
+
+#[test]
+fn a_snippet_is_cut_between_characters() {
+    let text = format!("{}needle{}", "漢".repeat(100), "é".repeat(100));
+    let (snippet, matched) = cut(&text, &(300..306));
+    assert_eq!(&snippet[matched], "needle");
+    assert!(snippet.starts_with('…') && snippet.ends_with('…'));
+    let (snippet, matched) = cut("a \n\t b", &(0..1));
+    assert_eq!((snippet.as_str(), matched), ("a b", 0..1));
+}
+
+#[test]
+fn characters_that_change_length_are_found_at_their_place() {
+    let place = find_folded("İİ Straße ẞ x", "straße").unwrap();
+    assert_eq!(&"İİ Straße ẞ x"[place], "Straße");
+}

@@ -1,0 +1,170 @@
+//! What a list of sessions shows of each: a fold over its events.
+
+use contract::event::{Event, What};
+use contract::id::{CallId, SessionId, Timestamp};
+use contract::text;
+use serde::{Deserialize, Serialize};
+
+/// The outline of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub id: SessionId,
+    /// The folder it works in.
+    pub cwd: String,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When the last thing happened in it.
+    pub updated_at: Timestamp,
+    /// The model that answers; empty where none was ever chosen.
+    pub model: String,
+    /// The provider's type; empty where none was ever chosen.
+    pub provider: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// How many messages the conversation has.
+    pub message_count: u64,
+    /// How many times the person asked for something.
+    pub turns: u64,
+    /// What it cost in US dollars, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The beginning of what the person asked for first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+}
+
+/// Folds events into a [`Summary`].
+pub(crate) struct Summarizer {
+    pub(crate) summary: Summary,
+    has_begun: bool,
+    open_calls: Vec<CallId>,
+}
+
+impl Summarizer {
+    /// Begins with a session of which nothing is known but its name and a moment of its life.
+    pub(crate) fn new(id: SessionId, at: Timestamp) -> Self {
+        let summary = Summary {
+            id,
+            cwd: String::new(),
+            created_at: at,
+            updated_at: at,
+            model: String::new(),
+            provider: String::new(),
+            title: None,
+            message_count: 0,
+            turns: 0,
+            cost_usd: None,
+            first_prompt: None,
+        };
+        Self { summary, has_begun: false, open_calls: Vec::new() }
+    }
+
+    /// Takes the next event into account.
+    pub(crate) fn add(&mut self, event: &Event) {
+        let summary = &mut self.summary;
+        if !self.has_begun {
+            self.has_begun = true;
+            summary.created_at = event.at;
+        }
+        // The events of a fork are older than the fork.
+        summary.updated_at = event.at.max(summary.created_at);
+        match &event.what {
+            What::SessionStarted { cwd, .. } => summary.cwd.clone_from(cwd),
+            What::Titled { title } => summary.title = Some(title.clone()),
+            What::Configured { provider, model, .. } => {
+                summary.provider.clone_from(provider);
+                summary.model.clone_from(model);
+            }
+            What::TurnStarted { prompt } => {
+                summary.turns += 1;
+                summary.message_count += 1;
+                if summary.first_prompt.is_none() {
+                    summary.first_prompt = Some(beginning(prompt));
+                }
+            }
+            What::Injected { .. } => summary.message_count += 1,
+            What::ReplyFinished { reply, usage } => {
+                let is_silent = reply.text().is_empty() && reply.thinking().is_empty();
+                summary.message_count += u64::from(!is_silent);
+                if let Some(cost) = usage.cost_usd {
+                    *summary.cost_usd.get_or_insert(0.0) += cost;
+                }
+            }
+            What::ToolCalled { call } => {
+                summary.message_count += 1;
+                self.open_calls.push(call.id.clone());
+            }
+            What::ToolFinished { call, .. } => {
+                match self.open_calls.iter().position(|open| open == call) {
+                    Some(position) => drop(self.open_calls.swap_remove(position)),
+                    None => summary.message_count += 1,
+                }
+            }
+            What::RequestSent { .. }
+            | What::ReplyDelta { .. }
+            | What::ToolJudged { .. }
+            | What::Asked { .. }
+            | What::Answered { .. }
+            | What::ToolProgress { .. }
+            | What::Notice { .. }
+            | What::Custom { .. }
+            | What::TurnFinished { .. }
+            | What::SessionEnded => {}
+        }
+    }
+}
+
+/// What the person typed, where the prompt consists of that alone.
+pub(crate) fn typed(prompt: &str) -> Option<&str> {
+    let inner = prompt.strip_prefix("<prompt>\n");
+    match inner.and_then(|rest| rest.strip_suffix("\n</prompt>")) {
+        Some(inner) => (!inner.contains("</prompt>")).then_some(inner),
+        None => (!prompt.starts_with('<')).then_some(prompt),
+    }
+}
+
+fn beginning(prompt: &str) -> String {
+    let is_tag = |line: &str| line.starts_with('<') && line.ends_with('>');
+    let mut lines = prompt.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && !is_tag(line));
+    text::head(line.unwrap_or_default(), 100).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn a_summary_tells_what_a_session_is_about() {
+        let events = samples::conversation();
+        let mut summarizer = Summarizer::new(samples::id(), Timestamp::now());
+        for event in &events {
+            summarizer.add(event);
+        }
+        insta::assert_json_snapshot!(summarizer.summary, @r#"
+        {
+          "id": "sample",
+          "cwd": "/home/ada/project",
+          "created_at": "2026-11-15T00:00:00Z",
+          "updated_at": "2026-11-15T00:00:15Z",
+          "model": "play",
+          "provider": "script",
+          "title": "Mending the parser",
+          "message_count": 5,
+          "turns": 1,
+          "cost_usd": 0.5,
+          "first_prompt": "Why does the parser fail?"
+        }
+        "#);
+    }
+
+    #[test]
+    fn what_was_typed_is_found_in_a_prompt() {
+        assert_eq!(typed("plain"), Some("plain"));
+        assert_eq!(typed("<prompt>\nhi\n</prompt>"), Some("hi"));
+        assert_eq!(typed("<stdin>\nx\n</stdin>\n\n<prompt>\nhi\n</prompt>"), None);
+        assert_eq!(beginning("<stdin>\n\n  first line\nsecond"), "first line");
+    }
+}
