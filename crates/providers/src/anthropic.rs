@@ -1,0 +1,75 @@
+//! The messages API of Anthropic: thinking with signatures, prompt caching, tools.
+
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
+use serde_json::Value;
+
+use crate::body::Memos;
+use crate::catalog::Vendor;
+use crate::endpoint::Endpoint;
+use crate::http::Http;
+use crate::reply::receive;
+use decode::MessagesDecoder;
+
+/// The version of the API that is spoken here.
+pub(crate) const VERSION: &str = "2023-06-01";
+
+/// Talks to one server.
+pub(crate) struct Anthropic {
+    vendor: &'static Vendor,
+    http: Http,
+    memos: Memos,
+}
+
+impl Anthropic {
+    /// Prepares to talk to a server.
+    pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
+        Self { vendor, http, memos: Memos::default() }
+    }
+}
+
+/// The address below which the methods lie, with or without the version written.
+pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
+    endpoint.with_path(|path| {
+        let base = path.strip_suffix("/messages").unwrap_or(path);
+        format!("{}/v1", base.strip_suffix("/v1").unwrap_or(base))
+    })
+}
+
+#[async_trait]
+impl Provider for Anthropic {
+    fn name(&self) -> &str {
+        &self.vendor.name
+    }
+
+    async fn models(&self) -> Result<Vec<Model>, ProviderError> {
+        let listing = self.http.get("/models").await?;
+        let Some(models) = listing.get("data").and_then(Value::as_array) else {
+            let sample = listing.to_string();
+            return Err(self.http.origin.garbled("no list of models", sample.as_bytes()));
+        };
+        let model = |entry: &Value| {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+            Some(Model {
+                id: text("id")?,
+                name: text("display_name"),
+                context: entry.get("max_input_tokens").and_then(Value::as_u64),
+                tools: Some(true),
+                ..Model::default()
+            })
+        };
+        Ok(models.iter().filter_map(model).collect())
+    }
+
+    async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
+        let body = encode::body(&self.vendor.quirks.body, &request, &self.memos);
+        let response = self.http.post("/messages", body, request.delivery).await?;
+        let decoder = MessagesDecoder::new(self.http.origin.clone());
+        receive(&self.http, response, request.delivery, decoder).await
+    }
+}

@@ -1,0 +1,155 @@
+//! The vendors that are known by name. They are data, in `compatible.yaml`; this only reads it, at
+//! first use.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A kind of provider that people can name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vendor {
+    /// The name to choose it by.
+    pub name: String,
+    /// The name in messages.
+    pub label: String,
+    /// What it offers.
+    pub description: String,
+    /// The format it speaks.
+    pub wire: Wire,
+    /// Where it listens.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// The variable that holds its key; none where it needs no key.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// The model to use where nothing else names one.
+    #[serde(default)]
+    pub default_model: Option<String>,
+    /// Whether it runs on the user's own machine.
+    #[serde(default)]
+    pub local: bool,
+    /// How it differs from the plain format.
+    #[serde(default)]
+    pub quirks: Quirks,
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// Chat completions.
+    OpenaiChat,
+    /// Messages.
+    Anthropic,
+    /// Ollama's own.
+    Ollama,
+    /// A scenario file.
+    Script,
+}
+
+/// How a vendor differs from the plain format.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quirks {
+    /// The field for the bound on a reply.
+    pub max_tokens_field: String,
+    /// Whether it may be asked for usage in streams.
+    pub stream_usage: bool,
+    /// How the reasoning level is sent.
+    pub reasoning_level: LevelStyle,
+    /// Levels that have another name here.
+    pub level_words: BTreeMap<String, String>,
+    /// The field in which past reasoning is sent back.
+    pub reasoning_field: Option<String>,
+    /// Whether structured reasoning is sent back as well.
+    pub reasoning_details: bool,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, String>,
+    /// Fields of every request's body.
+    pub body: BTreeMap<String, Value>,
+}
+
+/// How a reasoning level is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LevelStyle {
+    /// As `reasoning.effort`.
+    Object,
+    /// As `reasoning_effort`.
+    Effort,
+    /// Not at all.
+    #[default]
+    None,
+}
+
+impl Default for Quirks {
+    fn default() -> Self {
+        Self {
+            max_tokens_field: "max_tokens".into(),
+            stream_usage: true,
+            reasoning_level: LevelStyle::None,
+            level_words: BTreeMap::new(),
+            reasoning_field: None,
+            reasoning_details: false,
+            headers: BTreeMap::new(),
+            body: BTreeMap::new(),
+        }
+    }
+}
+
+static CATALOG: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("compatible.yaml"))
+        .expect("the catalog in the binary is well-formed")
+});
+
+/// All vendors, the default one first.
+pub fn catalog() -> &'static [Vendor] {
+    &CATALOG
+}
+
+/// The vendor of that name.
+pub fn vendor(name: &str) -> Option<&'static Vendor> {
+    catalog().iter().find(|vendor| vendor.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::endpoint::Endpoint;
+
+    #[test]
+    fn every_vendor_is_complete_and_has_a_name_of_its_own() {
+        let mut names = BTreeSet::new();
+        for vendor in catalog() {
+            assert!(names.insert(&vendor.name), "{} twice", vendor.name);
+            if vendor.wire == Wire::Script {
+                continue;
+            }
+            let base_url = vendor.base_url.as_deref().unwrap();
+            let endpoint = Endpoint::parse(base_url, None).unwrap();
+            assert_eq!(endpoint.is_loopback(), vendor.local, "{}", vendor.name);
+            assert_eq!(endpoint.is_plain(), vendor.local, "{}", vendor.name);
+            assert_eq!(vendor.key_env.is_some(), !vendor.local, "{}", vendor.name);
+        }
+    }
+
+    #[test]
+    fn openrouter_comes_first_and_keeps_prompts_from_being_collected() {
+        let first = &catalog()[0];
+        assert_eq!(first.name, "openrouter");
+        assert_eq!(first.quirks.body["provider"]["data_collection"], "deny");
+        assert_eq!(first.quirks.level_words["maximum"], "xhigh");
+        assert_eq!(first.quirks.level_words["off"], "none");
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_finds_nothing() {
+        assert_eq!(vendor("ollama").map(|vendor| vendor.wire), Some(Wire::Ollama));
+        assert!(vendor("Ollama ").is_none());
+    }
+}

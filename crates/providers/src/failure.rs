@@ -1,0 +1,210 @@
+//! Failures in words people can act on: which provider, which host, what it said, what to do.
+//! Whatever a provider says is shortened, made visible, and stripped of keys before it is shown.
+
+mod transport;
+mod words;
+
+use std::time::Duration;
+
+use contract::provider::{Failure, ProviderError};
+use contract::secret::Secret;
+use contract::text::{head, visible};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// The bytes of a provider's own error text that are shown.
+const SHOWN: usize = 1000;
+
+/// Who failed: what every message about a provider names.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The provider's name for people.
+    pub(crate) provider: String,
+    /// Host and port.
+    pub(crate) host: String,
+    /// The variable that holds the key.
+    pub(crate) key_env: Option<String>,
+    /// What must never be shown: the key, the values of extra headers.
+    pub(crate) secrets: Vec<Secret<String>>,
+}
+
+impl Origin {
+    /// An answer with a status that is no success.
+    pub(crate) fn status(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> ProviderError {
+        let said = words::of_body(body);
+        let wait = words::retry_after(headers, jiff::Timestamp::now());
+        let kind = kind_of_status(status, said.as_deref().unwrap_or_default(), wait);
+        let said = match (&said, status, headers.get("location")) {
+            (_, 300..=399, Some(location)) => {
+                format!("redirected to {}", String::from_utf8_lossy(location.as_bytes()))
+            }
+            (Some(said), ..) => said.clone(),
+            (None, ..) => reason(status).to_owned(),
+        };
+        let what = format!("answered {status}: {}", self.shown(&said));
+        self.error(kind, &what, self.hint(kind, status))
+    }
+
+    /// An error object where a reply, or a piece of one, should be.
+    pub(crate) fn reported(&self, error: &Value) -> ProviderError {
+        let said = words::of_error(error).unwrap_or_else(|| error.to_string());
+        let code = words::code_of(error);
+        let (kind, status) = match code.as_deref().map(str::parse::<u16>) {
+            Some(Ok(status)) => (kind_of_status(status, &said, None), status),
+            _ => (kind_of_word(code.as_deref().unwrap_or_default(), &said), 0),
+        };
+        let what = format!("reported an error: {}", self.shown(&said));
+        self.error(kind, &what, self.hint(kind, status))
+    }
+
+    /// A request that got no answer.
+    pub(crate) fn transport(&self, error: reqwest::Error) -> ProviderError {
+        transport::explain(self, error)
+    }
+
+    /// Nothing came for `limit`.
+    pub(crate) fn idle(&self, limit: Duration, awaited: &str) -> ProviderError {
+        let what = format!("sent no {awaited} for {}", seconds(limit));
+        let hint = "the server may be overloaded or still loading the model; try again";
+        self.error(Failure::Idle, &what, Some(hint.into()))
+    }
+
+    /// The reply broke off.
+    pub(crate) fn cut(&self) -> ProviderError {
+        let hint = "the connection was lost on the way; try again";
+        self.error(Failure::Cut, "broke off in the middle of the reply", Some(hint.into()))
+    }
+
+    /// Something came that is not what this provider sends.
+    pub(crate) fn garbled(&self, what: &str, sample: &[u8]) -> ProviderError {
+        // What is secret goes before the rest is cut, or a part of it would stay.
+        let sample = String::from_utf8_lossy(&sample[..sample.len().min(64 << 10)]);
+        let sample = self.shown(sample.trim());
+        let what = match head(&sample, 200) {
+            "" => format!("sent {what}"),
+            sample => format!("sent {what}: {sample}"),
+        };
+        let hint = "check `base_url` and the provider's `type`";
+        self.error(Failure::Garbled, &what, Some(hint.into()))
+    }
+
+    /// A web page came in place of a reply.
+    pub(crate) fn page(&self, body: &[u8]) -> ProviderError {
+        let title = words::page_title(&String::from_utf8_lossy(body));
+        let what = match title {
+            Some(title) => format!("sent a web page titled `{}`", self.shown(&title)),
+            None => "sent a web page".to_owned(),
+        };
+        let hint = "check `base_url`, and whether this network wants you to sign in first";
+        self.error(Failure::Garbled, &format!("{what} instead of a reply"), Some(hint.into()))
+    }
+
+    fn error(&self, kind: Failure, what: &str, hint: Option<String>) -> ProviderError {
+        ProviderError { kind, message: format!("{} ({}) {what}", self.provider, self.host), hint }
+    }
+
+    fn shown(&self, text: &str) -> String {
+        let mut text = visible(text).into_owned();
+        for secret in &self.secrets {
+            if secret.expose().len() >= 4 {
+                text = text.replace(secret.expose(), "[redacted]");
+            }
+        }
+        let short = head(&text, SHOWN);
+        if short.len() < text.len() {
+            text = format!("{short} …");
+        }
+        text
+    }
+
+    fn hint(&self, kind: Failure, status: u16) -> Option<String> {
+        let text = match kind {
+            Failure::Auth if status == 403 => {
+                "the key may not do this: check its rights, or choose another model".into()
+            }
+            Failure::Auth => match &self.key_env {
+                Some(variable) => format!("set `{variable}` to a valid key"),
+                None => "check this provider's key".into(),
+            },
+            Failure::Payment => {
+                format!("add credits to the account at {}, or choose another model", self.provider)
+            }
+            Failure::NotFound => {
+                "check the model's name (`brynhild models list`) and `base_url`".into()
+            }
+            Failure::TooLong => {
+                "the conversation does not fit into the model: start a session, or choose a model \
+                 with a larger context"
+                    .into()
+            }
+            Failure::RateLimited(Some(wait)) if wait >= Duration::from_secs(1) => {
+                format!("it asks to wait {}; do so, or choose another model", seconds(wait))
+            }
+            Failure::RateLimited(_) => "wait a little, or choose another model".into(),
+            Failure::Unavailable(Some(wait)) if wait >= Duration::from_secs(1) => {
+                format!("the provider has trouble and asks to wait {}", seconds(wait))
+            }
+            Failure::Unavailable(_) => "the provider has trouble: try again later".into(),
+            Failure::Rejected if status == 407 => {
+                "give the proxy's user and password in its address".into()
+            }
+            Failure::Rejected
+            | Failure::Unreachable
+            | Failure::Idle
+            | Failure::Cut
+            | Failure::Garbled
+            | Failure::Expectation => return None,
+        };
+        Some(text)
+    }
+}
+
+fn kind_of_status(status: u16, said: &str, wait: Option<Duration>) -> Failure {
+    match status {
+        401 | 403 => Failure::Auth,
+        402 => Failure::Payment,
+        413 => Failure::TooLong,
+        400 | 422 | 500 if words::says_too_long(said) => Failure::TooLong,
+        300..=399 | 404 | 405 | 410 => Failure::NotFound,
+        429 => Failure::RateLimited(wait),
+        408 | 425 | 500..=599 => Failure::Unavailable(wait),
+        _ => Failure::Rejected,
+    }
+}
+
+fn kind_of_word(code: &str, said: &str) -> Failure {
+    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    if words::says_too_long(said) || has(&["context_length", "too_large"]) {
+        Failure::TooLong
+    } else if has(&["rate_limit", "too_many"]) {
+        Failure::RateLimited(None)
+    } else if has(&["authentication", "permission", "api_key"]) {
+        Failure::Auth
+    } else if has(&["billing", "insufficient", "credit"]) {
+        Failure::Payment
+    } else if has(&["not_found"]) || said.contains("not found") {
+        Failure::NotFound
+    } else if has(&["invalid"]) {
+        Failure::Rejected
+    } else {
+        Failure::Unavailable(None)
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    reqwest::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("no reason given")
+}
+
+fn seconds(duration: Duration) -> String {
+    if duration.subsec_millis() == 0 {
+        format!("{} s", duration.as_secs())
+    } else {
+        format!("{} ms", duration.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! What a provider says about an error, found in the shapes in which providers say it.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// The words in the body of an error, if it has any.
+pub(super) fn of_body(body: &[u8]) -> Option<String> {
+    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        let value = match value {
+            Value::Array(mut items) if !items.is_empty() => items.swap_remove(0),
+            value => value,
+        };
+        return of_error(value.get("error").unwrap_or(&value)).or_else(|| of_error(&value));
+    }
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.starts_with('<') {
+        let title = page_title(text);
+        return Some(
+            title.map_or_else(|| "a web page".into(), |title| format!("a web page: {title}")),
+        );
+    }
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The words in an error object or string.
+pub(super) fn of_error(error: &Value) -> Option<String> {
+    let found = match error {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => ["message", "error", "detail", "title"].iter().find_map(|name| {
+            match fields.get(*name)? {
+                Value::String(text) if !text.is_empty() => Some(text.clone()),
+                value @ (Value::Array(_) | Value::Object(_)) => Some(value.to_string()),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+            }
+        }),
+        _ => None,
+    }?;
+    // A broker's own message is often empty words around that of the provider behind it.
+    match error.pointer("/metadata/raw").and_then(Value::as_str) {
+        Some(raw) if !raw.is_empty() => Some(format!("{found}: {raw}")),
+        _ => Some(found),
+    }
+}
+
+/// The code or type of an error object, as text.
+pub(super) fn code_of(error: &Value) -> Option<String> {
+    ["code", "type", "status"].iter().find_map(|name| match error.get(*name)? {
+        Value::String(text) if !text.is_empty() => Some(text.to_ascii_lowercase()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
+/// Whether the words mean that the request does not fit into the model's context.
+pub(super) fn says_too_long(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    [
+        "context length",
+        "context_length",
+        "context window",
+        "context size",
+        "maximum context",
+        "exceed context",
+        "prompt is too long",
+        "input is too long",
+        "too many tokens",
+        "reduce the length",
+        "token limit",
+    ]
+    .iter()
+    .any(|words| said.contains(words))
+}
+
+/// The title of a web page.
+pub(super) fn page_title(page: &str) -> Option<String> {
+    let lower = page.to_ascii_lowercase();
+    let start = lower.find("<title")?;
+    let start = start + lower[start..].find('>')? + 1;
+    let end = start + lower[start..].find("</title")?;
+    let title = page[start..end].split_whitespace().collect::<Vec<_>>().join(" ");
+    (!title.is_empty()).then_some(title)
+}
+
+/// The wait that a provider asks for: milliseconds, seconds, or a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str, unit: f64| {
+        let count: f64 = text(name)?.parse().ok()?;
+        Duration::try_from_secs_f64(count * unit).ok()
+    };
+    number("retry-after-ms", 0.001).or_else(|| number("retry-after", 1.0)).or_else(|| {
+        let date = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?;
+        Some(Duration::try_from(date.timestamp().duration_since(now)).unwrap_or_default())
+    })
+}

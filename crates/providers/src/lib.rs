@@ -1,0 +1,183 @@
+//! Model providers: one file for each wire format, and vendors as data in `compatible.yaml`.
+//!
+//! A provider sends a request and hands out the reply as it comes. It does not retry, does not run
+//! tools, and reads neither files nor the environment: addresses and keys come in as an
+//! [`Instance`]. The one exception is the proxy variables, which the HTTP client reads by itself
+//! for servers that are not on this machine.
+
+mod anthropic;
+mod body;
+pub mod catalog;
+#[cfg(test)]
+mod conformance;
+mod endpoint;
+mod failure;
+mod http;
+pub mod lines;
+mod ollama;
+mod openai_chat;
+mod reply;
+pub mod script;
+pub mod sse;
+#[cfg(test)]
+mod test_server;
+pub mod witness;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::provider::{Failure, Provider, ProviderError};
+use contract::secret::Secret;
+use tokio::net::TcpStream;
+
+use catalog::{Vendor, Wire};
+use endpoint::Endpoint;
+use failure::Origin;
+use http::{Headers, Http};
+
+pub use http::Timeouts;
+
+/// How long a local server may take to accept a connection before it counts as absent.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(150);
+
+/// A provider as it is configured. Has no `Debug`, because headers can hold secrets.
+#[derive(Clone)]
+pub struct Instance {
+    /// The name it goes by in the configuration.
+    pub name: String,
+    /// What kind of provider it is.
+    pub vendor: &'static Vendor,
+    /// Where it listens, where that differs from the vendor's address.
+    pub base_url: Option<String>,
+    /// Its key.
+    pub api_key: Option<Secret<String>>,
+    /// The variable that the key comes from, named in hints.
+    pub key_env: Option<String>,
+    /// Headers of every request, over those of the vendor.
+    pub headers: BTreeMap<String, String>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// Sees what goes over the wire.
+    pub witness: Option<Arc<dyn witness::Witness>>,
+}
+
+impl Instance {
+    /// The vendor as it comes, without a key.
+    pub fn of(vendor: &'static Vendor) -> Self {
+        Self {
+            name: vendor.name.clone(),
+            vendor,
+            base_url: None,
+            api_key: None,
+            key_env: vendor.key_env.clone(),
+            headers: BTreeMap::new(),
+            timeouts: if vendor.local { Timeouts::LOCAL } else { Timeouts::REMOTE },
+            witness: None,
+        }
+    }
+
+    fn label(&self) -> String {
+        if self.name == self.vendor.name { self.vendor.label.clone() } else { self.name.clone() }
+    }
+}
+
+/// Makes a provider. Nothing is sent until it is asked for something.
+pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
+    let vendor = instance.vendor;
+    let key = instance.api_key.as_ref();
+    let has_key = key.is_some_and(|key| !key.expose().trim().is_empty());
+    if !has_key && vendor.key_env.is_some() && instance.base_url.is_none() {
+        return Err(key_required(&instance));
+    }
+    let base_url = instance.base_url.as_ref().or(vendor.base_url.as_ref());
+    let base_url = base_url.map_or("", String::as_str);
+    let timeouts = instance.timeouts;
+    let witness = instance.witness.clone();
+    let headers = headers(&instance)?;
+    Ok(match vendor.wire {
+        Wire::OpenaiChat => {
+            let endpoint = openai_chat::normalize(Endpoint::parse(base_url, None)?);
+            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
+                .witnessed(witness);
+            Arc::new(openai_chat::OpenaiChat::new(vendor, http))
+        }
+        Wire::Anthropic => {
+            let endpoint = anthropic::normalize(Endpoint::parse(base_url, None)?);
+            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
+                .witnessed(witness);
+            Arc::new(anthropic::Anthropic::new(vendor, http))
+        }
+        Wire::Ollama => {
+            let endpoint = ollama::normalize(Endpoint::parse(base_url, Some(ollama::PORT))?);
+            let http = Http::new(origin(instance, &endpoint), endpoint, headers, timeouts)
+                .witnessed(witness);
+            Arc::new(ollama::Ollama::new(vendor, http))
+        }
+        Wire::Script => {
+            return Err(ProviderError {
+                kind: Failure::Rejected,
+                message: format!("`{}` plays a scenario and has no server", instance.name),
+                hint: Some("give the scenario file as the model".into()),
+            });
+        }
+    })
+}
+
+/// Whether something accepts connections at this address of a vendor's. Takes 150 ms at most.
+pub async fn is_answering(vendor: &Vendor, base_url: &str) -> bool {
+    let bare_port = (vendor.wire == Wire::Ollama).then_some(ollama::PORT);
+    let Ok(endpoint) = Endpoint::parse(base_url, bare_port) else {
+        return false;
+    };
+    let attempt = TcpStream::connect(endpoint.socket());
+    matches!(tokio::time::timeout(ANSWER_PATIENCE, attempt).await, Ok(Ok(_)))
+}
+
+fn headers(instance: &Instance) -> Result<Headers, ProviderError> {
+    let mut headers = Headers::default();
+    let key = instance.api_key.as_ref();
+    if let Some(key) = key.filter(|key| !key.expose().trim().is_empty()) {
+        match instance.vendor.wire {
+            Wire::Anthropic => headers.key("x-api-key", "", key)?,
+            Wire::OpenaiChat | Wire::Ollama | Wire::Script => {
+                headers.key("authorization", "Bearer ", key)?;
+            }
+        }
+    }
+    if instance.vendor.wire == Wire::Anthropic {
+        headers.extend(&[("anthropic-version".into(), anthropic::VERSION.into())].into())?;
+    }
+    headers.extend(&instance.vendor.quirks.headers)?;
+    headers.extend(&instance.headers)?;
+    Ok(headers)
+}
+
+fn origin(instance: Instance, endpoint: &Endpoint) -> Origin {
+    let provider = instance.label();
+    let key = instance.api_key.map(|key| Secret::new(key.expose().trim().to_owned()));
+    let headers = instance.headers.into_values().map(Secret::new);
+    Origin {
+        provider,
+        host: endpoint.host(),
+        key_env: instance.key_env,
+        secrets: key.into_iter().chain(headers).collect(),
+    }
+}
+
+fn key_required(instance: &Instance) -> ProviderError {
+    let variable = instance.key_env.as_deref().or(instance.vendor.key_env.as_deref());
+    let label = instance.label();
+    let hint = "`brynhild api providers` shows what was found; `brynhild demo` needs no key";
+    ProviderError {
+        kind: Failure::Auth,
+        message: match variable {
+            Some(variable) => format!("{label} API key required. Set `{variable}`"),
+            None => format!("{label} API key required. Set `api_key_env` of this provider"),
+        },
+        hint: Some(hint.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Ollama's own format: one JSON object a line, whole tool calls, no ids.
+
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
+use serde_json::Value;
+
+use crate::body::Memos;
+use crate::catalog::Vendor;
+use crate::endpoint::Endpoint;
+use crate::http::Http;
+use crate::reply::receive;
+use decode::LineDecoder;
+
+/// The port where it listens unless told otherwise.
+pub(crate) const PORT: u16 = 11434;
+
+/// Talks to one server.
+pub(crate) struct Ollama {
+    vendor: &'static Vendor,
+    http: Http,
+    memos: Memos,
+}
+
+impl Ollama {
+    /// Prepares to talk to a server.
+    pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
+        Self { vendor, http, memos: Memos::default() }
+    }
+}
+
+/// The address below which the methods lie, even where that of another format was written.
+pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
+    endpoint.with_path(|path| {
+        let endings = ["/api/chat", "/api", "/v1"];
+        let base = endings.iter().find_map(|ending| path.strip_suffix(ending));
+        base.unwrap_or(path).to_owned()
+    })
+}
+
+#[async_trait]
+impl Provider for Ollama {
+    fn name(&self) -> &str {
+        &self.vendor.name
+    }
+
+    async fn models(&self) -> Result<Vec<Model>, ProviderError> {
+        let listing = self.http.get("/api/tags").await?;
+        let Some(models) = listing.get("models").and_then(Value::as_array) else {
+            let sample = listing.to_string();
+            return Err(self.http.origin.garbled("no list of models", sample.as_bytes()));
+        };
+        let model = |entry: &Value| {
+            let id = entry.get("name").or_else(|| entry.get("model"))?.as_str()?;
+            let capabilities = entry.get("capabilities").and_then(Value::as_array);
+            Some(Model {
+                id: id.to_owned(),
+                context: entry.pointer("/details/context_length").and_then(Value::as_u64),
+                tools: capabilities.map(|names| names.iter().any(|name| name == "tools")),
+                ..Model::default()
+            })
+        };
+        Ok(models.iter().filter_map(model).collect())
+    }
+
+    async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
+        let body = encode::body(&self.vendor.quirks.body, &request, &self.memos);
+        let response = self.http.post("/api/chat", body, request.delivery).await?;
+        let decoder = LineDecoder::new(self.http.origin.clone());
+        receive(&self.http, response, request.delivery, decoder).await
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests in Ollama's format. A message is encoded once and kept with its entry.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use contract::message::{Entry, Message, Reply};
+use contract::provider::{Delivery, Request};
+use serde_json::{Map, Value, json};
+
+use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
+
+/// The body of a request.
+pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &Memos) -> Vec<u8> {
+    let mut head = Map::new();
+    head.insert("model".into(), json!(request.model));
+    let mut options = json!({"num_predict": request.max_tokens});
+    if let Some(temperature) = request.temperature {
+        options["temperature"] = json!(temperature);
+    }
+    head.insert("options".into(), options);
+    if let Some(think) = think(&request.model, &request.reasoning_level) {
+        head.insert("think".into(), think);
+    }
+    merge(&mut head, extra);
+    merge(&mut head, &request.params);
+    head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
+    let (format, echo) = match request.reasoning_format.as_str() {
+        "thinking_tags" => ("ollama <thinking>", Echo::Tags),
+        "none" => ("ollama without thinking", Echo::Nothing),
+        _ => ("ollama", Echo::Field),
+    };
+    let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
+        separate(out, before);
+        out.extend_from_slice(&entry.wire(format, |message| encode(message, echo)));
+    };
+    memos.history.with(format, &request.history, append, |history| {
+        chat(head, request, history, &memos.tools)
+    })
+}
+
+/// Most models know only yes and no; the gpt-oss family knows three levels and no `no`.
+fn think(model: &str, level: &str) -> Option<Value> {
+    let has_levels = model.contains("gpt-oss");
+    match level {
+        "auto" | "" => None,
+        "off" if has_levels => Some(json!("low")),
+        "off" => Some(json!(false)),
+        "maximum" if has_levels => Some(json!("high")),
+        "low" | "medium" | "high" if has_levels => Some(json!(level)),
+        level => match level.strip_prefix("raw:") {
+            Some("true") | None => Some(json!(true)),
+            Some("false") => Some(json!(false)),
+            Some(word) => Some(json!(word)),
+        },
+    }
+}
+
+/// How past reasoning is sent back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    Field,
+    Tags,
+    Nothing,
+}
+
+fn encode(message: &Message, echo: Echo) -> Bytes {
+    let value = match message {
+        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::Assistant(reply) => assistant(reply, echo),
+        Message::Tool { name, content, .. } => {
+            json!({"role": "tool", "tool_name": name, "content": content})
+        }
+    };
+    json_bytes(&value)
+}
+
+fn assistant(reply: &Reply, echo: Echo) -> Value {
+    let thinking = reply.thinking();
+    let mut message = json!({"role": "assistant", "content": reply.text()});
+    if !thinking.is_empty() {
+        match echo {
+            Echo::Field => message["thinking"] = json!(thinking),
+            Echo::Tags => {
+                let text = format!("<thinking>\n{thinking}\n</thinking>\n\n{}", reply.text());
+                message["content"] = json!(text);
+            }
+            Echo::Nothing => {}
+        }
+    }
+    let calls: Vec<Value> = reply
+        .calls()
+        .map(|call| {
+            let arguments = arguments_object(&call.args);
+            json!({"function": {"name": call.name, "arguments": arguments}})
+        })
+        .collect();
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
+    }
+    message
+}

@@ -1,0 +1,321 @@
+//! Replies in the format of chat completions. Calls are handed out only when the reply is complete.
+
+use std::sync::Arc;
+
+use contract::id::CallId;
+use contract::message::{StopReason, ToolCall, Usage};
+use contract::provider::{Delta, ProviderError};
+use contract::text::visible;
+use serde_json::{Value, json};
+
+use super::chunk::{CallPiece, Choice, Chunk, Piece, words};
+use crate::body::{Ended, arguments, fresh_call_id, parse};
+use crate::failure::Origin;
+use crate::reply::{Broken, Decoder, Deltas, Stage};
+use crate::sse::Parser;
+
+/// Decodes one reply.
+pub(super) struct ChatDecoder {
+    parser: Parser,
+    answer: Answer,
+}
+
+impl ChatDecoder {
+    /// Starts on a reply from `origin`.
+    pub(super) fn new(origin: Arc<Origin>) -> Self {
+        Self {
+            parser: Parser::default(),
+            answer: Answer {
+                origin,
+                id: None,
+                details: Vec::new(),
+                calls: Vec::new(),
+                usage: None,
+                stop: None,
+                refused: false,
+                stage: Stage::Open,
+            },
+        }
+    }
+}
+
+impl Decoder for ChatDecoder {
+    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
+        let answer = &mut self.answer;
+        self.parser
+            .feed(chunk, |event| answer.event(event.data, out).map_err(Broken::from))
+            .map_err(|broken| broken.explain(&self.answer.origin))
+    }
+
+    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
+        let answer = &mut self.answer;
+        if !answer.chunk(&String::from_utf8_lossy(body), out)? {
+            return Err(answer.origin.garbled("a reply without an answer", body));
+        }
+        answer.stage = Stage::Done;
+        answer.end(out)
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
+        self.answer.end(out)
+    }
+
+    fn stage(&self) -> Stage {
+        self.answer.stage
+    }
+}
+
+struct Answer {
+    origin: Arc<Origin>,
+    id: Option<String>,
+    details: Vec<Value>,
+    calls: Vec<PartialCall>,
+    usage: Option<Value>,
+    stop: Option<StopReason>,
+    refused: bool,
+    stage: Stage,
+}
+
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    extra: Option<Value>,
+}
+
+impl Answer {
+    fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError> {
+        if self.stage == Stage::Done || data.is_empty() {
+            return Ok(());
+        }
+        if data.trim() == "[DONE]" {
+            self.stage = Stage::Done;
+            return Ok(());
+        }
+        self.chunk(data, out).map(|_| ())
+    }
+
+    /// Takes a chunk in. Returns whether it held a piece of the answer.
+    fn chunk(&mut self, data: &str, out: &mut Deltas) -> Result<bool, ProviderError> {
+        let mut repaired = None;
+        let chunk: Chunk<'_> = parse(data, &mut repaired).map_err(|_| {
+            self.origin.garbled("something that is no part of a reply", data.as_bytes())
+        })?;
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(self.origin.reported(&error));
+        }
+        out.progress();
+        if self.id.is_none() {
+            self.id = chunk.id.map(|id| id.text.into_owned()).filter(|id| !id.is_empty());
+        }
+        if chunk.usage.as_ref().is_some_and(Value::is_object) {
+            self.usage = chunk.usage;
+        }
+        let choices = chunk.choices.unwrap_or_default();
+        let first = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        let found = first.is_some();
+        if let Some(choice) = first {
+            self.choice(choice, out);
+        }
+        Ok(found)
+    }
+
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Deltas) {
+        if let Some(piece) = choice.delta.or_else(|| choice.message.map(numbered)) {
+            self.piece(piece, out);
+        }
+        let reason = words(choice.finish_reason.as_ref());
+        if !reason.is_empty() {
+            self.stop = Some(stop_reason(reason));
+            self.stage = Stage::Complete;
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, out: &mut Deltas) {
+        self.reasoning(&piece, out);
+        let content = words(piece.content.as_ref());
+        let refusal = words(piece.refusal.as_ref());
+        self.refused |= !refusal.is_empty();
+        for text in [content, refusal] {
+            if !text.is_empty() {
+                self.flush_details(out);
+                out.text(text);
+            }
+        }
+        for call in piece.tool_calls.unwrap_or_default() {
+            self.flush_details(out);
+            self.call(call, out);
+        }
+    }
+
+    fn reasoning(&mut self, piece: &Piece<'_>, out: &mut Deltas) {
+        let among_parts = piece.content.as_ref().map(|content| content.thinking.as_str());
+        let mut spoken = [
+            words(piece.reasoning.as_ref()),
+            words(piece.reasoning_content.as_ref()),
+            among_parts.unwrap_or_default(),
+        ]
+        .into_iter()
+        .find(|text| !text.is_empty());
+        if let Some(Value::Array(items)) = &piece.reasoning_details {
+            for item in items {
+                let text = ["text", "summary"].iter().find_map(|name| item.get(*name)?.as_str());
+                if let (None, Some(text)) = (spoken, text) {
+                    out.thinking(text);
+                }
+                add_detail(&mut self.details, item);
+            }
+        }
+        if let Some(text) = spoken.take() {
+            out.thinking(text);
+        }
+    }
+
+    fn flush_details(&mut self, out: &mut Deltas) {
+        if !self.details.is_empty() {
+            out.push(Delta::ThinkingOpaque(Value::Array(std::mem::take(&mut self.details))));
+        }
+    }
+
+    fn call(&mut self, piece: CallPiece<'_>, out: &mut Deltas) {
+        let id = words(piece.id.as_ref());
+        let function = piece.function.as_ref();
+        let name = words(function.and_then(|function| function.name.as_ref()));
+        let position = self.position(piece.index, id, name);
+        let call = if let Some(position) = position {
+            &mut self.calls[position]
+        } else {
+            self.calls.push(PartialCall {
+                index: piece.index,
+                id: String::new(),
+                name: String::new(),
+                arguments: String::new(),
+                extra: None,
+            });
+            let last = self.calls.len() - 1;
+            &mut self.calls[last]
+        };
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() && !name.is_empty() {
+            name.clone_into(&mut call.name);
+            out.push(Delta::CallStarted { name: name.to_owned() });
+        }
+        if let Some(raw) = function.and_then(|function| function.arguments) {
+            match serde_json::from_str::<Option<std::borrow::Cow<'_, str>>>(raw.get()) {
+                Ok(text) => call.arguments.push_str(&text.unwrap_or_default()),
+                Err(_) => call.arguments.push_str(raw.get()),
+            }
+        }
+        if piece.extra_content.is_some() {
+            call.extra = piece.extra_content;
+        }
+    }
+
+    /// The call that a piece continues. Some servers give all calls the same index, or none.
+    fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let position = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
+            None if !name.is_empty() => None,
+            None => self.calls.len().checked_sub(1),
+        }?;
+        let known = &self.calls[position];
+        let is_another =
+            !id.is_empty() && !name.is_empty() && !known.id.is_empty() && known.id != id;
+        (!is_another).then_some(position)
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
+        if self.stage == Stage::Open {
+            return Err(self.origin.cut());
+        }
+        self.flush_details(out);
+        let reason = self.stop.take().unwrap_or_default();
+        let ended = match reason {
+            StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
+            _ => Ended::Early,
+        };
+        let called = !self.calls.is_empty();
+        for call in self.calls.drain(..) {
+            out.push(Delta::Call(call.close(ended)));
+        }
+        if let Some(usage) = &self.usage {
+            out.push(Delta::Usage(read_usage(usage, self.id.take())));
+        }
+        out.stopped(match reason {
+            StopReason::EndTurn if called => StopReason::ToolUse,
+            StopReason::EndTurn if self.refused => StopReason::Refusal,
+            reason => reason,
+        });
+        Ok(())
+    }
+}
+
+/// A message that came whole, each of its calls one of its own whatever its id.
+fn numbered(mut message: Piece<'_>) -> Piece<'_> {
+    for (call, index) in message.tool_calls.iter_mut().flatten().zip(0..) {
+        call.index = Some(index);
+    }
+    message
+}
+
+impl PartialCall {
+    fn close(self, ended: Ended) -> ToolCall {
+        ToolCall {
+            id: CallId(if self.id.is_empty() { fresh_call_id() } else { self.id }),
+            name: self.name,
+            args: arguments(&self.arguments, ended),
+            opaque: self.extra.map(|extra| json!({"extra_content": extra})),
+        }
+    }
+}
+
+/// Joins pieces of structured reasoning that belong to the same block. A block that has its
+/// signature, or that is encrypted, is whole.
+fn add_detail(details: &mut Vec<Value>, item: &Value) {
+    let continues = |known: &Value| {
+        known.get("signature").is_none_or(Value::is_null)
+            && item.get("data").is_none()
+            && ["type", "index"].iter().all(|name| known.get(*name) == item.get(*name))
+    };
+    let last = details.last_mut().filter(|known| continues(known));
+    let (Some(Value::Object(known)), Value::Object(fields)) = (last, item) else {
+        details.push(item.clone());
+        return;
+    };
+    for (name, value) in fields {
+        let grows = matches!(name.as_str(), "text" | "summary");
+        match (known.get_mut(name), value) {
+            (Some(_), Value::Null) => {}
+            (Some(Value::String(old)), Value::String(more)) if grows => old.push_str(more),
+            (_, value) => {
+                known.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "stop" | "eos" | "end_turn" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" => StopReason::MaxTokens,
+        "content_filter" | "refusal" => StopReason::Refusal,
+        other => StopReason::Other(visible(other).into_owned()),
+    }
+}
+
+fn read_usage(usage: &Value, id: Option<String>) -> Usage {
+    let count = |paths: &[&str]| paths.iter().find_map(|path| usage.pointer(path)?.as_u64());
+    Usage {
+        input_tokens: count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0),
+        output_tokens: count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0),
+        reasoning_tokens: count(&["/completion_tokens_details/reasoning_tokens"]),
+        cached_tokens: count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]),
+        cost_usd: usage.get("cost").and_then(Value::as_f64),
+        generation_id: id,
+    }
+}

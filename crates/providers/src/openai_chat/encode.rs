@@ -1,0 +1,156 @@
+//! Requests in the format of chat completions. A message is encoded once and kept with its entry.
+
+use bytes::Bytes;
+use contract::message::{Entry, Message, Part, Reply, ToolCall};
+use contract::provider::{Delivery, Request};
+use serde_json::{Map, Value, json};
+
+use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
+use crate::catalog::{LevelStyle, Quirks};
+
+/// The body of a request.
+pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
+    let mut head = Map::new();
+    head.insert("model".into(), json!(request.model));
+    head.insert(quirks.max_tokens_field.clone(), json!(request.max_tokens));
+    if let Some(temperature) = request.temperature {
+        head.insert("temperature".into(), json!(temperature));
+    }
+    merge(&mut head, &quirks.body);
+    add_level(&mut head, quirks, &request.reasoning_level);
+    merge(&mut head, &request.params);
+    head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
+    if request.delivery == Delivery::Streamed && quirks.stream_usage {
+        head.insert("stream_options".into(), json!({"include_usage": true}));
+    }
+    if !request.tools.is_empty() && !head.contains_key("tool_choice") {
+        head.insert("tool_choice".into(), json!("auto"));
+    }
+    let echo = Echo::choose(quirks, &request.reasoning_format);
+    let format = echo.format_key();
+    let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
+        separate(out, before);
+        out.extend_from_slice(&entry.wire(&format, |message| encode(message, &echo)));
+    };
+    memos.history.with(&format, &request.history, append, |history| {
+        chat(head, request, history, &memos.tools)
+    })
+}
+
+fn add_level(head: &mut Map<String, Value>, quirks: &Quirks, level: &str) {
+    let word = match level.strip_prefix("raw:") {
+        Some(raw) => raw,
+        None if level == "auto" || level.is_empty() => return,
+        None => quirks.level_words.get(level).map_or(level, String::as_str),
+    };
+    match quirks.reasoning_level {
+        LevelStyle::Object => {
+            // The older switch for the same thing contradicts a level of `none`.
+            head.remove("include_reasoning");
+            head.insert("reasoning".into(), json!({"effort": word}));
+        }
+        LevelStyle::Effort => {
+            head.insert("reasoning_effort".into(), json!(word));
+        }
+        LevelStyle::None => {}
+    }
+}
+
+/// How past reasoning is sent back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Echo<'a> {
+    /// In a field of the message, perhaps with its structured form.
+    Field {
+        /// The field's name.
+        name: &'a str,
+        /// Whether `reasoning_details` goes with it.
+        details: bool,
+    },
+    /// As text before the answer, in tags.
+    Tags,
+    /// Not at all.
+    Nothing,
+}
+
+impl<'a> Echo<'a> {
+    /// Chooses by the configuration's word and the vendor's habits.
+    pub(super) fn choose(quirks: &'a Quirks, format: &str) -> Self {
+        let details = quirks.reasoning_details;
+        let field = |name: &'a str| Self::Field { name, details };
+        match (format, quirks.reasoning_field.as_deref()) {
+            ("thinking_tags", _) => Self::Tags,
+            ("reasoning_field", name) => field(name.unwrap_or("reasoning")),
+            ("none", _) | (_, None) => Self::Nothing,
+            (_, Some(name)) => field(name),
+        }
+    }
+
+    /// Names the encoding that follows from the choice.
+    pub(super) fn format_key(&self) -> String {
+        match self {
+            Self::Field { name, details: true } => format!("openai_chat {name} details"),
+            Self::Field { name, .. } => format!("openai_chat {name}"),
+            Self::Tags => "openai_chat <thinking>".into(),
+            Self::Nothing => "openai_chat".into(),
+        }
+    }
+}
+
+fn encode(message: &Message, echo: &Echo<'_>) -> Bytes {
+    let value = match message {
+        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::Assistant(reply) => assistant(reply, echo),
+        Message::Tool { call, content, .. } => {
+            json!({"role": "tool", "tool_call_id": call, "content": content})
+        }
+    };
+    json_bytes(&value)
+}
+
+fn assistant(reply: &Reply, echo: &Echo<'_>) -> Value {
+    let thinking = reply.thinking();
+    let mut text = reply.text();
+    if *echo == Echo::Tags && !thinking.is_empty() {
+        text = format!("<thinking>\n{thinking}\n</thinking>\n\n{text}");
+    }
+    let calls: Vec<Value> = reply.calls().map(encode_call).collect();
+    let mut message = Map::new();
+    message.insert("role".into(), json!("assistant"));
+    let content =
+        if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) };
+    message.insert("content".into(), content);
+    if let Echo::Field { name, details } = echo {
+        if !thinking.is_empty() {
+            message.insert((*name).to_owned(), json!(thinking));
+        }
+        let structured = structured_reasoning(reply);
+        if *details && !structured.is_empty() {
+            message.insert("reasoning_details".into(), Value::Array(structured));
+        }
+    }
+    if !calls.is_empty() {
+        message.insert("tool_calls".into(), Value::Array(calls));
+    }
+    Value::Object(message)
+}
+
+fn structured_reasoning(reply: &Reply) -> Vec<Value> {
+    let lists = reply.parts.iter().filter_map(|part| match part {
+        Part::Thinking { opaque: Some(Value::Array(items)), .. } => Some(items.clone()),
+        Part::Thinking { .. } | Part::Text { .. } | Part::Call(_) => None,
+    });
+    lists.flatten().collect()
+}
+
+fn encode_call(call: &ToolCall) -> Value {
+    let arguments = arguments_object(&call.args).to_string();
+    let mut value = json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    });
+    if let Some(extra) = call.opaque.as_ref().and_then(|opaque| opaque.get("extra_content")) {
+        value["extra_content"] = extra.clone();
+    }
+    value
+}

@@ -1,0 +1,173 @@
+//! Reads scenario files and says what is wrong with one: file, line, what to write instead.
+
+use std::path::Path;
+
+use contract::text::visible;
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+
+use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
+use super::template;
+
+/// Why a scenario cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("scenario {file}{}: {problem}", at(*line))]
+pub struct ScenarioError {
+    /// The file, or the name of a scenario that is in the binary.
+    pub file: String,
+    /// The line, where the problem has one.
+    pub line: Option<u64>,
+    /// What is wrong, and what to write instead.
+    pub problem: String,
+}
+
+fn at(line: Option<u64>) -> String {
+    line.map(|line| format!(", line {line}")).unwrap_or_default()
+}
+
+/// Reads a scenario file.
+pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+    let file = path.display().to_string();
+    let yaml = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+        file: file.clone(),
+        line: None,
+        problem: unreadable(&error),
+    })?;
+    parse(&file, &yaml)
+}
+
+/// Reads a scenario from its text; `name` stands for the file in messages.
+pub fn parse(name: &str, yaml: &str) -> Result<Scenario, ScenarioError> {
+    let fail =
+        |line: Option<u64>, problem: String| ScenarioError { file: name.to_owned(), line, problem };
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    let mut scenario: Scenario = serde_saphyr::from_str_with_options(yaml, options)
+        .map_err(|error| fail(error.location().map(|at| at.line()), explain(&error)))?;
+    name.clone_into(&mut scenario.file);
+    if scenario.turns.is_empty() {
+        let problem = "`turns` is empty; write at least one turn, such as `- text: hello`";
+        return Err(fail(None, problem.to_owned()));
+    }
+    for (turn, number) in scenario.turns.iter().zip(1..) {
+        check(&turn.value).map_err(|problem| {
+            let line = turn.referenced.line();
+            fail(Some(line), format!("turn {number}: {problem}"))
+        })?;
+    }
+    if let WhenExhausted::Text(text) = &scenario.when_exhausted {
+        template::check(text)
+            .map_err(|problem| fail(None, format!("`when_exhausted`: {problem}")))?;
+    }
+    Ok(scenario)
+}
+
+/// `; did you mean ..?` where one of `known` is close to `word`, else the list of them.
+pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
+    let close = similar::get_close_matches(word, known, 1, 0.6);
+    match close.first() {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; use one of `{}`", known.join("`, `")),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            String::from("there is no such file; give the path of a scenario, such as `play.yaml`")
+        }
+        std::io::ErrorKind::InvalidData => {
+            String::from("the file is not UTF-8 text; save it as UTF-8")
+        }
+        _ => format!("cannot read the file: {error}"),
+    }
+}
+
+fn explain(error: &Error) -> String {
+    match error.without_snippet() {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            let field = visible(field);
+            format!("unknown key `{field}`{}", suggestion(&field, expected))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            let variant = visible(variant);
+            format!("unknown value `{variant}`{}", suggestion(&variant, expected))
+        }
+        Error::SerdeMissingField { field, .. } => format!("the key `{field}` is missing; add it"),
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("expected {expected}, found {}", visible(unexpected))
+        }
+        other => visible(&UserMessageFormatter.format_message(other)).into_owned(),
+    }
+}
+
+fn check(turn: &Turn) -> Result<(), String> {
+    check_expect(&turn.expect)?;
+    if let Some(fault) = &turn.error {
+        check_alone(turn)?;
+        check_fault(fault)?;
+    } else if turn.text.is_none() && turn.thinking.is_none() && turn.tool_calls.is_empty() {
+        return Err(String::from(
+            "it says nothing; give it `text`, `thinking`, `tool_calls` or `error` \
+             (`text: \"\"` is an empty reply)",
+        ));
+    }
+    for text in [&turn.text, &turn.thinking].into_iter().flatten() {
+        template::check(text)?;
+    }
+    for call in &turn.tool_calls {
+        match (&call.input, &call.input_text) {
+            (Some(_), Some(_)) => {
+                let name = &call.name;
+                return Err(format!(
+                    "the call of `{name}` has `input` and `input_text`; keep one of them"
+                ));
+            }
+            (Some(input), None) => template::check_value(input)?,
+            (None, Some(text)) => template::check(text)?,
+            (None, None) => {}
+        }
+    }
+    Ok(())
+}
+
+/// An error turn makes no reply, so nothing that belongs to a reply may stand beside it.
+fn check_alone(turn: &Turn) -> Result<(), String> {
+    let beside = [
+        ("text", turn.text.is_some()),
+        ("thinking", turn.thinking.is_some()),
+        ("tool_calls", !turn.tool_calls.is_empty()),
+        ("usage", turn.usage.is_some()),
+        ("stop_reason", turn.stop_reason.is_some()),
+    ];
+    match beside.iter().find(|(_, present)| *present) {
+        None => Ok(()),
+        Some((key, _)) => Err(format!(
+            "`{key}` cannot stand beside `error`; text that arrives before the failure goes \
+             into `after_text` of the error"
+        )),
+    }
+}
+
+fn check_fault(fault: &Fault) -> Result<(), String> {
+    let waits = matches!(fault.kind, FaultKind::RateLimited | FaultKind::Unavailable);
+    if fault.retry_after_ms.is_some() && !waits {
+        return Err(String::from(
+            "`retry_after_ms` goes with the kinds `rate_limited` and `unavailable` only",
+        ));
+    }
+    fault.after_text.as_deref().map_or(Ok(()), template::check)
+}
+
+fn check_expect(expect: &Expect) -> Result<(), String> {
+    let texts = [("last_user", &expect.last_user), ("system", &expect.system)];
+    for (key, text) in texts {
+        if text.as_ref().is_some_and(TextMatch::is_empty) {
+            return Err(format!(
+                "`{key}` expects nothing; give it `equals`, `contains`, `matches` or \
+                 `not_contains`"
+            ));
+        }
+    }
+    Ok(())
+}

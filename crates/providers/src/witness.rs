@@ -1,0 +1,99 @@
+//! What goes over the wire, for people who want to see it. Headers are left out: they hold keys.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Sees exchanges.
+pub trait Witness: Send + Sync {
+    /// Takes one.
+    fn saw(&self, exchange: &Exchange<'_>);
+}
+
+/// One message on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// Which way it went.
+    pub direction: Direction,
+    /// The address.
+    pub endpoint: &'a str,
+    /// The body as it was sent.
+    pub payload: &'a [u8],
+    /// Since the request was sent.
+    pub elapsed: Duration,
+}
+
+/// Which way a message went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the provider.
+    Request,
+    /// From the provider, in one piece.
+    Response,
+    /// From the provider, all pieces of a stream.
+    StreamComplete,
+    /// From the provider, saying that it failed.
+    Error,
+}
+
+impl Direction {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::StreamComplete => "stream_complete",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The witness of one request, with what it has seen of the answer so far.
+#[derive(Clone, Default)]
+pub(crate) struct Testimony {
+    witness: Option<Arc<dyn Witness>>,
+    endpoint: String,
+    sent: Option<Instant>,
+    stream: Vec<u8>,
+}
+
+impl Testimony {
+    /// Shows a request to the witness, if there is one.
+    pub(crate) fn of_request(
+        witness: Option<&Arc<dyn Witness>>,
+        endpoint: &str,
+        body: &[u8],
+    ) -> Self {
+        let Some(witness) = witness else { return Self::default() };
+        let testimony = Self {
+            witness: Some(Arc::clone(witness)),
+            endpoint: endpoint.to_owned(),
+            sent: Some(Instant::now()),
+            stream: Vec::new(),
+        };
+        testimony.show(Direction::Request, body);
+        testimony
+    }
+
+    /// Shows what came back.
+    pub(crate) fn show(&self, direction: Direction, payload: &[u8]) {
+        if let Some(witness) = &self.witness {
+            let elapsed = self.sent.map(|sent| sent.elapsed()).unwrap_or_default();
+            witness.saw(&Exchange { direction, endpoint: &self.endpoint, payload, elapsed });
+        }
+    }
+
+    /// Takes a piece of a stream, which is shown whole when the stream is over.
+    pub(crate) fn piece(&mut self, chunk: &[u8]) {
+        if self.witness.is_some() {
+            self.stream.extend_from_slice(chunk);
+        }
+    }
+}
+
+impl Drop for Testimony {
+    fn drop(&mut self) {
+        if !self.stream.is_empty() {
+            self.show(Direction::StreamComplete, &self.stream);
+        }
+    }
+}
