@@ -1,0 +1,202 @@
+//! Tests of `Bash`, with real processes.
+
+use super::*;
+use crate::fixture::{self, Project};
+
+fn tool(project: &Project) -> Bash {
+    Bash::new(project.paths.root().to_owned(), Committing::Nowhere)
+}
+
+async fn bash(command: &str) -> ToolOutput {
+    let project = Project::new();
+    project.run(&tool(&project), json!({"command": command})).await
+}
+
+#[tokio::test]
+async fn both_streams_come_back_right_trimmed() {
+    let output = bash("echo one; echo two >&2; echo").await;
+    assert_eq!(output.output, "one\n\n\n--- stderr ---\ntwo");
+    assert!(output.success);
+    assert_eq!(output.facts["exit_code"], 0);
+    assert_eq!(bash("echo '  x  '").await.output, "  x");
+    assert_eq!(bash("true").await.output, "");
+}
+
+#[tokio::test]
+async fn a_failed_command_keeps_its_output_and_names_its_code() {
+    let output = bash("echo X; echo why >&2; exit 3").await;
+    assert!(!output.success);
+    assert_eq!(output.output, "X\n\n--- stderr ---\nwhy");
+    assert_eq!(output.error.as_deref(), Some("Exit code 3"));
+    assert_eq!(output.facts["exit_code"], 3);
+    let output = bash("kill -9 $$").await;
+    assert_eq!(output.error.as_deref(), Some("Killed by signal 9"));
+}
+
+#[tokio::test]
+async fn where_git_cannot_write_the_tool_that_can_is_named() {
+    let project = Project::new();
+    let complain = |words: &str| {
+        let text = format!("fatal: Unable to create '/w/.git/index.lock': {words}");
+        json!({"command": format!("echo \"{text}\" >&2; exit 128")})
+    };
+    let offered = Bash { committing: Committing::ByTool, ..tool(&project) };
+    for words in ["Read-only file system", "Permission denied"] {
+        let error = project.fail(&offered, complain(words)).await;
+        assert!(error.starts_with("Exit code 128\n") && error.contains("GitCommit"), "{error}");
+        assert_eq!(project.fail(&tool(&project), complain(words)).await, "Exit code 128");
+    }
+    assert_eq!(project.fail(&offered, complain("File exists.")).await, "Exit code 128");
+}
+
+#[tokio::test]
+async fn commands_run_in_the_project_with_nothing_to_read() {
+    let project = Project::with(&[("here", "")]);
+    let output = project.output(&tool(&project), json!({"command": "pwd; ls; cat"})).await;
+    assert_eq!(output, format!("{}\nhere", project.paths.root().display()));
+}
+
+#[tokio::test]
+async fn no_state_passes_from_call_to_call() {
+    let project = Project::new();
+    let tool = tool(&project);
+    project.output(&tool, json!({"command": "X=1; export X; cd /; alias l=ls"})).await;
+    let output = project.output(&tool, json!({"command": "echo [$X] $PWD"})).await;
+    assert_eq!(output, format!("[] {}", project.paths.root().display()));
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_text_do_not_matter() {
+    assert_eq!(bash(r"printf 'a\377b'").await.output, "a\u{fffd}b");
+}
+
+#[test]
+fn actions_name_the_command_and_refuse_none() {
+    let project = Project::new();
+    let tool = tool(&project);
+    let command = "ls -l | wc".to_owned();
+    let actions = tool.actions(&json!({"command": command})).unwrap();
+    let cwd = project.paths.root().to_owned();
+    assert_eq!(actions, [Action::Run { command, cwd }]);
+    assert_eq!(fixture::refusal(&tool, &json!({"command": " \n"})), "No command provided");
+    assert!(fixture::refusal(&tool, &json!({"command": "a\0b"})).contains("NUL"));
+}
+
+#[tokio::test]
+async fn a_timeout_kills_what_ignores_it_and_all_it_started() {
+    let project = Project::new();
+    let command = "trap '' TERM; (trap '' TERM; exec sleep 1000) & echo $!; echo on; wait";
+    let args = json!({"command": command, "timeout": 2000});
+    let output = project.run(&tool(&project), args).await;
+    assert_eq!(output.error.as_deref(), Some("Command timed out after 2000ms"));
+    let lines: Vec<_> = output.output.lines().collect();
+    assert_eq!(lines[1], "on");
+    assert!(is_gone(lines[0]), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_output_is_neither_waited_for_nor_left() {
+    let output = bash("sleep 1000 & echo $!").await;
+    assert!(output.success, "{output:?}");
+    assert!(is_gone(&output.output), "{}", output.output);
+}
+
+/// Whether a process has ended; what is left may be waiting for its parent to notice.
+fn is_gone(id: &str) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/stat")) else {
+        return true;
+    };
+    // A killed process may take a moment to be torn down; its state is final once it is a zombie.
+    let killed = status.contains(") Z ") || status.contains(") X ");
+    killed || !status.contains("(sleep) S ")
+}
+
+#[tokio::test]
+async fn a_cancelled_command_keeps_what_it_had_printed() {
+    let project = Project::new();
+    let (context, mut lines) = project.context();
+    let cancel = context.cancel.clone();
+    let tool = tool(&project);
+    let call = fixture::call(json!({"command": "echo begun; exec sleep 1000"}));
+    let stopper = async {
+        assert_eq!(lines.recv().await.as_deref(), Some("begun"));
+        cancel.cancel();
+    };
+    let (output, ()) = tokio::join!(tool.run(&call, &context), stopper);
+    let output = output.unwrap();
+    assert!(!output.success);
+    assert_eq!(output.output, "begun");
+    assert_eq!(output.error.as_deref(), Some("interrupted"));
+}
+
+#[tokio::test]
+async fn lines_are_passed_on_and_dropped_when_nobody_listens() {
+    let project = Project::new();
+    let (context, mut lines) = project.context();
+    let call = fixture::call(json!({"command": "printf 'a\\nb\\rc'; seq 1000"}));
+    tool(&project).run(&call, &context).await.unwrap();
+    drop(context);
+    let mut got = Vec::new();
+    while let Some(line) = lines.recv().await {
+        got.push(line);
+    }
+    assert_eq!(got[..3], ["a", "b", "c1"]);
+    assert_eq!(got.len(), 64);
+}
+
+#[tokio::test]
+async fn long_output_is_cut_in_the_middle_and_kept_whole_in_a_file() {
+    let project = Project::new();
+    let command = "seq 100000; echo oops >&2";
+    let output = project.run(&tool(&project), json!({"command": command})).await.output;
+    assert!(output.chars().count() <= MAX_RETURNED);
+    assert!(output.starts_with("1\n2\n3\n"));
+    assert!(output.ends_with("99999\n100000\n\n--- stderr ---\noops"));
+    assert!(output.contains("\n... [TRUNCATED: output exceeded 50,000 characters] ...\n"));
+    let path = project.spill().join("bash-call-1-stdout.txt");
+    assert!(output.contains(&format!("(All 588895 bytes of stdout are in {})", path.display())));
+    let whole = std::fs::read_to_string(path).unwrap();
+    assert_eq!(whole.lines().count(), 100_000);
+    assert!(whole.lines().zip(1..).all(|(line, number)| line == number.to_string()));
+}
+
+#[tokio::test]
+async fn two_streams_that_are_too_long_together_are_both_cut_and_kept() {
+    let project = Project::new();
+    let command = "head -c 40000 /dev/zero | tr '\\0' o; head -c 30000 /dev/zero | tr '\\0' e >&2";
+    let output = project.run(&tool(&project), json!({"command": command})).await.output;
+    assert!(output.chars().count() <= MAX_RETURNED);
+    assert_eq!(output.matches("TRUNCATED").count(), 2);
+    let size = |name: &str| std::fs::metadata(project.spill().join(name)).unwrap().len();
+    assert_eq!(size("bash-call-1-stdout.txt"), 40_000);
+    assert_eq!(size("bash-call-1-stderr.txt"), 30_000);
+}
+
+#[tokio::test]
+async fn a_cut_does_not_split_a_character() {
+    let output = bash("yes é漢 | head -n 20000 | tr -d '\\n'").await.output;
+    assert!(output.contains("TRUNCATED"));
+    assert!(!output.contains('\u{fffd}'));
+}
+
+#[tokio::test]
+async fn a_flood_is_stopped_and_the_file_has_an_end() {
+    let project = Project::new();
+    let tool = Bash { max_printed: 80 << 20, ..tool(&project) };
+    let output = project.run(&tool, json!({"command": "yes 0123456789"})).await;
+    let error = output.error.unwrap();
+    assert_eq!(error, "Command killed: it printed more than 83886080 bytes");
+    assert!(output.output.contains("The first 67108864 of "));
+    let file = project.spill().join("bash-call-1-stdout.txt");
+    assert_eq!(std::fs::metadata(file).unwrap().len(), 64 << 20);
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_kept_says_so() {
+    let project = Project::new();
+    std::fs::create_dir_all(project.spill().parent().unwrap()).unwrap();
+    std::fs::write(project.spill(), "in the way").unwrap();
+    let output = project.run(&tool(&project), json!({"command": "seq 100000"})).await;
+    assert!(output.success);
+    assert!(output.output.contains("could not be kept: "), "{}", output.output);
+}

@@ -1,0 +1,31 @@
+//! What all built-in tools say of themselves in the same way.
+
+use contract::tool::{Recovery, Risk, ToolSpec};
+use serde_json::Value;
+
+/// A built-in tool's description; its risk decides about permission, recovery and parallelism.
+pub(crate) fn spec(
+    name: &str,
+    description: &str,
+    category: &str,
+    risk_level: Risk,
+    input_schema: Value,
+) -> ToolSpec {
+    let recovery_policy = match risk_level {
+        Risk::ReadOnly => Recovery::Allow,
+        Risk::Mutating => Recovery::Confirm,
+        Risk::HighImpact => Recovery::Deny,
+    };
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.trim_end().to_owned(),
+        input_schema,
+        version: "1.0.0".to_owned(),
+        categories: vec![category.to_owned()],
+        requires_permission: risk_level != Risk::ReadOnly,
+        risk_level,
+        recovery_policy,
+        parallel: risk_level == Risk::ReadOnly,
+        source: "builtin".to_owned(),
+    }
+}

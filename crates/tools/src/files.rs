@@ -1,0 +1,328 @@
+//! Opens and replaces files at paths that `paths` has resolved and judged.
+//!
+//! Nothing here follows a symbolic link: one that has appeared since the path was judged is an
+//! error. Nothing here opens a pipe, a socket or a device.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{self as system, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// The largest file that is loaded whole.
+pub(crate) const MAX_LOADED: u64 = 64 << 20;
+
+/// Which file it is, and when it last changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Identity {
+    /// The identity of an open file.
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// A file as it was at one moment.
+pub(crate) struct Snapshot {
+    /// Which file it was.
+    pub(crate) identity: Identity,
+    /// All it held; none past [`MAX_LOADED`].
+    pub(crate) content: Option<Vec<u8>>,
+    mode: u32,
+    owner: (u32, u32),
+}
+
+/// Opens a regular file for reading. `given` is the path in the caller's words.
+pub(crate) fn open(path: &Path, given: &str) -> Result<File, String> {
+    let explain = |error: io::Error| explain(given, "read", &error);
+    // Opening a device can have an effect of its own, so look first.
+    let before = std::fs::symlink_metadata(path).map_err(explain)?;
+    if !before.is_file() && !before.is_symlink() {
+        return Err(format!("Not a file: {given}"));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open_exactly(path, flags).map_err(explain)?);
+    if file.metadata().map_err(explain)?.is_file() {
+        Ok(file)
+    } else {
+        Err(format!("Not a file: {given}"))
+    }
+}
+
+/// Loads a regular file; none where there is no file.
+pub(crate) fn load(path: &Path, given: &str) -> Result<Option<Snapshot>, String> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(None),
+        _ => {}
+    }
+    let file = open(path, given)?;
+    let explain = |error: io::Error| explain(given, "read", &error);
+    let metadata = file.metadata().map_err(explain)?;
+    let mut content = Vec::new();
+    file.take(MAX_LOADED + 1).read_to_end(&mut content).map_err(explain)?;
+    Ok(Some(Snapshot {
+        identity: Identity::of(&metadata),
+        content: (content.len() as u64 <= MAX_LOADED).then_some(content),
+        mode: metadata.mode(),
+        owner: (metadata.uid(), metadata.gid()),
+    }))
+}
+
+/// Makes `content` all that the file at `path` holds, or leaves it as it was: a temporary file
+/// beside it takes its name. `before` is the file as the caller knows it; one that is not as
+/// known is left alone. Mode and owner stay. Missing folders are made.
+pub(crate) fn replace(
+    path: &Path,
+    given: &str,
+    before: Option<&Snapshot>,
+    content: &[u8],
+) -> Result<(), String> {
+    let explain = |error: io::Error| explain(given, "write", &error);
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(format!("Not a file: {given}"));
+    };
+    let folder = open_folder(parent, Missing::Make).map_err(explain)?;
+    if before.is_some() {
+        let writable = system::Access::WRITE_OK;
+        system::accessat(&folder, name, writable, AtFlags::empty())
+            .map_err(|error| explain(error.into()))?;
+    }
+    let (temporary, file) = create_temporary(&folder, before).map_err(explain)?;
+    let written = fill(file, before, content).map_err(explain).and_then(|()| {
+        unchanged(path, given, before)?;
+        system::renameat(&folder, &temporary, &folder, name).map_err(|error| explain(error.into()))
+    });
+    if written.is_err() {
+        // The first error says what went wrong; a temporary file that stays does no harm.
+        let _ = system::unlinkat(&folder, &temporary, AtFlags::empty());
+    }
+    written?;
+    sync_folder(&folder).map_err(explain)
+}
+
+/// What an error means for the path the caller gave.
+pub(crate) fn explain(given: &str, verb: &str, error: &io::Error) -> String {
+    if is_absence(error) {
+        return format!("File not found: {given}");
+    }
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("Permission denied: {given}"),
+        io::ErrorKind::IsADirectory => format!("Not a file: {given}"),
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            format!("cannot {verb} {given}: a symbolic link took its place meanwhile")
+        }
+        _ => format!("cannot {verb} {given}: {error}"),
+    }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn unchanged(path: &Path, given: &str, before: Option<&Snapshot>) -> Result<(), String> {
+    let found = std::fs::symlink_metadata(path).ok();
+    let found = found.map(|metadata| Identity::of(&metadata));
+    if found.as_ref() == before.map(|snapshot| &snapshot.identity) {
+        Ok(())
+    } else {
+        Err(format!("{given} changed while it was being written; read it again"))
+    }
+}
+
+fn create_temporary(
+    folder: &OwnedFd,
+    before: Option<&Snapshot>,
+) -> io::Result<(String, std::fs::File)> {
+    // A file that exists keeps its mode, which may be private; one that is created gets the umask.
+    let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    loop {
+        let name = format!(".brynhild-{:016x}.tmp", fastrand::u64(..));
+        match system::openat(folder, &name, flags, mode) {
+            Ok(descriptor) => return Ok((name, File::from(descriptor))),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn fill(mut file: File, before: Option<&Snapshot>, content: &[u8]) -> io::Result<()> {
+    file.write_all(content)?;
+    if let Some(before) = before {
+        let created = file.metadata()?;
+        if (created.uid(), created.gid()) != before.owner {
+            // Only a privileged process can give a file away; others keep their own.
+            drop(std::os::unix::fs::fchown(&file, Some(before.owner.0), Some(before.owner.1)));
+        }
+        system::fchmod(&file, Mode::from_raw_mode(before.mode & 0o7777))?;
+    }
+    file.sync_all()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Missing {
+    Make,
+    Fail,
+}
+
+/// Opens a folder one step at a time from `/`, so that no step can be a symbolic link.
+fn open_folder(path: &Path, missing: Missing) -> io::Result<OwnedFd> {
+    let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let step = |folder: &OwnedFd, name: &OsStr| system::openat(folder, name, flags, Mode::empty());
+    let mut folder = system::open("/", flags, Mode::empty())?;
+    for component in path.components() {
+        let Component::Normal(name) = component else {
+            continue;
+        };
+        folder = match step(&folder, name) {
+            Err(Errno::NOENT) if missing == Missing::Make => {
+                match system::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) => sync_folder(&folder)?,
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                step(&folder, name)?
+            }
+            other => other?,
+        };
+    }
+    Ok(folder)
+}
+
+/// A step needs the right to pass through a folder, not to list it, where the system can say so.
+#[cfg(target_os = "linux")]
+const STEP: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const STEP: OFlags = OFlags::RDONLY;
+
+fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match system::openat(folder, ".", flags, Mode::empty()) {
+        Ok(readable) => match system::fsync(&readable) {
+            // Some file systems cannot sync a folder, and say so.
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            Err(error) => Err(error.into()),
+        },
+        // A folder that may be written but not listed cannot be synced.
+        Err(Errno::ACCESS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens what stands at an absolute path if no part of the path is a symbolic link.
+pub(crate) fn open_exactly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use system::ResolveFlags;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match system::openat2(system::CWD, path, flags, Mode::empty(), resolve) {
+            // Old kernels lack the call, and some containers forbid it.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            other => return Ok(other?),
+        }
+    }
+    open_stepwise(path, flags)
+}
+
+fn open_stepwise(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(system::open(path, flags, Mode::empty())?);
+    };
+    let folder = open_folder(parent, Missing::Fail)?;
+    let flags = flags | OFlags::NOFOLLOW;
+    Ok(system::openat(folder.as_fd(), name, flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::fixture;
+
+    const READ: OFlags = OFlags::RDONLY;
+
+    #[test]
+    fn no_part_of_a_path_may_be_a_symbolic_link() {
+        let folder = fixture::folder();
+        let root = folder.path();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::fs::write(root.join("real/file"), "x").unwrap();
+        symlink(root.join("real"), root.join("folder_link")).unwrap();
+        symlink(root.join("real/file"), root.join("file_link")).unwrap();
+        for open in [open_exactly, open_stepwise] {
+            assert!(open(&root.join("real/file"), READ).is_ok());
+            assert!(open(&root.join("folder_link/file"), READ).is_err());
+            assert!(open(&root.join("file_link"), READ).is_err());
+        }
+    }
+
+    #[test]
+    fn a_link_swapped_in_after_the_check_is_not_written_through() {
+        let folder = fixture::folder();
+        let root = folder.path();
+        std::fs::create_dir(root.join("outside")).unwrap();
+        symlink(root.join("outside"), root.join("swapped")).unwrap();
+        let error = replace(&root.join("swapped/file"), "swapped/file", None, b"x");
+        assert!(error.is_err());
+        assert!(!root.join("outside/file").exists());
+
+        std::fs::write(root.join("victim"), "safe").unwrap();
+        symlink(root.join("victim"), root.join("link")).unwrap();
+        let error = replace(&root.join("link"), "link", None, b"x").unwrap_err();
+        assert_eq!(error, "link changed while it was being written; read it again");
+        assert_eq!(std::fs::read(root.join("victim")).unwrap(), b"safe");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_neither_a_change_nor_a_temporary_file() {
+        let folder = fixture::folder();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "one").unwrap();
+        let before = load(&path, "file").unwrap();
+        std::fs::write(&path, "other").unwrap();
+        assert!(replace(&path, "file", before.as_ref(), b"two").is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"other");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode() {
+        let folder = fixture::folder();
+        let path = folder.path().join("script");
+        std::fs::write(&path, "one").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
+        let before = load(&path, "script").unwrap();
+        replace(&path, "script", before.as_ref(), b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o751);
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_never_opened() {
+        let folder = fixture::folder();
+        let pipe = folder.path().join("pipe");
+        system::mknodat(system::CWD, &pipe, system::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
+        assert_eq!(open(&pipe, "pipe").unwrap_err(), "Not a file: pipe");
+        assert_eq!(open(Path::new("/dev/zero"), "zero").unwrap_err(), "Not a file: zero");
+        assert_eq!(open(folder.path(), "it").unwrap_err(), "Not a file: it");
+        assert!(load(&pipe, "pipe").is_err());
+    }
+}

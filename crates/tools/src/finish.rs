@@ -1,0 +1,116 @@
+//! `Finish`: the model says that the task is over and how it went.
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{arguments, describe};
+
+#[derive(Deserialize)]
+struct Args {
+    status: Status,
+    summary: String,
+    next_steps: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Success,
+    Partial,
+    Failed,
+    Blocked,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// The tool.
+pub(crate) struct Finish {
+    spec: ToolSpec,
+}
+
+impl Finish {
+    /// Makes the tool.
+    pub(crate) fn new() -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "status": {
+                    "type": "string",
+                    "enum": ["success", "partial", "failed", "blocked"],
+                    "description": "How it went: all done, done in part, failed, or held up by something only a person can remove"
+                },
+                "summary": {"type": "string", "description": "What was done, in a few sentences"},
+                "next_steps": {"type": "string", "description": "What remains to be done, if anything"}
+            },
+            "required": ["status", "summary"]
+        });
+        let words = include_str!("finish.md");
+        let spec = describe::spec("Finish", words, "control", Risk::ReadOnly, schema);
+        Self { spec: ToolSpec { parallel: false, ..spec } }
+    }
+}
+
+#[async_trait]
+impl Tool for Finish {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args: Args = arguments::parse("Finish", &call.args)?;
+        let status = args.status.as_str();
+        let mut text = format!("Status: {status}\nSummary: {}", args.summary);
+        let mut output = ToolOutput::default();
+        output.facts.insert("status".into(), json!(status));
+        output.facts.insert("summary".into(), json!(args.summary));
+        let next_steps = args.next_steps.filter(|steps| !steps.trim().is_empty());
+        if let Some(steps) = &next_steps {
+            text.push_str("\nNext steps: ");
+            text.push_str(steps);
+            output.facts.insert("next_steps".into(), json!(steps));
+        }
+        let finish =
+            contract::tool::Finish { status: status.to_owned(), summary: args.summary, next_steps };
+        Ok(ToolOutput { success: true, output: text, finish: Some(finish), ..output })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Project;
+
+    #[tokio::test]
+    async fn finish_reports_status_summary_and_next_steps() {
+        let args = json!({"status": "partial", "summary": "half", "next_steps": "the rest"});
+        let output = Project::new().run(&Finish::new(), args).await;
+        assert_eq!(output.output, "Status: partial\nSummary: half\nNext steps: the rest");
+        assert_eq!(output.facts["status"], "partial");
+        assert_eq!(output.finish.unwrap().next_steps.as_deref(), Some("the rest"));
+    }
+
+    #[tokio::test]
+    async fn next_steps_may_be_left_out() {
+        let args = json!({"status": "success", "summary": "done", "next_steps": ""});
+        let output = Project::new().run(&Finish::new(), args).await;
+        assert_eq!(output.output, "Status: success\nSummary: done");
+        assert!(!output.facts.contains_key("next_steps"));
+    }
+}

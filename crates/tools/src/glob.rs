@@ -1,0 +1,352 @@
+//! `Glob`: finds files by name, newest first.
+
+use std::cmp::Reverse;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::{DirEntry, WalkState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::outcome::{self, Stop};
+use crate::paths::Paths;
+use crate::{arguments, describe, walk};
+
+const DEFAULT_LIMIT: usize = 1_000;
+
+#[derive(Deserialize)]
+struct Args {
+    #[serde(default)]
+    pattern: String,
+    path: Option<String>,
+    #[serde(default, deserialize_with = "arguments::count")]
+    limit: Option<usize>,
+}
+
+impl Args {
+    fn parse(args: &Value) -> Result<Self, ToolError> {
+        let args: Self = arguments::parse("Glob", args)?;
+        if args.pattern.trim().is_empty() {
+            return Err(ToolError::Input("No pattern provided".to_owned()));
+        }
+        Ok(args)
+    }
+
+    fn path(&self) -> &str {
+        self.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".")
+    }
+}
+
+/// The tool.
+pub(crate) struct Glob {
+    spec: ToolSpec,
+    paths: Arc<Paths>,
+}
+
+impl Glob {
+    /// Makes the tool.
+    pub(crate) fn new(paths: Arc<Paths>) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "What to look for, such as `*.rs` or `src/**/*.ts`"},
+                "path": {"type": "string", "description": "The folder to look in (default: the project)"},
+                "limit": {"type": "integer", "minimum": 1, "description": "The most files to show (default 1000)"}
+            },
+            "required": ["pattern"]
+        });
+        let words = include_str!("glob.md");
+        let spec = describe::spec("Glob", words, "search", Risk::ReadOnly, schema);
+        Self { spec, paths }
+    }
+}
+
+#[async_trait]
+impl Tool for Glob {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let args = Args::parse(args)?;
+        let path = Search::new(&args, &self.paths)?.folder;
+        Ok(vec![Action::Read { path }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args = Args::parse(&call.args)?;
+        let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
+        outcome::blocking(move || {
+            let search = Search::new(&args, &paths)?;
+            check_folder(&paths, args.path())?;
+            let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
+            let (files, total) = search.run(limit, &paths, &cancel);
+            outcome::unless_cancelled(&cancel)?;
+            Ok(render(&files, total, paths.root()))
+        })
+        .await
+    }
+}
+
+fn check_folder(paths: &Paths, given: &str) -> Result<(), Stop> {
+    match std::fs::metadata(paths.readable(given)?) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Stop::Failed(format!("Not a directory: {given}"))),
+        Err(_) => Err(Stop::Failed(format!("Path not found: {given}"))),
+    }
+}
+
+fn render(files: &[PathBuf], total: usize, root: &Path) -> ToolOutput {
+    let relative = |path: &PathBuf| walk::line(path.strip_prefix(root).unwrap_or(path));
+    let mut text = files.iter().map(relative).collect::<Vec<_>>().join("\n");
+    if files.is_empty() {
+        "No files found matching pattern".clone_into(&mut text);
+    }
+    if total > files.len() {
+        let shown = files.len();
+        let note = format!("... (the newest {shown} of {total} files; raise `limit` for more)");
+        text = format!("{text}\n{note}");
+    }
+    let mut output = ToolOutput::success(text);
+    output.facts.insert("files".into(), json!(total));
+    output
+}
+
+/// A pattern, and the folder from which its first wildcard goes on.
+struct Search {
+    folder: PathBuf,
+    matcher: GlobMatcher,
+    hidden: bool,
+}
+
+impl Search {
+    fn new(args: &Args, paths: &Paths) -> Result<Self, Stop> {
+        let pattern = args.pattern.trim();
+        let (folder, rest) = split(pattern);
+        let rest = rest.trim_start_matches("./");
+        let parts = || rest.split('/');
+        if parts().any(|part| part == "..") {
+            let message = format!("`..` cannot follow a wildcard in the pattern `{pattern}`");
+            return Err(Stop::Failed(message));
+        }
+        let whole = if pattern.contains('/') { rest.to_owned() } else { format!("**/{rest}") };
+        let matcher = GlobBuilder::new(&whole)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| format!("invalid pattern `{pattern}`: {error}"))?
+            .compile_matcher();
+        let start = paths.readable(args.path())?;
+        let folder = if folder.starts_with('/') || folder.starts_with('~') {
+            folder.to_owned()
+        } else {
+            start.join(folder).to_string_lossy().into_owned()
+        };
+        Ok(Self {
+            folder: paths.readable(&folder)?,
+            matcher,
+            hidden: parts().any(|part| part.starts_with('.')),
+        })
+    }
+
+    /// The newest files that match, and how many match in all.
+    fn run(
+        &self,
+        limit: usize,
+        paths: &Arc<Paths>,
+        cancel: &CancellationToken,
+    ) -> (Vec<PathBuf>, usize) {
+        let newest = Mutex::new(Newest::new(limit));
+        let mut walk = walk::from(&self.folder, paths);
+        walk.hidden(!self.hidden);
+        walk.build_parallel().run(|| {
+            Box::new(|entry| {
+                if cancel.is_cancelled() {
+                    return WalkState::Quit;
+                }
+                if let Some(file) = entry.ok().and_then(|entry| self.find(entry)) {
+                    newest.lock().unwrap_or_else(PoisonError::into_inner).add(file);
+                }
+                WalkState::Continue
+            })
+        });
+        newest.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
+    }
+
+    fn find(&self, entry: DirEntry) -> Option<Aged> {
+        if !entry.file_type()?.is_file() {
+            return None;
+        }
+        let name = entry.path().strip_prefix(&self.folder).ok()?;
+        if !self.matcher.is_match(name) {
+            return None;
+        }
+        let modified = entry.metadata().ok().and_then(|found| found.modified().ok());
+        let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
+        Some((Reverse(modified), entry.into_path().into_os_string()))
+    }
+}
+
+/// Splits a pattern before the first part that holds a wildcard, or before its last part.
+fn split(pattern: &str) -> (&str, &str) {
+    let wild = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+    match pattern[..wild].rfind('/') {
+        Some(slash) => pattern.split_at(slash + 1),
+        None => ("", pattern),
+    }
+}
+
+/// A file with its age. Names compare as bytes: many files are of the same age where an archive was
+/// unpacked, and comparing paths part by part is slow.
+type Aged = (Reverse<SystemTime>, OsString);
+
+/// The newest of many files, in bounded memory.
+struct Newest {
+    limit: usize,
+    total: usize,
+    files: Vec<Aged>,
+}
+
+impl Newest {
+    fn new(limit: usize) -> Self {
+        Self { limit, total: 0, files: Vec::new() }
+    }
+
+    fn add(&mut self, file: Aged) {
+        self.total += 1;
+        self.files.push(file);
+        if self.files.len() > self.limit.saturating_mul(2).max(4_096) {
+            self.files.select_nth_unstable(self.limit);
+            self.files.truncate(self.limit);
+        }
+    }
+
+    fn finish(mut self) -> (Vec<PathBuf>, usize) {
+        self.files.sort_unstable();
+        self.files.truncate(self.limit);
+        let paths = self.files.into_iter().map(|(_, path)| path.into()).collect();
+        (paths, self.total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fixture::{self, Project};
+
+    fn tool(project: &Project) -> Glob {
+        Glob::new(Arc::clone(&project.paths))
+    }
+
+    /// A project whose files get older in the order in which they are named.
+    fn aged(names: &[&str]) -> Project {
+        let project = Project::new();
+        for (name, age) in names.iter().zip(1..) {
+            project.write(name, "");
+            let file = std::fs::File::options().write(true).open(project.path(name));
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_hours(1_000 - age);
+            file.unwrap().set_modified(modified).unwrap();
+        }
+        project
+    }
+
+    async fn glob(project: &Project, pattern: &str) -> String {
+        project.output(&tool(project), json!({"pattern": pattern})).await
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_for_in_all_folders_newest_first() {
+        let project = aged(&["src/b.rs", "a.rs", "src/deep/c.rs", "x.py"]);
+        assert_eq!(glob(&project, "*.rs").await, "src/b.rs\na.rs\nsrc/deep/c.rs");
+        assert_eq!(glob(&project, "c.rs").await, "src/deep/c.rs");
+        assert_eq!(glob(&project, "src/*.rs").await, "src/b.rs");
+        assert_eq!(glob(&project, "./src/*.rs").await, "src/b.rs");
+        assert_eq!(glob(&project, "src/**/*.rs").await, "src/b.rs\nsrc/deep/c.rs");
+        assert_eq!(glob(&project, "{src,lib}/*.{rs,py}").await, "src/b.rs");
+        assert_eq!(glob(&project, "src/b.rs").await, "src/b.rs");
+        assert_eq!(glob(&project, "src").await, "No files found matching pattern");
+        assert_eq!(glob(&project, "none/*.rs").await, "No files found matching pattern");
+    }
+
+    #[tokio::test]
+    async fn files_of_the_same_age_come_in_the_order_of_their_names() {
+        let project = aged(&["b", "a"]);
+        let time = SystemTime::UNIX_EPOCH;
+        for name in ["a", "b"] {
+            let file = std::fs::File::options().write(true).open(project.path(name));
+            file.unwrap().set_modified(time).unwrap();
+        }
+        assert_eq!(glob(&project, "*").await, "a\nb");
+    }
+
+    #[tokio::test]
+    async fn ignored_and_hidden_files_and_links_are_left_out() {
+        let project = aged(&["a.rs", "target/b.rs", ".github/ci.yml", ".git/config"]);
+        project.write(".gitignore", "target\n");
+        symlink("a.rs", project.path("link.rs")).unwrap();
+        assert_eq!(glob(&project, "**/*").await, "a.rs");
+        assert_eq!(glob(&project, ".github/*.yml").await, ".github/ci.yml");
+        assert_eq!(glob(&project, "**/.github/*").await, ".github/ci.yml");
+        assert_eq!(glob(&project, ".gitignore").await, ".gitignore");
+    }
+
+    #[tokio::test]
+    async fn a_limit_keeps_the_newest() {
+        let project = aged(&["a", "b", "c"]);
+        let args = json!({"pattern": "*", "limit": 2});
+        let text = project.output(&tool(&project), args).await;
+        assert_eq!(text, "a\nb\n... (the newest 2 of 3 files; raise `limit` for more)");
+    }
+
+    #[test]
+    fn memory_is_bounded_by_the_limit() {
+        let mut newest = Newest::new(2);
+        for number in 0..10_000_u64 {
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(number);
+            newest.add((Reverse(modified), number.to_string().into()));
+            assert!(newest.files.len() <= 4_096);
+        }
+        let (files, total) = newest.finish();
+        assert_eq!(files, [PathBuf::from("9999"), PathBuf::from("9998")]);
+        assert_eq!(total, 10_000);
+    }
+
+    #[tokio::test]
+    async fn a_pattern_may_lead_elsewhere_only_where_reading_is_allowed() {
+        let project = aged(&["src/a.rs"]);
+        let root = project.paths.root().to_str().unwrap().to_owned();
+        assert_eq!(glob(&project, &format!("{root}/src/*.rs")).await, "src/a.rs");
+        let above = json!({"pattern": "../*.rs", "path": "src"});
+        assert!(tool(&project).actions(&above).is_ok());
+        for closed in ["../*", "~/*", "/proc/*/environ", "/root/**/*"] {
+            let message = fixture::refusal(&tool(&project), &json!({"pattern": closed}));
+            assert!(message.starts_with("Read access denied: "), "{message}");
+        }
+        let message = fixture::refusal(&tool(&project), &json!({"pattern": "*/../../x"}));
+        assert!(message.contains("cannot follow a wildcard"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_named() {
+        let project = aged(&["file"]);
+        let tool = tool(&project);
+        let fail = async |args: Value| project.fail(&tool, args).await;
+        let message = fail(json!({"pattern": "*", "path": "none"})).await;
+        assert_eq!(message, "Path not found: none");
+        let message = fail(json!({"pattern": "*", "path": "file"})).await;
+        assert_eq!(message, "Not a directory: file");
+        let message = fixture::refusal(&tool, &json!({"pattern": "[a"}));
+        assert!(message.starts_with("invalid pattern `[a`: "), "{message}");
+        assert_eq!(fixture::refusal(&tool, &json!({})), "No pattern provided");
+    }
+}

@@ -1,0 +1,293 @@
+//! `Grep`: searches files for a regular expression, in this process and on all cores.
+
+mod collect;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::overrides::OverrideBuilder;
+use ignore::types::TypesBuilder;
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::outcome::{self, Stop};
+use crate::paths::Paths;
+use crate::{arguments, describe, files, walk};
+use collect::{Collector, Hits};
+
+const DEFAULT_LIMIT: usize = 10_000;
+/// What a single line may take in memory.
+const MAX_HEAP: usize = 64 << 20;
+
+#[derive(Deserialize)]
+struct Args {
+    #[serde(default)]
+    pattern: String,
+    path: Option<String>,
+    #[serde(default, rename = "-i")]
+    ignore_case: bool,
+    #[serde(default, rename = "-A", deserialize_with = "arguments::count")]
+    after: Option<usize>,
+    #[serde(default, rename = "-B", deserialize_with = "arguments::count")]
+    before: Option<usize>,
+    #[serde(default, rename = "-C", deserialize_with = "arguments::count")]
+    around: Option<usize>,
+    glob: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    output_mode: OutputMode,
+    #[serde(default, deserialize_with = "arguments::count")]
+    limit: Option<usize>,
+}
+
+/// What is said of each match.
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputMode {
+    /// Its line.
+    #[default]
+    Content,
+    /// That its file has one.
+    FilesWithMatches,
+    /// How many its file has.
+    Count,
+}
+
+impl Args {
+    fn parse(args: &Value) -> Result<Self, ToolError> {
+        let args: Self = arguments::parse("Grep", args)?;
+        if args.pattern.is_empty() {
+            return Err(ToolError::Input("No pattern provided".to_owned()));
+        }
+        Ok(args)
+    }
+
+    fn path(&self) -> &str {
+        self.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".")
+    }
+
+    /// Lines before and after each match.
+    fn context(&self) -> (usize, usize) {
+        if self.output_mode != OutputMode::Content {
+            return (0, 0);
+        }
+        let around = self.around.unwrap_or(0);
+        (self.before.unwrap_or(around), self.after.unwrap_or(around))
+    }
+}
+
+/// The tool.
+pub(crate) struct Grep {
+    spec: ToolSpec,
+    paths: Arc<Paths>,
+}
+
+impl Grep {
+    /// Makes the tool.
+    pub(crate) fn new(paths: Arc<Paths>) -> Self {
+        let lines = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "The regular expression"},
+                "path": {"type": "string", "description": "The file or folder to search (default: the project)"},
+                "-i": {"type": "boolean", "description": "Ignore case"},
+                "-A": lines("Lines to show after each match"),
+                "-B": lines("Lines to show before each match"),
+                "-C": lines("Lines to show before and after each match"),
+                "glob": {"type": "string", "description": "Search only files whose names match, such as `*.rs` or `!*.md`"},
+                "type": {"type": "string", "description": "Search only files of this type, such as `rust` or `py`"},
+                "output_mode": {
+                    "type": "string",
+                    "enum": ["content", "files_with_matches", "count"],
+                    "description": "What to show (default `content`)"
+                },
+                "limit": {"type": "integer", "minimum": 1, "description": "The most lines to show (default 10000)"}
+            },
+            "required": ["pattern"]
+        });
+        let words = include_str!("grep.md");
+        let spec = describe::spec("Grep", words, "search", Risk::ReadOnly, schema);
+        Self { spec, paths }
+    }
+}
+
+#[async_trait]
+impl Tool for Grep {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let args = Args::parse(args)?;
+        let path = self.paths.readable(args.path())?;
+        Ok(vec![Action::Read { path }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args = Args::parse(&call.args)?;
+        let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
+        outcome::blocking(move || Search::new(&args, &paths, cancel)?.run()).await
+    }
+}
+
+/// A search that is ready to run.
+struct Search {
+    walk: WalkBuilder,
+    start: PathBuf,
+    given: String,
+    matcher: RegexMatcher,
+    searcher: SearcherBuilder,
+    mode: OutputMode,
+    collector: Collector,
+    failed: AtomicUsize,
+    cancel: CancellationToken,
+}
+
+impl Search {
+    fn new(args: &Args, paths: &Arc<Paths>, cancel: CancellationToken) -> Result<Self, Stop> {
+        let given = args.path();
+        let start = paths.readable(given)?;
+        let mut walk = walk::from(&start, paths);
+        narrow(&mut walk, &start, args)?;
+        let matcher = RegexMatcherBuilder::new()
+            .case_insensitive(args.ignore_case)
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .build(&args.pattern)
+            .map_err(|error| format!("invalid regular expression: {error}"))?;
+        let (before, after) = args.context();
+        let mut searcher = SearcherBuilder::new();
+        searcher
+            .line_number(args.output_mode == OutputMode::Content)
+            .before_context(before)
+            .after_context(after)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_HEAP));
+        let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
+        Ok(Self {
+            walk,
+            given: given.to_owned(),
+            start,
+            matcher,
+            searcher,
+            mode: args.output_mode,
+            collector: Collector::new(limit, before + after > 0),
+            failed: AtomicUsize::new(0),
+            cancel,
+        })
+    }
+
+    fn run(self) -> Result<ToolOutput, Stop> {
+        self.check_start()?;
+        self.walk.build_parallel().run(|| {
+            let mut searcher = self.searcher.build();
+            let matcher = self.matcher.clone();
+            let search = &self;
+            Box::new(move |entry| search.visit(entry, &mut searcher, &matcher))
+        });
+        outcome::unless_cancelled(&self.cancel)?;
+        Ok(self.collector.finish(self.failed.into_inner()))
+    }
+
+    /// The place a search begins must be there; what turns up on the way need not be readable.
+    fn check_start(&self) -> Result<(), Stop> {
+        let given = &self.given;
+        match std::fs::symlink_metadata(&self.start) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Ok(files::open(&self.start, given).map(drop)?),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Stop::Failed(format!("Permission denied: {given}")))
+            }
+            Err(_) => Err(Stop::Failed(format!("Path not found: {given}"))),
+        }
+    }
+
+    fn visit(
+        &self,
+        entry: Result<DirEntry, ignore::Error>,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+    ) -> WalkState {
+        if self.cancel.is_cancelled() {
+            return WalkState::Quit;
+        }
+        let Ok(entry) = entry else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return WalkState::Continue;
+        };
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        if !is_file || !self.collector.wants(entry.path()) {
+            return WalkState::Continue;
+        }
+        match self.search(entry.path(), searcher, matcher) {
+            Ok(hits) => self.collector.add(entry.into_path(), hits),
+            Err(_) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        WalkState::Continue
+    }
+
+    fn search(
+        &self,
+        path: &Path,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+    ) -> io::Result<Hits> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(files::open_exactly(path, flags)?);
+        let source = Interruptible { file, cancel: &self.cancel };
+        let mut hits = Hits::new(path, self.mode, self.collector.limit());
+        searcher.search_reader(matcher, source, &mut hits)?;
+        Ok(hits)
+    }
+}
+
+/// Limits a walk to the files that the arguments ask for.
+fn narrow(walk: &mut WalkBuilder, start: &Path, args: &Args) -> Result<(), String> {
+    if let Some(glob) = args.glob.as_deref().filter(|glob| !glob.is_empty()) {
+        let mut overrides = OverrideBuilder::new(start);
+        let built = overrides.add(glob).and_then(|overrides| overrides.build());
+        walk.overrides(built.map_err(|error| format!("invalid glob `{glob}`: {error}"))?);
+    }
+    if let Some(kind) = args.kind.as_deref().filter(|kind| !kind.is_empty()) {
+        let mut types = TypesBuilder::new();
+        let built = types.add_defaults().select(kind).build();
+        walk.types(built.map_err(|_| {
+            format!("unknown file type `{kind}`; use `glob`, or a type such as `rust`, `py`, `js`")
+        })?);
+    }
+    Ok(())
+}
+
+/// A file whose reading can be stopped.
+struct Interruptible<'a> {
+    file: File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        self.file.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

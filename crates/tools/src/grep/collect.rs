@@ -1,0 +1,185 @@
+//! What a search found: per file as it is found, and over all files in the order of their paths,
+//! whichever thread found what first.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use contract::tool::ToolOutput;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use serde_json::json;
+
+use super::OutputMode;
+use crate::walk;
+
+/// The most characters of a line that are shown.
+const MAX_LINE: usize = 2_000;
+
+/// What one file holds.
+pub(super) struct Hits {
+    path: String,
+    mode: OutputMode,
+    limit: usize,
+    text: String,
+    lines: usize,
+    matches: u64,
+}
+
+impl Hits {
+    /// Nothing yet. No more than `limit` lines and one are kept.
+    pub(super) fn new(path: &Path, mode: OutputMode, limit: usize) -> Self {
+        Self { path: walk::line(path), mode, limit, text: String::new(), lines: 0, matches: 0 }
+    }
+
+    fn push(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        self.text.push_str(&self.path);
+        self.text.push(mark);
+        self.text.push_str(&number.unwrap_or(0).to_string());
+        self.text.push(mark);
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let shown = &line[..line.len().min(4 * MAX_LINE + 4)];
+        let shown = String::from_utf8_lossy(shown);
+        if let Some((end, _)) = shown.char_indices().nth(MAX_LINE) {
+            let length = line.len();
+            self.text.push_str(&shown[..end]);
+            self.text.push_str(" … [line cut: ");
+            self.text.push_str(&length.to_string());
+            self.text.push_str(" bytes in all]");
+        } else {
+            self.text.push_str(&shown);
+        }
+        self.text.push('\n');
+        self.lines += 1;
+    }
+
+    /// Makes the lines of a file for which only a summary is wanted.
+    fn summarize(&mut self) {
+        match self.mode {
+            OutputMode::Content => return,
+            OutputMode::FilesWithMatches => self.text = format!("{}\n", self.path),
+            OutputMode::Count => self.text = format!("{}:{}\n", self.path, self.matches),
+        }
+        self.lines = 1;
+    }
+}
+
+impl Sink for Hits {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.matches += 1;
+        match self.mode {
+            OutputMode::FilesWithMatches => return Ok(false),
+            OutputMode::Count => return Ok(true),
+            OutputMode::Content => self.push(found.line_number(), ':', found.bytes()),
+        }
+        Ok(self.lines <= self.limit)
+    }
+
+    fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
+        self.push(found.line_number(), '-', found.bytes());
+        Ok(self.lines <= self.limit)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.text.push_str("--\n");
+        self.lines += 1;
+        Ok(self.lines <= self.limit)
+    }
+}
+
+/// What all files hold, as far as it is shown.
+pub(super) struct Collector {
+    limit: usize,
+    separated: bool,
+    /// Whether more was found than is shown.
+    overflowed: AtomicBool,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<PathBuf, Hits>,
+    lines: usize,
+}
+
+impl Collector {
+    /// Nothing yet. `separated` groups of lines are set apart from those of the next file.
+    pub(super) fn new(limit: usize, separated: bool) -> Self {
+        Self { limit, separated, overflowed: AtomicBool::new(false), found: Mutex::default() }
+    }
+
+    /// The most lines that are shown.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether a file could still add to what is shown: it comes before the last one that does.
+    pub(super) fn wants(&self, path: &Path) -> bool {
+        if !self.overflowed.load(Ordering::Relaxed) {
+            return true;
+        }
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = found.files.last_key_value();
+        last.is_none_or(|(last, _)| path < last.as_path())
+    }
+
+    /// Adds what a file holds, and drops files at the end that are beyond the limit.
+    pub(super) fn add(&self, path: PathBuf, mut hits: Hits) {
+        if hits.matches == 0 {
+            return;
+        }
+        hits.summarize();
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.lines += hits.lines;
+        found.files.insert(path, hits);
+        while let Some((_, last)) = found.files.last_key_value() {
+            let lines = last.lines;
+            if found.lines - lines < self.limit {
+                break;
+            }
+            found.files.pop_last();
+            found.lines -= lines;
+            self.overflowed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// All of it as text, with notes on what is missing.
+    pub(super) fn finish(self, failed: usize) -> ToolOutput {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (files, matches) = found
+            .files
+            .values()
+            .fold((0, 0), |(files, matches), hits| (files + 1, matches + hits.matches));
+        let mut lines = Vec::new();
+        for hits in found.files.values() {
+            if self.separated && !lines.is_empty() {
+                lines.push("--");
+            }
+            lines.extend(hits.text.lines());
+        }
+        let overflowed = self.overflowed.into_inner() || lines.len() > self.limit;
+        lines.truncate(self.limit);
+        let mut parts = vec![lines.join("\n")];
+        if files == 0 {
+            parts = vec!["No matches found".to_owned()];
+        }
+        if overflowed {
+            let limit = self.limit;
+            parts.push(format!(
+                "... (truncated at {limit} lines; narrow the search or raise `limit`)"
+            ));
+        }
+        if failed > 0 {
+            parts.push(format!("({failed} files or folders could not be searched)"));
+        }
+        let mut output = ToolOutput::success(parts.join("\n"));
+        output.facts.insert("files".into(), json!(files));
+        output.facts.insert("matches".into(), json!(matches));
+        output.facts.insert("truncated".into(), json!(overflowed));
+        output
+    }
+}

@@ -1,0 +1,125 @@
+//! The built-in tools, one file each.
+//!
+//! A tool is its arguments (a struct), its words for the model (a `.md` file beside it), what a
+//! call would do (`actions`) and how it is done (`run`). Paths are judged by `paths` in both, and
+//! files are opened through `files` only, which follows no symbolic link. No tool starts a process
+//! but through the confinement it is handed, and none reads the environment.
+
+mod arguments;
+mod bash;
+mod describe;
+mod diff;
+mod edit;
+mod files;
+mod finish;
+mod git_commit;
+mod glob;
+mod grep;
+mod inspect;
+mod learn_skill;
+mod outcome;
+mod paths;
+mod read;
+mod seen;
+mod walk;
+mod write;
+
+#[cfg(test)]
+mod fixture;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::broker::{Broker, BrokerError};
+use contract::skill::Skill;
+use contract::tool::Tool;
+
+/// What the tools need to know of the project and the machine.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// The project's folder, absolute and with symbolic links resolved.
+    pub root: PathBuf,
+    /// The person's home folder, which `~` stands for and which is closed to the tools.
+    pub home: Option<PathBuf>,
+    /// The system's folder for temporary files, writable beside `/tmp`.
+    pub temp: Option<PathBuf>,
+    /// Further folders that may be read and written.
+    pub allowed_paths: Vec<PathBuf>,
+    /// Further folders that may be read: spilled output, installed skills.
+    pub readable_paths: Vec<PathBuf>,
+    /// What `LearnSkill` can teach.
+    pub skills: Vec<Skill>,
+    /// Makes commits; without one, or outside of a repository, `GitCommit` is not offered.
+    pub broker: Option<Arc<dyn Broker>>,
+}
+
+/// Every built-in tool, in the order in which people list them.
+pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
+    let paths = Arc::new(paths::Paths::new(&settings));
+    let seen = Arc::new(seen::Seen::default());
+    let is_repository =
+        |broker: &Arc<dyn Broker>| !matches!(broker.branch(), Err(BrokerError::NotARepository(_)));
+    let broker = settings.broker.filter(is_repository);
+    let committing = match broker {
+        Some(_) => bash::Committing::ByTool,
+        None => bash::Committing::Nowhere,
+    };
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(bash::Bash::new(settings.root, committing)),
+        Arc::new(read::Read::new(Arc::clone(&paths), Arc::clone(&seen))),
+        Arc::new(write::Write::new(Arc::clone(&paths), Arc::clone(&seen))),
+        Arc::new(edit::Edit::new(Arc::clone(&paths), seen)),
+        Arc::new(grep::Grep::new(Arc::clone(&paths))),
+        Arc::new(glob::Glob::new(Arc::clone(&paths))),
+        Arc::new(inspect::Inspect::new(paths)),
+    ];
+    if let Some(broker) = broker {
+        tools.push(Arc::new(git_commit::GitCommit::new(broker)));
+    }
+    tools.extend([
+        Arc::new(learn_skill::LearnSkill::new(settings.skills)) as Arc<dyn Tool>,
+        Arc::new(finish::Finish::new()),
+    ]);
+    tools
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::tool::{Recovery, Risk};
+
+    use super::*;
+
+    #[test]
+    fn every_tool_says_what_it_is_and_what_it_takes() {
+        let tools = all(Settings::default());
+        let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        let expected =
+            ["Bash", "Read", "Write", "Edit", "Grep", "Glob", "Inspect", "LearnSkill", "Finish"];
+        assert_eq!(names, expected);
+        for tool in &tools {
+            let spec = tool.spec();
+            assert_eq!(spec.version, "1.0.0");
+            assert_eq!(spec.source, "builtin");
+            assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
+            assert!(spec.description.len() > 40, "{}", spec.name);
+            for required in spec.input_schema["required"].as_array().into_iter().flatten() {
+                let name = required.as_str().expect("a name");
+                assert!(spec.input_schema["properties"][name].is_object(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn risk_decides_about_permission_and_recovery() {
+        let specs: Vec<_> =
+            all(Settings::default()).iter().map(|tool| tool.spec().clone()).collect();
+        let of = |name: &str| specs.iter().find(|spec| spec.name == name).expect("a tool");
+        assert_eq!(of("Bash").risk_level, Risk::HighImpact);
+        assert_eq!(of("Bash").recovery_policy, Recovery::Deny);
+        assert_eq!(of("Write").recovery_policy, Recovery::Confirm);
+        assert!(of("Edit").requires_permission && !of("Edit").parallel);
+        assert!(!of("Grep").requires_permission && of("Grep").parallel);
+        assert_eq!(of("Finish").risk_level, Risk::ReadOnly);
+        assert!(!of("Finish").parallel);
+    }
+}

@@ -1,0 +1,45 @@
+//! How a tool's work ends short of success, and how work that blocks is run.
+
+use contract::tool::{ToolError, ToolOutput};
+use tokio_util::sync::CancellationToken;
+
+/// Why a tool did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It could not; the model reads why.
+    Failed(String),
+    /// It was told to stop.
+    Cancelled,
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+impl From<Stop> for ToolError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Failed(message) => Self::Input(message),
+            Stop::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// Runs `work` where it may block.
+pub(crate) async fn blocking(
+    work: impl FnOnce() -> Result<ToolOutput, Stop> + Send + 'static,
+) -> Result<ToolOutput, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(output)) => Ok(output),
+        Ok(Err(Stop::Failed(message))) => Ok(ToolOutput::failure(message)),
+        Ok(Err(Stop::Cancelled)) => Err(ToolError::Cancelled),
+        Err(error) => Err(ToolError::Broken(format!("the tool crashed: {error}"))),
+    }
+}
+
+/// Stops where a cancellation has been asked for.
+pub(crate) fn unless_cancelled(cancel: &CancellationToken) -> Result<(), Stop> {
+    if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
+}

@@ -1,0 +1,276 @@
+//! Which file a path means, and whether a tool may read or write there.
+//!
+//! A path is resolved completely (`~`, `..`, symbolic links) before it is judged. Of the open and
+//! closed folders that hold it, the one nearest to it decides. Nothing here opens a file.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use contract::protected::protected;
+
+use crate::Settings;
+use crate::outcome::Stop;
+
+/// Where tools may read and write.
+pub(crate) struct Paths {
+    root: PathBuf,
+    home: Option<PathBuf>,
+    writable: Vec<PathBuf>,
+    readable: Vec<PathBuf>,
+    closed_to_reading: Vec<PathBuf>,
+    closed_to_writing: Vec<PathBuf>,
+}
+
+#[derive(PartialEq)]
+enum Verdict<'a> {
+    Open(&'a Path),
+    Closed,
+    Unlisted,
+}
+
+impl Paths {
+    /// The limits that follow from the settings.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let mut paths = Self {
+            root: settings.root.clone(),
+            home: settings.home.clone(),
+            writable: Vec::new(),
+            readable: Vec::new(),
+            closed_to_reading: Vec::new(),
+            closed_to_writing: Vec::new(),
+        };
+        let temporary = [Path::new("/tmp").to_owned()];
+        let writable = temporary.iter().chain(&settings.temp).chain(&settings.allowed_paths);
+        let mut open = paths.resolve_all(writable);
+        open.push(settings.root.clone());
+        // Every path lies below an empty one.
+        open.retain(|folder| folder.is_absolute());
+        paths.readable = paths.resolve_all(settings.readable_paths.iter());
+        paths.readable.extend(open.iter().cloned());
+        paths.writable = open;
+
+        let (unreadable, unwritable) = system_folders();
+        let mut closed: Vec<_> = unreadable.iter().map(PathBuf::from).collect();
+        // A home of `/`, as in some containers, would close everything.
+        if let Some(home) = settings.home.as_ref().filter(|home| home.parent().is_some()) {
+            let secrets = SECRETS.iter().map(|name| home.join(name));
+            closed.extend(secrets.chain([home.clone()]));
+        }
+        paths.closed_to_reading = paths.resolve_all(closed.iter());
+        closed.extend(unwritable.iter().map(PathBuf::from));
+        paths.closed_to_writing = paths.resolve_all(closed.iter());
+        paths
+    }
+
+    /// The project's folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file or folder that `given` means, if it may be read.
+    pub(crate) fn readable(&self, given: &str) -> Result<PathBuf, Stop> {
+        let path = self.resolve(given)?;
+        if self.may_read(&path) {
+            Ok(path)
+        } else {
+            let allowed = self.allowed();
+            Err(Stop::Failed(format!(
+                "Read access denied: {given} is in a protected location. Readable are {allowed}, \
+                 and system folders that hold no one's private files"
+            )))
+        }
+    }
+
+    /// The file that `given` means, if it may be written.
+    pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
+        let path = self.resolve(given)?;
+        let why = match judge(&path, &self.writable, &self.closed_to_writing) {
+            Verdict::Open(folder) => match protected_name(path.strip_prefix(folder).ok()) {
+                None => return Ok(path),
+                Some(name) => format!(
+                    "is in a protected location. What is in `{name}` can decide what other \
+                     programs run, so only a person may change it"
+                ),
+            },
+            Verdict::Closed => {
+                let allowed = self.allowed();
+                format!("is in a protected location. Writable are {allowed}")
+            }
+            Verdict::Unlisted => {
+                let allowed = self.allowed();
+                format!("is outside allowed directories. Writable are {allowed}")
+            }
+        };
+        Err(Stop::Failed(format!("Write access denied: {given} {why}")))
+    }
+
+    /// Whether a resolved path may be read.
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
+        judge(path, &self.readable, &self.closed_to_reading) != Verdict::Closed
+    }
+
+    /// Whether a walk may go through a resolved folder: it is readable, or leads to one that is.
+    pub(crate) fn may_enter(&self, path: &Path) -> bool {
+        self.may_read(path) || self.readable.iter().any(|open| open.starts_with(path))
+    }
+
+    /// Whether a closed place lies somewhere below a resolved folder.
+    pub(crate) fn holds_closed(&self, folder: &Path) -> bool {
+        let mut closed = self.closed_to_reading.iter();
+        closed.any(|closed| closed.starts_with(folder))
+    }
+
+    /// The path that `given` means: absolute, without `..` and symbolic links. Parts that do not
+    /// exist stay as they are.
+    pub(crate) fn resolve(&self, given: &str) -> Result<PathBuf, Stop> {
+        if given.contains('\0') {
+            return Err(Stop::Failed("a path cannot hold a NUL byte".to_owned()));
+        }
+        let start = match (given.strip_prefix('~'), &self.home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
+            (Some(rest), None) if rest.is_empty() || rest.starts_with('/') => {
+                let message = format!("cannot expand `~` in {given}: no home folder is known");
+                return Err(Stop::Failed(message));
+            }
+            _ => self.root.join(given),
+        };
+        resolve_links(&start).map_err(|error| Stop::Failed(format!("{given}: {error}")))
+    }
+
+    fn resolve_all<'a>(&self, given: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+        let resolve = |path: &PathBuf| self.resolve(&path.to_string_lossy()).ok();
+        given.filter_map(resolve).collect()
+    }
+
+    fn allowed(&self) -> String {
+        let folders = self.writable.iter().rev();
+        let names: Vec<_> = folders.map(|path| path.display().to_string()).collect();
+        names.join(", ")
+    }
+}
+
+fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a> {
+    let depth = |folder: &&PathBuf| folder.components().count();
+    let opened = open.iter().filter(|folder| path.starts_with(folder));
+    let closing = closed.iter().filter(|folder| path.starts_with(folder));
+    match (opened.max_by_key(depth), closing.max_by_key(depth)) {
+        (Some(open), Some(closed)) if depth(&closed) > depth(&open) => Verdict::Closed,
+        (Some(open), _) => Verdict::Open(open),
+        (None, Some(_)) => Verdict::Closed,
+        (None, None) => Verdict::Unlisted,
+    }
+}
+
+/// Follows the path as the system would, but goes on where something is missing.
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+    let parts = |path: &Path| -> Vec<OsString> {
+        let components = path.components().rev();
+        components.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut ahead = parts(path);
+    let mut resolved = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => resolved = PathBuf::from("/"),
+            Some(Component::ParentDir) => {
+                resolved.pop();
+            }
+            Some(Component::Normal(name)) => {
+                let next = resolved.join(name);
+                match std::fs::read_link(&next) {
+                    Ok(target) => {
+                        links += 1;
+                        if links > MAX_LINKS {
+                            return Err(io::Error::other("too many symbolic links"));
+                        }
+                        ahead.extend(parts(&target));
+                    }
+                    Err(_) => resolved = next,
+                }
+            }
+            Some(Component::CurDir | Component::Prefix(_)) | None => {}
+        }
+    }
+    Ok(resolved)
+}
+
+const MAX_LINKS: u32 = 40;
+
+/// The first part of a path whose files steer other programs.
+fn protected_name(below: Option<&Path>) -> Option<&'static str> {
+    let mut parts = below.into_iter().flat_map(Path::components);
+    parts.find_map(|part| protected(&part.as_os_str().to_string_lossy()))
+}
+
+/// What stays closed below a home folder even where the project is that folder.
+const SECRETS: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/brynhild",
+    ".config/gcloud",
+    ".config/gh",
+    ".docker",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pypirc",
+    ".ssh",
+];
+
+/// The system's folders that are closed to reading, and those that are closed to writing besides.
+fn system_folders() -> (&'static [&'static str], &'static [&'static str]) {
+    if cfg!(target_os = "macos") {
+        (
+            &["/Users", "/Volumes"],
+            &[
+                "/System",
+                "/Library",
+                "/Applications",
+                "/private",
+                "/cores",
+                "/etc",
+                "/usr",
+                "/bin",
+                "/sbin",
+                "/var",
+                "/opt",
+                "/dev",
+            ],
+        )
+    } else if cfg!(target_os = "linux") {
+        (
+            // A process can read its own environment, keys and all, below `/proc`.
+            &[
+                "/home",
+                "/root",
+                "/mnt",
+                "/media",
+                "/run/media",
+                "/proc",
+                "/run/secrets",
+                "/run/user",
+                "/etc/shadow",
+                "/etc/gshadow",
+                "/etc/ssl/private",
+            ],
+            &[
+                "/etc", "/usr", "/bin", "/sbin", "/var", "/opt", "/boot", "/lib", "/lib64",
+                "/lib32", "/srv", "/dev", "/sys", "/run",
+            ],
+        )
+    } else {
+        (&[], &[])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Tests of what a path means and who may use it.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::fixture;
+
+struct Place {
+    _folder: tempfile::TempDir,
+    base: PathBuf,
+    paths: Paths,
+}
+
+/// A project inside a home, with a shared folder beside it.
+fn place() -> Place {
+    let folder = fixture::folder();
+    let base = folder.path().to_owned();
+    for name in ["home/project/src", "home/.ssh", "shared"] {
+        std::fs::create_dir_all(base.join(name)).unwrap();
+    }
+    let paths = Paths::new(&Settings {
+        root: base.join("home/project"),
+        home: Some(base.join("home")),
+        allowed_paths: vec![base.join("home/extra"), PathBuf::from("~/more")],
+        readable_paths: vec![base.join("home/spilled")],
+        ..Settings::default()
+    });
+    Place { _folder: folder, base, paths }
+}
+
+fn failure<T>(result: Result<T, Stop>) -> String {
+    match result {
+        Err(Stop::Failed(message)) => message,
+        Err(Stop::Cancelled) => panic!("cancelled"),
+        Ok(_) => panic!("allowed"),
+    }
+}
+
+#[test]
+fn a_path_is_resolved_before_it_is_judged() {
+    let place = place();
+    let project = place.base.join("home/project");
+    symlink("src", project.join("link")).unwrap();
+    symlink("/nowhere/at/all", project.join("dangling")).unwrap();
+    let resolved = |given: &str| place.paths.resolve(given).unwrap();
+    assert_eq!(resolved("a/b.rs"), project.join("a/b.rs"));
+    assert_eq!(resolved("./link/x"), project.join("src/x"));
+    assert_eq!(resolved("link/../x"), project.join("x"));
+    assert_eq!(resolved("dangling/x"), Path::new("/nowhere/at/all/x"));
+    assert_eq!(resolved("missing/../../x"), place.base.join("home/x"));
+    assert_eq!(resolved("~"), place.base.join("home"));
+    assert_eq!(resolved("~/x"), place.base.join("home/x"));
+    assert_eq!(resolved("~x"), project.join("~x"));
+    assert_eq!(resolved("/../../etc"), Path::new("/etc"));
+    assert!(place.paths.resolve("a\0b").is_err());
+}
+
+#[test]
+fn a_circle_of_links_ends() {
+    let place = place();
+    let project = place.base.join("home/project");
+    symlink("two", project.join("one")).unwrap();
+    symlink("one", project.join("two")).unwrap();
+    let message = failure(place.paths.resolve("one"));
+    assert_eq!(message, "one: too many symbolic links");
+}
+
+#[test]
+fn reading_is_open_in_the_project_and_closed_in_the_home() {
+    let place = place();
+    for open in ["src/main.rs", "/usr/include/stdio.h", "/etc/hosts", "~/extra/a", "~/spilled/b"] {
+        assert!(place.paths.readable(open).is_ok(), "{open}");
+    }
+    let hidden = ["~/.bashrc", "~/.ssh/id", "../notes", "/proc/self/environ", "/root/x", "/home/x"];
+    for closed in hidden {
+        let message = failure(place.paths.readable(closed));
+        let start = format!("Read access denied: {closed} is in a protected location. ");
+        assert!(message.starts_with(&start), "{message}");
+    }
+}
+
+#[test]
+fn writing_is_open_in_the_project_the_allowed_folders_and_the_temporary_one() {
+    let place = place();
+    for open in ["src/new/main.rs", "~/extra/a", "~/more/b", "/tmp/brynhild-none/c"] {
+        assert!(place.paths.writable(open).is_ok(), "{open}");
+    }
+    for closed in ["~/.bashrc", "/etc/passwd", "/usr/bin/x", "~/spilled/b", "../x", "/dev/sda"] {
+        let message = failure(place.paths.writable(closed));
+        let start = format!("Write access denied: {closed} is in a protected location. ");
+        assert!(message.starts_with(&start), "{message}");
+    }
+    let message = failure(place.paths.writable("/unheard/of"));
+    let start = "Write access denied: /unheard/of is outside allowed directories. ";
+    assert!(message.starts_with(start), "{message}");
+}
+
+#[test]
+fn links_do_not_lead_out_of_the_project() {
+    let place = place();
+    let project = place.base.join("home/project");
+    symlink(place.base.join("home/.ssh"), project.join("keys")).unwrap();
+    symlink(place.base.join("home/.bashrc"), project.join("harmless.txt")).unwrap();
+    assert!(place.paths.readable("keys/id").is_err());
+    assert!(place.paths.writable("keys/authorized_keys").is_err());
+    assert!(place.paths.writable("harmless.txt").is_err());
+    assert!(place.paths.readable("harmless.txt").is_err());
+}
+
+#[test]
+fn names_that_steer_other_programs_cannot_be_written() {
+    let place = place();
+    let project = place.base.join("home/project");
+    std::fs::create_dir(project.join(".git")).unwrap();
+    symlink(".git", project.join("innocent")).unwrap();
+    let names = [
+        ".git/config",
+        ".git",
+        "sub/.git/hooks/pre-commit",
+        ".GIT/config",
+        ".git./config",
+        ".g\u{200c}it/config",
+        "innocent/config",
+        ".brynhild/config.yaml",
+        ".mcp.json",
+        ".vscode/tasks.json",
+        ".envrc",
+        "~/extra/.git/config",
+    ];
+    for name in names {
+        let message = failure(place.paths.writable(name));
+        let start = format!("Write access denied: {name} is in a protected location. ");
+        assert!(message.starts_with(&start), "{message}");
+    }
+    for name in [".gitignore", ".github/workflows/ci.yml", "git/x", ".git/../x"] {
+        assert!(place.paths.writable(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn secrets_stay_closed_in_a_project_that_is_the_home() {
+    let folder = fixture::folder();
+    let paths = Paths::new(&Settings {
+        root: folder.path().to_owned(),
+        home: Some(folder.path().to_owned()),
+        ..Settings::default()
+    });
+    assert!(paths.readable("notes.txt").is_ok());
+    assert!(paths.readable(".ssh/id_ed25519").is_err());
+    assert!(paths.writable(".ssh/authorized_keys").is_err());
+    assert!(paths.holds_closed(folder.path()));
+}
+
+#[test]
+fn a_home_of_slash_closes_nothing() {
+    let folder = fixture::folder();
+    let paths = Paths::new(&Settings {
+        root: folder.path().to_owned(),
+        home: Some(PathBuf::from("/")),
+        ..Settings::default()
+    });
+    assert!(paths.readable("/usr/include/stdio.h").is_ok());
+}
+
+#[test]
+fn no_root_opens_nothing() {
+    let paths = Paths::new(&Settings::default());
+    assert!(paths.writable("/unheard/of").is_err());
+}
+
+#[test]
+fn a_walk_may_pass_through_a_closed_folder_to_an_open_one() {
+    let place = place();
+    let home = place.base.join("home");
+    assert!(!place.paths.may_read(&home));
+    assert!(place.paths.may_enter(&home));
+    assert!(!place.paths.may_enter(&home.join(".ssh")));
+    assert!(!place.paths.holds_closed(&home.join("project")));
+}

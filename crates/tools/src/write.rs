@@ -1,0 +1,206 @@
+//! `Write`: makes or replaces a whole file.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Display, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::files::{self, Snapshot};
+use crate::outcome::{self, Stop};
+use crate::paths::Paths;
+use crate::seen::{Fingerprint, Seen};
+use crate::{arguments, describe, diff};
+
+#[derive(Deserialize)]
+struct Args {
+    #[serde(default)]
+    file_path: String,
+    content: String,
+}
+
+impl Args {
+    fn parse(args: &Value) -> Result<Self, ToolError> {
+        let args: Self = arguments::parse("Write", args)?;
+        if args.file_path.trim().is_empty() {
+            return Err(ToolError::Input("No file_path provided".to_owned()));
+        }
+        Ok(args)
+    }
+}
+
+/// The tool.
+pub(crate) struct Write {
+    spec: ToolSpec,
+    paths: Arc<Paths>,
+    seen: Arc<Seen>,
+}
+
+impl Write {
+    /// Makes the tool.
+    pub(crate) fn new(paths: Arc<Paths>, seen: Arc<Seen>) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "file_path": {"type": "string", "description": "The file to write"},
+                "content": {"type": "string", "description": "All that the file shall hold"}
+            },
+            "required": ["file_path", "content"]
+        });
+        let words = include_str!("write.md");
+        let spec = describe::spec("Write", words, "files", Risk::Mutating, schema);
+        Self { spec, paths, seen }
+    }
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let args = Args::parse(args)?;
+        let path = self.paths.writable(&args.file_path)?;
+        let before = files::load(&path, &args.file_path).ok();
+        let diff = before.and_then(|before| change(&args, before.as_ref()));
+        Ok(vec![Action::Write { path, diff }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args = Args::parse(&call.args)?;
+        let (paths, seen) = (Arc::clone(&self.paths), Arc::clone(&self.seen));
+        let (session, cancel) = (context.session.clone(), context.cancel.clone());
+        outcome::blocking(move || {
+            let path = paths.writable(&args.file_path)?;
+            let before = files::load(&path, &args.file_path)?;
+            if let Some(file) = &before
+                && seen.changed(&session, &path, file)
+            {
+                return Err(stale(&args.file_path));
+            }
+            let unified = change(&args, before.as_ref());
+            outcome::unless_cancelled(&cancel)?;
+            let bytes = args.content.as_bytes();
+            files::replace(&path, &args.file_path, before.as_ref(), bytes)?;
+            seen.note(&session, &path, Fingerprint::of(bytes));
+            let text = format!("Wrote {} bytes to {}", bytes.len(), args.file_path);
+            let display = unified.map(|unified| Display::Diff { path: args.file_path, unified });
+            Ok(ToolOutput { display, ..ToolOutput::success(text) })
+        })
+        .await
+    }
+}
+
+/// What to say of a file that changed behind the session's back.
+pub(crate) fn stale(given: &str) -> Stop {
+    Stop::Failed(format!("{given} changed since it was last read in this session; read it again"))
+}
+
+/// The change as a diff, where what was there before is text.
+fn change(args: &Args, before: Option<&Snapshot>) -> Option<String> {
+    let old = match before {
+        None => None,
+        Some(file) => Some(std::str::from_utf8(file.content.as_deref()?).ok()?),
+    };
+    Some(diff::unified(&args.file_path, old, &args.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::fixture::{self, Project};
+    use crate::read::Read;
+
+    fn tool(project: &Project) -> Write {
+        Write::new(Arc::clone(&project.paths), Arc::clone(&project.seen))
+    }
+
+    #[tokio::test]
+    async fn a_file_is_made_with_its_folders_and_its_bytes_are_counted() {
+        let project = Project::new();
+        let args = json!({"file_path": "a/b/c.txt", "content": "héllo\n"});
+        let output = project.run(&tool(&project), args).await;
+        assert_eq!(output.output, "Wrote 7 bytes to a/b/c.txt");
+        assert_eq!(project.read("a/b/c.txt"), "héllo\n".as_bytes());
+        let Some(Display::Diff { path, unified }) = output.display else {
+            panic!("no diff");
+        };
+        assert_eq!(path, "a/b/c.txt");
+        assert!(unified.ends_with("+héllo\n"), "{unified}");
+    }
+
+    #[test]
+    fn actions_show_the_change_before_it_happens() {
+        let project = Project::with(&[("f", "one\n")]);
+        let args = json!({"file_path": "f", "content": "two\n"});
+        let actions = tool(&project).actions(&args).unwrap();
+        let [Action::Write { path, diff }] = actions.as_slice() else {
+            panic!("{actions:?}");
+        };
+        assert_eq!(*path, project.path("f"));
+        assert!(diff.as_deref().unwrap().contains("-one\n+two\n"));
+        assert_eq!(project.read("f"), b"one\n");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_refused_with_the_reason() {
+        let project = Project::with(&[("folder/file", "")]);
+        let tool = tool(&project);
+        let args = |path: &str| json!({"file_path": path, "content": "x"});
+        assert_eq!(project.fail(&tool, args("folder")).await, "Not a file: folder");
+        let message = project.fail(&tool, args("folder/file/below")).await;
+        assert!(message.contains("folder/file/below"), "{message}");
+        let message = project.fail(&tool, args("~/.profile")).await;
+        assert!(
+            message.starts_with("Write access denied: ~/.profile is in a protected location. ")
+        );
+        let message = fixture::refusal(&tool, &args(".git/hooks/post-commit"));
+        assert!(message.contains("is in a protected location. "), "{message}");
+        assert_eq!(fixture::refusal(&tool, &args("")), "No file_path provided");
+    }
+
+    #[tokio::test]
+    async fn a_planted_link_is_judged_by_where_it_leads() {
+        let project = Project::new();
+        let outside = project.path("../outside");
+        symlink(&outside, project.path("link")).unwrap();
+        let args = json!({"file_path": "link", "content": "x"});
+        let message = project.fail(&tool(&project), args).await;
+        assert!(message.starts_with("Write access denied: link "), "{message}");
+        assert!(!outside.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changed_since_it_was_read_is_left_alone() {
+        let project = Project::with(&[("f", "one")]);
+        let write = tool(&project);
+        let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
+        project.output(&read, json!({"file_path": "f"})).await;
+        project.write("f", "two");
+        let args = json!({"file_path": "f", "content": "three"});
+        let message = project.fail(&write, args.clone()).await;
+        assert_eq!(message, "f changed since it was last read in this session; read it again");
+        assert_eq!(project.read("f"), b"two");
+        project.output(&read, json!({"file_path": "f"})).await;
+        project.output(&write, args.clone()).await;
+        project.output(&write, args).await;
+        assert_eq!(project.read("f"), b"three");
+    }
+
+    #[tokio::test]
+    async fn a_partly_read_file_is_known_as_a_whole() {
+        let project = Project::with(&[("f", "one\ntwo\n")]);
+        let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
+        project.output(&read, json!({"file_path": "f", "limit": 1})).await;
+        project.write("f", "one\nTWO\n");
+        let args = json!({"file_path": "f", "content": "x"});
+        let message = project.fail(&tool(&project), args).await;
+        assert!(message.contains("changed since"), "{message}");
+    }
+}
