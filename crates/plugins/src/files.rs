@@ -1,0 +1,248 @@
+//! Bounded reading of files that somebody else may have put there: regular files only, never more
+//! than a limit, never a wait on a pipe, and inside a boundary where one is set.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::problem::{Problem, shown};
+
+/// Where the target of a path may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Boundary<'a> {
+    /// Anywhere: the person put the link there.
+    Anywhere,
+    /// In one of these folders, which are canonical.
+    Within(&'a [PathBuf]),
+}
+
+impl Boundary<'_> {
+    /// Whether a canonical path is inside.
+    pub(crate) fn holds(self, canonical: &Path) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Within(folders) => folders.iter().any(|folder| canonical.starts_with(folder)),
+        }
+    }
+}
+
+/// The text of a file.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// Its beginning, or all of it.
+    pub(crate) text: String,
+    /// Whether the file goes on after the limit.
+    pub(crate) truncated: bool,
+}
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// There is nothing at the path.
+    Missing,
+    /// It is a symbolic link whose target does not exist.
+    Dangling,
+    /// It is a symbolic link to something outside of the boundary.
+    Outside(PathBuf),
+    /// It is a folder, a pipe, a socket or a device.
+    NotRegular,
+    /// It is not UTF-8 text.
+    NotText,
+    /// The system refused.
+    System(io::Error),
+}
+
+impl Refusal {
+    /// The refusal as a problem of `path`.
+    pub(crate) fn problem(&self, path: &Path) -> Problem {
+        let (what, hint) = match self {
+            Self::Missing => ("the file does not exist".into(), "check the path".into()),
+            Self::Dangling => {
+                ("this symbolic link leads nowhere".into(), "mend the link or delete it".into())
+            }
+            Self::Outside(target) => (
+                format!(
+                    "this symbolic link leads outside, to {}, and is not followed",
+                    shown(target)
+                ),
+                "put a copy in the place of the link, or keep it in your own configuration".into(),
+            ),
+            Self::NotRegular => (
+                "this is not a regular file".into(),
+                "put a text file in its place or delete it".into(),
+            ),
+            Self::NotText => {
+                ("this is not UTF-8 text".into(), "save the file as UTF-8 or delete it".into())
+            }
+            Self::System(error) => {
+                (format!("cannot be read: {error}"), String::from("check its permissions"))
+            }
+        };
+        Problem::new(path, what, hint)
+    }
+}
+
+/// Reads at most `limit` bytes of a text file, without a byte order mark.
+pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, Refusal> {
+    if let Err(error) = fs::symlink_metadata(path) {
+        return Err(if is_absence(&error) { Refusal::Missing } else { Refusal::System(error) });
+    }
+    let target = fs::canonicalize(path).map_err(|error| {
+        if is_absence(&error) { Refusal::Dangling } else { Refusal::System(error) }
+    })?;
+    if !boundary.holds(&target) {
+        return Err(Refusal::Outside(target));
+    }
+    let file = open_regular(&target)?;
+    let mut bytes = Vec::new();
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(Refusal::System)?;
+    let truncated = bytes.len() > limit;
+    bytes.truncate(limit);
+    let text = into_text(bytes, truncated)?;
+    Ok(Text { text, truncated })
+}
+
+/// The entries of a folder, sorted; at most `limit` of them, and whether there are more.
+/// A folder that does not exist has none.
+pub(crate) fn entries(folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
+    let reader = match fs::read_dir(folder) {
+        Ok(reader) => reader,
+        Err(error) if is_absence(&error) => return Ok((Vec::new(), false)),
+        Err(error) => return Err(error),
+    };
+    let mut paths = Vec::new();
+    for entry in reader {
+        if paths.len() == limit {
+            paths.sort();
+            return Ok((paths, true));
+        }
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok((paths, false))
+}
+
+/// Whether an error says that there is nothing at a path.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn open_regular(path: &Path) -> Result<File, Refusal> {
+    if !fs::metadata(path).map_err(Refusal::System)?.is_file() {
+        return Err(Refusal::NotRegular);
+    }
+    // Between the look and the opening the file may have become a pipe: neither wait for its other
+    // end nor read from it.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(Refusal::System)?;
+    if file.metadata().map_err(Refusal::System)?.is_file() {
+        Ok(file)
+    } else {
+        Err(Refusal::NotRegular)
+    }
+}
+
+fn into_text(mut bytes: Vec<u8>, truncated: bool) -> Result<String, Refusal> {
+    if truncated
+        && let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| Refusal::NotText)?;
+    if text.contains('\0') {
+        return Err(Refusal::NotText);
+    }
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path) -> Refusal {
+        read(path, Boundary::Anywhere, 100).unwrap_err()
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_the_limit_on_a_character_boundary() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "\u{feff}ab漢字").unwrap();
+        let whole = read(&path, Boundary::Anywhere, 100).unwrap();
+        assert_eq!((whole.text.as_str(), whole.truncated), ("ab漢字", false));
+        let cut = read(&path, Boundary::Anywhere, 9).unwrap();
+        assert_eq!((cut.text.as_str(), cut.truncated), ("ab漢", true));
+    }
+
+    #[test]
+    fn what_is_no_text_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        assert!(matches!(refusal(&path), Refusal::Missing));
+        assert!(matches!(refusal(&path.join("b")), Refusal::Missing));
+        assert!(matches!(refusal(folder.path()), Refusal::NotRegular));
+        fs::write(&path, b"\xff\xfe").unwrap();
+        assert!(matches!(refusal(&path), Refusal::NotText));
+        fs::write(&path, b"a\0b").unwrap();
+        assert!(matches!(refusal(&path), Refusal::NotText));
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(matches!(refusal(&socket), Refusal::NotRegular));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_is_refused_without_a_wait() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert!(matches!(refusal(&pipe), Refusal::NotRegular));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&pipe, &link).unwrap();
+        assert!(matches!(refusal(&link), Refusal::NotRegular));
+    }
+
+    #[test]
+    fn links_are_followed_only_inside_the_boundary() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().canonicalize().unwrap().join("inside");
+        fs::create_dir(&inside).unwrap();
+        fs::write(inside.join("a"), "A").unwrap();
+        fs::write(folder.path().join("secret"), "S").unwrap();
+        std::os::unix::fs::symlink("a", inside.join("near")).unwrap();
+        std::os::unix::fs::symlink("../secret", inside.join("far")).unwrap();
+        std::os::unix::fs::symlink("nothing", inside.join("dangling")).unwrap();
+        std::os::unix::fs::symlink("loop", inside.join("loop")).unwrap();
+        let boundary = [inside.clone()];
+        let within = |name: &str| read(&inside.join(name), Boundary::Within(&boundary), 100);
+        assert_eq!(within("near").unwrap().text, "A");
+        assert!(matches!(within("far").unwrap_err(), Refusal::Outside(_)));
+        assert!(matches!(within("dangling").unwrap_err(), Refusal::Dangling));
+        assert!(matches!(within("loop").unwrap_err(), Refusal::System(_)));
+        assert_eq!(read(&inside.join("far"), Boundary::Anywhere, 9).unwrap().text, "S");
+    }
+
+    #[test]
+    fn entries_are_sorted_and_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["c", "a", "b"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let (all, more) = entries(folder.path(), 3).unwrap();
+        assert!(all.is_sorted() && all.len() == 3 && !more);
+        let (some, more) = entries(folder.path(), 2).unwrap();
+        assert!(some.len() == 2 && more);
+        assert!(entries(&folder.path().join("none"), 2).unwrap().0.is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! The YAML block between two `---` lines at the head of a Markdown file.
+//!
+//! The first line is `---` with nothing but blanks behind it, and the block ends at the first
+//! line that begins with `---`, whatever follows on that line: it belongs to the body.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::yaml;
+
+/// Bytes a file with front matter may have.
+pub(crate) const LIMIT: usize = 1 << 20;
+
+/// How a block that is not quite YAML is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is an error.
+    Strict,
+    /// One repair is tried: values that need quotes get them, and the last of two equal keys holds.
+    Lenient,
+}
+
+/// A file's front matter and body.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    /// The keys.
+    pub(crate) keys: Map<String, Value>,
+    /// What follows the front matter, trimmed.
+    pub(crate) body: &'a str,
+    /// What was wrong with the block before it was repaired.
+    pub(crate) repaired: Option<Error>,
+    block: &'a str,
+}
+
+/// What is wrong with a file's front matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Error {
+    /// What, with the line of the file.
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) hint: &'static str,
+}
+
+impl Document<'_> {
+    /// `line N: ` for the line of the file where a key stands, or nothing.
+    pub(crate) fn place_of(&self, key: &str) -> String {
+        self.block
+            .lines()
+            .position(|line| {
+                line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'))
+            })
+            .map_or_else(String::new, |index| format!("line {}: ", index + 2))
+    }
+}
+
+/// Splits a file and reads its front matter.
+pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {
+    let (block, body) = split(text)?;
+    let (value, repaired) = match (yaml::read(block), reading) {
+        (Ok(value), _) => (value, None),
+        (Err(error), Reading::Strict) => return Err(in_block(&error)),
+        (Err(error), Reading::Lenient) => {
+            let error = in_block(&error);
+            match yaml::read_with_repeated_keys(&quote_plain_values(block)) {
+                Ok(value) => (value, Some(error)),
+                Err(_) => return Err(error),
+            }
+        }
+    };
+    match value {
+        Value::Object(keys) => Ok(Document { keys, body, repaired, block }),
+        Value::Null => Err(empty()),
+        _ => Err(Error {
+            what: "line 2: the front matter is not a mapping".into(),
+            hint: "write `key: value` lines between the two `---` lines",
+        }),
+    }
+}
+
+/// Splits a file into the YAML of its front matter and its trimmed body.
+fn split(text: &str) -> Result<(&str, &str), Error> {
+    let absent = Error {
+        what: "line 1: the file does not begin with front matter".into(),
+        hint: "make `---` the first line, without anything above it",
+    };
+    let Some((first, rest)) = text.split_once('\n') else {
+        return Err(absent);
+    };
+    let opens = first
+        .strip_prefix("---")
+        .is_some_and(|blanks| blanks.trim_matches([' ', '\t', '\r']).is_empty());
+    if !opens {
+        return Err(absent);
+    }
+    match rest.split_once("\n---") {
+        Some((block, _)) if block.trim().is_empty() => Err(empty()),
+        Some((block, body)) => Ok((block, body.trim())),
+        None if rest.starts_with("---") => Err(empty()),
+        None => Err(Error {
+            what: "line 1: the front matter has no end".into(),
+            hint: "close it with a line `---`",
+        }),
+    }
+}
+
+fn empty() -> Error {
+    Error {
+        what: "line 2: the front matter is empty".into(),
+        hint: "write `key: value` lines between the two `---` lines",
+    }
+}
+
+fn in_block(error: &yaml::Error) -> Error {
+    Error {
+        // The parser has not seen the first line of the file.
+        what: format!("line {}: {}", error.line + 1, error.what),
+        hint: "correct the YAML; put quotes around a value that has `: ` or `#` in it",
+    }
+}
+
+/// Puts the plain values of top-level keys in quotes, together with their indented further lines.
+fn quote_plain_values(block: &str) -> String {
+    let mut quoted = String::with_capacity(block.len() + 16);
+    let mut lines = block.lines().peekable();
+    while let Some(line) = lines.next() {
+        let plain = line.split_once(": ").filter(|(key, value)| {
+            is_plain_key(key)
+                && !value
+                    .trim_start()
+                    .starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#'])
+                && !value.trim().is_empty()
+        });
+        if let Some((key, value)) = plain {
+            let mut value = value.trim().replace('\'', "''");
+            while let Some(more) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
+                value.push(' ');
+                value.push_str(&more.trim().replace('\'', "''"));
+            }
+            let _ = writeln!(quoted, "{key}: '{value}'");
+        } else {
+            quoted.push_str(line);
+            quoted.push('\n');
+        }
+    }
+    quoted
+}
+
+fn is_plain_key(key: &str) -> bool {
+    let in_key = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !key.is_empty() && key.chars().all(in_key)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+
+fn strict(text: &str) -> Result<(String, String), Error> {
+    parse(text, Reading::Strict)
+        .map(|document| (Value::Object(document.keys).to_string(), document.body.to_owned()))
+}
+
+fn wrong(text: &str) -> String {
+    strict(text).unwrap_err().what
+}
+
+fn split_as(text: &str, yaml: &str, body: &str) {
+    assert_eq!(strict(text), Ok((yaml.to_owned(), body.to_owned())), "{text:?}");
+}
+
+#[test]
+fn keys_and_a_trimmed_body_are_told_apart() {
+    split_as("---\na: b\n---\n\n  text\n\n", r#"{"a":"b"}"#, "text");
+    split_as("---\na: b\n---", r#"{"a":"b"}"#, "");
+}
+
+#[test]
+fn blanks_may_follow_the_first_marker() {
+    split_as("---  \t\na: b\n---\nx", r#"{"a":"b"}"#, "x");
+}
+
+#[test]
+fn windows_line_ends_are_fine() {
+    split_as("---\r\na: b\r\n---\r\nx\r\ny", r#"{"a":"b"}"#, "x\r\ny");
+}
+
+#[test]
+fn the_rest_of_the_closing_line_belongs_to_the_body() {
+    split_as("---\na: b\n---body", r#"{"a":"b"}"#, "body");
+    split_as("---\na: b\n-----\nx", r#"{"a":"b"}"#, "--\nx");
+}
+
+#[test]
+fn the_first_closing_marker_counts() {
+    split_as("---\na: b\n---\nx\n---\ny", r#"{"a":"b"}"#, "x\n---\ny");
+}
+
+#[test]
+fn a_marker_that_is_indented_or_not_at_the_start_of_a_line_closes_nothing() {
+    split_as("---\na: b ---\nc: |-\n  ---\n---\nx", r#"{"a":"b ---","c":"---"}"#, "x");
+}
+
+#[test]
+fn front_matter_must_be_the_first_thing_in_the_file() {
+    for text in [
+        "",
+        "---",
+        "text",
+        "\n---\na: b\n---\n",
+        " ---\na: b\n---\n",
+        "----\na: b\n---\n",
+        "--- a: b\n---\n",
+    ] {
+        assert_eq!(wrong(text), "line 1: the file does not begin with front matter", "{text:?}");
+    }
+}
+
+#[test]
+fn empty_front_matter_is_refused() {
+    for text in [
+        "---\n---\nx",
+        "---\n\n---\nx",
+        "---\n  \n---\n",
+        "---\n# nothing\n---\n",
+        "---\r\n---\r\n",
+    ] {
+        assert_eq!(wrong(text), "line 2: the front matter is empty", "{text:?}");
+    }
+}
+
+#[test]
+fn front_matter_without_an_end_is_refused() {
+    assert_eq!(wrong("---\na: b\n"), "line 1: the front matter has no end");
+}
+
+#[test]
+fn front_matter_is_a_mapping() {
+    for text in ["---\n- a\n---\n", "---\nword\n---\n"] {
+        assert_eq!(wrong(text), "line 2: the front matter is not a mapping", "{text:?}");
+    }
+}
+
+#[test]
+fn yaml_errors_carry_the_line_of_the_file() {
+    assert_eq!(
+        wrong("---\nname: x\ndescription: a: b\n---\n"),
+        "line 3: mapping values are not allowed in this context"
+    );
+    assert_eq!(wrong("---\na: 1\na: 2\n---\n"), "line 3: duplicate mapping key: a");
+}
+
+#[test]
+fn a_lenient_reading_quotes_values_that_need_it_and_says_what_was_wrong() {
+    let text = "---\nname: x\ndescription: Use when: it's\n  late: now\nlist: [a, b]\n---\nbody";
+    let document = parse(text, Reading::Lenient).unwrap();
+    assert_eq!(document.keys["description"], "Use when: it's late: now");
+    assert_eq!(document.keys["list"], serde_json::json!(["a", "b"]));
+    assert_eq!(document.body, "body");
+    assert!(document.repaired.unwrap().what.starts_with("line 3: "));
+}
+
+#[test]
+fn a_lenient_reading_accepts_a_repeated_key() {
+    let document = parse("---\na: 1\na: x\n---\n", Reading::Lenient).unwrap();
+    assert_eq!(document.keys["a"], "x");
+}
+
+#[test]
+fn what_cannot_be_repaired_is_an_error_with_its_first_cause() {
+    let error = parse("---\na: [1\nb: 2\n---\n", Reading::Lenient).unwrap_err();
+    assert!(error.what.starts_with("line "), "{}", error.what);
+}
+
+#[test]
+fn a_key_is_found_in_its_line() {
+    let text = "---\nname: x\nallowed-tools : y\n---\n";
+    let document = parse(text, Reading::Strict).unwrap();
+    assert_eq!(document.place_of("allowed-tools"), "line 3: ");
+    assert_eq!(document.place_of("nam"), "");
+}

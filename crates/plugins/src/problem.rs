@@ -1,0 +1,49 @@
+//! What is wrong with a file, and what to do about it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use contract::text;
+
+/// One thing wrong with one file. The rest of the program goes on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong, with the line where there is one; safe to print.
+    pub what: String,
+    /// What to do about it; safe to print.
+    pub hint: String,
+}
+
+impl Problem {
+    pub(crate) fn new(path: &Path, what: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            what: text::visible(what.as_ref()).into_owned(),
+            hint: text::visible(hint.as_ref()).into_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", shown(&self.path), self.what)
+    }
+}
+
+/// A path on one line, with nothing in it that could deceive a reader.
+pub(crate) fn shown(path: &Path) -> String {
+    text::visible(&path.to_string_lossy()).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_prints_on_one_line_whatever_the_file_is_called() {
+        let problem = Problem::new(Path::new("a\nb\x1b[2J"), "bad\x07", "fix it");
+        assert_eq!(problem.to_string(), "a\\nb\\u{1b}[2J: bad\\u{7}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Model profiles: the built-in ones, those in files, and which one fits a model.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use contract::model_profile::ModelProfile;
+use serde_json::Value;
+
+use crate::files::{self, Boundary, Refusal};
+use crate::problem::{Problem, shown};
+use crate::yaml;
+
+/// Bytes a profile's file may have.
+const FILE_LIMIT: usize = 1 << 20;
+
+/// Entries of one folder that are looked at.
+const ENTRIES_LIMIT: usize = 2000;
+
+const DEFAULT: &str = "default";
+
+static BUILTIN: LazyLock<[ModelProfile; 3]> = LazyLock::new(|| {
+    [
+        include_str!("../profiles/default.yaml"),
+        include_str!("../profiles/gpt-oss-120b.yaml"),
+        include_str!("../profiles/gpt-oss-120b-fast.yaml"),
+    ]
+    .map(|text| yaml::read(text).expect("the built-in profiles are well-formed"))
+});
+
+/// All profiles, each name once: those of the folders' `*.yaml` first, in order, then the built-in
+/// ones. Of two with one name the later folder's or file's is kept, and a file's before a built-in.
+pub fn load(folders: &[PathBuf]) -> (Vec<ModelProfile>, Vec<Problem>) {
+    let mut search = Search::default();
+    for folder in folders {
+        search.scan(folder);
+    }
+    for profile in BUILTIN.iter() {
+        let taken = search.profiles.iter().find(|(_, p)| p.name == profile.name);
+        if let Some((path, _)) = taken {
+            let problem = clash(path, &profile.name, "the built-in one");
+            search.problems.push(problem);
+        } else {
+            search.profiles.push((PathBuf::new(), profile.clone()));
+        }
+    }
+    let profiles = search.profiles.into_iter().map(|(_, profile)| profile);
+    (profiles.collect(), search.problems)
+}
+
+/// The profile for a model: by name, then by `provider/name`, then the first whose family is a
+/// prefix of the name, then `default`.
+pub fn resolve<'a>(profiles: &'a [ModelProfile], model: &str, provider: &str) -> &'a ModelProfile {
+    let model = normalize(model);
+    let with_provider = format!("{}/{model}", provider.to_lowercase());
+    let named = |name: &str| profiles.iter().find(|p| p.name.to_lowercase() == name);
+    let of_family = || {
+        profiles.iter().find(|profile| {
+            let family = profile.family.to_lowercase();
+            !family.is_empty() && model.starts_with(&family)
+        })
+    };
+    named(&model)
+        .or_else(|| named(&with_provider))
+        .or_else(of_family)
+        .or_else(|| named(DEFAULT))
+        .unwrap_or(&BUILTIN[0])
+}
+
+/// The profile of a name.
+pub fn find<'a>(profiles: &'a [ModelProfile], name: &str) -> Option<&'a ModelProfile> {
+    profiles.iter().find(|profile| profile.name == name)
+}
+
+/// A model's name as profiles write it: lower case, without vendor, `-` for `:`.
+fn normalize(model: &str) -> String {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    name.to_lowercase().replace(':', "-")
+}
+
+#[derive(Default)]
+struct Search {
+    profiles: Vec<(PathBuf, ModelProfile)>,
+    problems: Vec<Problem>,
+}
+
+impl Search {
+    fn scan(&mut self, folder: &Path) {
+        let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
+            Ok(listing) => listing,
+            Err(error) => {
+                let problem = Refusal::System(error).problem(folder);
+                return self.problems.push(problem);
+            }
+        };
+        if more {
+            let what = format!("only {ENTRIES_LIMIT} entries of this folder were read");
+            let hint = "keep nothing but profiles in it";
+            self.problems.push(Problem::new(folder, what, hint));
+        }
+        let is_yaml = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+        };
+        for path in entries.into_iter().filter(is_yaml) {
+            match read(&path) {
+                Ok(profile) => self.add(path, profile),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    fn add(&mut self, path: PathBuf, profile: ModelProfile) {
+        for pattern in &profile.enabled_patterns {
+            if !profile.prompt_patterns.contains_key(pattern) {
+                self.problems.push(Problem::new(
+                    &path,
+                    format!(
+                        "`enabled_patterns` names `{pattern}`, which is not in `prompt_patterns`"
+                    ),
+                    "write the passage or remove its name",
+                ));
+            }
+        }
+        let same = |(_, earlier): &(PathBuf, ModelProfile)| earlier.name == profile.name;
+        if let Some(index) = self.profiles.iter().position(same) {
+            let (earlier, _) = self.profiles.remove(index);
+            let other = format!("that of {}", shown(&earlier));
+            self.problems.push(clash(&path, &profile.name, &other));
+        }
+        self.profiles.push((path, profile));
+    }
+}
+
+fn clash(path: &Path, name: &str, other: &str) -> Problem {
+    Problem::new(
+        path,
+        format!("the profile `{name}` takes the place of {other}"),
+        "give it another name if you want both",
+    )
+}
+
+fn read(path: &Path) -> Result<ModelProfile, Problem> {
+    let file = files::read(path, Boundary::Anywhere, FILE_LIMIT)
+        .map_err(|refusal| refusal.problem(path))?;
+    if file.truncated {
+        return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
+    }
+    let in_yaml = |error: yaml::Error| {
+        Problem::new(
+            path,
+            format!("line {}: {}", error.line, error.what),
+            "correct the line; `docs/profiles.md` lists the keys and their types",
+        )
+    };
+    // A profile without a name would pass for `default`, so the keys are looked at first.
+    let keys: Value = yaml::read(&file.text).map_err(in_yaml)?;
+    let name = keys.get("name").and_then(Value::as_str).unwrap_or_default();
+    if name.trim().is_empty() {
+        return Err(Problem::new(
+            path,
+            "the profile has no `name`",
+            "add a line such as `name: my-model`",
+        ));
+    }
+    yaml::read(&file.text).map_err(in_yaml)
+}
+
+#[cfg(test)]
+mod tests;

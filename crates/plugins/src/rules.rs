@@ -1,0 +1,191 @@
+//! Standing instructions in files: the person's own, then those of the project from its root down
+//! to the working folder. What the model gets is bounded, visible text, each text once.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::text;
+
+use crate::files::{self, Boundary, Refusal};
+use crate::hidden;
+use crate::problem::{Problem, shown};
+
+/// Bytes of one file that the model gets.
+pub const FILE_LIMIT: usize = 64 * 1024;
+
+/// Bytes of all files together that the model gets.
+pub const TOTAL_LIMIT: usize = 256 * 1024;
+
+/// Entries of the global folder that are looked at.
+const ENTRIES_LIMIT: usize = 2000;
+
+/// The files that are looked for in each folder, in this order.
+const NAMES: [&str; 5] =
+    ["AGENTS.md", ".cursorrules", "rules.md", ".brynhild/rules.md", "CLAUDE.md"];
+
+/// Where rules are looked for.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The folder with the person's own `*.md`, if there is one.
+    pub global: Option<PathBuf>,
+    /// The project's root. Links may not lead out of it.
+    pub root: PathBuf,
+    /// The working folder, in the project.
+    pub cwd: PathBuf,
+}
+
+/// A file of rules as the model gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text without hidden characters; empty where there was no room left for it.
+    pub text: String,
+    /// Whether the end of the file is left out.
+    pub truncated: bool,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The files in the order in which the model reads them.
+    pub rules: Vec<RuleFile>,
+    /// What could not be used, or only in part.
+    pub problems: Vec<Problem>,
+}
+
+/// Finds and reads all rules.
+pub fn load(places: &Places) -> Found {
+    let mut search = Search::default();
+    if let Some(folder) = &places.global {
+        search.global(folder);
+    }
+    if let Ok(root) = fs::canonicalize(&places.root) {
+        let cwd = fs::canonicalize(&places.cwd).unwrap_or_else(|_| root.clone());
+        let boundary = [root.clone()];
+        for folder in walk(&root, &cwd) {
+            for name in NAMES {
+                search.read(&folder.join(name), Boundary::Within(&boundary));
+            }
+        }
+    }
+    search.found
+}
+
+/// The part of the system prompt that holds the rules; empty without rules.
+pub fn prompt_block(rules: &[RuleFile]) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<_> = rules.iter().map(prompt_part).collect();
+    format!(
+        "<project_rules>\nStanding instructions of the user and the project. Where two of them \
+         disagree, the later one holds.\n\n{}\n</project_rules>",
+        parts.join("\n\n---\n\n")
+    )
+}
+
+fn prompt_part(rule: &RuleFile) -> String {
+    // A file must not be able to end the block that marks it as a file.
+    let text = rule.text.replace("</project_rules", "<\\/project_rules");
+    let note = if rule.truncated {
+        "\n\n[The rest of this file is left out here because it is too long. Read the file before \
+         you rely on it.]"
+    } else {
+        ""
+    };
+    let heading = format!("## Rules from {}", shown(&rule.path));
+    format!("{heading}\n\n{}", format!("{text}{note}").trim_start())
+}
+
+/// The folders from the root to the working folder; only the root where that is elsewhere.
+fn walk(root: &Path, cwd: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![root.to_path_buf()];
+    if let Ok(below) = cwd.strip_prefix(root) {
+        let mut folder = root.to_path_buf();
+        for part in below.components() {
+            folder.push(part);
+            folders.push(folder.clone());
+        }
+    }
+    folders
+}
+
+#[derive(Default)]
+struct Search {
+    found: Found,
+    texts: HashSet<String>,
+    used: usize,
+}
+
+impl Search {
+    fn report(&mut self, path: &Path, what: impl AsRef<str>, hint: &str) {
+        self.found.problems.push(Problem::new(path, what, hint));
+    }
+
+    fn global(&mut self, folder: &Path) {
+        match files::entries(folder, ENTRIES_LIMIT) {
+            Ok((entries, more)) => {
+                if more {
+                    let what = format!("only {ENTRIES_LIMIT} entries of this folder were read");
+                    self.report(folder, what, "keep nothing but rules in it");
+                }
+                let is_markdown = |path: &PathBuf| path.extension().is_some_and(|e| e == "md");
+                for path in entries.into_iter().filter(is_markdown) {
+                    self.read(&path, Boundary::Anywhere);
+                }
+            }
+            Err(error) => {
+                let problem = Refusal::System(error).problem(folder);
+                self.found.problems.push(problem);
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, boundary: Boundary<'_>) {
+        match files::read(path, boundary, FILE_LIMIT) {
+            Ok(file) => self.add(path, &file),
+            Err(Refusal::Missing) => {}
+            Err(refusal) => self.found.problems.push(refusal.problem(path)),
+        }
+    }
+
+    fn add(&mut self, path: &Path, file: &files::Text) {
+        let stripped = hidden::strip(&file.text);
+        let text = stripped.text.trim();
+        if text.is_empty() || (!file.truncated && !self.texts.insert(text.to_owned())) {
+            return;
+        }
+        if let Some(report) = stripped.report {
+            self.report(path, report, hidden::HINT);
+        }
+        let kept = text::head(text, TOTAL_LIMIT - self.used);
+        let truncated = file.truncated || kept.len() < text.len();
+        self.used += kept.len();
+        if kept.len() < text.len() {
+            self.report(
+                path,
+                format!(
+                    "the model gets {} bytes of this file, because all rules together may have {TOTAL_LIMIT}",
+                    kept.len()
+                ),
+                "shorten the rules",
+            );
+        } else if truncated {
+            self.report(
+                path,
+                format!("the model gets only the first {FILE_LIMIT} bytes of this file"),
+                "shorten it, or move parts to files that it names",
+            );
+        }
+        self.found.rules.push(RuleFile {
+            path: path.to_path_buf(),
+            text: kept.to_owned(),
+            truncated,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

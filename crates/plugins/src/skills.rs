@@ -1,0 +1,239 @@
+//! Skills: where they are found, and what the model reads of them.
+//!
+//! Only the folders named in [`Places`] are looked at, one level deep. Nothing of a skill is run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::skill::Skill;
+
+use crate::files::{self, Boundary};
+use crate::problem::{Problem, shown};
+
+mod folder;
+mod strict;
+
+pub use strict::validate;
+
+/// Lines of a body above which a skill should move text to references.
+pub const BODY_LINES_LIMIT: usize = 500;
+
+/// Entries that are looked at in one folder.
+const ENTRIES_LIMIT: usize = 2000;
+
+const BUILTIN: [(&str, &str); 2] = [
+    ("commit-helper", include_str!("../skills/commit-helper/SKILL.md")),
+    ("skill-creator", include_str!("../skills/skill-creator/SKILL.md")),
+];
+
+/// The folders that hold skill folders. In each list and from list to list the later one wins.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The person's own.
+    pub global: Vec<PathBuf>,
+    /// Those the person named for this run; may also be skill folders themselves.
+    pub custom: Vec<PathBuf>,
+    /// The project's, each two levels below the project's root. Links may not lead out of them.
+    pub project: Vec<PathBuf>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The skills, sorted by name, each name once.
+    pub skills: Vec<Skill>,
+    /// What could not be used, or only in part, or hides something else.
+    pub problems: Vec<Problem>,
+}
+
+/// Finds all skills: built-in, then global, then custom, then the project's; a later one takes the
+/// place of an earlier one of the same name.
+pub fn discover(places: &Places) -> Found {
+    let mut search = Search::default();
+    for (name, text) in BUILTIN {
+        let (skill, _) = folder::parse(text, Path::new(name), "builtin")
+            .expect("the built-in skills are well-formed");
+        search.skills.insert(skill.name.clone(), skill);
+    }
+    for place in &places.global {
+        search.scan(place, "global", Boundary::Anywhere);
+    }
+    for place in &places.custom {
+        search.custom(place);
+    }
+    let boundary: Vec<_> =
+        places.project.iter().filter_map(|place| search.project_place(place)).collect();
+    for place in &boundary {
+        search.scan(place, "project", Boundary::Within(&boundary));
+    }
+    Found { skills: search.skills.into_values().collect(), problems: search.problems }
+}
+
+/// The files with further text that a skill brings, relative to its folder: those in `references/`
+/// and the Markdown files beside `SKILL.md`.
+pub fn references(skill: &Skill) -> Vec<PathBuf> {
+    let Some(folder) = &skill.folder else {
+        return Vec::new();
+    };
+    let mut found = own_files(folder, "");
+    found.retain(|path| {
+        let is_skill_file = path.as_os_str().eq_ignore_ascii_case("SKILL.md");
+        path.extension().is_some_and(|extension| extension == "md") && !is_skill_file
+    });
+    found.extend(own_files(folder, "references"));
+    found
+}
+
+/// The files in a skill's `scripts/`, relative to its folder.
+pub fn scripts(skill: &Skill) -> Vec<PathBuf> {
+    skill.folder.as_deref().map_or_else(Vec::new, |folder| own_files(folder, "scripts"))
+}
+
+/// The number of lines of a skill's body.
+pub fn body_lines(skill: &Skill) -> usize {
+    skill.body.lines().count()
+}
+
+/// Whether a skill's body is longer than [`BODY_LINES_LIMIT`].
+pub fn exceeds_limit(skill: &Skill) -> bool {
+    body_lines(skill) > BODY_LINES_LIMIT
+}
+
+/// The part of the system prompt that names the skills; empty without skills.
+pub fn prompt_block(skills: &[Skill]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let mut lines: Vec<_> = skills
+        .iter()
+        .map(|skill| {
+            // On one line, a description can forge neither a heading nor another skill.
+            let description: Vec<_> = skill.description.split_whitespace().collect();
+            format!("**{}**: {}", skill.name, description.join(" "))
+        })
+        .collect();
+    lines.sort();
+    format!(
+        "## Available Skills\n\n{}\n\nWhen a task fits one of these, call the `LearnSkill` tool with \
+         the skill's name first, then work by the instructions it returns.",
+        lines.join("\n")
+    )
+}
+
+/// The message that puts a skill into a conversation.
+pub fn activation(skill: &Skill) -> String {
+    format!(
+        "[System: The following skill has been activated]\n\n\
+         Work by the instructions of the skill `{name}` for the request it was activated for.\n\n\
+         <skill name=\"{name}\">\n{body}\n</skill>",
+        name = skill.name,
+        body = skill.body
+    )
+}
+
+#[derive(Default)]
+struct Search {
+    skills: BTreeMap<String, Skill>,
+    problems: Vec<Problem>,
+}
+
+impl Search {
+    fn custom(&mut self, place: &Path) {
+        if folder::skill_file(place).is_some() {
+            self.load(place, "custom", Boundary::Anywhere);
+        } else if place.is_dir() {
+            self.scan(place, "custom", Boundary::Anywhere);
+        } else {
+            self.problems.push(Problem::new(
+                place,
+                "this folder for skills does not exist",
+                "correct or remove it in `BRYNHILD_SKILL_PATH`",
+            ));
+        }
+    }
+
+    /// The canonical path of a project's folder for skills, if it exists and is in the project.
+    fn project_place(&mut self, place: &Path) -> Option<PathBuf> {
+        let canonical = fs::canonicalize(place).ok()?;
+        let root = place.parent().and_then(Path::parent);
+        let root = root.and_then(|root| fs::canonicalize(root).ok())?;
+        if canonical.starts_with(&root) {
+            return Some(canonical);
+        }
+        let refusal = files::Refusal::Outside(canonical);
+        self.problems.push(refusal.problem(place));
+        None
+    }
+
+    fn scan(&mut self, place: &Path, source: &str, boundary: Boundary<'_>) {
+        match files::entries(place, ENTRIES_LIMIT) {
+            Ok((entries, more)) => {
+                if more {
+                    self.problems.push(Problem::new(
+                        place,
+                        format!("only {ENTRIES_LIMIT} entries of this folder were looked at"),
+                        "keep nothing but skills in it",
+                    ));
+                }
+                for entry in entries {
+                    self.load(&entry, source, boundary);
+                }
+            }
+            Err(error) => {
+                let refusal = files::Refusal::System(error);
+                self.problems.push(refusal.problem(place));
+            }
+        }
+    }
+
+    fn load(&mut self, entry: &Path, source: &str, boundary: Boundary<'_>) {
+        match folder::load(entry, source, boundary) {
+            Ok(None) => {}
+            Ok(Some((skill, remarks))) => {
+                self.problems.extend(remarks);
+                self.add(skill);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn add(&mut self, skill: Skill) {
+        if let Some(earlier) = self.skills.get(&skill.name)
+            && earlier.folder != skill.folder
+        {
+            let from = earlier.folder.as_deref().map_or_else(String::new, shown);
+            let what = format!(
+                "this skill takes the place of the {} skill `{}` {from}",
+                earlier.source, skill.name
+            );
+            self.problems.push(Problem::new(
+                skill.folder.as_deref().unwrap_or(Path::new("")),
+                what.trim_end(),
+                "give one of them another name if you want both",
+            ));
+        }
+        self.skills.insert(skill.name.clone(), skill);
+    }
+}
+
+/// The regular files in a part of a skill's folder that are really there, relative to the folder.
+fn own_files(folder: &Path, part: &str) -> Vec<PathBuf> {
+    let Ok((entries, _)) = files::entries(&folder.join(part), ENTRIES_LIMIT) else {
+        return Vec::new();
+    };
+    let is_own = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        !hidden
+            && fs::canonicalize(path)
+                .is_ok_and(|target| target.starts_with(folder) && target.is_file())
+    };
+    entries
+        .into_iter()
+        .filter(is_own)
+        .filter_map(|path| path.strip_prefix(folder).map(Path::to_path_buf).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

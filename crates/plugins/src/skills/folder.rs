@@ -1,0 +1,229 @@
+//! A skill's folder, read leniently: what can be understood is taken, the rest is reported.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::skill::Skill;
+use serde_json::Value;
+
+use crate::files::{self, Boundary, Refusal};
+use crate::frontmatter::{self, Document, Reading};
+use crate::hidden;
+use crate::problem::Problem;
+
+/// Characters a name may have.
+pub(super) const NAME_LIMIT: usize = 64;
+
+/// Characters a description may have.
+pub(super) const DESCRIPTION_LIMIT: usize = 1024;
+
+/// Reads the skill in a folder; none where the path is no folder with a `SKILL.md`.
+pub(super) fn load(
+    entry: &Path,
+    source: &str,
+    boundary: Boundary<'_>,
+) -> Result<Option<(Skill, Vec<Problem>)>, Problem> {
+    let Ok(folder) = fs::canonicalize(entry) else {
+        return Err(Refusal::Dangling.problem(entry));
+    };
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    if !boundary.holds(&folder) {
+        return Err(Refusal::Outside(folder).problem(entry));
+    }
+    let Some(file) = skill_file(&folder) else {
+        return Ok(None);
+    };
+    if folder.to_str().is_none() {
+        return Err(Problem::new(
+            entry,
+            "the name of this skill's folder is not UTF-8",
+            "rename the folder",
+        ));
+    }
+    let own_folder = [folder.clone()];
+    let inside = match boundary {
+        Boundary::Anywhere => Boundary::Anywhere,
+        Boundary::Within(_) => Boundary::Within(&own_folder),
+    };
+    let text = read(&file, inside)?;
+    let (mut skill, remarks) = parse(&text, &file, source)?;
+    skill.folder = Some(folder);
+    Ok(Some((skill, remarks)))
+}
+
+/// The file of a folder that makes it a skill.
+pub(super) fn skill_file(folder: &Path) -> Option<PathBuf> {
+    ["SKILL.md", "skill.md"]
+        .into_iter()
+        .map(|name| folder.join(name))
+        .find(|file| fs::symlink_metadata(file).is_ok())
+}
+
+/// Reads the whole of a skill's file.
+pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
+    let text =
+        files::read(file, boundary, frontmatter::LIMIT).map_err(|refusal| refusal.problem(file))?;
+    if text.truncated {
+        return Err(Problem::new(
+            file,
+            "the file is larger than 1 MiB",
+            "move text that is not always needed to files in `references/`",
+        ));
+    }
+    Ok(text.text)
+}
+
+/// Makes a skill of the text of `file`, which may be the name of a skill in the binary.
+pub(super) fn parse(
+    text: &str,
+    file: &Path,
+    source: &str,
+) -> Result<(Skill, Vec<Problem>), Problem> {
+    let mut remarks = Vec::new();
+    let text = strip(text, file, &mut remarks);
+    let document = frontmatter::parse(&text, Reading::Lenient)
+        .map_err(|error| Problem::new(file, error.what, error.hint))?;
+    if let Some(error) = &document.repaired {
+        let what = format!("{} (read as text all the same)", error.what);
+        remarks.push(Problem::new(file, what, error.hint));
+    }
+    let name = name(&document, file, &mut remarks)?;
+    let description = description(&document, file)?;
+    let skill = Skill {
+        name,
+        description: strip(&description, file, &mut remarks),
+        source: source.to_owned(),
+        license: document
+            .keys
+            .get("license")
+            .and_then(Value::as_str)
+            .map(|license| strip(license, file, &mut remarks)),
+        allowed_tools: allowed_tools(&document, file, &mut remarks),
+        body: document.body.to_owned(),
+        folder: None,
+    };
+    Ok((skill, remarks))
+}
+
+/// What is wrong with a name, if anything.
+pub(super) fn fault_of_name(name: &str) -> Option<&'static str> {
+    let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() {
+        Some("is empty")
+    } else if name.len() > NAME_LIMIT {
+        Some("is longer than 64 characters")
+    } else if !name.chars().all(in_name) {
+        Some("has other characters than lower-case letters, digits and hyphens")
+    } else if name.starts_with('-') || name.ends_with('-') {
+        Some("begins or ends with a hyphen")
+    } else {
+        None
+    }
+}
+
+/// Splits tool names at separators outside of parentheses.
+pub(super) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
+    let mut depth = 0_usize;
+    text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && is_separator(c)
+    })
+    .filter(|name| !name.is_empty())
+    .map(str::to_owned)
+    .collect()
+}
+
+/// Whether a character separates tool names.
+pub(super) fn separates_tools(c: char) -> bool {
+    c == ',' || c.is_whitespace()
+}
+
+fn strip(text: &str, file: &Path, remarks: &mut Vec<Problem>) -> String {
+    let stripped = hidden::strip(text);
+    if let Some(report) = stripped.report {
+        remarks.push(Problem::new(file, report, hidden::HINT));
+    }
+    stripped.text
+}
+
+fn name(
+    document: &Document<'_>,
+    file: &Path,
+    remarks: &mut Vec<Problem>,
+) -> Result<String, Problem> {
+    let name = match document.keys.get("name") {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Null) | None => {
+            let folder = file.parent().and_then(Path::file_name);
+            let folder = folder.unwrap_or_default().to_string_lossy().into_owned();
+            let what = format!("the skill has no `name`; its folder's is used: {folder}");
+            remarks.push(Problem::new(file, what, "add `name:` to the front matter"));
+            folder
+        }
+        Some(_) => {
+            let what = format!("{}`name` is not text", document.place_of("name"));
+            return Err(Problem::new(file, what, "put it in quotes"));
+        }
+    };
+    match fault_of_name(&name) {
+        None => Ok(name),
+        Some(fault) => Err(Problem::new(
+            file,
+            format!("{}the name {name:?} {fault}", document.place_of("name")),
+            "use 1 to 64 lower-case letters, digits and hyphens",
+        )),
+    }
+}
+
+fn description(document: &Document<'_>, file: &Path) -> Result<String, Problem> {
+    let place = document.place_of("description");
+    let (what, hint) = match document.keys.get("description") {
+        Some(Value::String(text)) if text.trim().is_empty() => {
+            ("is empty", "say what the skill does and when to use it")
+        }
+        Some(Value::String(text)) if text.chars().count() > DESCRIPTION_LIMIT => {
+            ("is longer than 1024 characters", "shorten it; details belong in the body")
+        }
+        Some(Value::String(text)) => return Ok(text.trim().to_owned()),
+        Some(Value::Null) | None => {
+            ("is missing", "add `description:` and say what the skill does and when to use it")
+        }
+        Some(_) => ("is not text", "put it in quotes"),
+    };
+    Err(Problem::new(file, format!("{place}`description` {what}"), hint))
+}
+
+fn allowed_tools(document: &Document<'_>, file: &Path, remarks: &mut Vec<Problem>) -> Vec<String> {
+    let mut tools = Vec::new();
+    let mut understood = true;
+    match document.keys.get("allowed-tools") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => {
+            tools = split_tools(&strip(text, file, remarks), separates_tools);
+        }
+        Some(Value::Array(items)) => {
+            for item in items {
+                match item {
+                    Value::String(tool) => tools.push(strip(tool, file, remarks)),
+                    _ => understood = false,
+                }
+            }
+        }
+        Some(_) => understood = false,
+    }
+    if !understood {
+        let place = document.place_of("allowed-tools");
+        remarks.push(Problem::new(
+            file,
+            format!("{place}`allowed-tools` has entries that are not text; they are left out"),
+            "write a list of tool names",
+        ));
+    }
+    tools
+}
