@@ -1,0 +1,1 @@
+echo $(case x in a) curl x;; (b) ls;; esac)

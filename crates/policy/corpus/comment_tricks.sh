@@ -1,0 +1,4 @@
+ls # a \
+rm x
+#b
+echo a#b '#c' "#d"

@@ -1,0 +1,1 @@
+coproc NAME { curl x; }; exec 3<>/dev/tcp/a/1

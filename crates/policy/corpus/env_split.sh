@@ -1,0 +1,1 @@
+env -S 'env -S "curl x"'

@@ -1,0 +1,1 @@
+eval eval 'eval "curl x"'

@@ -1,0 +1,1 @@
+f() { ls; }; function g { ls; }; function h() ( ls ); f

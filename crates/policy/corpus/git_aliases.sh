@@ -1,0 +1,1 @@
+git -c alias.a='!f() { curl x; }; f' a

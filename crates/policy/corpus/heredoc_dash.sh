@@ -1,0 +1,4 @@
+cat <<-'EOF'
+	hi
+	EOF
+ls

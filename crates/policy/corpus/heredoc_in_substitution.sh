@@ -1,0 +1,7 @@
+echo $(cat <<EOF
+$(cat <<F
+x
+F
+)
+EOF
+)

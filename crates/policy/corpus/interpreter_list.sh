@@ -1,0 +1,1 @@
+python3 -c "import subprocess as s; s.run(['git','-C','x','push'])"

@@ -1,0 +1,1 @@
+\esac"`do) "fi;'$(($'`>$(done("bash -c ${<"bash -c 

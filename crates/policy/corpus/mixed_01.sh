@@ -1,0 +1,1 @@
+esac"<'done}#$'\do${bash -c rm -rf /done|)bash -c && )done`bash -c ";thendo({a,b} ]] ]] rm -rf />|>$(bash -c rm -rf /for f inthen*

@@ -1,0 +1,2 @@
+}(doneE
+$'~case x in a)<\$(|\<<lsthen|<<E#ls\$'

@@ -1,0 +1,1 @@
+}curl x\ ]]\if~\donedone}curl xls)for f in

@@ -1,0 +1,2 @@
+curl x`[[{a,b}fifi&&E
+[[fidoiffi>for f in<<Edone&&[[}$'${esac[[{a,b}`>(`;rm -rf /${\ \<<E} ]]<)

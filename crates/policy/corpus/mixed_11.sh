@@ -1,0 +1,4 @@
+E
+'|E
+}(<<Eesac\dofibash -c then{a,b}$(E
+"|(`E

@@ -1,0 +1,3 @@
+
+E
+[[ls<<E *done{a,b}>'rm -rf /;~|ls

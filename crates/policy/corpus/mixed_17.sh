@@ -1,0 +1,1 @@
+#\'fi(fi}for f infibash -c curl x<$(curl x

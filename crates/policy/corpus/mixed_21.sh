@@ -1,0 +1,3 @@
+ }fiE
+${ <thenthenesaccurl x
+lsthen[[esacrm -rf /\$'~case x in a)

@@ -1,0 +1,3 @@
+${*ls{a,b}*esac${&&ls#<<E `esaccase x in a)` (E
+"E
+)"#\

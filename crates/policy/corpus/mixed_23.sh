@@ -1,0 +1,2 @@
+E
+(fi{a,b}&& (curl xesacdonedone;$("$'[[}#then"

@@ -1,0 +1,4 @@
+}
+if$'*#rm -rf /<<E<<Eesac>rm -rf /ifdoneesac${
+
+`;fithendone<[[*[[(}done&&>$(|*done$({a,b}> 

@@ -1,0 +1,1 @@
+>case x in a)esac[[(rm -rf /curl x}'(ifthenls`esacfor f in ]][[>)<\

@@ -1,0 +1,1 @@
+for f in) ]]$(done'ls}<bash -c 'rm -rf /}<<E

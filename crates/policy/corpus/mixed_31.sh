@@ -1,0 +1,1 @@
+$'${done;case x in a)~rm -rf /($("if&& do[[&&{a,b} ifcurl x$'>esac'case x in a)' ]]

@@ -1,0 +1,3 @@
+{a,b} ]] $(fi&&esac
+>$'`'ifdonedo{a,b}
+()`<<E$(;)$'

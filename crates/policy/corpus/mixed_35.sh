@@ -1,0 +1,3 @@
+[[|<}$' ]]>do${##E
+bash -c E
+ <<E<<E&&[[>|>>\#&&{a,b}`esac<<E>fifor f in<) ]]

@@ -1,0 +1,1 @@
+diff <(ls) >(cat) 2> >(tee x)

@@ -1,0 +1,1 @@
+echo "${x:-'}"; curl x; echo "'"

@@ -1,0 +1,1 @@
+select x in a b; do until false; do break; done; done

@@ -1,0 +1,1 @@
+echo curl | xargs -I{} {} x

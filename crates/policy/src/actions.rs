@@ -1,0 +1,163 @@
+//! The judgment on a whole call: each action by what it does, then the call as a whole.
+
+use std::path::Path;
+
+use contract::policy::{Access, Action, Decision, Mode};
+
+use crate::call::{Call, Verdict};
+use crate::commands;
+use crate::findings::{BUILT_IN, Finding, Lift, MODE, allow, ask, deny};
+use crate::glob::Reading;
+use crate::modes::{only_looks, read_only_refusal};
+use crate::rules::{Rule, Target, Touch};
+use crate::{RequireApproval, paths};
+
+/// What was found out about a call.
+pub(crate) struct Judged {
+    /// Every step, in order.
+    pub(crate) findings: Vec<Finding>,
+    /// What its processes may write.
+    pub(crate) access: Access,
+}
+
+/// Judges every action of a call, and the call itself.
+pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
+    let mut findings = whole_tool(call, Decision::Deny);
+    findings.extend(whole_tool(call, Decision::Ask));
+    if call.settings.require_approval == RequireApproval::Always {
+        let origin = format!("tools.{}.require_approval", call.tool.name);
+        let step = ask(&call.tool.name, "this tool is asked about every time", &origin);
+        findings.push(step.lifted_by(Lift::ByMode));
+    }
+    let mut read_only = true;
+    // Being in a place where anyone may read is no approval of the tool.
+    let mut granted = false;
+    for action in actions {
+        let (steps, changes_nothing) = judge_action(call, action);
+        granted |= !matches!(action, Action::Read { .. })
+            || steps.iter().any(|step| step.reason.origin != BUILT_IN);
+        read_only &= changes_nothing;
+        findings.extend(read_only_refusal(call, action));
+        findings.extend(steps);
+    }
+    findings.extend(unconditional(call, actions, granted));
+    let access =
+        if read_only || call.mode == Mode::ReadOnly { Access::ReadOnly } else { Access::Workspace };
+    Judged { findings, access }
+}
+
+/// The steps of rules about all that a tool does.
+fn whole_tool(call: &Call<'_>, decision: Decision) -> Vec<Finding> {
+    call.rules_that(decision)
+        .filter(|rule| matches!(rule.matcher.target, Target::Anything))
+        .map(|rule| Call::step(rule, &call.tool.name))
+        .collect()
+}
+
+/// The step for a tool that needs approval though none of its actions does, or that has none.
+fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<Finding> {
+    let name = &call.tool.name;
+    if actions.is_empty() && call.mode == Mode::ReadOnly && !only_looks(call) {
+        let why = "only tools that declare that they change nothing run in read-only mode";
+        return Some(deny(name, why, MODE));
+    }
+    if call.tool.requires_permission {
+        return (!granted).then(|| ask(name, "this tool needs approval", BUILT_IN));
+    }
+    actions.is_empty().then(|| allow(name, "this tool needs no approval", BUILT_IN))
+}
+
+/// Judges one action; also returns whether it is proven to change nothing.
+fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
+    match action {
+        Action::Read { path } => (read(call, path), true),
+        Action::Write { path, .. } => (write(call, path), false),
+        Action::Run { command, cwd } => {
+            let outcome = commands::judge(call, command, cwd);
+            let mut findings = outcome.findings;
+            if let Some(rule) = call.tool_rule(true) {
+                for finding in &mut findings {
+                    if finding.reason.decision == Decision::Ask && finding.lift == Lift::Freely {
+                        *finding = allow(&finding.reason.subject, &rule.why(), &rule.origin);
+                    }
+                }
+            }
+            (findings, outcome.read_only)
+        }
+        Action::Connect { host } => (connect(call, host), false),
+        Action::Opaque { what } => (opaque(call, what), only_looks(call)),
+    }
+}
+
+fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
+    let subject = path.display().to_string();
+    let place = (path, Reading::Literal);
+    let mut steps = call.file_rules(Touch::Read, place, Decision::Deny);
+    steps.extend(call.file_rules(Touch::Read, place, Decision::Ask));
+    steps.push(verdict(call.may_read(path, Reading::Literal), &subject));
+    steps
+}
+
+fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
+    let path = &paths::normalize(path);
+    let subject = path.display().to_string();
+    let place = (path.as_path(), Reading::Literal);
+    let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
+    if let Some(why) = call.places.protection(path) {
+        steps.push(deny(&subject, &why, BUILT_IN));
+    }
+    steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));
+    steps.push(verdict(call.may_write(path), &subject));
+    steps
+}
+
+fn verdict(verdict: Verdict, subject: &str) -> Finding {
+    match verdict {
+        Verdict::Granted { why, origin } => allow(subject, &why, &origin),
+        Verdict::Usual(why) => allow(subject, &why, BUILT_IN),
+        Verdict::Doubtful(why, lift) => ask(subject, &why, BUILT_IN).lifted_by(lift),
+    }
+}
+
+fn connect(call: &Call<'_>, host: &str) -> Vec<Finding> {
+    let fits = |rule: &Rule| match &rule.matcher.target {
+        Target::Host(pattern) => pattern.matches(host, rule.decision),
+        Target::Anything
+        | Target::AnyCommand
+        | Target::Command(_)
+        | Target::Path(..)
+        | Target::What(_) => false,
+    };
+    by_rules(call, host, fits, || ask(host, "no rule allows talking to it", BUILT_IN))
+}
+
+fn opaque(call: &Call<'_>, what: &str) -> Vec<Finding> {
+    let fits = |rule: &Rule| matches!(&rule.matcher.target, Target::What(known) if known == what);
+    by_rules(call, what, fits, || {
+        if call.tool.requires_permission {
+            ask(what, "what it does is not known beforehand", BUILT_IN)
+        } else {
+            allow(what, "this tool needs no approval", BUILT_IN)
+        }
+    })
+}
+
+/// The steps of all rules that fit: deny, ask, and the first that allows, or else `default`.
+fn by_rules(
+    call: &Call<'_>,
+    subject: &str,
+    fits: impl Fn(&Rule) -> bool,
+    default: impl FnOnce() -> Finding,
+) -> Vec<Finding> {
+    let mut steps = Vec::new();
+    for decision in [Decision::Deny, Decision::Ask] {
+        let rules = call.rules_that(decision).filter(|rule| fits(rule));
+        steps.extend(rules.map(|rule| Call::step(rule, subject)));
+    }
+    let allowing = call.rules_that(Decision::Allow).find(|rule| fits(rule));
+    steps.push(match allowing {
+        Some(rule) => allow(subject, &rule.why(), &rule.origin),
+        None => default(),
+    });
+    steps
+}

@@ -1,0 +1,198 @@
+//! The judgment on a shell command: deny rules, the floor, ask rules, and then the proof that every
+//! part of it is allowed.
+
+mod grant;
+mod index;
+mod writes;
+
+pub(crate) use grant::{Grant, grant, unwrapped};
+pub(crate) use writes::written;
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::{Decision, Mode};
+
+use crate::call::Call;
+use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
+use crate::floor;
+use crate::glob::Reading;
+use crate::programs;
+use crate::rules::{CommandPattern, Rule, Target, Touch};
+use crate::shell::{Flow, Found, Piece, Simple, Survey, base_name, prove, resolve, survey};
+pub(crate) use index::Index;
+
+/// What was found out about a command.
+pub(crate) struct Outcome {
+    /// Every step, in order.
+    pub(crate) findings: Vec<Finding>,
+    /// Whether it was proven to change nothing.
+    pub(crate) read_only: bool,
+}
+
+/// Steps past this number are left out of a list of the same kind.
+const LISTED: usize = 8;
+
+/// Judges `command`, run in `cwd`.
+pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
+    let proof = prove(command, cwd);
+    let survey = survey(command, cwd, call.places.home.as_deref(), proof.grammar);
+    let index = Index::new(&survey);
+    let mut findings = rule_steps(call, &survey, &index, Decision::Deny);
+    findings.extend(forbidden(call, &survey));
+    for danger in floor::dangers(command, &survey, &index, call.places) {
+        findings.push(match danger.decision {
+            Decision::Deny => deny(&danger.subject, &danger.why, BUILT_IN),
+            Decision::Allow | Decision::Ask => {
+                ask(&danger.subject, &danger.why, FLOOR).lifted_by(Lift::Never)
+            }
+        });
+    }
+    findings.extend(rule_steps(call, &survey, &index, Decision::Ask));
+    let parts = match proof.parts {
+        Ok(parts) => parts,
+        Err(obstacle) => {
+            findings.push(ask(command, &obstacle.0, BUILT_IN));
+            return Outcome { findings, read_only: false };
+        }
+    };
+    if parts.is_empty() {
+        findings.push(allow(command, "it runs nothing", BUILT_IN));
+    }
+    let mut read_only = true;
+    for part in &parts {
+        read_only &= judge_part(call, part, &mut findings);
+    }
+    Outcome { findings, read_only }
+}
+
+/// Judges one simple command; returns whether it is proven to change nothing.
+fn judge_part(call: &Call<'_>, part: &Simple, findings: &mut Vec<Finding>) -> bool {
+    let mut read_only = true;
+    for redirect in &part.redirects {
+        if redirect.flow == Flow::Write && redirect.target.text != "/dev/null" {
+            read_only = false;
+            if call.mode == Mode::ReadOnly {
+                findings.push(deny(&part.source, "it writes a file", MODE));
+            }
+        }
+    }
+    match grant(call, part) {
+        Grant::Granted { why, origin, read_only: proven } => {
+            findings.push(allow(&part.source, &why, &origin));
+            read_only && proven
+        }
+        Grant::Doubtful(why) => {
+            findings.push(ask(&part.source, &why, BUILT_IN));
+            false
+        }
+    }
+}
+
+/// The steps that the rules of one decision make.
+fn rule_steps(call: &Call<'_>, survey: &Survey, index: &Index, decision: Decision) -> Vec<Finding> {
+    let mut steps = Vec::new();
+    for rule in call.rules_that(decision) {
+        let hit = match &rule.matcher.target {
+            Target::Command(pattern) => index.first_hit(survey, pattern),
+            Target::AnyCommand => survey.commands.first().map(|found| floor::shown(found.argv())),
+            Target::Path(..) => named_file(call, survey, rule),
+            // Rules for whole tools are applied to the whole call.
+            Target::Anything | Target::Host(_) | Target::What(_) => None,
+        };
+        steps.extend(hit.map(|subject| Call::step(rule, &subject)));
+    }
+    if decision == Decision::Deny {
+        let origin = format!("tools.{}.blocked_commands", call.tool.name);
+        for text in &call.settings.blocked_commands {
+            let Ok(pattern) = CommandPattern::parse_prefix(text) else {
+                continue;
+            };
+            if let Some(subject) = index.first_hit(survey, &pattern) {
+                steps.push(deny(&subject, &format!("`{text}` is blocked for this tool"), &origin));
+            }
+        }
+    }
+    steps
+}
+
+/// The first file that the text names and a rule about files speaks of. Any word may be read; a
+/// word is taken to be written unless its program is known to only look.
+fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
+    let Target::Path(touch, pattern) = &rule.matcher.target else {
+        return None;
+    };
+    let fits = |word: &Piece, folders: &[PathBuf]| {
+        let near = |text: &str| word.home || pattern.could_be(text);
+        if !near(&word.text) && !folders.iter().any(|folder| near(&folder.to_string_lossy())) {
+            return false;
+        }
+        let reading = if word.glob { Reading::Shell } else { Reading::Literal };
+        let value = word
+            .text
+            .split_once('=')
+            .map(|(_, value)| Piece { text: value.to_owned(), ..word.clone() });
+        [Some(word.clone()), value].into_iter().flatten().any(|word| {
+            folders.iter().any(|folder| {
+                resolve(&word, folder, call.places.home.as_deref()).is_some_and(|path| {
+                    pattern.matches((&path, reading), call.places, rule.decision)
+                })
+            })
+        })
+    };
+    for redirection in &survey.redirections {
+        let target = &redirection.target;
+        let how = if target.writes { Touch::Write } else { Touch::Read };
+        if touch.includes(how) && fits(&target.word, &redirection.folders) {
+            return Some(target.word.text.clone());
+        }
+    }
+    let mut last: Option<&Found> = None;
+    for found in &survey.commands {
+        // What a wrapper runs is a part of words that were looked at already.
+        let seen = last.is_some_and(|last| last.ends_like(found));
+        let looks = || {
+            let program = found.argv().first();
+            program.is_some_and(|program| programs::is_known(base_name(&program.text)))
+        };
+        if seen || (*touch == Touch::Write && looks()) {
+            continue;
+        }
+        last = Some(found);
+        if let Some(word) = found.argv().iter().find(|word| fits(word, &found.folders)) {
+            return Some(word.text.clone());
+        }
+    }
+    None
+}
+
+/// What no rule can allow: network by redirection, and writing to protected names.
+fn forbidden(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
+    let mut steps = Vec::new();
+    for redirection in &survey.redirections {
+        let word = &redirection.target.word;
+        if ["/dev/tcp/", "/dev/udp/"].iter().any(|network| word.text.starts_with(network)) {
+            steps.push(deny(&word.text, "it opens a network connection", BUILT_IN));
+        }
+        if redirection.target.writes {
+            steps.extend(protected(call, word, &redirection.folders));
+        }
+    }
+    for found in &survey.commands {
+        for word in written(found.argv()) {
+            steps.extend(protected(call, &word, &found.folders));
+        }
+        if steps.len() >= LISTED {
+            break;
+        }
+    }
+    steps.dedup_by(|a, b| a.reason == b.reason);
+    steps
+}
+
+fn protected(call: &Call<'_>, word: &Piece, folders: &[PathBuf]) -> Option<Finding> {
+    folders.iter().find_map(|folder| {
+        let path = resolve(word, folder, call.places.home.as_deref())?;
+        let why = call.places.protection(&path)?;
+        Some(deny(&path.display().to_string(), &why, BUILT_IN))
+    })
+}

@@ -1,0 +1,290 @@
+//! The proof that one simple command is allowed: every word, every file, every variable.
+
+use std::path::{Component, Path, PathBuf};
+
+use contract::policy::Decision;
+
+use crate::call::{Call, Verdict};
+use crate::findings::BUILT_IN;
+use crate::glob::{Reading, meet};
+use crate::paths::{Place, normalize};
+use crate::programs::{self, Knowledge, Looked, Operand};
+use crate::rules::{CommandPattern, Target};
+use crate::shell::{Cwd, Flow, Simple, Word, wrappers};
+
+/// Whether a simple command may run unasked.
+pub(crate) enum Grant {
+    /// It may.
+    Granted {
+        /// In words.
+        why: String,
+        /// Where that stands.
+        origin: String,
+        /// Whether it changes nothing.
+        read_only: bool,
+    },
+    /// Not without asking, for this reason.
+    Doubtful(String),
+}
+
+/// Variables that change nothing but language, time zone and color.
+const HARMLESS_VARIABLES: &[&str] = &[
+    "LC_ALL",
+    "LANG",
+    "LC_CTYPE",
+    "LC_COLLATE",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LANGUAGE",
+    "TZ",
+    "NO_COLOR",
+    "CLICOLOR",
+    "FORCE_COLOR",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "RUST_BACKTRACE",
+    "CARGO_TERM_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "CI",
+];
+
+/// How many wrappers in a row are looked through.
+const WRAPPED: usize = 8;
+
+/// Judges one simple command by allow rules and built-in knowledge.
+pub(crate) fn grant(call: &Call<'_>, part: &Simple) -> Grant {
+    let outside = |folder: &PathBuf| call.places.place(folder) == Place::Outside;
+    if part.cwd.folders.iter().any(outside) {
+        return Grant::Doubtful(String::from("it runs outside the workspace"));
+    }
+    for (name, value) in &part.assignments {
+        if !is_harmless(name, value) {
+            return Grant::Doubtful(format!("it sets `{name}`"));
+        }
+    }
+    for redirect in &part.redirects {
+        if let Err(why) = redirected(call, part, redirect.flow, &redirect.target) {
+            return Grant::Doubtful(why);
+        }
+    }
+    match part.argv.as_slice() {
+        [] if part.assignments.is_empty() => known("it only opens files that may be opened"),
+        [] => Grant::Doubtful(String::from("it sets a variable for what comes after it")),
+        argv => program(call, argv, &part.cwd),
+    }
+}
+
+/// The program and arguments that run in the end, once transparent wrappers are taken away.
+pub(crate) fn unwrapped(argv: &[Word]) -> &[Word] {
+    let mut inner = argv;
+    for _ in 0..WRAPPED {
+        let Some(wrapper) = inner.first().and_then(|name| wrappers::find(&name.text)) else {
+            break;
+        };
+        let texts = inner[1..].iter().map(|word| word.text.as_str());
+        match wrapper.transparent(&texts.take(64).collect::<Vec<&str>>()) {
+            Some(at) => inner = &inner[at + 1..],
+            None => break,
+        }
+    }
+    inner
+}
+
+fn is_harmless(name: &str, value: &str) -> bool {
+    if ["PAGER", "GIT_PAGER"].contains(&name) {
+        return value == "cat";
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.@-/".contains(c);
+    let relative = !value.starts_with('/') && !value.contains("..");
+    HARMLESS_VARIABLES.contains(&name) && value.chars().all(plain) && relative
+}
+
+fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Result<(), String> {
+    let operand = Operand::from(target);
+    match flow {
+        Flow::Duplicate | Flow::Data | Flow::Heredoc => Ok(()),
+        Flow::Read | Flow::Write if target.text == "/dev/null" => Ok(()),
+        Flow::Read => readable(call, &operand, &part.cwd, Call::may_read),
+        Flow::Write => {
+            for path in paths(&operand, &part.cwd)? {
+                if let Verdict::Doubtful(why, _) = call.may_write(&path) {
+                    return Err(format!("it writes `{}`: {why}", path.display()));
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Judges a program with its arguments.
+fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
+    if let Some(granted) = rule(call, argv, cwd, CommandPattern::is_exact) {
+        return granted;
+    }
+    let name = &argv[0];
+    if name.quoted || name.glob {
+        return Grant::Doubtful(String::from("its program's name is quoted or a pattern"));
+    }
+    if name.text == "command"
+        && argv.get(1).is_some_and(|word| ["-v", "-V"].contains(&word.text.as_str()))
+    {
+        return known("it only looks up a program");
+    }
+    if wrappers::find(&name.text).is_some() {
+        let inner = unwrapped(argv);
+        // `cd` behind `time` or `command` would move what comes after it.
+        let wrapped = inner
+            .first()
+            .is_none_or(|name| name.text == "cd" || wrappers::find(&name.text).is_some());
+        if wrapped || argv.iter().any(|word| word.glob) {
+            return Grant::Doubtful(format!("`{}` runs another program", name.text));
+        }
+        return program(call, inner, cwd);
+    }
+    if name.text == "cd" {
+        return change_folder(call, argv, cwd);
+    }
+    checked(call, argv, cwd)
+}
+
+fn known(why: &str) -> Grant {
+    Grant::Granted { why: why.to_owned(), origin: BUILT_IN.to_owned(), read_only: true }
+}
+
+/// What an allow rule or setting grants that spells out this command, among those that `wanted`
+/// admits.
+fn rule(
+    call: &Call<'_>,
+    argv: &[Word],
+    cwd: &Cwd,
+    wanted: impl Fn(&CommandPattern) -> bool,
+) -> Option<Grant> {
+    let covers = |pattern: &CommandPattern| wanted(pattern) && pattern.covers(argv, &cwd.folders);
+    let rule = call
+        .rules_that(Decision::Allow)
+        .find(|rule| matches!(&rule.matcher.target, Target::Command(pattern) if covers(pattern)));
+    let (why, origin) = if let Some(rule) = rule {
+        (rule.why(), rule.origin.clone())
+    } else {
+        let text = call.settings.allowed_commands.iter().find(|text| {
+            CommandPattern::parse_prefix(text).is_ok_and(|pattern| covers(&pattern))
+        })?;
+        (
+            format!("`{text}` is allowed to this tool"),
+            format!("tools.{}.allowed_commands", call.tool.name),
+        )
+    };
+    Some(Grant::Granted { why, origin, read_only: false })
+}
+
+/// Judges a program by its argument checker, where there is one, and by prefix rules.
+fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
+    let name = &argv[0].text;
+    let (identity, outcome) = match programs::check(argv) {
+        Knowledge::Checked { identity, outcome } => (identity, outcome),
+        Knowledge::Unknown => {
+            // A rule for `git` as a whole means what git is known to do without harm.
+            let least = if name == "git" { 2 } else { 1 };
+            return rule(call, argv, cwd, |pattern| pattern.length() >= least)
+                .unwrap_or_else(|| Grant::Doubtful(format!("no rule allows `{name}`")));
+        }
+    };
+    let outcome = outcome.map_err(|doubt| doubt.0);
+    let doubt = match outcome.and_then(|looked| all_readable(call, &looked, cwd)) {
+        Ok(()) => return known(&format!("`{name}` with these arguments only looks")),
+        Err(doubt) => doubt,
+    };
+    // What a rule spells out beyond the program is the user's word; the rest is checked.
+    let spelled = |pattern: &CommandPattern| {
+        let length = pattern.length();
+        if length <= identity || length > argv.len() {
+            return false;
+        }
+        let rest = argv[..identity].iter().chain(&argv[length..]);
+        match programs::check(&rest.cloned().collect::<Vec<Word>>()) {
+            Knowledge::Checked { outcome, .. } => {
+                outcome.is_ok_and(|looked| all_readable(call, &looked, cwd).is_ok())
+            }
+            Knowledge::Unknown => false,
+        }
+    };
+    rule(call, argv, cwd, spelled).unwrap_or(Grant::Doubtful(doubt))
+}
+
+fn all_readable(call: &Call<'_>, looked: &Looked, cwd: &Cwd) -> Result<(), String> {
+    for operand in looked.contents.iter().filter(|operand| operand.text != "-") {
+        readable(call, operand, cwd, Call::may_read)?;
+    }
+    for operand in &looked.names {
+        readable(call, operand, cwd, Call::may_list)?;
+    }
+    Ok(())
+}
+
+fn readable<'a>(
+    call: &Call<'a>,
+    operand: &Operand,
+    cwd: &Cwd,
+    judge: impl Fn(&Call<'a>, &Path, Reading) -> Verdict,
+) -> Result<(), String> {
+    let reading = if operand.glob { Reading::Shell } else { Reading::Literal };
+    for path in paths(operand, cwd)? {
+        if let Verdict::Doubtful(why, _) = judge(call, &path, reading) {
+            return Err(format!("it reads `{}`: {why}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Every path that an operand may mean. `..` is followed only where no symbolic link can be in
+/// the way: at the start, from a folder that was not reached by `cd`.
+fn paths(operand: &Operand, cwd: &Cwd) -> Result<Vec<PathBuf>, String> {
+    let path = Path::new(&operand.text);
+    let mut named = false;
+    for component in path.components() {
+        match component {
+            Component::ParentDir if named || cwd.moved || path.is_absolute() => {
+                return Err(format!("`{}` may lead through a link", operand.text));
+            }
+            Component::Normal(name) => {
+                named = true;
+                let name = name.to_string_lossy();
+                let dots = name.starts_with('.')
+                    && meet((&name, Reading::Shell), ("..", Reading::Literal));
+                if operand.glob && dots {
+                    return Err(format!("`{}` could mean `..`", operand.text));
+                }
+            }
+            Component::ParentDir
+            | Component::CurDir
+            | Component::RootDir
+            | Component::Prefix(_) => {}
+        }
+    }
+    let folders = cwd.folders.iter();
+    Ok(folders.map(|folder| normalize(&folder.join(path))).collect())
+}
+
+fn change_folder(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
+    let target = match &argv[1..] {
+        [target] => target,
+        [dashes, target] if dashes.text == "--" => target,
+        _ => return Grant::Doubtful(String::from("where `cd` leads is not known")),
+    };
+    if target.glob || target.text.starts_with('-') || target.text.is_empty() {
+        return Grant::Doubtful(String::from("where `cd` leads is not known"));
+    }
+    match paths(&Operand::from(target), cwd) {
+        Err(why) => Grant::Doubtful(why),
+        Ok(folders) => {
+            let inside = |folder: &PathBuf| call.places.place(folder) == Place::Inside;
+            if folders.iter().all(inside) {
+                known("it stays in the workspace")
+            } else {
+                Grant::Doubtful(String::from("`cd` leaves the workspace"))
+            }
+        }
+    }
+}

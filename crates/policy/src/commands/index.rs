@@ -1,0 +1,109 @@
+//! Commands by the name of their program, so that many rules cost no more than one.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::floor::shown;
+use crate::glob::{Reading, meet};
+use crate::rules::CommandPattern;
+use crate::shell::{Fit, Found, Survey, base_name};
+
+/// Where each program name occurs.
+pub(crate) struct Index {
+    exact: HashMap<String, Vec<usize>>,
+    loose: HashMap<String, Vec<(usize, usize)>>,
+    /// Programs named by a pattern.
+    patterns: Vec<usize>,
+}
+
+impl Index {
+    /// Sorts the commands of a survey.
+    pub(crate) fn new(survey: &Survey) -> Self {
+        let mut index = Self { exact: HashMap::new(), loose: HashMap::new(), patterns: Vec::new() };
+        for (at, found) in survey.commands.iter().enumerate() {
+            index.add(at, found);
+        }
+        index
+    }
+
+    fn add(&mut self, at: usize, found: &Found) {
+        let argv = found.argv();
+        if argv.first().is_some_and(|program| program.glob && program.text != "[") {
+            self.patterns.push(at);
+        }
+        match found.fit {
+            Fit::Exact => {
+                if let Some(program) = argv.first() {
+                    entry(&mut self.exact, &program.text).push(at);
+                }
+            }
+            Fit::Loose => {
+                for (position, word) in argv.iter().enumerate() {
+                    let places = entry(&mut self.loose, &word.text);
+                    if places.last().is_none_or(|(last, _)| *last != at) {
+                        places.push((at, position));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The commands that could run a program of this name, and where in their words it stands.
+    pub(crate) fn running<'a>(
+        &'a self,
+        survey: &'a Survey,
+        name: &str,
+    ) -> impl Iterator<Item = (&'a Found, usize)> {
+        let name = key(name).into_owned();
+        let exact = self.exact.get(&name).into_iter().flatten();
+        let loose = self.loose.get(&name).into_iter().flatten();
+        let could_be = move |at: &&usize| {
+            let program = &survey.commands[**at].argv()[0].text;
+            meet((base_name(program), Reading::Shell), (&name, Reading::Literal))
+        };
+        exact
+            .chain(self.patterns.iter().filter(could_be))
+            .map(|at| (&survey.commands[*at], 0))
+            .chain(loose.map(|(at, position)| (&survey.commands[*at], *position)))
+    }
+
+    /// The commands that could run a program whose name begins with `prefix`.
+    pub(crate) fn running_any<'a>(
+        &'a self,
+        survey: &'a Survey,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a Found, usize)> {
+        let exact = self.exact.iter().filter(move |(name, _)| name.starts_with(prefix));
+        let loose = self.loose.iter().filter(move |(name, _)| name.starts_with(prefix));
+        exact.flat_map(|(_, places)| places.iter().map(|at| (&survey.commands[*at], 0))).chain(
+            loose.flat_map(|(_, places)| {
+                places.iter().map(|(at, position)| (&survey.commands[*at], *position))
+            }),
+        )
+    }
+
+    /// The first command that a pattern could mean, in words.
+    pub(crate) fn first_hit(&self, survey: &Survey, pattern: &CommandPattern) -> Option<String> {
+        self.running(survey, pattern.program())
+            .find(|(found, at)| pattern.touches(found, *at))
+            .map(|(found, at)| shown(&found.argv()[at..]))
+    }
+}
+
+/// How a program's name is looked up: without its folder, and without case.
+fn key(program: &str) -> Cow<'_, str> {
+    let name = base_name(program.trim_start_matches(['-', '+', '@', '!', '%']));
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+fn entry<'a, T>(map: &'a mut HashMap<String, Vec<T>>, program: &str) -> &'a mut Vec<T> {
+    let key = key(program);
+    if !map.contains_key(key.as_ref()) {
+        map.insert(key.clone().into_owned(), Vec::new());
+    }
+    map.get_mut(key.as_ref()).expect("the entry was just made")
+}

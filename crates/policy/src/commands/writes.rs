@@ -1,0 +1,46 @@
+//! Which of a program's arguments it writes, as far as that can be told from its name.
+
+use crate::shell::{Piece, base_name};
+
+/// Programs that write, move or remove every operand.
+const EVERY: &[&str] = &[
+    "rm", "rmdir", "unlink", "mv", "touch", "mkdir", "tee", "truncate", "shred", "chmod", "chown",
+    "chgrp", "sponge", "patch", "ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "mkfifo",
+    "mknod", "setfacl", "chattr",
+];
+/// Programs that write their last operand.
+const LAST: &[&str] = &["cp", "install", "ln", "rsync", "scp", "link"];
+/// Options whose value is written, whatever program takes them.
+const OUTPUTS: &[&str] = &["-o", "-O", "-t", "--output", "--output-document"];
+const ATTACHED: &[&str] = &["of=", "--output=", "--target-directory=", "--directory="];
+
+/// The words of a command that name what it writes.
+pub(crate) fn written(words: &[Piece]) -> Vec<Piece> {
+    let Some((program, args)) = words.split_first() else {
+        return Vec::new();
+    };
+    let name = base_name(&program.text);
+    let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
+    let in_place =
+        |word: &Piece| word.text.starts_with("-i") || word.text.starts_with("--in-place");
+    let mut targets: Vec<Piece> = Vec::new();
+    if EVERY.contains(&name) {
+        // Destroying the repository as a whole is the floor's question.
+        let whole =
+            |word: &&Piece| word.text.trim_end_matches('/').rsplit('/').next() == Some(".git");
+        targets.extend(operands().filter(|word| !whole(word)).cloned());
+    } else if LAST.contains(&name) {
+        targets.extend(operands().next_back().cloned());
+    } else if matches!(name, "sed" | "gsed" | "perl") && args.iter().any(in_place) {
+        targets.extend(operands().cloned());
+    }
+    for (at, word) in args.iter().enumerate() {
+        let value = ATTACHED.iter().find_map(|option| word.text.strip_prefix(option));
+        if let Some(value) = value {
+            targets.push(Piece { text: value.to_owned(), ..word.clone() });
+        } else if OUTPUTS.contains(&word.text.as_str()) {
+            targets.extend(args.get(at + 1).cloned());
+        }
+    }
+    targets
+}

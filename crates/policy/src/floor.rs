@@ -1,0 +1,143 @@
+//! The dangerous-path floor: what is never done without a person, in any mode and under any flag.
+//! It looks at every command a text could run, and asks too often rather than too rarely.
+
+mod destroy;
+mod git;
+
+use contract::policy::Decision;
+
+use crate::commands::{Index, written};
+use crate::paths::Places;
+use crate::shell::{Found, Piece, Survey};
+
+/// Something that the floor stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Danger {
+    /// Ask, or deny where there is no sensible answer but no.
+    pub(crate) decision: Decision,
+    /// The command.
+    pub(crate) subject: String,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// Programs that the floor knows.
+const PROGRAMS: &[&str] = &[
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "mv",
+    "chmod",
+    "chown",
+    "chgrp",
+    "find",
+    "rsync",
+    "dd",
+    "mkfs",
+    "mkswap",
+    "wipefs",
+    "fdisk",
+    "sfdisk",
+    "parted",
+    "blkdiscard",
+    "git",
+];
+
+/// More dangers than this are not listed.
+const LISTED: usize = 8;
+
+/// Everything dangerous about `text`, as surveyed.
+pub(crate) fn dangers(text: &str, survey: &Survey, index: &Index, places: &Places) -> Vec<Danger> {
+    let mut found = Vec::new();
+    if is_fork_bomb(text) {
+        found.push(Danger {
+            decision: Decision::Ask,
+            subject: text.to_owned(),
+            why: String::from("a function that starts itself twice fills the machine"),
+        });
+    }
+    for name in PROGRAMS {
+        for (command, at) in index.running(survey, name) {
+            found.extend(judge(name, command, &command.argv()[at..], places));
+        }
+    }
+    for (command, at) in index.running_any(survey, "mkfs.") {
+        found.extend(judge("mkfs", command, &command.argv()[at..], places));
+    }
+    found.sort_by_key(|danger| std::cmp::Reverse(danger.decision));
+    found.dedup();
+    found.truncate(LISTED);
+    found.extend(overwritten_disk(text, survey));
+    found
+}
+
+fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
+    if !text.contains("/dev/") {
+        return None;
+    }
+    let redirected = survey.redirections.iter().map(|redirection| &redirection.target);
+    let redirected = redirected.filter(|target| target.writes).map(|target| target.word.clone());
+    let written = survey.commands.iter().flat_map(|found| written(found.argv()));
+    let disk = redirected.chain(written).find(|word| is_disk(&word.text))?;
+    Some(Danger {
+        decision: Decision::Ask,
+        subject: disk.text,
+        why: String::from("it overwrites a disk"),
+    })
+}
+
+fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Option<Danger> {
+    let args = words.get(1..).unwrap_or_default();
+    let (decision, why) = match name {
+        "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "find"
+        | "rsync" => destroy::judge(name, args, command, places)?,
+        "dd" if args.iter().any(|word| {
+            word.text
+                .strip_prefix("of=")
+                .is_some_and(|target| target.starts_with("/dev/") && target != "/dev/null")
+        }) =>
+        {
+            (Decision::Ask, String::from("it overwrites a device"))
+        }
+        "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "parted" | "blkdiscard" => {
+            (Decision::Ask, String::from("it changes a disk"))
+        }
+        "git" => (Decision::Ask, git::judge(args)?),
+        "mkfs" => (Decision::Ask, String::from("it formats a disk")),
+        _ => return None,
+    };
+    Some(Danger { decision, subject: shown(words), why })
+}
+
+/// A command as people read it, shortened.
+pub(crate) fn shown(words: &[Piece]) -> String {
+    let words: Vec<&str> = words.iter().take(24).map(|word| word.text.as_str()).collect();
+    contract::text::head(&words.join(" "), 200).to_owned()
+}
+
+/// Whether a path is a whole disk or a part of one.
+fn is_disk(path: &str) -> bool {
+    path.strip_prefix("/dev/").is_some_and(|device| {
+        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "mapper/", "md", "loop"]
+            .iter()
+            .any(|kind| device.starts_with(kind))
+    })
+}
+
+/// Whether a text defines a function that pipes into itself in the background.
+fn is_fork_bomb(text: &str) -> bool {
+    if !text.contains('|') || !(text.contains("()") || text.contains("function")) {
+        return false;
+    }
+    let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let name_end = |c: char| !(c.is_alphanumeric() || "_:.-".contains(c));
+    dense.match_indices('|').any(|(at, _)| {
+        let after = &dense[at + 1..];
+        let Some(end) = after.find(name_end) else {
+            return false;
+        };
+        let name = &after[..end];
+        !name.is_empty() && after[end..].starts_with('&') && dense[..at].ends_with(name)
+    })
+}

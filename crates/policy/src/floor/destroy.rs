@@ -1,0 +1,197 @@
+//! Deleting, moving and re-owning whole trees.
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::Decision;
+
+use crate::glob::{Reading, meet};
+use crate::paths::{Place, Places};
+use crate::shell::{Found, Piece, resolve};
+
+/// Folders of the system; losing one loses the machine.
+const SYSTEM: &[&str] = &[
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "proc",
+    "root",
+    "sbin",
+    "sys",
+    "usr",
+    "System",
+    "Library",
+    "Users",
+    "Applications",
+];
+
+/// How bad losing a path is.
+enum Loss {
+    None,
+    Grave(String),
+    Total(String),
+}
+
+/// Judges a program that destroys trees.
+pub(crate) fn judge(
+    name: &str,
+    args: &[Piece],
+    command: &Found,
+    places: &Places,
+) -> Option<(Decision, String)> {
+    let (targets, verb) = match name {
+        "rm" | "shred" if recursive(args, "rR") => (operands(args), "deletes"),
+        "chmod" | "chown" | "chgrp" if recursive(args, "R") => {
+            (operands(args).into_iter().skip(1).collect(), "changes all of")
+        }
+        "mv" => {
+            let mut sources = operands(args);
+            sources.pop();
+            (sources, "moves")
+        }
+        "find" if deletes(args) => (starting_points(args), "deletes files in"),
+        "rsync" if args.iter().any(|word| word.text.starts_with("--del")) => {
+            let destination = operands(args).pop();
+            (destination.into_iter().collect(), "deletes files in")
+        }
+        _ => return None,
+    };
+    if targets.is_empty() && matches!(name, "rm" | "shred") {
+        let why = format!("it {verb} what it is given on its standard input");
+        return Some((Decision::Ask, why));
+    }
+    let filtered = name == "find" && args.iter().any(|word| is_test(&word.text));
+    let mut worst: Option<(Decision, String)> = None;
+    for target in targets {
+        for loss in losses(target, command, places, filtered) {
+            let (decision, why) = match loss {
+                Loss::None => continue,
+                Loss::Total(what) if name == "rm" => (Decision::Deny, format!("it {verb} {what}")),
+                Loss::Total(what) | Loss::Grave(what) => {
+                    (Decision::Ask, format!("it {verb} {what}"))
+                }
+            };
+            if worst.as_ref().is_none_or(|(before, _)| decision > *before) {
+                worst = Some((decision, why));
+            }
+        }
+    }
+    worst
+}
+
+fn recursive(args: &[Piece], letters: &str) -> bool {
+    args.iter().any(|word| {
+        let text = word.text.as_str();
+        if let Some(long) = text.strip_prefix("--") {
+            return long.len() >= 3 && "recursive".starts_with(long);
+        }
+        text.starts_with('-') && text.contains(|c| letters.contains(c))
+    })
+}
+
+fn operands(args: &[Piece]) -> Vec<&Piece> {
+    let dashes = args.iter().position(|word| word.text == "--");
+    args.iter()
+        .enumerate()
+        .filter(|(at, word)| {
+            dashes.is_some_and(|dashes| *at > dashes)
+                || (!word.text.starts_with('-') && Some(*at) != dashes)
+        })
+        .map(|(_, word)| word)
+        .collect()
+}
+
+fn deletes(args: &[Piece]) -> bool {
+    args.iter().enumerate().any(|(at, word)| match word.text.as_str() {
+        "-delete" => true,
+        "-exec" | "-execdir" | "-ok" | "-okdir" => args
+            .get(at + 1)
+            .is_some_and(|program| matches!(program.text.as_str(), "rm" | "unlink" | "shred")),
+        _ => false,
+    })
+}
+
+fn starting_points(args: &[Piece]) -> Vec<&Piece> {
+    args.iter()
+        .skip_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"))
+        .take_while(|word| !word.text.starts_with(['-', '(', '!']))
+        .collect()
+}
+
+fn is_test(word: &str) -> bool {
+    matches!(
+        word,
+        "-name" | "-iname" | "-path" | "-ipath" | "-regex" | "-iregex" | "-mtime" | "-mmin"
+    )
+}
+
+fn losses(target: &Piece, command: &Found, places: &Places, filtered: bool) -> Vec<Loss> {
+    if target.dynamic {
+        let what = String::from("a path that only the running shell knows");
+        return vec![Loss::Grave(what)];
+    }
+    let relative = !target.home && !target.text.starts_with('/');
+    let mut losses: Vec<Loss> = command
+        .folders
+        .iter()
+        .map(|folder| match resolve(target, folder, places.home.as_deref()) {
+            Some(path) => loss(&path, target.glob, places, filtered),
+            None => Loss::Total(String::from("the home folder")),
+        })
+        .collect();
+    if relative && command.adrift {
+        let what = String::from("a path in a folder that only the running shell knows");
+        losses.push(Loss::Grave(what));
+    }
+    losses
+}
+
+fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
+    // `folder/*` is all of the folder.
+    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let all_of = glob
+        && last.is_some_and(|name| {
+            ["x", ".x"].iter().any(|any| meet((&name, Reading::Shell), (any, Reading::Literal)))
+                && !name.contains('x')
+        });
+    let folder: PathBuf = match path.parent() {
+        Some(parent) if all_of => parent.to_path_buf(),
+        Some(_) | None => path.to_path_buf(),
+    };
+    let shown = folder.display();
+    if places.workspace.starts_with(&folder) {
+        return match (folder == places.workspace, all_of, filtered) {
+            (true, _, true) => Loss::None,
+            (true, true, _) => Loss::Grave(String::from("everything in the workspace")),
+            _ => Loss::Total(format!("`{shown}`, which holds the workspace")),
+        };
+    }
+    if places.home.as_ref().is_some_and(|home| home.starts_with(&folder)) {
+        return Loss::Total(format!("`{shown}`, which holds the home folder"));
+    }
+    let inside = places.place(&folder) == Place::Inside;
+    if inside {
+        let git = folder.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+        return if git {
+            Loss::Grave(format!("`{shown}`, the repository's history"))
+        } else {
+            Loss::None
+        };
+    }
+    let mut components = folder.components().skip(1);
+    let top = components.next().map(|top| top.as_os_str().to_string_lossy().into_owned());
+    let reading = if glob { Reading::Shell } else { Reading::Literal };
+    let system = top.is_some_and(|top| {
+        SYSTEM.iter().any(|name| meet((&top, reading), (name, Reading::Literal)))
+    });
+    match (system, components.next().is_some()) {
+        (true, false) => Loss::Total(format!("`{shown}`, a part of the system")),
+        (false, false) => Loss::Grave(format!("`{shown}`, a folder at the root")),
+        (_, true) if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") => Loss::None,
+        (_, true) => Loss::Grave(format!("`{shown}`, outside the workspace")),
+    }
+}

@@ -1,0 +1,151 @@
+//! Wildcards: whether a pattern covers a text, and whether two patterns could mean the same text.
+//! Takes time in proportion to the product of the lengths, whatever the pattern.
+
+/// How the characters of a text are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Every character stands for itself.
+    Literal,
+    /// `*` and `?` are wildcards, as in a rule.
+    Rule,
+    /// `*`, `?` and `[...]` are wildcards, as in a shell's word; a set counts as any character.
+    Shell,
+}
+
+/// One step of a pattern: exactly one of something, or any number of anything.
+enum Step<T> {
+    One(T),
+    Many,
+}
+
+/// Whether some text fits both `left` and `right`.
+pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
+    let (left, right) = (characters(left), characters(right));
+    walk(&left, &right, |a, b| match (a, b) {
+        (Some(a), Some(b)) => a == b,
+        (None, _) | (_, None) => true,
+    })
+}
+
+/// Whether a path could fit a rule's pattern, in which a component `**` is any number of
+/// components. Both are without a leading slash.
+pub(crate) fn paths_meet(pattern: &str, path: (&str, Reading)) -> bool {
+    let pattern: Vec<Step<&str>> = components(pattern)
+        .map(|component| match component {
+            "**" => Step::Many,
+            other => Step::One(other),
+        })
+        .collect();
+    let (path, reading) = path;
+    let path: Vec<Step<&str>> = components(path).map(Step::One).collect();
+    walk(&pattern, &path, |rule, name| meet((rule, Reading::Rule), (name, reading)))
+}
+
+fn components(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|component| !component.is_empty())
+}
+
+fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
+    let mut steps = Vec::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        steps.push(match (c, reading) {
+            ('*', Reading::Rule | Reading::Shell) => Step::Many,
+            ('?', Reading::Rule | Reading::Shell) => Step::One(None),
+            ('[', Reading::Shell) => match rest.as_str().find(']') {
+                Some(end) => {
+                    rest = rest.as_str()[end + 1..].chars();
+                    Step::One(None)
+                }
+                None => Step::One(Some('[')),
+            },
+            (other, _) => Step::One(Some(other)),
+        });
+    }
+    steps
+}
+
+/// Walks both patterns together, keeping every pair of positions that can be reached.
+fn walk<A, B>(left: &[Step<A>], right: &[Step<B>], same: impl Fn(&A, &B) -> bool) -> bool {
+    let mut row = vec![false; right.len() + 1];
+    row[0] = true;
+    spread(&mut row, right);
+    for step in left {
+        let mut next = vec![false; right.len() + 1];
+        for at in 0..=right.len() {
+            if !row[at] {
+                continue;
+            }
+            match (step, right.get(at)) {
+                (Step::Many, _) | (Step::One(_), Some(Step::Many)) => next[at] = true,
+                (Step::One(a), Some(Step::One(b))) if same(a, b) => next[at + 1] = true,
+                (Step::One(_), _) => {}
+            }
+        }
+        match step {
+            Step::Many => {
+                if let Some(first) = next.iter().position(|reached| *reached) {
+                    next[first..].fill(true);
+                }
+            }
+            Step::One(_) => spread(&mut next, right),
+        }
+        row = next;
+    }
+    row[right.len()]
+}
+
+/// A step that may be empty on the right can be passed without a step on the left.
+fn spread<B>(row: &mut [bool], right: &[Step<B>]) {
+    for (at, step) in right.iter().enumerate() {
+        if row[at] && matches!(step, Step::Many) {
+            row[at + 1] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        meet((pattern, Reading::Rule), (text, Reading::Literal))
+    }
+
+    #[test]
+    fn a_star_is_any_run_of_characters_and_a_question_mark_is_one() {
+        assert!(fits("*.rs", "main.rs"));
+        assert!(fits("a*c*e", "abcde"));
+        assert!(fits("*", ""));
+        assert!(fits("a?c", "abc"));
+        assert!(!fits("a?c", "ac"));
+        assert!(!fits("*.rs", "main.rs.txt"));
+    }
+
+    #[test]
+    fn two_patterns_meet_where_one_text_fits_both() {
+        let shell = |text| (text, Reading::Shell);
+        assert!(meet(shell(".e*"), (".env", Reading::Rule)));
+        assert!(meet(shell("[.]env"), (".env", Reading::Rule)));
+        assert!(meet(shell("x*"), ("*.pem", Reading::Rule)));
+        assert!(!meet(shell("*.rs"), ("*.pem", Reading::Rule)));
+        assert!(!meet(shell("a*"), ("b*", Reading::Rule)));
+    }
+
+    #[test]
+    fn two_stars_are_any_number_of_folders() {
+        let fits = |pattern, path| paths_meet(pattern, (path, Reading::Literal));
+        assert!(fits("etc/**", "etc/ssl/certs"));
+        assert!(fits("etc/**", "etc"));
+        assert!(fits("**/*.rs", "a/b/c.rs"));
+        assert!(!fits("etc/*", "etc/ssl/certs"));
+        assert!(!fits("src/**", "srcs/a"));
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_long_time() {
+        let pattern = "*a".repeat(200);
+        assert!(!fits(&pattern, &"a".repeat(199)));
+        assert!(fits(&pattern, &"a".repeat(400)));
+    }
+}

@@ -1,0 +1,212 @@
+//! Rules in, ruling out. This crate decides whether a tool call may run, must be asked about, or
+//! must not run, and says why, step by step. It is a pure function of its settings and the call:
+//! it reads no file, no clock and no environment.
+//!
+//! Three principles carry it. To *allow* is a proof: a shell command runs unasked only if every
+//! byte of it is understood, by a scanner and a Bash parser that agree, and every program in it is
+//! known to only look or is spelled out by a rule. To *deny* is to over-approximate: deny rules
+//! and the dangerous-path floor see through quotes, wrappers, nesting and text that does not
+//! parse, at any length. Everything else asks. Confinement does not depend on any of it.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod actions;
+mod call;
+mod commands;
+mod findings;
+mod floor;
+mod glob;
+mod modes;
+mod paths;
+mod programs;
+mod remember;
+pub mod rules;
+mod shell;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+use contract::policy::{Action, Decision, Mode, Policy, Ruling};
+use contract::tool::ToolSpec;
+use serde::Deserialize;
+
+use call::Call;
+use findings::Lift;
+use paths::{Places, normalize};
+use rules::{CommandPattern, Memory, Rule, Scope};
+
+/// All that judging depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The project; absolute, symbolic links resolved.
+    pub workspace: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Places outside the workspace that are treated like it.
+    pub allowed_paths: Vec<PathBuf>,
+    /// Places outside the workspace that may be read.
+    pub readable_paths: Vec<PathBuf>,
+    /// Places that are never written: the program's own configuration and state.
+    pub protected_paths: Vec<PathBuf>,
+    /// The rules of every scope.
+    pub rules: Vec<Rule>,
+    /// Settings of single tools, by name.
+    pub tools: BTreeMap<String, ToolSettings>,
+    /// Whether the user approved everything beforehand.
+    pub approve_all: bool,
+}
+
+/// Settings of one tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ToolSettings {
+    /// Whether its calls are asked about.
+    pub require_approval: RequireApproval,
+    /// Commands it may run: their first words.
+    pub allowed_commands: Vec<String>,
+    /// Commands it must not run: their first words.
+    pub blocked_commands: Vec<String>,
+    /// Places it may read and write unasked.
+    pub allowed_paths: Vec<PathBuf>,
+}
+
+/// Whether a tool's calls are asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequireApproval {
+    /// Every time, whatever any rule allows.
+    Always,
+    /// Where no rule allows; the answer may be remembered.
+    #[default]
+    Once,
+    /// Never, as far as no rule and not the floor asks.
+    Never,
+}
+
+/// Judges calls by its settings and by what was approved in the session.
+#[derive(Debug)]
+pub struct Judge {
+    settings: Settings,
+    places: Places,
+    session: RwLock<Vec<Rule>>,
+}
+
+/// Makes the policy of a session.
+pub fn policy(mut settings: Settings) -> Judge {
+    settings.rules.retain(|rule| rule.scope != Scope::Project || rule.decision != Decision::Allow);
+    settings.rules.sort_by_key(|rule| rule.scope);
+    let clean = |paths: &[PathBuf]| paths.iter().map(|path| normalize(path)).collect();
+    let places = Places {
+        workspace: normalize(&settings.workspace),
+        home: settings.home.as_deref().map(normalize),
+        readable: clean(&settings.readable_paths),
+        allowed: clean(&settings.allowed_paths),
+        protected: clean(&settings.protected_paths),
+    };
+    Judge { settings, places, session: RwLock::default() }
+}
+
+impl Judge {
+    /// What in the settings has no effect, each as a message for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (name, tool) in &self.settings.tools {
+            let lists = [
+                ("allowed_commands", &tool.allowed_commands),
+                ("blocked_commands", &tool.blocked_commands),
+            ];
+            for (key, commands) in lists {
+                for text in commands {
+                    if let Err(obstacle) = CommandPattern::parse_prefix(text) {
+                        warnings.push(format!(
+                            "tools.{name}.{key}: `{text}` is ignored: {}",
+                            obstacle.0
+                        ));
+                    }
+                }
+            }
+        }
+        warnings
+    }
+
+    /// What was approved until the session ends, in words.
+    pub fn session_rules(&self) -> Vec<String> {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        session.iter().map(|rule| rule.text.clone()).collect()
+    }
+
+    /// What [`Policy::remember`] would add, in the form that can be kept in a file.
+    pub fn memories(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<Memory> {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        self.added(tool, actions, &session).iter().filter_map(Memory::of).collect()
+    }
+
+    /// The rules that cover a call from here on; none where it must be asked about every time.
+    fn added(&self, tool: &ToolSpec, actions: &[Action], session: &[Rule]) -> Vec<Rule> {
+        let call = self.call(tool, Mode::Normal, session);
+        let judged = actions::judge(&call, actions);
+        let settled = judged.findings.iter().all(|finding| {
+            finding.reason.decision == Decision::Allow
+                || (finding.reason.decision == Decision::Ask && finding.lift == Lift::Freely)
+        });
+        if settled { remember::rules(&call, actions) } else { Vec::new() }
+    }
+
+    fn call<'a>(&'a self, tool: &'a ToolSpec, mode: Mode, session: &'a [Rule]) -> Call<'a> {
+        static USUAL: ToolSettings = ToolSettings {
+            require_approval: RequireApproval::Once,
+            allowed_commands: Vec::new(),
+            blocked_commands: Vec::new(),
+            allowed_paths: Vec::new(),
+        };
+        let rules = self.settings.rules.iter().chain(session);
+        Call {
+            tool,
+            settings: self.settings.tools.get(&tool.name).unwrap_or(&USUAL),
+            mode,
+            places: &self.places,
+            rules: rules.filter(|rule| rule.concerns(tool)).collect(),
+        }
+    }
+}
+
+impl Policy for Judge {
+    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        let call = self.call(tool, mode, &session);
+        let judged = actions::judge(&call, actions);
+        let reasons = modes::settle(&call, judged.findings, &self.settings);
+        let strictest = reasons.iter().map(|reason| reason.decision).max();
+        Ruling {
+            // A chain without a step proves nothing.
+            decision: strictest.unwrap_or(Decision::Ask),
+            reasons,
+            access: judged.access,
+        }
+    }
+
+    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
+        let added = self.added(tool, actions, &session);
+        let words = words(&added);
+        session.extend(added);
+        words
+    }
+
+    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        words(&self.added(tool, actions, &session))
+    }
+}
+
+/// Rules in words, each once.
+fn words(rules: &[Rule]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for rule in rules {
+        if !words.contains(&rule.text) {
+            words.push(rule.text.clone());
+        }
+    }
+    words
+}

@@ -1,0 +1,241 @@
+//! Where a path lies, what it may hold, and whether it is protected. Judges text only: that
+//! symbolic links are resolved is the business of whoever opens the file.
+
+use std::path::{Component, Path, PathBuf};
+
+use contract::protected::protected;
+
+use crate::glob::{Reading, meet};
+
+/// The places a session knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The project.
+    pub(crate) workspace: PathBuf,
+    /// The user's home.
+    pub(crate) home: Option<PathBuf>,
+    /// Read freely, as the workspace.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Read freely and written like the workspace.
+    pub(crate) allowed: Vec<PathBuf>,
+    /// Never written.
+    pub(crate) protected: Vec<PathBuf>,
+}
+
+/// Where a path lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the project, or in a place allowed like it.
+    Inside,
+    /// In a place that may be read.
+    Readable,
+    /// Anywhere else.
+    Outside,
+}
+
+const SECRET_FOLDERS: &[&str] =
+    &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".gcloud", ".password-store"];
+
+const SECRET_NAMES: &[&str] = &[
+    ".env",
+    ".env.*",
+    "*.env",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.tfvars",
+    "*.tfstate",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    ".pgpass",
+    ".my.cnf",
+    ".dockercfg",
+    "kubeconfig",
+    "credentials",
+    "secrets",
+    "*service-account*.json",
+];
+
+const SECRET_STEMS: &[&str] = &["credentials", "credential", "secrets", "secret", "passwords"];
+const DATA_ENDINGS: &[&str] =
+    &["json", "yaml", "yml", "toml", "ini", "txt", "xml", "csv", "env", "properties"];
+const HARMLESS: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"];
+
+/// Resolves `.` and `..` in the text of an absolute path.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                clean.push(component);
+            }
+        }
+    }
+    clean
+}
+
+impl Places {
+    /// Where `path` lies. Whole components are compared, so `/w/app-x` is not in `/w/app`.
+    pub(crate) fn place(&self, path: &Path) -> Place {
+        let path = normalize(path);
+        let within = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        if path.starts_with(&self.workspace) || within(&self.allowed) {
+            Place::Inside
+        } else if within(&self.readable) || path == Path::new("/dev/null") {
+            Place::Readable
+        } else {
+            Place::Outside
+        }
+    }
+
+    /// Why `path` is never written, where it is not.
+    pub(crate) fn protection(&self, path: &Path) -> Option<String> {
+        let path = normalize(path);
+        if let Some(root) = self.protected.iter().find(|root| path.starts_with(root)) {
+            return Some(format!("`{}` is protected", root.display()));
+        }
+        let roots = std::iter::once(&self.workspace).chain(&self.allowed);
+        let inside = roots
+            .filter_map(|root| path.strip_prefix(root).ok())
+            .min_by_key(|rest| rest.as_os_str().len())?;
+        inside.components().find_map(|component| {
+            let name = component.as_os_str().to_string_lossy();
+            // Every protected name has a dot, and so has every spelling of one but the short form.
+            if name.is_ascii() && !name.contains(['.', '~']) {
+                return None;
+            }
+            protected(&name).map(|name| {
+                format!("`{name}` is protected: other programs run or obey what it holds")
+            })
+        })
+    }
+}
+
+/// Whether a path's name says that it holds a secret. `path` may have wildcards where `reading`
+/// says so; then whether it could mean such a file.
+pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
+    let mut names = path.rsplit('/').filter(|name| !name.is_empty());
+    let Some(last) = names.next() else {
+        return false;
+    };
+    let last = last.to_lowercase();
+    let last = (last.as_str(), reading);
+    if names.any(|name| {
+        let name = name.to_lowercase();
+        SECRET_FOLDERS.iter().any(|folder| meet((&name, reading), (folder, Reading::Literal)))
+    }) {
+        return true;
+    }
+    if reading == Reading::Literal && HARMLESS.iter().any(|name| meet((name, Reading::Rule), last))
+    {
+        return false;
+    }
+    // The shell's wildcards do not stand for a leading dot; and that a name could go on in any
+    // way says nothing where both sides are patterns.
+    let covers_dots = !(reading == Reading::Shell && last.0.starts_with(['*', '?', '[']));
+    let likely = |name: &str| match reading {
+        Reading::Shell => meet((name.trim_end_matches('*'), Reading::Rule), last),
+        Reading::Literal | Reading::Rule => meet((name, Reading::Rule), last),
+    };
+    SECRET_NAMES
+        .iter()
+        .chain(SECRET_FOLDERS)
+        .any(|name| (covers_dots || !name.starts_with('.')) && likely(name))
+        || SECRET_STEMS.iter().any(|stem| {
+            DATA_ENDINGS.iter().any(|ending| {
+                meet((&format!("{stem}.{ending}"), Reading::Literal), last)
+                    || meet((&format!("*-{stem}.{ending}"), Reading::Rule), last)
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            workspace: "/w/app".into(),
+            home: Some("/home/u".into()),
+            readable: vec!["/usr/share".into()],
+            allowed: vec!["/data".into()],
+            protected: vec!["/home/u/.config/brynhild".into()],
+        }
+    }
+
+    #[test]
+    fn a_path_that_only_begins_like_the_workspace_is_outside() {
+        assert_eq!(places().place(Path::new("/w/app/src")), Place::Inside);
+        assert_eq!(places().place(Path::new("/w/app-secrets/x")), Place::Outside);
+        assert_eq!(places().place(Path::new("/w/appx")), Place::Outside);
+        assert_eq!(places().place(Path::new("/w/app/../x")), Place::Outside);
+        assert_eq!(places().place(Path::new("/usr/share/x")), Place::Readable);
+    }
+
+    #[test]
+    fn every_spelling_of_a_protected_name_is_protected() {
+        for path in [
+            ".git/config",
+            ".GIT/config",
+            "sub/.git/hooks/x",
+            "./.brynhild//x/",
+            ".brynhild/./x",
+            "a/../.mcp.json",
+            ".g\u{200c}it/config",
+            ".git./config",
+            "git~1/config",
+            ".git::$INDEX_ALLOCATION/x",
+            ".envrc",
+        ] {
+            let path = Path::new("/w/app").join(path);
+            assert!(places().protection(&path).is_some(), "{}", path.display());
+        }
+        assert!(places().protection(Path::new("/home/u/.config/brynhild/config.yaml")).is_some());
+        for path in ["/w/app/.gitignore", "/w/app/git/config", "/home/u/.bashrc"] {
+            assert!(places().protection(Path::new(path)).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for path in [
+            ".env",
+            "a/.env.local",
+            "x.pem",
+            "/home/u/.ssh/config",
+            "id_rsa",
+            "config/credentials.json",
+            ".aws/credentials",
+            "SECRETS.YAML",
+        ] {
+            assert!(is_secret(path, Reading::Literal), "{path}");
+        }
+        for path in [".env.example", "src/credentials.rs", "main.rs", "id_rsa.pub", "keyboard"] {
+            assert!(!is_secret(path, Reading::Literal), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_wildcard_that_could_mean_a_secret_counts_as_one() {
+        assert!(is_secret(".e*", Reading::Shell));
+        assert!(is_secret("c*", Reading::Shell));
+        assert!(!is_secret("src/*.rs", Reading::Shell));
+        assert!(!is_secret("*.md", Reading::Shell));
+    }
+}

@@ -1,0 +1,540 @@
+//! The subcommands of git that only look, without options that write a file, run a program or read
+//! another repository.
+
+use super::options::{Grammar, Options};
+use super::{Doubt, Knowledge, Looked, Operand};
+use crate::shell::Word;
+
+/// Options of git itself that change nothing.
+const GLOBAL: &[&str] = &["--no-pager", "--no-optional-locks", "--literal-pathspecs"];
+
+/// Options that every subcommand showing differences has.
+const DIFF: &[&str] = &[
+    "patch",
+    "no-patch",
+    "unified=",
+    "raw",
+    "minimal",
+    "patience",
+    "histogram",
+    "diff-algorithm=",
+    "stat?",
+    "numstat",
+    "shortstat",
+    "dirstat?",
+    "summary",
+    "name-only",
+    "name-status",
+    "color?",
+    "no-color",
+    "color-words?",
+    "word-diff?",
+    "word-diff-regex=",
+    "color-moved?",
+    "no-renames",
+    "find-renames?",
+    "find-copies?",
+    "find-copies-harder",
+    "diff-filter=",
+    "ignore-all-space",
+    "ignore-space-change",
+    "ignore-space-at-eol",
+    "ignore-blank-lines",
+    "ignore-cr-at-eol",
+    "function-context",
+    "inter-hunk-context=",
+    "no-ext-diff",
+    "no-textconv",
+    "no-prefix",
+    "src-prefix=",
+    "dst-prefix=",
+    "binary",
+    "full-index",
+    "abbrev?",
+    "text",
+    "exit-code",
+    "quiet",
+    "relative?",
+    "pickaxe-all",
+    "pickaxe-regex",
+    "compact-summary",
+    "submodule?",
+    "patch-with-stat",
+    "check",
+    "ita-invisible-in-index",
+    "cached",
+    "staged",
+    "merge-base",
+];
+
+/// Options that every subcommand showing history has.
+const LOG: &[&str] = &[
+    "oneline",
+    "graph",
+    "all",
+    "branches?",
+    "tags?",
+    "remotes?",
+    "decorate?",
+    "no-decorate",
+    "since=",
+    "after=",
+    "until=",
+    "before=",
+    "author=",
+    "committer=",
+    "grep=",
+    "all-match",
+    "invert-grep",
+    "regexp-ignore-case",
+    "extended-regexp",
+    "fixed-strings",
+    "perl-regexp",
+    "max-count=",
+    "skip=",
+    "merges",
+    "no-merges",
+    "first-parent",
+    "reverse",
+    "follow",
+    "date=",
+    "format=",
+    "pretty?",
+    "abbrev-commit",
+    "no-abbrev-commit",
+    "topo-order",
+    "date-order",
+    "author-date-order",
+    "left-right",
+    "cherry-pick",
+    "cherry-mark",
+    "cherry",
+    "boundary",
+    "full-history",
+    "simplify-by-decoration",
+    "ancestry-path?",
+    "show-pulls",
+    "source",
+    "relative-date",
+    "parents",
+    "children",
+    "count",
+    "not",
+    "reflog",
+    "walk-reflogs",
+    "encoding=",
+    "expand-tabs?",
+    "no-expand-tabs",
+    "notes?",
+    "no-notes",
+    "cc",
+    "combined-all-paths",
+    "no-mailmap",
+    "mailmap",
+    "clear-decorations",
+    "decorate-refs=",
+    "min-parents=",
+    "max-parents=",
+];
+
+struct Subcommand {
+    name: &'static str,
+    short: &'static str,
+    long: &'static [&'static str],
+    also: &'static [&'static [&'static str]],
+    check: Check,
+}
+
+/// What more must hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// Nothing.
+    Nothing,
+    /// Operands only where an option says that the subcommand lists.
+    ListsOnly(&'static [&'static str]),
+    /// The first operand is one of these words, or there is none.
+    FirstIs(&'static [&'static str]),
+    /// The first operand is a pattern, unless an option gave it.
+    Pattern,
+    /// No operands.
+    NoOperands,
+}
+
+const fn subcommand(name: &'static str, short: &'static str) -> Subcommand {
+    Subcommand { name, short, long: &[], also: &[], check: Check::Nothing }
+}
+
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand {
+        long: &[
+            "short",
+            "branch",
+            "show-stash",
+            "porcelain?",
+            "long",
+            "verbose",
+            "untracked-files?",
+            "ignored?",
+            "ignore-submodules?",
+            "column?",
+            "no-column",
+            "ahead-behind",
+            "no-ahead-behind",
+            "renames",
+            "no-renames",
+            "find-renames?",
+        ],
+        ..subcommand("status", "sbvu?zM?")
+    },
+    Subcommand { also: &[DIFF], ..subcommand("diff", "puU:sM?B?C?DRwbaWS:G:zq") },
+    Subcommand { also: &[DIFF, LOG], ..subcommand("log", "puU:sM?B?C?DRwbaWS:G:zqn:iEFPcmgL:t") },
+    Subcommand { also: &[DIFF, LOG], ..subcommand("show", "puU:sM?B?C?DRwbaWS:G:zqn:iEFPcmt") },
+    Subcommand {
+        also: &[LOG],
+        long: &["objects", "disk-usage", "no-walk"],
+        ..subcommand("rev-list", "n:iEFPg")
+    },
+    Subcommand {
+        long: &[
+            "list",
+            "all",
+            "remotes",
+            "show-current",
+            "verbose",
+            "sort=",
+            "format=",
+            "contains?",
+            "no-contains?",
+            "merged?",
+            "no-merged?",
+            "points-at=",
+            "column?",
+            "color?",
+            "no-color",
+            "abbrev?",
+            "no-abbrev",
+            "ignore-case",
+        ],
+        check: Check::ListsOnly(&["list", "l", "contains", "no-contains", "merged", "no-merged"]),
+        ..subcommand("branch", "alrvi")
+    },
+    Subcommand {
+        long: &[
+            "list",
+            "sort=",
+            "format=",
+            "contains?",
+            "no-contains?",
+            "merged?",
+            "no-merged?",
+            "points-at=",
+            "column?",
+            "color?",
+            "ignore-case",
+        ],
+        check: Check::ListsOnly(&["list", "l", "contains", "no-contains", "merged", "no-merged"]),
+        ..subcommand("tag", "ln?i")
+    },
+    Subcommand {
+        long: &[
+            "abbrev-ref?",
+            "short?",
+            "show-toplevel",
+            "show-prefix",
+            "show-cdup",
+            "git-dir",
+            "absolute-git-dir",
+            "git-common-dir",
+            "is-inside-work-tree",
+            "is-inside-git-dir",
+            "is-bare-repository",
+            "verify",
+            "symbolic",
+            "symbolic-full-name",
+            "quiet",
+            "all",
+            "branches?",
+            "tags?",
+            "remotes?",
+            "show-object-format?",
+        ],
+        ..subcommand("rev-parse", "q")
+    },
+    Subcommand {
+        long: &[
+            "cached",
+            "deleted",
+            "modified",
+            "others",
+            "ignored",
+            "stage",
+            "unmerged",
+            "killed",
+            "directory",
+            "exclude=",
+            "exclude-standard",
+            "full-name",
+            "abbrev?",
+            "error-unmatch",
+            "deduplicate",
+            "eol",
+            "debug",
+        ],
+        ..subcommand("ls-files", "cdmoisukztvfx:")
+    },
+    Subcommand {
+        long: &["name-only", "name-status", "full-name", "full-tree", "long", "abbrev?", "format="],
+        ..subcommand("ls-tree", "drtlz")
+    },
+    Subcommand {
+        long: &[
+            "show-name",
+            "show-number",
+            "porcelain",
+            "line-porcelain",
+            "incremental",
+            "root",
+            "show-email",
+            "date=",
+            "since=",
+            "color-lines",
+            "color-by-age",
+            "abbrev=",
+        ],
+        ..subcommand("blame", "bceflnL:M?C?pstwk")
+    },
+    Subcommand {
+        long: &[
+            "numbered",
+            "summary",
+            "email",
+            "group=",
+            "since=",
+            "until=",
+            "all",
+            "no-merges",
+            "format=",
+        ],
+        ..subcommand("shortlog", "nsecw?")
+    },
+    Subcommand {
+        long: &[
+            "tags",
+            "all",
+            "long",
+            "always",
+            "abbrev=",
+            "dirty?",
+            "broken?",
+            "exact-match",
+            "candidates=",
+            "match=",
+            "exclude=",
+            "first-parent",
+            "contains",
+        ],
+        ..subcommand("describe", "")
+    },
+    subcommand("cat-file", "epts"),
+    Subcommand {
+        long: &["all", "octopus", "is-ancestor", "fork-point", "independent"],
+        ..subcommand("merge-base", "a")
+    },
+    Subcommand {
+        long: &[
+            "heads",
+            "tags",
+            "head",
+            "dereference",
+            "hash?",
+            "abbrev?",
+            "verify",
+            "quiet",
+            "branches",
+        ],
+        ..subcommand("show-ref", "dsq")
+    },
+    Subcommand {
+        long: &[
+            "count=",
+            "sort=",
+            "format=",
+            "color?",
+            "contains?",
+            "merged?",
+            "points-at=",
+            "ignore-case",
+        ],
+        ..subcommand("for-each-ref", "")
+    },
+    Subcommand {
+        long: &["verbose", "human-readable"],
+        check: Check::NoOperands,
+        ..subcommand("count-objects", "vH")
+    },
+    Subcommand { long: &["verbose"], check: Check::NoOperands, ..subcommand("remote", "v") },
+    Subcommand {
+        check: Check::FirstIs(&["list"]),
+        long: &["oneline", "format=", "date=", "max-count="],
+        ..subcommand("stash", "n:")
+    },
+    Subcommand {
+        check: Check::FirstIs(&["list"]),
+        long: &["porcelain", "verbose"],
+        ..subcommand("worktree", "vz")
+    },
+    Subcommand { check: Check::FirstIs(&["show"]), also: &[LOG], ..subcommand("reflog", "n:") },
+    Subcommand {
+        check: Check::Pattern,
+        long: &[
+            "cached",
+            "untracked",
+            "ignore-case",
+            "word-regexp",
+            "invert-match",
+            "line-number",
+            "column",
+            "files-with-matches",
+            "name-only",
+            "files-without-match",
+            "count",
+            "only-matching",
+            "extended-regexp",
+            "fixed-strings",
+            "perl-regexp",
+            "basic-regexp",
+            "max-depth=",
+            "after-context=",
+            "before-context=",
+            "context=",
+            "show-function",
+            "function-context",
+            "heading",
+            "break",
+            "color?",
+            "no-color",
+            "full-name",
+            "null",
+            "quiet",
+            "max-count=",
+            "and",
+            "or",
+            "not",
+            "all-match",
+            "no-textconv",
+        ],
+        ..subcommand("grep", "iwvhHEGFPnlLcopWqzaIA:B:C:e:m:")
+    },
+    Subcommand { check: Check::NoOperands, ..subcommand("version", "") },
+];
+
+/// Checks the arguments of git.
+pub(crate) fn check(args: &[Word]) -> Knowledge {
+    let checked = |identity, outcome| Knowledge::Checked { identity, outcome };
+    let mut at = 0;
+    let mut looked = Looked::default();
+    loop {
+        let Some(word) = args.get(at) else {
+            return checked(1, Err(Doubt::new("it names no subcommand")));
+        };
+        let text = word.text.as_str();
+        if text == "--version" && args.len() == 1 {
+            return checked(1, Ok(looked));
+        }
+        if text == "-C" && at == 0 {
+            // Only the repository at hand: the caller refuses any other folder.
+            let Some(folder) = args.get(1).filter(|folder| folder.text == "." && !folder.glob)
+            else {
+                return checked(1, Err(Doubt::new("it works on another repository")));
+            };
+            looked.names.push(Operand::from(folder));
+            at += 2;
+        } else if GLOBAL.contains(&text) {
+            at += 1;
+        } else if text.starts_with('-') || word.glob {
+            let why = format!("option `{text}` of git is not known to be harmless");
+            return checked(1, Err(Doubt::new(why)));
+        } else {
+            break;
+        }
+    }
+    let Some(known) = SUBCOMMANDS.iter().find(|known| known.name == args[at].text) else {
+        return Knowledge::Unknown;
+    };
+    let outcome = known
+        .check(&args[at + 1..])
+        .map(|more| Looked { contents: more.contents, names: looked.names });
+    checked(2 + at, outcome)
+}
+
+impl Subcommand {
+    fn check(&self, args: &[Word]) -> Result<Looked, Doubt> {
+        let options = self.read(args)?;
+        for format in options.values(&["format", "pretty"]) {
+            if format.contains("%G") || format.contains("%(signature") {
+                return Err(Doubt::new("checking signatures runs a program"));
+            }
+        }
+        let words = || options.operands.iter().map(|word| word.text.as_str());
+        match self.check {
+            Check::Nothing => {}
+            Check::ListsOnly(markers) => {
+                if !options.operands.is_empty() && !options.has(markers) {
+                    return Err(Doubt::new(format!("it may create a {}", self.name)));
+                }
+            }
+            Check::FirstIs(allowed) => match words().next() {
+                Some(word) if allowed.contains(&word) => {}
+                None if self.name == "reflog" => {}
+                Some(_) | None => {
+                    return Err(Doubt::new(format!(
+                        "it may do more than `{} {}`",
+                        self.name, allowed[0]
+                    )));
+                }
+            },
+            Check::Pattern => {
+                let pattern = options.operands.first().is_some_and(|word| !word.glob);
+                if !options.has(&["e"]) && !pattern {
+                    return Err(Doubt::new("its pattern is missing or not quoted"));
+                }
+            }
+            Check::NoOperands => {
+                if words().next().is_some() {
+                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
+                }
+            }
+        }
+        Ok(Looked { contents: self.paths(&options), names: Vec::new() })
+    }
+
+    fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, Doubt> {
+        let mut lists = vec![self.long];
+        lists.extend(self.also);
+        let counted = ["log", "show", "rev-list", "reflog", "grep", "stash"];
+        let grammar =
+            Grammar { short: self.short, long: &lists, numbers: counted.contains(&self.name) };
+        grammar.read(args)
+    }
+
+    /// Operands that could be paths, also those inside a revision such as `HEAD:.env`.
+    fn paths(&self, options: &Options<'_>) -> Vec<Operand> {
+        let skip = usize::from(self.check == Check::Pattern && !options.has(&["e"]));
+        let mut paths = Vec::new();
+        for word in options.operands.iter().skip(skip) {
+            paths.push(Operand::from(*word));
+            if let Some((_, path)) = word.text.split_once(':') {
+                paths.push(Operand {
+                    text: path.trim_start_matches(['/', '!', '^']).to_owned(),
+                    glob: word.glob,
+                });
+            }
+        }
+        for value in options.values(&["L"]) {
+            if let Some((_, path)) = value.rsplit_once(':') {
+                paths.push(Operand::plain(path));
+            }
+        }
+        paths
+    }
+}

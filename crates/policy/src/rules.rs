@@ -1,0 +1,95 @@
+//! Rules: what they say, where they stand, and whether they speak of a call. Deny and ask rules
+//! over-approximate; an allow rule covers only what it spells out.
+
+mod command;
+mod memory;
+mod parse;
+mod target;
+
+use contract::policy::Decision;
+use contract::tool::ToolSpec;
+
+pub use memory::Memory;
+pub use parse::{Parsed, RuleError, parse};
+
+pub(crate) use command::{CommandPattern, Tail};
+pub(crate) use target::{HostPattern, PathPattern, Touch};
+
+use crate::glob::{Reading, meet};
+
+/// Whose rule it is. Earlier scopes are named first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The administrator's.
+    Managed,
+    /// The user's.
+    User,
+    /// The project's; it may only tighten.
+    Project,
+    /// Given by the user until the session ends.
+    Session,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// What it says.
+    pub decision: Decision,
+    /// Whose it is.
+    pub scope: Scope,
+    /// Where it stands.
+    pub origin: String,
+    /// The rule as it is written.
+    pub text: String,
+    /// Why it is there, in its author's words.
+    pub reason: Option<String>,
+    pub(crate) matcher: Matcher,
+}
+
+/// What a rule speaks of.
+#[derive(Clone, Debug)]
+pub(crate) struct Matcher {
+    /// Whose calls; a pattern.
+    pub(crate) tool: Option<String>,
+    /// The plugin the tool comes from, for approvals given to that plugin.
+    pub(crate) source: Option<String>,
+    /// What they do.
+    pub(crate) target: Target,
+}
+
+/// What a call does that a rule speaks of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Anything.
+    Anything,
+    /// Any command.
+    AnyCommand,
+    /// A command.
+    Command(CommandPattern),
+    /// A file.
+    Path(Touch, PathPattern),
+    /// A host.
+    Host(HostPattern),
+    /// A plugin's work, in its exact words.
+    What(String),
+}
+
+impl Rule {
+    /// Whether it speaks of this tool at all.
+    pub(crate) fn concerns(&self, tool: &ToolSpec) -> bool {
+        let named =
+            self.matcher.tool.as_deref().is_none_or(|pattern| {
+                meet((pattern, Reading::Rule), (&tool.name, Reading::Literal))
+            });
+        let sourced = self.matcher.source.as_deref();
+        named && sourced.is_none_or(|source| source == tool.source)
+    }
+
+    /// Why it is there, or what it is.
+    pub(crate) fn why(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("rule `{}`: {reason}", self.text),
+            None => format!("rule `{}`", self.text),
+        }
+    }
+}

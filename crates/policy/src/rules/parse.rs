@@ -1,0 +1,284 @@
+//! Rules as they are written in configuration, checked against their own examples.
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::Decision;
+use serde_json::{Map, Value};
+
+use super::{CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Target, Touch};
+use crate::commands::Index;
+use crate::glob::{Reading, meet};
+use crate::paths::Places;
+use crate::shell::{Grammar, prove, survey};
+
+/// The rules of one file.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    /// Those that hold.
+    pub rules: Vec<Rule>,
+    /// Those that may not stand where they stand, each as a message for people.
+    pub refused: Vec<String>,
+}
+
+/// Why the rules of a file cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RuleError {
+    /// The rule is not written as rules are.
+    #[error("{origin}: cannot read rule {text}: {cause}")]
+    Unreadable {
+        /// Where it stands.
+        origin: String,
+        /// The rule as it is written.
+        text: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The rule does not do what its example says.
+    #[error("{origin}: rule {text} {fault} its example `{example}`")]
+    Example {
+        /// Where it stands.
+        origin: String,
+        /// The rule as it is written.
+        text: String,
+        /// The example.
+        example: String,
+        /// What it does with the example: `does not match`, or `must not match`.
+        fault: &'static str,
+    },
+}
+
+/// Reads `{allow: [..], ask: [..], deny: [..]}`. `origin` turns a place such as `deny[2]` into
+/// where it stands, with its file and line.
+pub fn parse(
+    value: &Value,
+    scope: Scope,
+    origin: impl Fn(&str) -> String,
+) -> Result<Parsed, RuleError> {
+    let mut parsed = Parsed::default();
+    if value.is_null() {
+        return Ok(parsed);
+    }
+    let unreadable = |place: &str, text: &Value, cause: &str| RuleError::Unreadable {
+        origin: origin(place),
+        text: text.to_string(),
+        cause: cause.to_owned(),
+    };
+    let lists = value
+        .as_object()
+        .ok_or_else(|| unreadable("", value, "expected lists `allow`, `ask` and `deny`"))?;
+    for (key, list) in lists {
+        let decision = match key.as_str() {
+            "allow" => Decision::Allow,
+            "ask" => Decision::Ask,
+            "deny" => Decision::Deny,
+            _ => return Err(unreadable(key, list, "expected `allow`, `ask` or `deny`")),
+        };
+        let entries =
+            list.as_array().ok_or_else(|| unreadable(key, list, "expected a list of rules"))?;
+        for (index, entry) in entries.iter().enumerate() {
+            let place = format!("{key}[{index}]");
+            let rule = rule(entry, decision)
+                .map(|(matcher, text, reason)| Rule {
+                    decision,
+                    scope,
+                    origin: origin(&place),
+                    text,
+                    reason,
+                    matcher,
+                })
+                .map_err(|cause| unreadable(&place, entry, &cause))?;
+            check_examples(&rule, entry)?;
+            if scope == Scope::Project && decision == Decision::Allow {
+                parsed.refused.push(format!(
+                    "{}: a project may only tighten, so allow rule `{}` is ignored; put it into \
+                     your own configuration to use it",
+                    rule.origin, rule.text
+                ));
+            } else {
+                parsed.rules.push(rule);
+            }
+        }
+    }
+    Ok(parsed)
+}
+
+type Read = (Matcher, String, Option<String>);
+
+fn rule(entry: &Value, decision: Decision) -> Result<Read, String> {
+    match entry {
+        Value::String(text) => Ok((short(text, decision)?, text.clone(), None)),
+        Value::Object(fields) => long(fields, decision),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            Err(String::from("expected text or a map"))
+        }
+    }
+}
+
+/// Reads `Tool` and `Tool(what)`.
+pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
+    let text = text.trim();
+    let Some((name, inside)) = text.split_once('(') else {
+        return tool_name(text).map(|name| Matcher {
+            tool: Some(name),
+            source: None,
+            target: Target::Anything,
+        });
+    };
+    let inside = inside.strip_suffix(')').ok_or("the closing parenthesis is missing")?;
+    // What a plugin says it does is its word; an allow rule takes the word of built-in tools only.
+    let source = (decision == Decision::Allow).then(|| String::from("builtin"));
+    let target = match name.trim() {
+        "Bash" if inside.trim() == "*" => Target::AnyCommand,
+        "Bash" => command(inside)?,
+        "Read" => path(Touch::Read, inside)?,
+        "Write" | "Edit" => path(Touch::Write, inside)?,
+        "Host" => host(inside)?,
+        "WebFetch" => host(inside.trim().strip_prefix("domain:").unwrap_or(inside))?,
+        other => {
+            return tool_name(other).map(|tool| Matcher {
+                tool: Some(tool),
+                source: None,
+                target: Target::What(inside.to_owned()),
+            });
+        }
+    };
+    Ok(Matcher { tool: None, source, target })
+}
+
+/// Reads `{tool, command | path | host, reason, match, not_match}`.
+fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String> {
+    const KNOWN: &[&str] = &["tool", "command", "path", "host", "reason", "match", "not_match"];
+    if let Some(key) = fields.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return Err(format!("unknown key `{key}`; expected one of {}", KNOWN.join(", ")));
+    }
+    let text = |key: &str| match fields.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str())),
+        Some(_) => Err(format!("`{key}` must be text")),
+    };
+    let tool = text("tool")?.map(tool_name).transpose()?;
+    let touch = match tool.as_deref() {
+        Some("Read" | "Grep" | "Glob" | "Inspect") => Touch::Read,
+        Some("Write" | "Edit") => Touch::Write,
+        Some(_) | None => Touch::Any,
+    };
+    let target = match (text("command")?, text("path")?, text("host")?) {
+        (Some("*"), None, None) => Target::AnyCommand,
+        (Some(pattern), None, None) => command(pattern)?,
+        (None, Some(pattern), None) => path(touch, pattern)?,
+        (None, None, Some(pattern)) => host(pattern)?,
+        (None, None, None) if tool.is_some() => Target::Anything,
+        (None, None, None) => return Err(String::from("it names no tool, command, path or host")),
+        _ => return Err(String::from("it may have one of command, path and host")),
+    };
+    let source = (decision == Decision::Allow && tool.is_none()).then(|| String::from("builtin"));
+    let written = Value::Object(
+        fields
+            .iter()
+            .filter(|(key, _)| ["tool", "command", "path", "host"].contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+    );
+    let reason = text("reason")?.map(str::to_owned);
+    let matcher = Matcher { tool, source, target };
+    Ok((matcher, written.to_string(), reason))
+}
+
+fn tool_name(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    let plain = |c: char| c.is_alphanumeric() || "_-.:*/".contains(c);
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(format!("`{name}` is no tool's name"));
+    }
+    Ok(name.to_owned())
+}
+
+fn command(text: &str) -> Result<Target, String> {
+    CommandPattern::parse(text)
+        .map(Target::Command)
+        .map_err(|obstacle| format!("`{text}` is no command: {}", obstacle.0))
+}
+
+fn path(touch: Touch, text: &str) -> Result<Target, String> {
+    PathPattern::parse(text)
+        .map(|pattern| Target::Path(touch, pattern))
+        .ok_or_else(|| format!("`{text}` is no path; it may not be empty or have `..`"))
+}
+
+fn host(text: &str) -> Result<Target, String> {
+    HostPattern::parse(text).map(Target::Host).ok_or_else(|| format!("`{text}` is no host"))
+}
+
+fn check_examples(rule: &Rule, entry: &Value) -> Result<(), RuleError> {
+    for (key, wanted, fault) in
+        [("match", true, "does not match"), ("not_match", false, "must not match")]
+    {
+        let examples = match entry.get(key) {
+            None | Some(Value::Null) => continue,
+            Some(Value::String(example)) => vec![Value::String(example.clone())],
+            Some(Value::Array(examples)) => examples.clone(),
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => vec![Value::Null],
+        };
+        for example in examples {
+            let Value::String(example) = example else {
+                return Err(RuleError::Unreadable {
+                    origin: rule.origin.clone(),
+                    text: rule.text.clone(),
+                    cause: format!("`{key}` must be a list of texts"),
+                });
+            };
+            if rule.speaks_of(&example) != wanted {
+                return Err(RuleError::Example {
+                    origin: rule.origin.clone(),
+                    text: rule.text.clone(),
+                    example,
+                    fault,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Rule {
+    /// Whether it speaks of an example, which is written as what the rule is about.
+    fn speaks_of(&self, example: &str) -> bool {
+        let places = Places {
+            workspace: PathBuf::from("/workspace"),
+            home: Some(PathBuf::from("/home/user")),
+            readable: Vec::new(),
+            allowed: Vec::new(),
+            protected: Vec::new(),
+        };
+        let tool = self.matcher.tool.as_deref().unwrap_or("*");
+        match &self.matcher.target {
+            Target::Anything => meet((tool, Reading::Rule), (example, Reading::Literal)),
+            Target::AnyCommand => true,
+            Target::What(what) => what == example,
+            Target::Host(pattern) => pattern.matches(example, self.decision),
+            Target::Path(_, pattern) => {
+                let path = match example.strip_prefix("~/") {
+                    Some(rest) => Path::new("/home/user").join(rest),
+                    None => places.workspace.join(example),
+                };
+                pattern.matches((&path, Reading::Literal), &places, self.decision)
+            }
+            Target::Command(pattern) => match self.decision {
+                Decision::Allow => {
+                    let parts = prove(example, &places.workspace).parts;
+                    parts.is_ok_and(|parts| {
+                        !parts.is_empty()
+                            && parts
+                                .iter()
+                                .all(|part| pattern.covers(&part.argv, &part.cwd.folders))
+                    })
+                }
+                Decision::Ask | Decision::Deny => {
+                    let home = places.home.as_deref();
+                    let survey = survey(example, &places.workspace, home, Grammar::Sound);
+                    Index::new(&survey).first_hit(&survey, pattern).is_some()
+                }
+            },
+        }
+    }
+}

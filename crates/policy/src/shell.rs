@@ -1,0 +1,146 @@
+//! Shell text, read twice for two questions. To allow: [`prove`] lowers text to simple commands of
+//! literal words, or names the first thing it cannot be sure of; a Bash parser must agree. To deny:
+//! [`survey`] finds every command the text could run, through quotes, wrappers and nesting, at any
+//! length. Neither decides anything.
+
+mod braces;
+mod gate;
+mod lower;
+mod raw;
+mod strict;
+mod survey;
+mod tolerant;
+pub(crate) mod wrappers;
+
+pub(crate) use lower::{Cwd, Simple};
+pub(crate) use strict::{Flow, Word};
+pub(crate) use survey::{Fit, Found, Survey, base_name, resolve, survey};
+pub(crate) use tolerant::Piece;
+
+use std::ops::Range;
+use std::path::Path;
+
+/// Text that is not plain is given to the parser only up to this many bytes: on such text the
+/// parser may take long, and its answer could only confirm that it is to be asked about.
+const TRIED: usize = 4096;
+/// Plain text past this many bytes is asked about.
+const PLAIN: usize = 64 * 1024;
+/// Commands past this number are asked about.
+const PARTS: usize = 50;
+
+/// Why text is not proven to be harmless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Obstacle(pub(crate) String);
+
+impl Obstacle {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+/// Whether text is Bash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grammar {
+    /// It parses.
+    Sound,
+    /// It does not.
+    Broken,
+    /// It was not tried.
+    Untried,
+}
+
+/// What one reading of a command gave.
+pub(crate) struct Proof {
+    /// Whether the text parses at all.
+    pub(crate) grammar: Grammar,
+    /// The simple commands, in order, where every word is known.
+    pub(crate) parts: Result<Vec<Simple>, Obstacle>,
+}
+
+/// Lowers `text`, run in `cwd`, to simple commands, if every byte of it is understood.
+pub(crate) fn prove(text: &str, cwd: &Path) -> Proof {
+    let plain = plain(text, cwd);
+    if plain.is_err() && text.len() > TRIED {
+        return Proof { grammar: Grammar::Untried, parts: plain.map(|(parts, _)| parts) };
+    }
+    let gate = gate::parse(text);
+    let grammar = match &gate {
+        Some(gate) if gate.sound => Grammar::Sound,
+        Some(_) | None => Grammar::Broken,
+    };
+    let parts = plain.and_then(|(parts, words)| agree(gate, &parts, &words).map(|()| parts));
+    Proof { grammar, parts }
+}
+
+type Plain = (Vec<Simple>, Vec<Range<usize>>);
+
+/// The simple commands of plain text and the places of all its words, by our own reading alone.
+fn plain(text: &str, cwd: &Path) -> Result<Plain, Obstacle> {
+    if text.len() > PLAIN {
+        return Err(Obstacle::new("it is too long to be understood as a whole"));
+    }
+    if let Some(c) = text.chars().find(|c| is_deceptive(*c)) {
+        return Err(Obstacle::new(format!(
+            "it holds the character {}, which is not what it looks like",
+            c.escape_unicode()
+        )));
+    }
+    let tokens = strict::tokens(text)?;
+    let words = lower::words(&tokens);
+    let parts = lower::lower(text, tokens, cwd)?;
+    if parts.len() > PARTS {
+        return Err(Obstacle::new(format!("it has more than {PARTS} commands")));
+    }
+    Ok((parts, words))
+}
+
+/// Whether the parser reads the text as we do.
+fn agree(
+    gate: Option<gate::Gate>,
+    parts: &[Simple],
+    words: &[Range<usize>],
+) -> Result<(), Obstacle> {
+    let gate = gate.ok_or_else(|| Obstacle::new("it is too involved to be understood"))?;
+    if !gate.sound {
+        return Err(Obstacle::new("it does not parse as Bash"));
+    }
+    if let Some(kind) = gate.foreign {
+        return Err(Obstacle::new(format!(
+            "it uses shell syntax ({kind}) that is never allowed unasked"
+        )));
+    }
+    let commands = parts.iter().filter(|part| !part.argv.is_empty()).count();
+    if words != gate.words || commands != gate.commands {
+        return Err(Obstacle::new("two readings of it disagree"));
+    }
+    Ok(())
+}
+
+/// Whether a character may look like another, or like nothing.
+fn is_deceptive(c: char) -> bool {
+    contract::text::is_hidden(c)
+        || (!c.is_ascii() && c.is_whitespace())
+        || matches!(
+            c,
+            '\u{34f}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{ffff}'
+                | '\u{1d173}'..='\u{1d17a}'
+        )
+}
+
+/// Quotes a word so that the shell, and a rule, read it back as it is.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('=') {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\"'\"'"))
+    }
+}

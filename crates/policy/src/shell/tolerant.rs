@@ -1,0 +1,501 @@
+//! Splits any text into the commands a shell might run, in one pass over its bytes, whether or not
+//! it is well-formed. It never gives up and never decides; it would rather see too much.
+
+use super::survey::NESTING;
+
+/// A word as the shell might see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The word without quotes and escapes; expansions are left out.
+    pub(crate) text: String,
+    /// Whether something was left out.
+    pub(crate) dynamic: bool,
+    /// Whether a leading `~` stands for the home.
+    pub(crate) home: bool,
+    /// Whether it has wildcards.
+    pub(crate) glob: bool,
+}
+
+/// One run of words between separators.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segment {
+    /// Its words, reserved words and assignments included.
+    pub(crate) words: Vec<Piece>,
+    /// The files it reads or writes by redirection.
+    pub(crate) redirects: Vec<Target>,
+    /// Segments of one pipeline share this number.
+    pub(crate) pipeline: usize,
+}
+
+/// A redirection's file.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// The file.
+    pub(crate) word: Piece,
+    /// Whether it is written.
+    pub(crate) writes: bool,
+}
+
+/// All that was found in a text.
+#[derive(Default)]
+pub(crate) struct Scan {
+    /// Every run of words, at every depth.
+    pub(crate) segments: Vec<Segment>,
+    /// Text fed to the standard input of a pipeline.
+    pub(crate) fed: Vec<(usize, String)>,
+    /// Whether the text ended where a shell would want more, or nests too deep to follow.
+    pub(crate) torn: bool,
+    pipelines: usize,
+}
+
+/// Scans `text`.
+pub(crate) fn scan(text: &str) -> Scan {
+    let mut scan = Scan::default();
+    run(&mut scan, text, Start::Command, 0);
+    scan
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Command,
+    /// The body of a here-document: only expansions are active.
+    Quoted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closer {
+    End,
+    Parenthesis,
+    Backtick,
+    Brace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Read,
+    Write,
+    Feed,
+    Heredoc { strip: bool },
+}
+
+/// One level of nesting.
+struct Frame {
+    closer: Closer,
+    quoted: bool,
+    parentheses: usize,
+    segment: Segment,
+    word: Option<Piece>,
+    word_quoted: bool,
+    pending: Option<Pending>,
+    heredocs: Vec<(Piece, bool, bool, usize)>,
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    frames: Vec<Frame>,
+    scan: &'a mut Scan,
+    depth: usize,
+}
+
+fn run(scan: &mut Scan, text: &str, start: Start, depth: usize) {
+    let first = new_frame(scan, Closer::End, start == Start::Quoted);
+    let mut scanner =
+        Scanner { text, bytes: text.as_bytes(), at: 0, frames: vec![first], scan, depth };
+    while scanner.at < scanner.bytes.len() {
+        scanner.step();
+    }
+    if start == Start::Command && (scanner.frames.len() > 1 || scanner.top().quoted) {
+        scanner.scan.torn = true;
+    }
+    while scanner.frames.len() > 1 {
+        scanner.close();
+    }
+    scanner.end_segment(Next::Fresh);
+}
+
+fn new_frame(scan: &mut Scan, closer: Closer, quoted: bool) -> Frame {
+    scan.pipelines += 1;
+    Frame {
+        closer,
+        quoted,
+        parentheses: 0,
+        segment: Segment { pipeline: scan.pipelines, ..Segment::default() },
+        word: None,
+        word_quoted: false,
+        pending: None,
+        heredocs: Vec::new(),
+    }
+}
+
+/// What the following segment belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Same,
+    Fresh,
+}
+
+impl Scanner<'_> {
+    fn top(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the first frame stays")
+    }
+
+    fn nested(&self) -> bool {
+        self.frames.len() > 1 || self.frames[0].parentheses > 0
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    fn word(&mut self) -> &mut Piece {
+        self.top().word.get_or_insert_default()
+    }
+
+    /// Adds the character at `from` to the current word and moves past it.
+    fn push(&mut self, from: usize) {
+        let Some(c) = self.text.get(from..).and_then(|rest| rest.chars().next()) else {
+            self.at = from + 1;
+            return;
+        };
+        self.word().text.push(c);
+        self.at = from + c.len_utf8();
+    }
+
+    fn step(&mut self) {
+        let byte = self.bytes[self.at];
+        let (closer, quoted) = (self.top().closer, self.top().quoted);
+        match byte {
+            b'$' => self.dollar(quoted),
+            b'`' => self.backtick(),
+            b'"' => {
+                let top = self.top();
+                top.quoted = !quoted;
+                top.word_quoted = true;
+                self.word();
+                self.at += 1;
+            }
+            b'\\' => self.escape(quoted),
+            _ if quoted => self.push(self.at),
+            b'}' if closer == Closer::Brace => {
+                self.at += 1;
+                self.close();
+            }
+            b'\'' => self.single_quoted(),
+            _ if closer == Closer::Brace => self.push(self.at),
+            _ => self.unquoted(byte),
+        }
+    }
+
+    fn escape(&mut self, quoted: bool) {
+        // An escaped backtick opens a further level inside backticks.
+        self.scan.torn |= self.peek(1) == Some(b'`');
+        match self.peek(1) {
+            Some(b'\n') => self.at += 2,
+            Some(next) if !quoted || b"$`\"\\".contains(&next) => {
+                self.word();
+                self.push(self.at + 1);
+            }
+            Some(_) | None => self.push(self.at),
+        }
+    }
+
+    fn single_quoted(&mut self) {
+        // Within `${...}` a single quote is literal or not, depending on what stands around it.
+        self.scan.torn |= self.top().closer == Closer::Brace;
+        let rest = &self.text[self.at + 1..];
+        let Some(end) = rest.find('\'') else {
+            self.scan.torn = true;
+            self.at += 1;
+            return;
+        };
+        self.top().word_quoted = true;
+        self.word().text.push_str(&rest[..end]);
+        self.at += end + 2;
+    }
+
+    fn dollar(&mut self, quoted: bool) {
+        match self.peek(1) {
+            Some(b'\'') if !quoted => {
+                let (text, used) = ansi_c(&self.text[self.at + 2..]);
+                self.top().word_quoted = true;
+                self.word().text.push_str(&text);
+                self.at += 2 + used;
+            }
+            Some(b'"') if !quoted => self.at += 1,
+            Some(b'(') => self.open(Closer::Parenthesis, 2),
+            Some(b'{') => {
+                let known = ["${HOME}", "${PWD}"]
+                    .into_iter()
+                    .find(|name| self.text[self.at..].starts_with(name));
+                match known {
+                    Some(name) => self.variable(name, name.len()),
+                    None => self.open(Closer::Brace, 2),
+                }
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
+                let rest = &self.text[self.at + 1..];
+                let length = rest
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len());
+                let name = format!("${{{}}}", &rest[..length]);
+                self.variable(&name, length + 1);
+            }
+            Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
+                self.word().dynamic = true;
+                self.at += 2;
+            }
+            Some(_) | None => self.push(self.at),
+        }
+    }
+
+    fn variable(&mut self, name: &str, length: usize) {
+        self.at += length;
+        let word = self.word();
+        match name {
+            "${HOME}" if word.text.is_empty() => {
+                word.home = true;
+                word.text.push('~');
+            }
+            "${PWD}" if word.text.is_empty() => word.text.push('.'),
+            _ => word.dynamic = true,
+        }
+    }
+
+    fn open(&mut self, closer: Closer, length: usize) {
+        self.at += length;
+        self.word().dynamic = true;
+        let frame = new_frame(self.scan, closer, false);
+        self.frames.push(frame);
+    }
+
+    fn close(&mut self) {
+        // What stands in `${...}` is no command, but what it holds may be run as one.
+        if self.top().closer == Closer::Brace {
+            self.top().word = None;
+        }
+        self.end_segment(Next::Fresh);
+        if self.frames.len() > 1 {
+            self.frames.pop();
+        }
+    }
+
+    fn backtick(&mut self) {
+        if self.frames.iter().any(|f| f.closer == Closer::Backtick) {
+            self.at += 1;
+            while self.top().closer != Closer::Backtick {
+                self.close();
+            }
+            self.close();
+        } else {
+            self.open(Closer::Backtick, 1);
+        }
+    }
+
+    fn unquoted(&mut self, byte: u8) {
+        match byte {
+            b' ' | b'\t' | b'\r' => {
+                self.end_word();
+                self.at += 1;
+            }
+            b'\n' => {
+                self.end_segment(Next::Fresh);
+                self.at += 1;
+                self.read_heredocs();
+            }
+            b'#' if self.top().word.is_none() => {
+                self.scan.torn |= self.nested();
+                let in_backticks = self.frames.iter().any(|f| f.closer == Closer::Backtick);
+                let rest = &self.bytes[self.at..];
+                let end = |b: &u8| *b == b'\n' || (in_backticks && *b == b'`');
+                self.at += rest.iter().position(end).unwrap_or(rest.len());
+            }
+            b';' | b'&' | b'|' => self.separator(byte),
+            b'(' => {
+                self.end_segment(Next::Fresh);
+                self.top().parentheses += 1;
+                self.at += 1;
+            }
+            b')' => {
+                self.at += 1;
+                let top = self.top();
+                if top.parentheses > 0 {
+                    top.parentheses -= 1;
+                    self.end_segment(Next::Fresh);
+                } else if top.closer == Closer::Parenthesis {
+                    self.close();
+                } else {
+                    self.end_segment(Next::Fresh);
+                }
+            }
+            b'<' | b'>' => self.redirect(),
+            b'~' if self.top().word.is_none() => {
+                let named = self.peek(1).is_some_and(|c| c.is_ascii_alphanumeric());
+                let word = self.word();
+                word.home = !named;
+                word.dynamic = named;
+                self.push(self.at);
+            }
+            _ => {
+                let word = self.word();
+                word.glob |= b"*?[".contains(&byte);
+                self.push(self.at);
+            }
+        }
+    }
+
+    fn separator(&mut self, byte: u8) {
+        if byte == b'&' && self.peek(1) == Some(b'>') {
+            self.at += 1;
+            return self.redirect();
+        }
+        let doubled = self.peek(1) == Some(byte);
+        let next = if byte == b'|' && !doubled { Next::Same } else { Next::Fresh };
+        self.end_segment(next);
+        let piped_errors = byte == b'|' && self.peek(1) == Some(b'&');
+        self.at += if doubled || piped_errors { 2 } else { 1 };
+    }
+
+    fn redirect(&mut self) {
+        if self.peek(1) == Some(b'(') {
+            return self.open(Closer::Parenthesis, 2);
+        }
+        // A number that touches the redirection is a descriptor, not a word.
+        let number =
+            |word: &Piece| !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
+        if self.top().word.as_ref().is_some_and(number) {
+            self.top().word = None;
+        }
+        self.end_word();
+        let rest = &self.text[self.at..];
+        // In arithmetic `<<` shifts; what follows must not pass for a here-document.
+        if rest.starts_with("<<") && self.nested() {
+            self.scan.torn = true;
+        }
+        let (pending, length) = if rest.starts_with("<<<") {
+            (Pending::Feed, 3)
+        } else if rest.starts_with("<<-") {
+            (Pending::Heredoc { strip: true }, 3)
+        } else if rest.starts_with("<<") {
+            (Pending::Heredoc { strip: false }, 2)
+        } else if ["<>", ">>", ">|", ">&"].iter().any(|op| rest.starts_with(op)) {
+            (Pending::Write, 2)
+        } else if rest.starts_with("<&") {
+            (Pending::Read, 2)
+        } else if rest.starts_with('>') {
+            (Pending::Write, 1)
+        } else {
+            (Pending::Read, 1)
+        };
+        self.at += length;
+        self.top().pending = Some(pending);
+    }
+
+    fn end_word(&mut self) {
+        let top = self.top();
+        let quoted = std::mem::take(&mut top.word_quoted);
+        let Some(word) = top.word.take() else { return };
+        let pipeline = top.segment.pipeline;
+        match top.pending.take() {
+            None => top.segment.words.push(word),
+            Some(Pending::Heredoc { strip }) => {
+                top.heredocs.push((word, strip, quoted, pipeline));
+            }
+            Some(Pending::Feed) => self.scan.fed.push((pipeline, word.text)),
+            Some(pending) => {
+                top.segment.redirects.push(Target { word, writes: pending == Pending::Write });
+            }
+        }
+    }
+
+    fn end_segment(&mut self, next: Next) {
+        self.end_word();
+        if next == Next::Fresh {
+            self.scan.pipelines += 1;
+        }
+        let fresh = self.scan.pipelines;
+        let top = self.top();
+        top.pending = None;
+        let pipeline = match next {
+            Next::Same => top.segment.pipeline,
+            Next::Fresh => fresh,
+        };
+        let following = Segment { pipeline, ..Segment::default() };
+        let segment = std::mem::replace(&mut top.segment, following);
+        if !segment.words.is_empty() || !segment.redirects.is_empty() {
+            self.scan.segments.push(segment);
+        }
+    }
+
+    fn read_heredocs(&mut self) {
+        for (delimiter, strip, quoted, pipeline) in std::mem::take(&mut self.top().heredocs) {
+            let from = self.at;
+            let mut end = self.bytes.len();
+            let mut closed = false;
+            while self.at < self.bytes.len() {
+                let line = self.text[self.at..].split('\n').next().unwrap_or_default();
+                let bare = if strip { line.trim_start_matches('\t') } else { line };
+                end = self.at;
+                self.at = (self.at + line.len() + 1).min(self.bytes.len());
+                if bare == delimiter.text {
+                    closed = true;
+                    break;
+                }
+                end = self.at;
+            }
+            self.scan.torn |= !closed;
+            let body = &self.text[from..end];
+            self.scan.fed.push((pipeline, body.to_owned()));
+            if !quoted && self.depth < NESTING {
+                run(self.scan, body, Start::Quoted, self.depth + 1);
+            } else if !quoted {
+                self.scan.torn = true;
+            }
+        }
+    }
+}
+
+/// Decodes the inside of `$'...'`; returns the text and how many bytes it took with its quote.
+fn ansi_c(text: &str) -> (String, usize) {
+    let mut decoded = String::new();
+    let mut rest = text.char_indices();
+    while let Some((at, c)) = rest.next() {
+        match c {
+            '\'' => return (decoded, at + 1),
+            '\\' => {
+                let Some((from, kind)) = rest.next() else { break };
+                let (base, limit, skip) = match kind {
+                    'x' => (16, 2, 1),
+                    'u' => (16, 4, 1),
+                    'U' => (16, 8, 1),
+                    '0'..='7' => (8, 3, 0),
+                    'n' => {
+                        decoded.push('\n');
+                        continue;
+                    }
+                    't' => {
+                        decoded.push('\t');
+                        continue;
+                    }
+                    other => {
+                        decoded.push(other);
+                        continue;
+                    }
+                };
+                let digits: String = text[from + skip..]
+                    .chars()
+                    .take(limit)
+                    .take_while(|c| c.is_digit(base))
+                    .collect();
+                let value = u32::from_str_radix(&digits, base).unwrap_or(0);
+                decoded.extend(char::from_u32(value));
+                for _ in 0..(digits.len() + skip).saturating_sub(1) {
+                    rest.next();
+                }
+            }
+            other => decoded.push(other),
+        }
+    }
+    (decoded, text.len())
+}

@@ -1,0 +1,405 @@
+//! Programs that run other programs, and where in their arguments the other program begins.
+
+/// A program that runs the program named in its arguments.
+pub(crate) struct Wrapper {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Short options: a letter, and `:` after it where a value follows.
+    short: &'static str,
+    /// Long options; `=` at the end where a value follows.
+    long: &'static [&'static str],
+    /// How many operands come before the program.
+    operands: usize,
+    /// Whether `NAME=value` may come before the program.
+    assignments: bool,
+    /// Short options with which it changes nothing about what the program does; none where it is
+    /// never looked through to allow.
+    harmless: Option<&'static str>,
+}
+
+const fn wrapper(name: &'static str, short: &'static str, operands: usize) -> Wrapper {
+    Wrapper { name, short, long: &[], operands, assignments: false, harmless: None }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        long: &["kill-after=", "signal=", "foreground", "preserve-status", "verbose"],
+        harmless: Some("k:s:v"),
+        ..wrapper("timeout", "k:s:v", 1)
+    },
+    Wrapper { long: &["adjustment="], harmless: Some("n:"), ..wrapper("nice", "n:", 0) },
+    Wrapper {
+        long: &["class=", "classdata=", "ignore"],
+        harmless: Some("c:n:t"),
+        ..wrapper("ionice", "c:n:tp:P:u:", 0)
+    },
+    Wrapper { harmless: Some(""), ..wrapper("nohup", "", 0) },
+    Wrapper { harmless: Some("p"), ..wrapper("time", "pf:o:av", 0) },
+    Wrapper {
+        long: &["input=", "output=", "error="],
+        harmless: Some("i:o:e:"),
+        ..wrapper("stdbuf", "i:o:e:", 0)
+    },
+    Wrapper { harmless: Some("p"), ..wrapper("command", "p", 0) },
+    Wrapper {
+        long: &["ignore-environment", "null", "unset=", "chdir=", "debug"],
+        assignments: true,
+        harmless: Some(""),
+        ..wrapper("env", "i0u:C:v", 0)
+    },
+    wrapper("builtin", "", 0),
+    wrapper("exec", "cla:", 0),
+    wrapper("coproc", "", 0),
+    wrapper("setsid", "cfw", 0),
+    Wrapper {
+        assignments: true,
+        long: &["user=", "group=", "non-interactive", "preserve-env", "login", "shell"],
+        ..wrapper("sudo", "u:g:h:p:C:r:t:T:U:D:R:AbBEHiKknPSs", 0)
+    },
+    wrapper("doas", "u:C:Lns", 0),
+    Wrapper {
+        long: &[
+            "null",
+            "no-run-if-empty",
+            "max-args=",
+            "max-procs=",
+            "delimiter=",
+            "arg-file=",
+            "verbose",
+            "replace=",
+            "max-lines=",
+        ],
+        ..wrapper("xargs", "0rtpxI:n:P:L:s:a:d:E:", 0)
+    },
+    wrapper("strace", "fFqvrtTyCcdDhiknwxzZe:o:p:s:u:E:P:a:b:I:O:S:X:", 0),
+    wrapper("ltrace", "fFqrtTCcSie:o:p:s:u:a:n:l:x:A:", 0),
+    wrapper("chroot", "", 1),
+    wrapper("unshare", "muinpUTCrcfS:G:R:w:", 0),
+    wrapper("nsenter", "muinpUTCat:S:G:r:w:", 0),
+    wrapper("busybox", "", 0),
+    wrapper("toybox", "", 0),
+    wrapper("flock", "sxenuoFvw:E:", 1),
+    wrapper("taskset", "apc", 1),
+    wrapper("chrt", "abdfiormvRT:P:D:", 1),
+    wrapper("setarch", "vRFZLXBIS3", 0),
+    wrapper("watch", "bcdegtxpn:q:", 0),
+    wrapper("dbus-run-session", "", 0),
+    wrapper("fakeroot", "", 0),
+    wrapper("firejail", "", 0),
+    wrapper("proxychains", "", 0),
+    wrapper("torsocks", "", 0),
+    wrapper("unbuffer", "p", 0),
+    wrapper("caffeinate", "dimsut:w:", 0),
+    wrapper("parallel", "", 0),
+    wrapper("systemd-run", "", 0),
+    wrapper("runcon", "", 1),
+    wrapper("prlimit", "", 0),
+    wrapper("start-stop-daemon", "", 0),
+    wrapper("npx", "yq", 0),
+    wrapper("uvx", "", 0),
+    wrapper("entr", "acdnprsz", 0),
+    wrapper("hyperfine", "", 0),
+    wrapper("valgrind", "", 0),
+    wrapper("gdb", "", 0),
+    wrapper("perf", "", 1),
+];
+
+/// Programs that take shell text: in an argument, or on standard input.
+const SHELLS: &[&str] = &[
+    "sh",
+    "bash",
+    "rbash",
+    "dash",
+    "ash",
+    "zsh",
+    "ksh",
+    "mksh",
+    "fish",
+    "csh",
+    "tcsh",
+    "su",
+    "runuser",
+    "script",
+    "ssh",
+    "at",
+    "batch",
+    "pwsh",
+    "eval",
+    "trap",
+    "alias",
+    "watch",
+    "flock",
+    "parallel",
+    "entr",
+    "hyperfine",
+    "nix-shell",
+    "tmux",
+    "screen",
+    "docker",
+    "podman",
+    "kubectl",
+];
+
+/// Programs that take a program text of their own.
+const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "pypy",
+    "pypy3",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "expect",
+    "osascript",
+    "Rscript",
+    "julia",
+    "guile",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+];
+
+/// Programs whose remembered approval would allow anything at all.
+const UNBOUNDED: &[&str] = &[
+    "rm",
+    "rmdir",
+    "shred",
+    "dd",
+    "git",
+    "find",
+    "fd",
+    "source",
+    ".",
+    "export",
+    "declare",
+    "typeset",
+    "set",
+    "shopt",
+    "unset",
+    "readonly",
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "scp",
+    "rsync",
+    "chmod",
+    "chown",
+    "mv",
+    "kill",
+    "pkill",
+    "killall",
+    "tee",
+    "tar",
+    "pip",
+    "pip3",
+    "pipx",
+    "uv",
+    "poetry",
+    "gem",
+    "brew",
+    "apt",
+    "apt-get",
+    "dnf",
+    "yum",
+    "pacman",
+    "apk",
+    "terraform",
+    "ansible",
+    "gh",
+    "aws",
+    "gcloud",
+    "az",
+    "mount",
+    "umount",
+    "systemctl",
+    "crontab",
+    "open",
+    "xdg-open",
+    "gradle",
+    "mvn",
+    "rake",
+    "tox",
+    "nox",
+    "ninja",
+    "cmake",
+    "meson",
+    "task",
+    "make",
+    "gmake",
+    "just",
+    "sed",
+    "ed",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "emacs",
+    "npm",
+    "pnpm",
+    "yarn",
+];
+
+/// Where the program begins that a wrapper runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inner {
+    /// At this index of the arguments.
+    At(usize),
+    /// Somewhere; an option is not known.
+    Unclear,
+    /// Nowhere; it runs nothing.
+    Nothing,
+}
+
+/// The wrapper of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
+
+/// Whether a program takes shell text.
+pub(crate) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// Whether a program takes program text.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem)
+}
+
+/// Whether an approval of this program must never be remembered.
+pub(crate) fn is_unbounded(name: &str) -> bool {
+    find(name).is_some()
+        || is_shell(name)
+        || is_interpreter(name)
+        || UNBOUNDED.contains(&name)
+        || name.starts_with("mkfs")
+}
+
+impl Wrapper {
+    /// Where the inner program begins in `args`, every option of the wrapper understood.
+    pub(crate) fn inner(&self, args: &[&str]) -> Inner {
+        self.look(args, self.short, self.long, self.assignments)
+    }
+
+    /// Where the inner program begins, if the wrapper changes nothing about what it does.
+    pub(crate) fn transparent(&self, args: &[&str]) -> Option<usize> {
+        let short = self.harmless?;
+        let long = if short.is_empty() { &[][..] } else { self.long };
+        match self.look(args, short, long, false) {
+            Inner::At(at) => Some(at),
+            Inner::Unclear | Inner::Nothing => None,
+        }
+    }
+
+    fn look(&self, args: &[&str], short: &str, long: &[&str], assignments: bool) -> Inner {
+        let mut at = 0;
+        while let Some(&arg) = args.get(at) {
+            if arg == "--" {
+                at += 1;
+                break;
+            }
+            if let Some(name) = arg.strip_prefix("--") {
+                let (name, attached) = match name.split_once('=') {
+                    Some((name, _)) => (name, true),
+                    None => (name, false),
+                };
+                let takes_value = long.contains(&format!("{name}=").as_str());
+                if !takes_value && (attached || !long.contains(&name)) {
+                    return Inner::Unclear;
+                }
+                at += if takes_value && !attached { 2 } else { 1 };
+            } else if arg.len() > 1 && arg.starts_with('-') {
+                let Some(used) = cluster(&arg[1..], short, self.name) else {
+                    return Inner::Unclear;
+                };
+                at += used;
+            } else {
+                break;
+            }
+        }
+        at += self.operands;
+        while assignments && args.get(at).is_some_and(|arg| is_assignment(arg)) {
+            at += 1;
+        }
+        if at < args.len() { Inner::At(at) } else { Inner::Nothing }
+    }
+}
+
+/// How many arguments a cluster of short options takes; none where a letter is not known.
+fn cluster(letters: &str, known: &str, wrapper: &str) -> Option<usize> {
+    if wrapper == "nice" && letters.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(1);
+    }
+    let mut rest = letters.chars();
+    while let Some(letter) = rest.next() {
+        let at = known.find(letter).filter(|_| letter != ':')?;
+        if known[at + letter.len_utf8()..].starts_with(':') {
+            return Some(if rest.as_str().is_empty() { 2 } else { 1 });
+        }
+    }
+    Some(1)
+}
+
+/// Whether a word sets a variable.
+pub(crate) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        let name = name.split('[').next().unwrap_or_default();
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inner(line: &str) -> Inner {
+        let words: Vec<&str> = line.split(' ').collect();
+        find(words[0]).unwrap().inner(&words[1..])
+    }
+
+    #[test]
+    fn the_inner_program_is_found_behind_options_values_and_operands() {
+        assert_eq!(inner("timeout -s KILL 5 curl x"), Inner::At(3));
+        assert_eq!(inner("timeout --signal=KILL 5 curl"), Inner::At(2));
+        assert_eq!(inner("nice -n 5 curl"), Inner::At(2));
+        assert_eq!(inner("nice -5 curl"), Inner::At(1));
+        assert_eq!(inner("env -u A B=c curl"), Inner::At(3));
+        assert_eq!(inner("sudo -u bob curl"), Inner::At(2));
+        assert_eq!(inner("env --weird curl"), Inner::Unclear);
+        assert_eq!(inner("env -i"), Inner::Nothing);
+    }
+
+    #[test]
+    fn a_wrapper_that_changes_the_program_is_not_transparent() {
+        let env = find("env").unwrap();
+        assert_eq!(env.transparent(&["ls"]), Some(0));
+        assert_eq!(env.transparent(&["-i", "ls"]), None);
+        let words = ["A=b", "ls"];
+        // The assignment counts as the program, which no rule allows.
+        assert_eq!(env.transparent(&words), Some(0));
+        assert_eq!(find("time").unwrap().transparent(&["-o", "x", "ls"]), None);
+        assert_eq!(find("sudo").unwrap().transparent(&["ls"]), None);
+    }
+
+    #[test]
+    fn approvals_of_interpreters_shells_wrappers_git_and_rm_are_never_remembered() {
+        for name in ["bash", "python3.12", "env", "git", "rm", "sudo", "awk", "xargs", "mkfs.ext4"]
+        {
+            assert!(is_unbounded(name), "{name}");
+        }
+        assert!(!is_unbounded("cargo"));
+    }
+}

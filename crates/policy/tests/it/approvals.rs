@@ -1,0 +1,137 @@
+//! What is remembered of an approval, and what never is.
+
+use contract::policy::{Action, Decision, Mode, Policy};
+use contract::tool::Risk;
+use policy::rules::Scope;
+use policy::{RequireApproval, Settings, ToolSettings, policy};
+use serde_json::json;
+
+use crate::setting::{bare, bash, command, rules, run, tool};
+
+fn remembered(text: &str) -> Vec<String> {
+    policy(bare()).remember(&bash(), &[command(text)])
+}
+
+#[test]
+fn a_compound_command_gives_one_rule_for_each_part_that_was_asked_about() {
+    let judge = policy(bare());
+    let words =
+        judge.remember(&bash(), &[command("cargo test -q && git status && prettier --check src")]);
+    assert_eq!(words, ["Bash(cargo test:*)", "Bash(prettier --check src)"]);
+    assert_eq!(judge.session_rules(), words);
+    for (text, wanted) in [
+        ("cargo test --all", Decision::Allow),
+        ("timeout 60 cargo test", Decision::Allow),
+        ("prettier --check src", Decision::Allow),
+        ("prettier --write src", Decision::Ask),
+        ("cargo run", Decision::Ask),
+        ("cd src && cargo test", Decision::Ask),
+    ] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, wanted, "{text}");
+    }
+}
+
+#[test]
+fn interpreters_shells_wrappers_and_the_like_are_never_remembered() {
+    for text in [
+        "bash x.sh",
+        "sh -c ls",
+        "python3 x.py",
+        "node x.js",
+        "env FOO=bar ls",
+        "sudo ls",
+        "xargs ls",
+        "git commit -m x",
+        "rm x",
+        "npm run build",
+        "make",
+        "find . -delete",
+        "awk x",
+        "ssh host ls",
+        "docker run x",
+        "eval ls",
+        "./run.sh",
+        "/tmp/ls",
+        "echo $(id)",
+        "FOO=bar cargo test",
+        "cd /tmp",
+        "export A=b",
+        "prettier src/*.ts",
+        "git reset --hard",
+        "rm -rf $X",
+    ] {
+        assert_eq!(remembered(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn what_is_denied_or_always_asked_about_is_not_remembered() {
+    let mut settings = Settings {
+        rules: rules(&json!({"ask": ["Bash(prettier:*)"], "deny": ["Bash(curl:*)"]}), Scope::User),
+        ..bare()
+    };
+    let judge = policy(settings.clone());
+    assert!(judge.remember(&bash(), &[command("prettier x")]).is_empty());
+    assert!(judge.remember(&bash(), &[command("curl x; eslint y")]).is_empty());
+    let always =
+        ToolSettings { require_approval: RequireApproval::Always, ..ToolSettings::default() };
+    settings.tools.insert("Bash".into(), always);
+    assert!(policy(settings).remember(&bash(), &[command("eslint y")]).is_empty());
+}
+
+#[test]
+fn a_write_is_remembered_for_its_folder_or_its_path() {
+    let judge = policy(bare());
+    let writer = tool("Write", true, Risk::Mutating);
+    let write = |path: &str| Action::Write { path: path.into(), diff: None };
+    assert_eq!(judge.remember(&writer, &[write("/w/src/a.rs")]), ["Write(/w/src/*)"]);
+    assert_eq!(judge.remember(&writer, &[write("/w/top.md")]), ["Write(/w/top.md)"]);
+    assert!(judge.remember(&writer, &[write("/w/.git/config")]).is_empty());
+    assert!(judge.remember(&writer, &[write("/etc/x")]).is_empty());
+    let decide = |tool, path: &str| judge.judge(tool, &[write(path)], Mode::Normal).decision;
+    assert_eq!(decide(&writer, "/w/src/b.rs"), Decision::Allow);
+    assert_eq!(decide(&writer, "/w/src/deep/b.rs"), Decision::Ask);
+    assert_eq!(decide(&writer, "/w/other.md"), Decision::Ask);
+    let editor = tool("Edit", true, Risk::Mutating);
+    assert_eq!(decide(&editor, "/w/src/b.rs"), Decision::Ask);
+}
+
+#[test]
+fn a_plugins_work_is_remembered_by_its_exact_words_and_for_that_plugin() {
+    let judge = policy(bare());
+    let mut plugin = tool("deploy", true, Risk::Mutating);
+    plugin.source = String::from("one");
+    let work = |what: &str| Action::Opaque { what: what.into() };
+    assert_eq!(judge.remember(&plugin, &[work("to staging")]), ["deploy(to staging)"]);
+    let decide = |tool, what: &str| judge.judge(tool, &[work(what)], Mode::Normal).decision;
+    assert_eq!(decide(&plugin, "to staging"), Decision::Allow);
+    assert_eq!(decide(&plugin, "to production"), Decision::Ask);
+    let mut other = plugin.clone();
+    other.source = String::from("two");
+    assert_eq!(decide(&other, "to staging"), Decision::Ask);
+    let dangerous = tool("wipe", true, Risk::HighImpact);
+    assert!(judge.remember(&dangerous, &[work("all")]).is_empty());
+}
+
+#[test]
+fn a_host_is_remembered_by_name() {
+    let judge = policy(bare());
+    let fetch = tool("WebFetch", true, Risk::ReadOnly);
+    let connect = |host: &str| Action::Connect { host: host.into() };
+    assert_eq!(judge.remember(&fetch, &[connect("docs.x.com")]), ["Host(docs.x.com)"]);
+    let ruling = judge.judge(&fetch, &[connect("docs.x.com")], Mode::Normal);
+    assert_eq!(ruling.decision, Decision::Allow);
+    let ruling = judge.judge(&fetch, &[connect("x.com")], Mode::Normal);
+    assert_eq!(ruling.decision, Decision::Ask);
+}
+
+#[test]
+fn what_is_remembered_reads_back_as_a_rule() {
+    for text in ["eslint 'a b' --fix", "cargo test", "tsc -p ."] {
+        for rule in remembered(text) {
+            let again =
+                policy(Settings { rules: rules(&json!({"allow": [rule]}), Scope::User), ..bare() });
+            assert_eq!(run(&again, text, Mode::Normal).decision, Decision::Allow, "{text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Commands and the decisions on them, as data.
+
+use contract::policy::{Decision, Mode};
+
+use crate::setting::{judge, run, settings};
+
+/// Reads a table: a decision and a command a line.
+pub(crate) fn rows(table: &str) -> Vec<(Decision, String)> {
+    table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| {
+            let (decision, command) = line.split_once(' ').expect("a decision and a command");
+            let decision = match decision {
+                "allow" => Decision::Allow,
+                "ask" => Decision::Ask,
+                "deny" => Decision::Deny,
+                other => panic!("unknown decision {other}"),
+            };
+            (decision, unescape(command))
+        })
+        .collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = text.replace('␊', "\n").replace('␍', "\r");
+    while let Some((before, rest)) = plain.split_once('⟨') {
+        let (code, after) = rest.split_once('⟩').expect("a closing bracket");
+        let code = u32::from_str_radix(code, 16).expect("a code point");
+        plain = format!("{before}{}{after}", char::from_u32(code).expect("a character"));
+    }
+    while let Some((before, rest)) = plain.split_once('«') {
+        let (repeat, after) = rest.split_once('»').expect("a closing quote");
+        let (count, text) = repeat.split_once(':').expect("a count");
+        let repeated = text.repeat(count.parse().expect("a number"));
+        plain = format!("{before}{repeated}{after}");
+    }
+    plain
+}
+
+fn check(table: &str) {
+    let judge = policy::policy(settings());
+    let mut wrong = Vec::new();
+    for (wanted, command) in rows(table) {
+        let ruling = run(&judge, &command, Mode::Normal);
+        if ruling.decision != wanted {
+            let shown: String = command.chars().take(80).collect();
+            wrong.push(format!("{shown:?}: wanted {wanted:?}, got {:?}", ruling.deciding()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_published_table_is_decided_as_it_says() {
+    check(include_str!("../commands.txt"));
+}
+
+#[test]
+fn further_commands_are_decided_by_the_same_principles() {
+    let table = include_str!("../more_commands.txt");
+    assert!(rows(table).len() >= 150);
+    check(table);
+}
+
+#[test]
+fn every_command_that_is_denied_in_normal_mode_is_denied_in_yolo_and_with_yes() {
+    let judge = judge();
+    let mut settings = settings();
+    settings.approve_all = true;
+    let approving = policy::policy(settings);
+    for (wanted, command) in rows(include_str!("../commands.txt")) {
+        if wanted == Decision::Deny {
+            assert_eq!(run(&judge, &command, Mode::Yolo).decision, Decision::Deny);
+            assert_eq!(run(&approving, &command, Mode::Normal).decision, Decision::Deny);
+        }
+    }
+}
