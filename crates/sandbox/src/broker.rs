@@ -1,0 +1,170 @@
+//! Commits on the host, for a model whose own processes see `.git` read-only.
+//!
+//! Git runs with settings of ours over the repository's objects and a copy of its index, so no hook,
+//! filter, pager, monitor or other program of the repository's choice ever starts. Only plumbing is
+//! used: `git add` and `git commit` would start git again in every submodule, with its settings.
+
+mod git;
+mod lock;
+mod message;
+mod preferences;
+mod reference;
+mod repository;
+mod scope;
+mod staging;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use contract::broker::{Broker, BrokerError, CommitRequest, Committed};
+
+use crate::launch::Launcher;
+use git::{Git, Index};
+use lock::Lock;
+use preferences::Preferences;
+use reference::Move;
+use repository::{Head, Repository};
+use scope::Scope;
+
+/// A file in the workspace may be a pipe that nobody writes to.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What the broker needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The workspace, a real path. Nothing outside of it is committed.
+    pub workspace: PathBuf,
+    /// A directory of the user, outside of any workspace, for what git is told.
+    pub state: PathBuf,
+    /// The home whose git settings say who commits.
+    pub home: Option<PathBuf>,
+    /// The user's variables; those that name author and committer count.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Makes commits in the repository of a workspace.
+#[derive(Debug)]
+pub(crate) struct GitBroker {
+    settings: Settings,
+    launcher: OnceLock<Arc<Launcher>>,
+}
+
+impl GitBroker {
+    /// A broker for a workspace.
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, launcher: OnceLock::new() }
+    }
+
+    fn launcher(&self) -> Result<&Arc<Launcher>, BrokerError> {
+        if let Some(launcher) = self.launcher.get() {
+            return Ok(launcher);
+        }
+        let launcher = Launcher::new()
+            .map_err(|error| BrokerError::Failed(format!("cannot start processes: {error}")))?;
+        Ok(self.launcher.get_or_init(|| launcher))
+    }
+
+    async fn attempt(&self, request: &CommitRequest) -> Result<Committed, BrokerError> {
+        let message = message::tidy(&request.message)?;
+        let repository = Repository::find(&self.settings.workspace)?;
+        let scope = Scope::of(&request.paths, &self.settings.workspace, &repository.root)?;
+        let mut git = Git::new(&repository, &self.settings.state, self.launcher()?)?;
+        let preferences = Preferences::read(&git, &repository, &self.settings).await?;
+        preferences.check(&repository)?;
+        if let Some(format) = preferences.format() {
+            git.use_format(format)?;
+        }
+        git.settings = preferences.carried(&self.settings);
+        git.env = preferences.identity(&self.settings.env)?;
+
+        // From here on no other git changes the index or moves `HEAD` to another branch.
+        let index = Lock::take(&repository.own.join("index"))?;
+        repository.is_idle()?;
+        let head = repository.head()?;
+        let parent = reference::tip(&repository, &head)?;
+        git.copy_index(&repository)?;
+        let staged = staging::stage(&git, &preferences, &scope, parent.as_deref()).await?;
+        let id = commit_tree(&git, &staged.tree, parent.as_deref(), &message).await?;
+        let committer = committer(&git, &id).await?;
+
+        let mut notes = preferences.notes(&repository);
+        notes.extend(staged.notes);
+        let commit = Commit { id, parent, subject: message::subject(&message), committer };
+        let always = preferences.logs_moves();
+        notes.extend(conclude(&repository, &head, &commit, index, git.index()?.as_ref())?);
+        notes.extend(log(&repository, &head, &commit, always));
+        Ok(Committed { id: commit.id, branch: head.branch(), files: staged.files, notes })
+    }
+}
+
+#[async_trait]
+impl Broker for GitBroker {
+    fn branch(&self) -> Result<Option<String>, BrokerError> {
+        Ok(Repository::find(&self.settings.workspace)?.head()?.branch())
+    }
+
+    async fn commit(&self, request: &CommitRequest) -> Result<Committed, BrokerError> {
+        let late = |_| BrokerError::Failed("git did not end within ten minutes".to_owned());
+        tokio::time::timeout(PATIENCE, self.attempt(request)).await.map_err(late)?
+    }
+}
+
+/// A commit that exists and that nothing points to yet.
+struct Commit<'a> {
+    id: String,
+    parent: Option<String>,
+    subject: &'a str,
+    committer: String,
+}
+
+async fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parent: Option<&str>,
+    message: &str,
+) -> Result<String, BrokerError> {
+    let mut words = vec!["commit-tree", tree, "-F", "-"];
+    words.extend(parent.iter().flat_map(|parent| ["-p", *parent]));
+    git.id(Index::Kept, &words, message.as_bytes()).await
+}
+
+/// Who committed and when, as the commit has it.
+async fn committer(git: &Git, id: &str) -> Result<String, BrokerError> {
+    let commit = git.run(Index::Kept, &["cat-file", "commit", id], &[], b"").await?;
+    let text = String::from_utf8_lossy(&commit);
+    let line = text.lines().find_map(|line| line.strip_prefix("committer "));
+    Ok(line.unwrap_or_default().to_owned())
+}
+
+/// Moves the branch and puts the index in its place; nothing waits in between, so nothing cancels it.
+fn conclude(
+    repository: &Repository,
+    head: &Head,
+    commit: &Commit<'_>,
+    mut lock: Lock,
+    index: Option<&(Vec<u8>, SystemTime)>,
+) -> Result<Option<String>, BrokerError> {
+    if let Some((bytes, time)) = index {
+        lock.fill(bytes)?;
+        lock.date(*time)?;
+    }
+    let parent = commit.parent.as_deref();
+    Move::prepare(repository, head, parent, &commit.id)?.perform()?;
+    if index.is_none() {
+        return Ok(None);
+    }
+    // The commit is made; that the index lags behind is no reason to say otherwise.
+    Ok(lock.put().err().map(|error| format!("{error}; `git reset` brings the index up to date")))
+}
+
+fn log(repository: &Repository, head: &Head, commit: &Commit<'_>, always: bool) -> Option<String> {
+    let nothing = "0".repeat(commit.id.len());
+    let from = commit.parent.as_deref().unwrap_or(&nothing);
+    let kind = if commit.parent.is_some() { "commit" } else { "commit (initial)" };
+    let Commit { id, subject, committer, .. } = commit;
+    let line = format!("{from} {id} {committer}\t{kind}: {subject}\n");
+    reference::log(repository, head, &line, always).err().map(|error| error.to_string())
+}

@@ -1,0 +1,347 @@
+//! The strongest rung: a view of the machine made by bubblewrap, with every namespace, and the
+//! helper inside it.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use contract::policy::Access;
+use contract::sandbox::{Child, Network, SandboxError};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::choose::{Failure, start_error};
+use crate::doctor::{self, Cause};
+use crate::guard::After;
+use crate::launch::{self, Launcher, Outcome};
+use crate::plan::{Plan, Walls};
+use crate::request::Request;
+use crate::running::{End, Running};
+use crate::stubs::Stubs;
+use crate::system_program::trusted;
+use crate::view::{self, System};
+use crate::walls::{self, Strength};
+use crate::{HELPER_COMMAND, Settings, helper};
+
+/// The only places where bubblewrap is looked for.
+const PLACES: [&str; 4] =
+    ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
+
+const INSIDE: &str = "/run/brynhild/confine";
+const SMALL: u64 = 16 << 20;
+
+/// The rung with what it learned about this machine's bubblewrap.
+#[derive(Debug)]
+pub(crate) struct Bubblewrap {
+    /// Versions before 0.8 cannot forbid user namespaces; the system call filter still does.
+    knows_disable: AtomicBool,
+}
+
+impl Default for Bubblewrap {
+    fn default() -> Self {
+        Self { knows_disable: AtomicBool::new(true) }
+    }
+}
+
+impl Bubblewrap {
+    /// Starts `request`.
+    pub(crate) fn start(
+        &self,
+        request: &Request,
+        settings: &Settings,
+        launcher: &Arc<Launcher>,
+    ) -> Result<Child, Failure> {
+        let program = find().map_err(Failure::Setup)?;
+        let mut after = After::default();
+        if request.access == Access::Workspace {
+            after = After::watch(&request.roots, settings.notice.clone());
+            let stubs = Stubs::new(&settings.state);
+            for root in request.roots.iter().filter(|root| root.is_dir()) {
+                after.holds.push(stubs.hold(root)?);
+            }
+        }
+        loop {
+            let options = self.options(request, settings, &after);
+            match attempt(&program, &options, request, launcher)? {
+                Attempt::Runs(child) => {
+                    let end = End::Namespace(first_inside(child.id()));
+                    let child = Running::adopt(*child, end, after, Arc::clone(launcher));
+                    return child.map_err(|error| start_error(&request.program, error).into());
+                }
+                Attempt::Broke(words) if words.contains("--disable-userns") => {
+                    if !self.knows_disable.swap(false, Ordering::Relaxed) {
+                        return Err(Failure::Setup(doctor::explain(&words)));
+                    }
+                }
+                Attempt::Broke(words) => return Err(Failure::Setup(doctor::explain(&words))),
+            }
+        }
+    }
+
+    fn options(&self, request: &Request, settings: &Settings, after: &After) -> Options {
+        let mut options = Options::default();
+        options.flags(&[
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+            "--new-session",
+            "--die-with-parent",
+            "--clearenv",
+        ]);
+        options.add("--cap-drop", ["ALL"]);
+        if self.knows_disable.load(Ordering::Relaxed) {
+            options.flags(&["--disable-userns"]);
+        }
+        if request.network == Network::None {
+            options.flags(&["--unshare-net"]);
+        }
+        options.system(request);
+        options.home(request);
+        for path in &request.read {
+            options.add("--ro-bind-try", [path, path]);
+        }
+        let bind = match request.access {
+            Access::Workspace => "--bind",
+            Access::ReadOnly => "--ro-bind",
+        };
+        for root in &request.roots {
+            options.add(bind, [root, root]);
+        }
+        for hold in &after.holds {
+            for path in &hold.present {
+                options.add("--ro-bind", [path, path]);
+            }
+            for path in &hold.absent {
+                // What the owner of the folder writes here is seen by nobody and gone afterwards.
+                options.scratch(path, 0, "0555");
+            }
+        }
+        for socket in request.roots.iter().flat_map(|root| view::sockets(root)) {
+            options.add("--ro-bind", [Path::new("/dev/null"), &socket]);
+        }
+        options.add("--ro-bind", [settings.helper.as_path(), Path::new(INSIDE)]);
+        options.add("--remount-ro", ["/dev"]);
+        options.add("--remount-ro", ["/"]);
+        options
+    }
+}
+
+/// Finds bubblewrap at a place that only root can change.
+pub(crate) fn find() -> Result<PathBuf, Cause> {
+    let mut rejected = None;
+    for place in PLACES.map(Path::new) {
+        match trusted(place) {
+            Ok(path) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => rejected = Some(format!("{} {error}", place.display())),
+        }
+    }
+    Err(match rejected {
+        Some(what) => Cause::new(&what, "reinstall bubblewrap from your distribution"),
+        None => {
+            Cause::new("the program `bwrap` is not installed", "install the package `bubblewrap`")
+        }
+    })
+}
+
+enum Attempt {
+    Runs(Box<tokio::process::Child>),
+    Broke(String),
+}
+
+fn attempt(
+    program: &Path,
+    options: &Options,
+    request: &Request,
+    launcher: &Launcher,
+) -> Result<Attempt, Failure> {
+    let fault = |error| Failure::from(start_error(&request.program, error));
+    let plan = memory_file(&plan(request).encode()).map_err(fault)?;
+    let options = memory_file(&options.bytes).map_err(fault)?;
+    let (status, told) = io::pipe().map_err(fault)?;
+    let told = OwnedFd::from(told);
+    let mut command = launch::command(program, request.stdin);
+    command
+        .args(["--args", &options.as_raw_fd().to_string(), "--"])
+        .args([INSIDE, HELPER_COMMAND, helper::BECOME])
+        .args([plan.as_raw_fd().to_string(), told.as_raw_fd().to_string()]);
+    let child = launcher.launch(command, vec![options, plan, told]);
+    let mut child = child.map_err(fault)?;
+    match launch::outcome(status) {
+        Outcome::Running => Ok(Attempt::Runs(Box::new(child))),
+        Outcome::NotExecuted(error) => Err(fault(error)),
+        Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
+        Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
+    }
+}
+
+/// The first process of the namespace that `outer` made.
+fn first_inside(outer: Option<u32>) -> Option<OwnedFd> {
+    let outer = outer?;
+    let text = std::fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).ok()?;
+    let first = Pid::from_raw(text.split_whitespace().next()?.parse().ok()?)?;
+    pidfd_open(first, PidfdFlags::empty()).ok()
+}
+
+/// What a failed bubblewrap said; it has closed its streams.
+fn last_words(child: &mut tokio::process::Child) -> String {
+    let words = child
+        .stderr
+        .take()
+        .and_then(|stderr| stderr.into_owned_fd().ok())
+        .and_then(|stderr| io::read_to_string(std::fs::File::from(stderr)).ok())
+        .unwrap_or_default();
+    words.trim().to_owned()
+}
+
+/// A file without a name that holds `bytes`.
+pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let descriptor = memfd_create("brynhild", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(descriptor);
+    file.write_all(bytes)?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}
+
+fn plan(request: &Request) -> Plan {
+    let mut env = request.env.clone();
+    let home = request.home.as_deref().unwrap_or(Path::new("/tmp"));
+    let home = home.to_string_lossy().into_owned();
+    env.entry("HOME".to_owned()).or_insert(home);
+    env.insert("TMPDIR".to_owned(), "/tmp".to_owned());
+    let mut write: Vec<PathBuf> =
+        ["/tmp", "/run", "/var", "/dev", "/proc/self"].map(PathBuf::from).into();
+    write.extend(request.home.clone());
+    if request.access == Access::Workspace {
+        write.extend(request.roots.clone());
+    }
+    Plan {
+        program: request.program.clone().into(),
+        args: request.args.clone(),
+        cwd: request.cwd.clone(),
+        env,
+        walls: Walls::Inner,
+        network: request.network,
+        limits: request.limits,
+        read: vec![PathBuf::from("/")],
+        write,
+        devices: Vec::new(),
+    }
+}
+
+/// Options for bubblewrap, each ended by a zero.
+#[derive(Debug, Default)]
+struct Options {
+    bytes: Vec<u8>,
+}
+
+impl Options {
+    fn flags(&mut self, flags: &[&str]) {
+        for flag in flags {
+            self.put(OsStr::new(flag));
+        }
+    }
+
+    fn add<T: AsRef<OsStr>>(&mut self, flag: &str, values: impl IntoIterator<Item = T>) {
+        self.put(OsStr::new(flag));
+        for value in values {
+            self.put(value.as_ref());
+        }
+    }
+
+    fn put(&mut self, word: &OsStr) {
+        self.bytes.extend_from_slice(word.as_bytes());
+        self.bytes.push(0);
+    }
+
+    fn scratch(&mut self, path: &Path, size: u64, mode: &str) {
+        self.add("--perms", [mode]);
+        self.add("--size", [size.max(4096).to_string()]);
+        self.add("--tmpfs", [path]);
+    }
+
+    /// Programs, devices and scratch space; the shares of the latter add up to the limit.
+    fn system(&mut self, request: &Request) {
+        for entry in view::system() {
+            match entry {
+                System::Folder(path) => self.add("--ro-bind", [&path, &path]),
+                System::Link { path, target } => self.add("--symlink", [target, path]),
+            }
+        }
+        if rustix::process::geteuid().is_root() {
+            for secret in view::secrets() {
+                if secret.is_dir() {
+                    self.add("--tmpfs", [&secret]);
+                    self.add("--remount-ro", [&secret]);
+                } else {
+                    self.add("--ro-bind", [Path::new("/dev/null"), &secret]);
+                }
+            }
+        }
+        self.add("--proc", ["/proc"]);
+        if rustix::process::geteuid().is_root() && walls::strength() == Strength::Missing {
+            // The kernel lets root change these without any capability; Landlock does not.
+            for path in view::KERNEL_SETTINGS {
+                self.add("--ro-bind-try", [path, path]);
+            }
+        }
+        self.add("--dev", ["/dev"]);
+        let share = request.limits.scratch / 4;
+        self.scratch(Path::new("/dev/shm"), share, "1777");
+        self.scratch(Path::new("/tmp"), share * 2, "1777");
+        self.scratch(Path::new("/run"), SMALL.min(share), "0755");
+        self.scratch(Path::new("/var"), SMALL.min(share), "0755");
+        self.add("--dir", ["/var/tmp"]);
+        if request.network == Network::Host {
+            self.resolver();
+        }
+    }
+
+    /// The file that says how to resolve names is often a link out of `/etc`.
+    fn resolver(&mut self) {
+        if let Ok(path) = std::fs::canonicalize("/etc/resolv.conf")
+            && !path.starts_with("/etc")
+        {
+            self.add("--ro-bind-try", [&path, &path]);
+        }
+    }
+
+    fn home(&mut self, request: &Request) {
+        let Some(home) = &request.home else {
+            return;
+        };
+        self.scratch(home, request.limits.scratch / 4, "0700");
+        for name in view::toolchains(home) {
+            let path = home.join(name);
+            self.add("--ro-bind-try", [&path, &path]);
+        }
+    }
+
+    #[cfg(test)]
+    fn words(&self) -> Vec<std::ffi::OsString> {
+        self.bytes.split(|&byte| byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn words_keep_their_order_and_bytes() {
+        let mut options = Options::default();
+        options.flags(&["--new-session"]);
+        options.add("--bind", [OsStr::from_bytes(b"/\xff"), OsStr::new("/x y")]);
+        let words = options.words();
+        assert_eq!(words[1..3], ["--bind".into(), OsString::from(OsStr::from_bytes(b"/\xff"))]);
+        assert_eq!(words[3], "/x y");
+    }
+}

@@ -1,0 +1,211 @@
+//! The ladder: the first start tries the rungs from the strongest and keeps the one that works.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use contract::sandbox::{Child, Profile, Sandbox, SandboxError, Spawn};
+
+use crate::doctor::{self, Cause};
+use crate::launch::Launcher;
+use crate::request::Request;
+use crate::{Rung, Settings, none, seatbelt};
+
+/// Starts processes by the strongest rung that works, or without walls.
+pub(crate) struct Ladder {
+    settings: Settings,
+    kind: Kind,
+    chosen: OnceLock<Rung>,
+    launcher: OnceLock<Arc<Launcher>>,
+    #[cfg(target_os = "linux")]
+    bubblewrap: crate::bubblewrap::Bubblewrap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Confined,
+    Open,
+}
+
+/// Why a rung did not start a process.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The rung does not work on this machine; another might.
+    Setup(Cause),
+    /// No rung would do better.
+    Fatal(SandboxError),
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// The error of a program that did not start.
+pub(crate) fn start_error(program: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Start { program: program.display().to_string(), source }
+}
+
+impl Ladder {
+    /// A ladder that refuses what it cannot confine.
+    pub(crate) fn confined(settings: Settings) -> Self {
+        Self::new(settings, Kind::Confined)
+    }
+
+    /// A ladder that confines nothing.
+    pub(crate) fn open(settings: Settings) -> Self {
+        Self::new(settings, Kind::Open)
+    }
+
+    fn new(settings: Settings, kind: Kind) -> Self {
+        Self {
+            settings,
+            kind,
+            chosen: OnceLock::new(),
+            launcher: OnceLock::new(),
+            #[cfg(target_os = "linux")]
+            bubblewrap: crate::bubblewrap::Bubblewrap::default(),
+        }
+    }
+
+    /// The thread that starts processes; its first use also tidies up after a killed program.
+    fn launcher(&self) -> io::Result<&Arc<Launcher>> {
+        if let Some(launcher) = self.launcher.get() {
+            return Ok(launcher);
+        }
+        let launcher = Launcher::new()?;
+        if self.kind == Kind::Confined {
+            // What cannot be removed hinders nothing: it is tried again at the next start.
+            let _ = crate::stubs::Stubs::new(&self.settings.state).sweep();
+            #[cfg(target_os = "linux")]
+            crate::landlock::sweep(&self.settings.state);
+        }
+        Ok(self.launcher.get_or_init(|| launcher))
+    }
+
+    fn rungs(&self) -> Vec<Rung> {
+        match self.chosen.get().copied().or(self.settings.rung) {
+            Some(rung) => vec![rung],
+            None => Rung::ALL.into(),
+        }
+    }
+
+    fn start_on(&self, rung: Rung, request: &Request) -> Result<Child, Failure> {
+        let launcher = self.launcher().map_err(|error| start_error(&request.program, error))?;
+        match rung {
+            #[cfg(target_os = "linux")]
+            Rung::Bubblewrap => self.bubblewrap.start(request, &self.settings, launcher),
+            #[cfg(target_os = "linux")]
+            Rung::Landlock => crate::landlock::start(request, &self.settings, launcher),
+            #[cfg(not(target_os = "linux"))]
+            Rung::Bubblewrap | Rung::Landlock => {
+                Err(Failure::Setup(Cause::new("it needs Linux", "")))
+            }
+            Rung::Seatbelt => seatbelt::start(request, &self.settings, launcher),
+        }
+    }
+
+    fn climb(&self, request: &Request) -> Result<Child, SandboxError> {
+        let mut causes: Vec<(Rung, Cause)> = Vec::new();
+        for rung in self.rungs() {
+            match self.start_on(rung, request) {
+                Ok(child) => {
+                    if self.chosen.set(rung).is_ok() {
+                        self.tell_of_weakness(rung, &causes);
+                    }
+                    return Ok(child);
+                }
+                Err(Failure::Fatal(error)) => return Err(error),
+                Err(Failure::Setup(cause)) => causes.push((rung, cause)),
+            }
+        }
+        Err(unavailable(&causes))
+    }
+
+    fn tell_of_weakness(&self, rung: Rung, causes: &[(Rung, Cause)]) {
+        if let (Some(notice), Some((better, cause))) = (&self.settings.notice, causes.first()) {
+            notice(format!("the sandbox is {rung}, which is weaker than {better}: {cause}"));
+        }
+    }
+}
+
+impl fmt::Debug for Ladder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Ladder")
+            .field("kind", &self.kind)
+            .field("chosen", &self.chosen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sandbox for Ladder {
+    fn describe(&self) -> String {
+        if self.kind == Kind::Open {
+            return "none (processes run with all your rights)".to_owned();
+        }
+        let known = self.chosen.get().copied().or(self.settings.rung);
+        match known.or_else(doctor::likely) {
+            Some(Rung::Bubblewrap) => {
+                "bubblewrap (namespaces, system call filter, limits)".to_owned()
+            }
+            Some(Rung::Landlock) => {
+                "landlock (file rules, system call filter, limits; weaker than bubblewrap)"
+                    .to_owned()
+            }
+            Some(Rung::Seatbelt) => "seatbelt (file and network rules, no limits)".to_owned(),
+            None => "refuse (nothing on this machine can confine a process)".to_owned(),
+        }
+    }
+
+    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
+        if self.kind == Kind::Confined {
+            let request = Request::check(spawn, profile, self.settings.home.as_deref())?;
+            return self.climb(&request);
+        }
+        let request = Request::unchecked(spawn, profile);
+        let launcher = self.launcher().map_err(|error| start_error(&request.program, error))?;
+        none::start(&request, &self.settings, launcher).map_err(|failure| match failure {
+            Failure::Fatal(error) => error,
+            Failure::Setup(cause) => unavailable(&[(Rung::Bubblewrap, cause)]),
+        })
+    }
+}
+
+fn unavailable(causes: &[(Rung, Cause)]) -> SandboxError {
+    let join = |words: Vec<String>| words.join("; ");
+    SandboxError::Unavailable {
+        cause: join(causes.iter().map(|(rung, cause)| format!("{rung}: {cause}")).collect()),
+        hint: join(
+            causes
+                .iter()
+                .filter(|(_, cause)| !cause.remedy.is_empty())
+                .map(|(_, cause)| cause.remedy.clone())
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_every_cause_and_remedy() {
+        let error = unavailable(&[
+            (Rung::Bubblewrap, Cause::new("not installed", "install it")),
+            (Rung::Landlock, Cause::new("kernel too old", "update")),
+            (Rung::Seatbelt, Cause::new("it needs macOS", "")),
+        ]);
+        let SandboxError::Unavailable { cause, hint } = error else {
+            panic!("nothing is available");
+        };
+        assert_eq!(
+            cause,
+            "bubblewrap: not installed; landlock: kernel too old; seatbelt: it needs macOS"
+        );
+        assert_eq!(hint, "install it; update");
+    }
+}

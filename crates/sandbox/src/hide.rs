@@ -1,0 +1,24 @@
+//! Keeps the program's own memory and environment, which hold keys, from other processes of the
+//! same user.
+
+/// Makes this process one that others of the same user can neither trace nor read. What it starts
+/// is not affected.
+pub fn hide_process() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // It fails on no kernel that Landlock or bubblewrap run on.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+
+    #[test]
+    fn the_process_is_hidden_from_others() {
+        super::hide_process();
+        assert!(matches!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable)));
+    }
+}

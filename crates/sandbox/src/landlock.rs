@@ -1,0 +1,255 @@
+//! The rung without namespaces: Landlock, the system call filter and limits, raised by a helper
+//! whose warden ends all that the command started.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::policy::Access;
+use contract::sandbox::{Child, SandboxError};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::bubblewrap::memory_file;
+use crate::choose::{Failure, start_error};
+use crate::doctor::Cause;
+use crate::guard::{After, Snapshot};
+use crate::launch::{self, Launcher, Outcome};
+use crate::plan::{Plan, Walls};
+use crate::request::Request;
+use crate::running::{End, Running};
+use crate::stubs::private_directory;
+use crate::view::{self, System};
+use crate::walls::{self, Strength};
+use crate::{HELPER_COMMAND, Settings, helper};
+
+/// What this rung cannot do, for people.
+pub(crate) const LACKS: [&str; 7] = [
+    "protected names in a writable workspace are restored after the command, not kept from it",
+    "modes, times and owners of files elsewhere can be changed, not their content",
+    "no private /tmp and /dev/shm: a scratch folder stands in, and POSIX semaphores do not work",
+    "no loopback network and no local sockets",
+    "files in a folder cannot be hidden one by one",
+    "the limit on processes counts what the user runs already, and does not bind root",
+    "a killed helper leaves the command's background processes behind",
+];
+
+/// Parts of `/proc` that say nothing about other processes.
+const PROC: [&str; 10] = [
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/filesystems",
+    "/proc/sys/kernel",
+    "/proc/sys/vm",
+    "/proc/self",
+];
+
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Whether the kernel can do it.
+pub(crate) fn usable() -> Result<Strength, Cause> {
+    match walls::strength() {
+        Strength::Missing => Err(Cause::new(
+            "the kernel has no Landlock, or it is switched off",
+            "use Linux 5.13 or later and add `landlock` to the kernel parameter `lsm=`",
+        )),
+        strength => Ok(strength),
+    }
+}
+
+/// Starts `request`.
+pub(crate) fn start(
+    request: &Request,
+    settings: &Settings,
+    launcher: &Arc<Launcher>,
+) -> Result<Child, Failure> {
+    usable().map_err(Failure::Setup)?;
+    let scratch = Scratch::new(&settings.state, request.home.as_deref())
+        .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
+    let mut after = After::default();
+    if request.access == Access::Workspace {
+        after = After::watch(&request.roots, settings.notice.clone());
+        for root in request.roots.iter().filter(|root| root.is_dir()) {
+            after.snapshots.push(Snapshot::take(root)?);
+        }
+    }
+    let plan = plan(request, scratch.folder.path());
+    after.scratch = Some(scratch);
+    watched(request, &plan, (settings, launcher), after)
+}
+
+/// Starts `plan` below a warden.
+pub(crate) fn watched(
+    request: &Request,
+    plan: &Plan,
+    (settings, launcher): (&Settings, &Arc<Launcher>),
+    after: After,
+) -> Result<Child, Failure> {
+    let fault = |error| Failure::from(start_error(&request.program, error));
+    let plan = memory_file(&plan.encode()).map_err(fault)?;
+    let (status, told) = io::pipe().map_err(fault)?;
+    let (heard, lifeline) = io::pipe().map_err(fault)?;
+    let inherited = vec![plan, told.into(), heard.into()];
+    let numbers: Vec<OsString> =
+        inherited.iter().map(|descriptor| descriptor.as_raw_fd().to_string().into()).collect();
+    let mut command = launch::command(&settings.helper, request.stdin);
+    command.args([HELPER_COMMAND, helper::WATCH]).args(numbers);
+    let child = launcher.launch(command, inherited).map_err(fault)?;
+    let end = End::Warden(Some(OwnedFd::from(lifeline)));
+    let child = Running::adopt(child, end, after, Arc::clone(launcher)).map_err(fault)?;
+    match launch::outcome(status) {
+        Outcome::Running => Ok(child),
+        Outcome::NotExecuted(error) => Err(fault(error)),
+        Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
+        Outcome::Silent => {
+            let helper = settings.helper.display();
+            let words = format!("the helper {helper} did not start the command");
+            Err(SandboxError::Refused(words).into())
+        }
+    }
+}
+
+/// A folder for one process alone.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    folder: tempfile::TempDir,
+    /// Locked while in use, so that a sweep knows what was abandoned.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one whose `home` leads to the toolchains of the real one.
+    fn new(state: &Path, home: Option<&Path>) -> io::Result<Self> {
+        let parent = state.join("scratch");
+        private_directory(&parent)?;
+        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
+        let lock = File::open(folder.path())?;
+        flock(&lock, FlockOperation::LockShared)?;
+        private_directory(&folder.path().join("tmp"))?;
+        let own = folder.path().join("home");
+        private_directory(&own)?;
+        for (home, name) in home.iter().flat_map(|home| {
+            let names = view::toolchains(home).into_iter();
+            names.map(move |name| (home, name))
+        }) {
+            let link = own.join(name);
+            if let Some(parent) = link.parent() {
+                private_directory(parent)?;
+            }
+            std::os::unix::fs::symlink(home.join(name), link)?;
+        }
+        Ok(Self { folder, _lock: lock })
+    }
+}
+
+/// Removes scratch space that a killed program left.
+pub(crate) fn sweep(state: &Path) {
+    let entries = std::fs::read_dir(state.join("scratch"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_abandoned = File::open(&path)
+            .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if is_abandoned {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn plan(request: &Request, scratch: &Path) -> Plan {
+    let mut env = request.env.clone();
+    let text = |name: &str| scratch.join(name).to_string_lossy().into_owned();
+    env.insert("HOME".to_owned(), text("home"));
+    env.insert("TMPDIR".to_owned(), text("tmp"));
+    let mut read: Vec<PathBuf> = PROC.map(PathBuf::from).into();
+    for entry in view::system() {
+        if let System::Folder(path) = entry {
+            read.extend(shown(path));
+        }
+    }
+    if let Some(home) = &request.home {
+        read.extend(view::toolchains(home).into_iter().map(|name| home.join(name)));
+    }
+    read.extend(request.read.clone());
+    read.extend(request.roots.clone());
+    let mut write = vec![scratch.to_owned()];
+    if request.access == Access::Workspace {
+        write.extend(request.roots.clone());
+    }
+    Plan {
+        program: request.program.clone().into(),
+        args: request.args.clone(),
+        cwd: request.cwd.clone(),
+        env,
+        walls: Walls::Alone,
+        network: request.network,
+        limits: request.limits,
+        read,
+        write,
+        devices: DEVICES.map(PathBuf::from).into(),
+    }
+}
+
+/// A system folder, or what is in it where root could read secrets there.
+fn shown(folder: PathBuf) -> Vec<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        return vec![folder];
+    }
+    without(folder, &view::secrets().collect::<Vec<_>>())
+}
+
+fn without(path: PathBuf, secrets: &[PathBuf]) -> Vec<PathBuf> {
+    if secrets.contains(&path) {
+        return Vec::new();
+    }
+    if !secrets.iter().any(|secret| secret.starts_with(&path)) {
+        return vec![path];
+    }
+    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+    entries.flat_map(|entry| without(entry.path(), secrets)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out_and_their_neighbors_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("ssl/private")).unwrap();
+        fs::create_dir_all(path("ssl/certs")).unwrap();
+        fs::write(path("shadow"), "x").unwrap();
+        fs::write(path("passwd"), "x").unwrap();
+        let secrets = [path("ssl/private"), path("shadow")];
+        let mut shown = without(folder.path().to_owned(), &secrets);
+        shown.sort();
+        assert_eq!(shown, [path("passwd"), path("ssl/certs")]);
+    }
+
+    #[test]
+    fn abandoned_scratch_space_is_removed_and_used_space_is_not() {
+        let state = tempfile::tempdir().unwrap();
+        let used = Scratch::new(state.path(), None).unwrap();
+        let abandoned = state.path().join("scratch/run-x");
+        fs::create_dir_all(abandoned.join("tmp")).unwrap();
+        sweep(state.path());
+        assert!(used.folder.path().is_dir() && !abandoned.exists());
+    }
+}

@@ -1,0 +1,160 @@
+//! Starts processes from one thread that lives as long as its children, hands them descriptors,
+//! and hears from the helper how the start went.
+//!
+//! The kernel ties a "die with the parent" promise to the parent's *thread*, so a child started
+//! from a short-lived worker thread would die with that worker.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use contract::sandbox::Stdin;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{FdFlags, fcntl_setfd};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+
+/// Held while a descriptor is inheritable, so that no other child of this program gets it.
+static INHERITING: Mutex<()> = Mutex::new(());
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A thread that starts processes.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    jobs: mpsc::Sender<Job>,
+}
+
+#[derive(Debug)]
+struct Job {
+    command: Command,
+    inherited: Vec<OwnedFd>,
+    runtime: Handle,
+    reply: mpsc::Sender<io::Result<Child>>,
+}
+
+/// What the helper said about a start.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The program runs.
+    Running,
+    /// The program could not be executed.
+    NotExecuted(io::Error),
+    /// The helper could not raise a wall.
+    Failed(String),
+    /// The helper never ran.
+    Silent,
+}
+
+impl Launcher {
+    /// Starts the thread.
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        std::thread::Builder::new().name("sandbox-launcher".to_owned()).spawn(move || {
+            for job in queue {
+                let _ = job.reply.send(start(job.command, job.inherited, &job.runtime));
+            }
+        })?;
+        Ok(Arc::new(Self { jobs }))
+    }
+
+    /// Starts `command`, which keeps the descriptors in `inherited` under their numbers.
+    pub(crate) fn launch(&self, command: Command, inherited: Vec<OwnedFd>) -> io::Result<Child> {
+        let (reply, answer) = mpsc::channel();
+        let runtime = Handle::try_current().map_err(io::Error::other)?;
+        let job = Job { command, inherited, runtime, reply };
+        let gone = || io::Error::other("the thread that starts processes has ended");
+        self.jobs.send(job).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?
+    }
+}
+
+/// A command with piped streams, no variables, and a process group of its own.
+#[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
+pub(crate) fn command(program: &std::path::Path, stdin: Stdin) -> Command {
+    use std::process::Stdio;
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .process_group(0)
+        .stdin(match stdin {
+            Stdin::Null => Stdio::null(),
+            Stdin::Piped => Stdio::piped(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Waits for the helper's word on `status`.
+pub(crate) fn outcome(status: PipeReader) -> Outcome {
+    match read_all(status) {
+        Ok(bytes) => understand(&bytes),
+        Err(error) => Outcome::Failed(format!("the helper did not answer: {error}")),
+    }
+}
+
+fn start(mut command: Command, inherited: Vec<OwnedFd>, runtime: &Handle) -> io::Result<Child> {
+    let _context = runtime.enter();
+    let _guard = INHERITING.lock().unwrap_or_else(PoisonError::into_inner);
+    for descriptor in &inherited {
+        fcntl_setfd(descriptor, FdFlags::empty())?;
+    }
+    let child = command.spawn();
+    drop(inherited);
+    child
+}
+
+fn read_all(mut status: PipeReader) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    let mut buffer = [0; 1024];
+    loop {
+        let mut wanted = [PollFd::from_borrowed_fd(status.as_fd(), PollFlags::IN)];
+        match poll(&mut wanted, Some(&patience)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        match status.read(&mut buffer)? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// `R` means ready to execute, with the error's number after it where that failed; `E` comes
+/// before the words of a helper that gave up.
+fn understand(bytes: &[u8]) -> Outcome {
+    let text = String::from_utf8_lossy(bytes);
+    match text.split_at_checked(1) {
+        Some(("R", "")) => Outcome::Running,
+        Some(("R", number)) => Outcome::NotExecuted(number.parse().map_or_else(
+            |_| io::Error::other("the program could not be executed"),
+            io::Error::from_raw_os_error,
+        )),
+        Some(("E", words)) => Outcome::Failed(words.to_owned()),
+        _ => Outcome::Silent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_helper_is_understood() {
+        assert!(matches!(understand(b"R"), Outcome::Running));
+        assert!(matches!(understand(b""), Outcome::Silent));
+        let Outcome::NotExecuted(error) = understand(b"R2") else {
+            panic!("an error number is a failed start");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let Outcome::Failed(words) = understand("Eno Landlock – sorry".as_bytes()) else {
+            panic!("words are a refusal");
+        };
+        assert_eq!(words, "no Landlock – sorry");
+    }
+}

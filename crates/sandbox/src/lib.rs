@@ -1,0 +1,136 @@
+//! Starts processes: confined, or not at all.
+//!
+//! A ladder of confinements, tried from the strongest: bubblewrap, Landlock with seccomp, Seatbelt
+//! on macOS. What no rung can confine is refused. This is the only crate that starts processes;
+//! it decides nothing about what may run and reads neither environment nor working directory.
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "parts of the shared modules serve the rungs of Linux only")
+)]
+
+mod broker;
+#[cfg(target_os = "linux")]
+mod bubblewrap;
+mod choose;
+mod doctor;
+mod guard;
+#[cfg(target_os = "linux")]
+mod helper;
+mod hide;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod launch;
+mod none;
+#[cfg(target_os = "linux")]
+mod plan;
+mod protected;
+mod request;
+mod running;
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
+mod stubs;
+mod system_program;
+mod view;
+#[cfg(target_os = "linux")]
+mod walls;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use contract::broker::Broker;
+use contract::sandbox::Sandbox;
+
+pub use broker::Settings as BrokerSettings;
+pub use doctor::{Cause, RungReport};
+pub use hide::hide_process;
+
+/// The first argument with which the program starts itself as the helper.
+pub const HELPER_COMMAND: &str = "__confine";
+
+/// What the sandbox needs to know about its surroundings.
+#[derive(Clone)]
+pub struct Settings {
+    /// The executable whose `main` hands `HELPER __confine ARGS` to [`helper_main`].
+    pub helper: PathBuf,
+    /// A directory of the user, outside of any workspace, for stubs and scratch space.
+    pub state: PathBuf,
+    /// The home directory that confined processes must not see.
+    pub home: Option<PathBuf>,
+    /// Uses this rung and no other.
+    pub rung: Option<Rung>,
+    /// Told when something was moved to quarantine or a weaker rung was taken.
+    pub notice: Option<Notice>,
+}
+
+/// Hears about what people should know.
+pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
+
+/// One way to confine a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rung {
+    /// Namespaces by bubblewrap, with seccomp, limits and Landlock inside.
+    Bubblewrap,
+    /// Landlock, seccomp and limits without namespaces.
+    Landlock,
+    /// Seatbelt of macOS.
+    Seatbelt,
+}
+
+impl Rung {
+    /// Every rung, strongest first.
+    pub const ALL: [Self; 3] = [Self::Bubblewrap, Self::Landlock, Self::Seatbelt];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "landlock",
+            Self::Seatbelt => "seatbelt",
+        }
+    }
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A sandbox that takes the strongest rung that works, chosen at the first start.
+pub fn ladder(settings: Settings) -> Arc<dyn Sandbox> {
+    Arc::new(choose::Ladder::confined(settings))
+}
+
+/// A sandbox that confines nothing: it only gives a process its own session and variables, and
+/// kills all that the process started.
+pub fn unconfined(settings: Settings) -> Arc<dyn Sandbox> {
+    Arc::new(choose::Ladder::open(settings))
+}
+
+/// Examines every rung: whether it works here, what it lacks, and what to do about it.
+pub fn doctor(settings: &Settings) -> Vec<RungReport> {
+    doctor::examine(settings)
+}
+
+/// Makes commits outside of any confinement, without a program that the repository chose.
+pub fn broker(settings: BrokerSettings) -> Arc<dyn Broker> {
+    Arc::new(broker::GitBroker::new(settings))
+}
+
+/// Does the helper's work with the arguments after [`HELPER_COMMAND`]. `main` calls this before
+/// anything else, with no other thread running, and returns its result.
+pub fn helper_main(args: &[OsString]) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    {
+        helper::main(args)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = args;
+        ExitCode::from(125)
+    }
+}

@@ -1,0 +1,50 @@
+//! No confinement: a session of its own, the variables of the profile, and the end of all that the
+//! command started. For people who asked for it in so many words.
+
+use std::sync::Arc;
+
+use contract::sandbox::Child;
+
+use crate::Settings;
+use crate::choose::Failure;
+use crate::guard::After;
+use crate::launch::Launcher;
+use crate::request::Request;
+
+/// Starts `request` below a warden.
+#[cfg(target_os = "linux")]
+pub(crate) fn start(
+    request: &Request,
+    settings: &Settings,
+    launcher: &Arc<Launcher>,
+) -> Result<Child, Failure> {
+    let plan = crate::plan::Plan {
+        program: request.program.clone().into(),
+        args: request.args.clone(),
+        cwd: request.cwd.clone(),
+        env: request.env.clone(),
+        walls: crate::plan::Walls::Open,
+        network: request.network,
+        limits: request.limits,
+        read: Vec::new(),
+        write: Vec::new(),
+        devices: Vec::new(),
+    };
+    crate::landlock::watched(request, &plan, (settings, launcher), After::default())
+}
+
+/// Starts `request` in a process group of its own.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn start(
+    request: &Request,
+    _settings: &Settings,
+    launcher: &Arc<Launcher>,
+) -> Result<Child, Failure> {
+    use crate::choose::start_error;
+    use crate::running::{End, Running};
+    let fault = |error| Failure::from(start_error(&request.program, error));
+    let mut command = crate::launch::command(&request.program, request.stdin);
+    command.args(&request.args).envs(&request.env).current_dir(&request.cwd);
+    let child = launcher.launch(command, Vec::new()).map_err(fault)?;
+    Running::adopt(child, End::Group, After::default(), Arc::clone(launcher)).map_err(fault)
+}

@@ -1,0 +1,190 @@
+//! What the helper is told: the program, its variables, and the walls to raise around it.
+//!
+//! A plan travels through an inherited descriptor, never through arguments or the environment,
+//! because other users can read the former and the dynamic linker obeys the latter.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use contract::sandbox::{Limits, Network};
+
+/// A program with everything the helper does before it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) program: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) walls: Walls,
+    pub(crate) network: Network,
+    pub(crate) limits: Limits,
+    /// Readable and executable hierarchies.
+    pub(crate) read: Vec<PathBuf>,
+    /// Writable hierarchies.
+    pub(crate) write: Vec<PathBuf>,
+    /// Files and device nodes that can be read and written, not created or removed.
+    pub(crate) devices: Vec<PathBuf>,
+}
+
+/// Which walls the helper raises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walls {
+    /// Inside namespaces: seccomp and limits, Landlock as far as the kernel has it.
+    Inner,
+    /// Without namespaces: Landlock must hold, and seccomp also closes what namespaces would.
+    Alone,
+    /// None.
+    Open,
+}
+
+impl Walls {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inner => "inner",
+            Self::Alone => "alone",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl Plan {
+    /// The bytes of the plan: pairs of key and value, each ended by a zero.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(4096);
+        let mut put = |key: &str, value: &[u8]| {
+            bytes.extend_from_slice(key.as_bytes());
+            bytes.push(0);
+            bytes.extend_from_slice(value);
+            bytes.push(0);
+        };
+        put("program", self.program.as_bytes());
+        for arg in &self.args {
+            put("arg", arg.as_bytes());
+        }
+        put("cwd", self.cwd.as_os_str().as_bytes());
+        for (name, value) in &self.env {
+            put("env", format!("{name}={value}").as_bytes());
+        }
+        put("walls", self.walls.name().as_bytes());
+        if self.network == Network::Host {
+            put("network", b"host");
+        }
+        for (key, value) in limit_pairs(&self.limits) {
+            put(key, value.to_string().as_bytes());
+        }
+        for (key, paths) in
+            [("read", &self.read), ("write", &self.write), ("device", &self.devices)]
+        {
+            for path in paths {
+                put(key, path.as_os_str().as_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Reads a plan back. `None` where the bytes are none.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut plan = Self {
+            program: OsString::new(),
+            args: Vec::new(),
+            cwd: PathBuf::new(),
+            env: BTreeMap::new(),
+            walls: Walls::Alone,
+            network: Network::None,
+            limits: Limits::default(),
+            read: Vec::new(),
+            write: Vec::new(),
+            devices: Vec::new(),
+        };
+        let mut fields = bytes.split(|&byte| byte == 0);
+        loop {
+            let key = fields.next()?;
+            if key.is_empty() {
+                break;
+            }
+            plan.take(std::str::from_utf8(key).ok()?, fields.next()?)?;
+        }
+        (!plan.program.is_empty()).then_some(plan)
+    }
+
+    fn take(&mut self, key: &str, value: &[u8]) -> Option<()> {
+        let text = || OsStr::from_bytes(value).to_owned();
+        match key {
+            "program" => self.program = text(),
+            "arg" => self.args.push(OsString::from_vec(value.to_vec())),
+            "cwd" => self.cwd = text().into(),
+            "env" => {
+                let (name, value) = std::str::from_utf8(value).ok()?.split_once('=')?;
+                self.env.insert(name.to_owned(), value.to_owned());
+            }
+            "walls" => {
+                self.walls = [Walls::Inner, Walls::Alone, Walls::Open]
+                    .into_iter()
+                    .find(|walls| walls.name().as_bytes() == value)?;
+            }
+            "network" => self.network = Network::Host,
+            "read" => self.read.push(text().into()),
+            "write" => self.write.push(text().into()),
+            "device" => self.devices.push(text().into()),
+            limit => {
+                let number = std::str::from_utf8(value).ok()?.parse().ok()?;
+                match limit {
+                    "processes" => self.limits.processes = number,
+                    "memory" => self.limits.memory = number,
+                    "file_size" => self.limits.file_size = number,
+                    "open_files" => self.limits.open_files = number,
+                    "scratch" => self.limits.scratch = number,
+                    _ => return None,
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+fn limit_pairs(limits: &Limits) -> [(&'static str, u64); 5] {
+    [
+        ("processes", limits.processes),
+        ("memory", limits.memory),
+        ("file_size", limits.file_size),
+        ("open_files", limits.open_files),
+        ("scratch", limits.scratch),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan {
+            program: OsString::from("sh"),
+            args: vec![OsString::new(), OsString::from_vec(vec![0xff, b'a'])],
+            cwd: PathBuf::from("/work dir"),
+            env: BTreeMap::from([("A".to_owned(), "x=y\nz".to_owned())]),
+            walls: Walls::Inner,
+            network: Network::Host,
+            limits: Limits { processes: 7, ..Limits::default() },
+            read: vec![PathBuf::from("/usr")],
+            write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],
+            devices: vec![PathBuf::from("/dev/null")],
+        }
+    }
+
+    #[test]
+    fn a_plan_survives_its_journey() {
+        assert_eq!(Plan::decode(&plan().encode()), Some(plan()));
+    }
+
+    #[test]
+    fn a_torn_plan_is_no_plan() {
+        let bytes = plan().encode();
+        for end in 0..bytes.len() {
+            let torn = Plan::decode(&bytes[..end]);
+            assert_ne!(torn, Some(plan()), "cut at {end}");
+        }
+        assert_eq!(Plan::decode(b"program\0sh\0surprise\0x\0"), None);
+    }
+}

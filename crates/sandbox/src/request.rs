@@ -1,0 +1,182 @@
+//! A spawn with its profile, checked and with every path resolved once, so that all rungs see the
+//! same roots.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::policy::Access;
+use contract::sandbox::{Limits, Network, Profile, SandboxError, Spawn, Stdin};
+
+use crate::view;
+
+/// What to start, and what it may touch.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) stdin: Stdin,
+    pub(crate) env: BTreeMap<String, String>,
+    /// The workspace and the further writable paths, parents before children.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Further readable paths, parents before children.
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) access: Access,
+    pub(crate) network: Network,
+    pub(crate) limits: Limits,
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// Folders that nothing may be granted as a whole.
+const SYSTEM: [&str; 15] = [
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/proc", "/root", "/run",
+    "/sbin", "/sys", "/usr", "/var",
+];
+
+impl Request {
+    /// Checks `spawn` against `profile`.
+    pub(crate) fn check(
+        spawn: &Spawn,
+        profile: &Profile,
+        home: Option<&Path>,
+    ) -> Result<Self, SandboxError> {
+        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        let home = home.filter(|home| home != Path::new("/"));
+        let workspace = fs::canonicalize(&profile.workspace).map_err(|error| {
+            let path = profile.workspace.display();
+            SandboxError::Refused(format!("the workspace {path} cannot be used: {error}"))
+        })?;
+        let mut roots = existing(&profile.write);
+        roots.push(workspace.clone());
+        tidy(&mut roots);
+        for root in &roots {
+            refuse_too_wide(root, home.as_deref())?;
+        }
+        let mut read = existing(&profile.read);
+        read.extend(view::git_directory(&workspace));
+        let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
+        read.extend(view::toolchains_on(path, home.as_deref()));
+        tidy(&mut read);
+        let cwd = fs::canonicalize(&spawn.cwd).map_err(|error| {
+            let path = spawn.cwd.display();
+            SandboxError::Refused(format!("the working directory {path} cannot be used: {error}"))
+        })?;
+        if !roots.iter().chain(&read).any(|path| cwd.starts_with(path)) {
+            return Err(SandboxError::Refused(format!(
+                "the working directory {} lies outside of the workspace and the allowed paths",
+                cwd.display()
+            )));
+        }
+        Ok(Self { cwd, roots, read, home, ..Self::unchecked(spawn, profile) })
+    }
+
+    /// Takes `spawn` as it is, for a start without walls.
+    pub(crate) fn unchecked(spawn: &Spawn, profile: &Profile) -> Self {
+        let mut env = profile.env.clone();
+        env.extend(spawn.env.clone());
+        Self {
+            program: spawn.program.clone(),
+            args: spawn.args.clone(),
+            cwd: spawn.cwd.clone(),
+            stdin: spawn.stdin,
+            env,
+            roots: Vec::new(),
+            read: Vec::new(),
+            access: profile.access,
+            network: profile.network,
+            limits: profile.limits,
+            home: None,
+        }
+    }
+}
+
+fn existing(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
+}
+
+fn tidy(paths: &mut Vec<PathBuf>) {
+    paths.sort_by_key(|path| (path.components().count(), path.clone()));
+    paths.dedup();
+}
+
+fn refuse_too_wide(root: &Path, home: Option<&Path>) -> Result<(), SandboxError> {
+    let is_home = home.is_some_and(|home| home.starts_with(root));
+    if is_home || SYSTEM.iter().any(|system| root == Path::new(system)) {
+        let what =
+            if is_home { "the home directory or a parent of it" } else { "a system directory" };
+        return Err(SandboxError::Refused(format!(
+            "{} is {what}; work in a project directory instead",
+            root.display()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spawn(cwd: &Path) -> Spawn {
+        Spawn {
+            program: PathBuf::from("true"),
+            args: Vec::new(),
+            cwd: cwd.to_owned(),
+            stdin: Stdin::Null,
+            env: BTreeMap::from([("B".to_owned(), "spawn".to_owned())]),
+        }
+    }
+
+    fn profile(workspace: &Path) -> Profile {
+        Profile {
+            workspace: workspace.to_owned(),
+            access: Access::Workspace,
+            read: vec![PathBuf::from("/does/not/exist")],
+            write: vec![PathBuf::from("/does/not/exist/either")],
+            network: Network::None,
+            env: BTreeMap::from([
+                ("A".to_owned(), "profile".to_owned()),
+                ("B".to_owned(), "profile".to_owned()),
+            ]),
+            limits: Limits::default(),
+        }
+    }
+
+    #[test]
+    fn paths_are_resolved_and_missing_ones_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = fs::canonicalize(folder.path()).unwrap().join("real");
+        let link = folder.path().join("link");
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let request = Request::check(&spawn(&link), &profile(&link), None).unwrap();
+        assert_eq!(request.roots, std::slice::from_ref(&real));
+        assert_eq!(request.cwd, real);
+        assert!(request.read.is_empty());
+        assert_eq!(request.env["A"], "profile");
+        assert_eq!(request.env["B"], "spawn");
+    }
+
+    #[test]
+    fn the_home_its_parents_and_system_folders_are_no_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        fs::create_dir(&home).unwrap();
+        for workspace in [home.as_path(), folder.path(), Path::new("/"), Path::new("/usr")] {
+            let result = Request::check(&spawn(workspace), &profile(workspace), Some(&home));
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains("work in a project directory"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_working_directory_outside_of_all_roots_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("app"), folder.path().join("app-secrets"));
+        fs::create_dir(&inside).unwrap();
+        fs::create_dir(&outside).unwrap();
+        let error = Request::check(&spawn(&outside), &profile(&inside), None).unwrap_err();
+        assert!(error.to_string().contains("app-secrets lies outside"), "{error}");
+    }
+}

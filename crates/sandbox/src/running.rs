@@ -1,0 +1,185 @@
+//! A process that was started: its end, its death, and what is tidied up afterwards.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::sandbox::{Child, Exit, Process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::guard::After;
+use crate::launch::Launcher;
+
+/// Ends that only a signal gives: what a shell makes of them is not taken for anything else.
+const FATAL: [i32; 12] = [4, 5, 6, 7, 8, 9, 11, 13, 15, 24, 25, 31];
+
+const DEATH: Duration = Duration::from_secs(3);
+
+/// A started process with what belongs to its life.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: tokio::process::Child,
+    id: u32,
+    exit: Option<Exit>,
+    after: Option<After>,
+    end: End,
+    /// Lives as long as its children, which the kernel ties to its thread.
+    _launcher: Arc<Launcher>,
+}
+
+/// How all that the process started is ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// A kill of the outermost process takes its namespace with it, whose first process this is.
+    Namespace(Option<OwnedFd>),
+    /// Closing this tells the warden to kill everything below it.
+    Warden(Option<OwnedFd>),
+    /// A kill of the process group.
+    Group,
+}
+
+impl Running {
+    /// Takes over a started child.
+    pub(crate) fn adopt(
+        mut child: tokio::process::Child,
+        end: End,
+        after: After,
+        launcher: Arc<Launcher>,
+    ) -> io::Result<Child> {
+        let missing = || io::Error::other("a started process has no streams");
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        let process = Self {
+            id: child.id().ok_or_else(missing)?,
+            child,
+            exit: None,
+            after: Some(after),
+            end,
+            _launcher: launcher,
+        };
+        Ok(Child {
+            stdin: stdin.map(|stdin| Box::new(stdin) as _),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+            process: Box::new(process),
+        })
+    }
+
+    fn settle(&mut self, status: ExitStatus) -> Exit {
+        let exit = exit(status, &self.end);
+        self.exit = Some(exit);
+        if matches!(self.end, End::Group) {
+            self.kill_group();
+        }
+        if let End::Warden(lifeline) = &mut self.end {
+            drop(lifeline.take());
+        }
+        drop(self.after.take());
+        exit
+    }
+
+    fn kill_group(&self) {
+        let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
+        if let Some(id) = id {
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+#[async_trait]
+impl Process for Running {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    async fn wait(&mut self) -> io::Result<Exit> {
+        if let Some(exit) = self.exit {
+            return Ok(exit);
+        }
+        let status = self.child.wait().await?;
+        // Only when the whole namespace is gone is nothing left that could still act.
+        if let End::Namespace(Some(first)) = &self.end {
+            let first = first.try_clone()?;
+            tokio::task::spawn_blocking(move || await_end(&first)).await?;
+        }
+        Ok(self.settle(status))
+    }
+
+    fn kill(&mut self) {
+        if self.exit.is_some() {
+            return;
+        }
+        match &mut self.end {
+            End::Namespace(_) => {
+                let _ = self.child.start_kill();
+            }
+            End::Warden(lifeline) => drop(lifeline.take()),
+            End::Group => self.kill_group(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.exit.is_some() {
+            return;
+        }
+        self.kill();
+        let start = std::time::Instant::now();
+        while start.elapsed() < DEATH {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    if let End::Namespace(Some(first)) = &self.end {
+                        await_end(first);
+                    }
+                    self.settle(status);
+                    return;
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Waits for the end of a process that is dying already.
+fn await_end(process: &OwnedFd) {
+    let mut wanted = [PollFd::new(process, PollFlags::IN)];
+    let _ = poll(&mut wanted, Timespec::try_from(DEATH).ok().as_ref());
+}
+
+fn exit(status: ExitStatus, end: &End) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => {
+            let signal = code - 128;
+            // A process between the program and us can only say 128 and the signal's number.
+            if !matches!(end, End::Group) && FATAL.contains(&signal) {
+                Exit::Signal(signal)
+            } else {
+                Exit::Code(code)
+            }
+        }
+        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fatal_signal_is_told_from_a_code() {
+        let code = |code: i32| ExitStatus::from_raw(code << 8);
+        assert_eq!(exit(code(0), &End::Namespace(None)), Exit::Code(0));
+        assert_eq!(exit(code(129), &End::Namespace(None)), Exit::Code(129));
+        assert_eq!(exit(code(139), &End::Namespace(None)), Exit::Signal(11));
+        assert_eq!(exit(code(139), &End::Group), Exit::Code(139));
+        assert_eq!(exit(ExitStatus::from_raw(9), &End::Namespace(None)), Exit::Signal(9));
+    }
+}

@@ -1,0 +1,266 @@
+//! The system calls a confined process may not make: a filter for the kernel, built anew in the
+//! helper. What is not named here is allowed; walls around files are built elsewhere.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+/// What of the machine's communication stays open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Openings {
+    /// Internet sockets.
+    pub(crate) internet: bool,
+    /// Sockets with a path or an abstract name; pairs are always possible.
+    pub(crate) local: bool,
+    /// System V and POSIX message queues, semaphores and shared memory.
+    pub(crate) ipc: bool,
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Condition = (u8, SeccompCmpOp, u64);
+
+const SPECIAL_BITS: [u64; 2] = [0o4000, 0o2000];
+const NEW_NAMESPACES: [u64; 7] =
+    [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541C;
+const O_CREAT: u64 = 0o100;
+const O_TMPFILE_BIT: u64 = 0o20_000_000;
+const FCHMODAT2: c_long = 452;
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Calls that change the machine, reach into other processes, or widen the kernel's surface.
+const DENIED: &[c_long] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_userfaultfd,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    libc::SYS_fanotify_init,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+];
+
+#[cfg(target_arch = "x86_64")]
+const DENIED_HERE: &[c_long] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_HERE: &[c_long] = &[];
+
+const SHARED: &[c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Calls that are said to be missing, because every libc then takes an older one whose arguments
+/// a filter can see.
+const ABSENT: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: (TargetArch, u32) = (TargetArch::x86_64, 0xC000_003E);
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: (TargetArch, u32) = (TargetArch::aarch64, 0xC000_00B7);
+
+/// The filters, in the order in which they are to be loaded.
+pub(crate) fn filters(openings: Openings) -> Result<[BpfProgram; 2], String> {
+    let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
+    let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
+    let mut first = own_interface_only();
+    first.extend(compile(absent, errno(libc::ENOSYS))?);
+    Ok([first, compile(rules(openings)?, errno(libc::EPERM))?])
+}
+
+/// Turns away calls through another processor interface than this program's own.
+fn own_interface_only() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ERRNO: u32 = 0x0005_0000;
+    const X32: u32 = 0x4000_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 4),
+        step(JUMP_IF_EQUAL, 1, 0, ARCHITECTURE.1),
+        step(RETURN, 0, 0, ERRNO | libc::EPERM.unsigned_abs()),
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_AT_LEAST, 0, 1, X32),
+        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+    ]
+}
+
+fn compile(rules: Rules, action: SeccompAction) -> Result<BpfProgram, String> {
+    SeccompFilter::new(rules, SeccompAction::Allow, action, ARCHITECTURE.0)
+        .and_then(BpfProgram::try_from)
+        .map_err(|error| format!("the system call filter cannot be built: {error}"))
+}
+
+fn rules(openings: Openings) -> Result<Rules, String> {
+    let mut rules: Rules =
+        DENIED.iter().chain(DENIED_HERE).map(|&call| (call, Vec::new())).collect();
+    if !openings.ipc {
+        rules.extend(SHARED.iter().map(|&call| (call, Vec::new())));
+    }
+    let clone = NEW_NAMESPACES.map(|bit| vec![has(0, bit)]);
+    add(&mut rules, libc::SYS_clone, &clone)?;
+    let terminal = [TIOCSTI, TIOCLINUX].map(|request| vec![(1, SeccompCmpOp::Eq, request)]);
+    add(&mut rules, libc::SYS_ioctl, &terminal)?;
+    add_modes(&mut rules)?;
+    let mut families = Vec::new();
+    for (is_open, family) in [
+        (openings.local, libc::AF_UNIX),
+        (openings.internet, libc::AF_INET),
+        (openings.internet, libc::AF_INET6),
+    ] {
+        if is_open {
+            families.push((0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())));
+        }
+    }
+    if families.is_empty() {
+        rules.insert(libc::SYS_socket, Vec::new());
+    } else {
+        add(&mut rules, libc::SYS_socket, &[families])?;
+    }
+    let pair = (0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
+    add(&mut rules, libc::SYS_socketpair, &[vec![pair]])?;
+    Ok(rules)
+}
+
+/// No set-user-id bit and no device node, by whichever call.
+fn add_modes(rules: &mut Rules) -> Result<(), String> {
+    for (call, argument) in mode_calls() {
+        add(rules, call, &SPECIAL_BITS.map(|bit| vec![has(argument, bit)]))?;
+    }
+    for (call, flags, mode) in open_calls() {
+        let mut alternatives = Vec::new();
+        for creates in [O_CREAT, O_TMPFILE_BIT] {
+            for bit in SPECIAL_BITS {
+                alternatives.push(vec![has(flags, creates), has(mode, bit)]);
+            }
+        }
+        add(rules, call, &alternatives)?;
+    }
+    for (call, mode) in node_calls() {
+        let kind = u64::from(libc::S_IFMT);
+        let mut alternatives: Vec<_> = [libc::S_IFCHR, libc::S_IFBLK]
+            .map(|device| vec![(mode, SeccompCmpOp::MaskedEq(kind), u64::from(device))])
+            .to_vec();
+        alternatives.extend(SPECIAL_BITS.map(|bit| vec![has(mode, bit)]));
+        add(rules, call, &alternatives)?;
+    }
+    Ok(())
+}
+
+fn mode_calls() -> Vec<(c_long, u8)> {
+    let calls = vec![(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
+    #[cfg(target_arch = "x86_64")]
+    let calls = [calls, vec![(libc::SYS_chmod, 1), (libc::SYS_creat, 1)]].concat();
+    calls
+}
+
+fn open_calls() -> Vec<(c_long, u8, u8)> {
+    let calls = vec![(libc::SYS_openat, 2, 3)];
+    #[cfg(target_arch = "x86_64")]
+    let calls = [calls, vec![(libc::SYS_open, 1, 2)]].concat();
+    calls
+}
+
+fn node_calls() -> Vec<(c_long, u8)> {
+    let calls = vec![(libc::SYS_mknodat, 2)];
+    #[cfg(target_arch = "x86_64")]
+    let calls = [calls, vec![(libc::SYS_mknod, 1)]].concat();
+    calls
+}
+
+fn has(argument: u8, bits: u64) -> Condition {
+    (argument, SeccompCmpOp::MaskedEq(bits), bits)
+}
+
+/// Denies `call` where all conditions of any alternative hold. Only the low half of an argument
+/// is compared, because the kernel ignores the high one.
+fn add(rules: &mut Rules, call: c_long, alternatives: &[Vec<Condition>]) -> Result<(), String> {
+    let fault = |error| format!("a system call rule cannot be built: {error}");
+    for conditions in alternatives {
+        let mut built = Vec::new();
+        for (argument, operator, value) in conditions {
+            let length = SeccompCmpArgLen::Dword;
+            let condition = SeccompCondition::new(*argument, length, operator.clone(), *value)
+                .map_err(fault)?;
+            built.push(condition);
+        }
+        let rule = SeccompRule::new(built).map_err(fault)?;
+        rules.entry(call).or_default().push(rule);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Runs the filters in a small interpreter of the kernel's filter language.
+
+use super::*;
+
+const ALLOW: u32 = 0x7fff_0000;
+const EPERM: u32 = 0x0005_0001;
+const ENOSYS: u32 = 0x0005_0026;
+
+const OPEN: Openings = Openings { internet: true, local: true, ipc: true };
+
+/// What one filter says to a call; loads and jumps as the kernel does them.
+fn run(program: &[sock_filter], data: &[u8; 64]) -> u32 {
+    let mut accumulator = 0_u32;
+    let mut at = 0;
+    loop {
+        let step = &program[at];
+        at += 1;
+        let jump = |is: bool| usize::from(if is { step.jt } else { step.jf });
+        match step.code {
+            0x20 => {
+                let start = step.k as usize;
+                accumulator = u32::from_ne_bytes(data[start..start + 4].try_into().unwrap());
+            }
+            0x54 => accumulator &= step.k,
+            0x05 => at += step.k as usize,
+            0x15 => at += jump(accumulator == step.k),
+            0x25 => at += jump(accumulator > step.k),
+            0x35 => at += jump(accumulator >= step.k),
+            0x45 => at += jump(accumulator & step.k != 0),
+            0x06 => return step.k,
+            other => panic!("unknown instruction {other:#x}"),
+        }
+    }
+}
+
+fn call_as(openings: Openings, architecture: u32, number: i64, args: &[u64]) -> u32 {
+    let mut data = [0_u8; 64];
+    data[..4].copy_from_slice(&u32::try_from(number).unwrap().to_ne_bytes());
+    data[4..8].copy_from_slice(&architecture.to_ne_bytes());
+    for (index, arg) in args.iter().enumerate() {
+        data[16 + index * 8..24 + index * 8].copy_from_slice(&arg.to_ne_bytes());
+    }
+    filters(openings).unwrap().iter().map(|filter| run(filter, &data)).min().unwrap()
+}
+
+fn call(number: i64, args: &[u64]) -> u32 {
+    call_as(OPEN, ARCHITECTURE.1, number, args)
+}
+
+#[test]
+fn ordinary_calls_pass() {
+    assert_eq!(call(libc::SYS_read, &[0, 0, 10]), ALLOW);
+    assert_eq!(call(libc::SYS_execve, &[]), ALLOW);
+    assert_eq!(call(libc::SYS_clone, &[0x003d_0f00]), ALLOW);
+    assert_eq!(call(libc::SYS_ioctl, &[0, 0x5401]), ALLOW);
+}
+
+#[test]
+fn dangerous_calls_are_denied() {
+    for &number in DENIED.iter().chain(DENIED_HERE) {
+        assert_eq!(call(number, &[]), EPERM, "call {number}");
+    }
+}
+
+#[test]
+fn calls_whose_arguments_lie_in_memory_are_missing() {
+    assert_eq!(call(libc::SYS_clone3, &[]), ENOSYS);
+    assert_eq!(call(libc::SYS_openat2, &[]), ENOSYS);
+}
+
+#[test]
+fn foreign_interfaces_are_turned_away() {
+    const I386: u32 = 0x4000_0003;
+    assert_eq!(call_as(OPEN, I386, 102, &[]), EPERM);
+    assert_eq!(call(libc::SYS_read | 0x4000_0000, &[]), ENOSYS);
+}
+
+#[test]
+fn no_namespace_is_made_by_clone() {
+    for bit in NEW_NAMESPACES {
+        assert_eq!(call(libc::SYS_clone, &[bit | 0x11]), EPERM, "{bit:#x}");
+    }
+}
+
+#[test]
+fn terminal_injection_is_seen_whatever_the_high_half() {
+    assert_eq!(call(libc::SYS_ioctl, &[0, TIOCSTI]), EPERM);
+    assert_eq!(call(libc::SYS_ioctl, &[0, TIOCSTI | 1 << 32]), EPERM);
+    assert_eq!(call(libc::SYS_ioctl, &[0, TIOCLINUX | 7 << 40]), EPERM);
+}
+
+#[test]
+fn no_call_sets_a_special_bit_or_makes_a_device() {
+    assert_eq!(call(libc::SYS_fchmod, &[3, 0o4755]), EPERM);
+    assert_eq!(call(libc::SYS_fchmod, &[3, 0o755]), ALLOW);
+    assert_eq!(call(libc::SYS_fchmodat, &[3, 0, 0o2755]), EPERM);
+    assert_eq!(call(FCHMODAT2, &[3, 0, 0o4755]), EPERM);
+    assert_eq!(call(libc::SYS_openat, &[3, 0, O_CREAT, 0o4755]), EPERM);
+    assert_eq!(call(libc::SYS_openat, &[3, 0, 0o20_200_000, 0o4755]), EPERM);
+    assert_eq!(call(libc::SYS_openat, &[3, 0, 0, 0o4755]), ALLOW);
+    assert_eq!(call(libc::SYS_openat, &[3, 0, O_CREAT, 0o644]), ALLOW);
+    assert_eq!(call(libc::SYS_mknodat, &[3, 0, 0o060_600]), EPERM);
+    assert_eq!(call(libc::SYS_mknodat, &[3, 0, 0o020_600]), EPERM);
+    assert_eq!(call(libc::SYS_mknodat, &[3, 0, 0o010_600]), ALLOW);
+}
+
+#[test]
+fn only_the_opened_socket_families_exist() {
+    let family = |openings, family| call_as(openings, ARCHITECTURE.1, libc::SYS_socket, &[family]);
+    for allowed in [1, 2, 10] {
+        assert_eq!(family(OPEN, allowed), ALLOW);
+    }
+    for denied in [0, 16, 17, 38, 40] {
+        assert_eq!(family(OPEN, denied), EPERM);
+    }
+    let closed = Openings { internet: false, local: false, ipc: false };
+    for denied in [1, 2, 10, 16] {
+        assert_eq!(family(closed, denied), EPERM);
+    }
+    let internet = Openings { internet: true, ..closed };
+    assert_eq!(family(internet, 1), EPERM);
+    assert_eq!(family(internet, 2), ALLOW);
+    assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_socketpair, &[1]), ALLOW);
+    assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_socketpair, &[2]), EPERM);
+    assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_shmget, &[]), EPERM);
+    assert_eq!(call(libc::SYS_shmget, &[]), ALLOW);
+}

@@ -1,0 +1,211 @@
+//! Empty folders that stand in for protected names that do not exist, so that a read-only mount
+//! can lie on them. They are recorded outside of the workspace, shared by the sandboxes that run
+//! in it at the same time, and removed by the last of them, or by the next start after a crash.
+//!
+//! Git shows no empty folder, so a stub is never litter in its status.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use contract::sandbox::SandboxError;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::protected::{self, Protected};
+
+/// Where records of stubs are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Stubs {
+    directory: PathBuf,
+}
+
+/// The stubs under one root, kept while this lives.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    /// Protected paths that the workspace has.
+    pub(crate) present: Vec<PathBuf>,
+    /// Protected paths that it lacks, with a stub at each.
+    pub(crate) absent: Vec<PathBuf>,
+    stubs: Stubs,
+    record: PathBuf,
+    file: File,
+}
+
+impl Stubs {
+    /// Keeps records in `state`, which need not exist yet.
+    pub(crate) fn new(state: &Path) -> Self {
+        Self { directory: state.join("stubs") }
+    }
+
+    /// Finds the protected paths under `root` and makes an empty folder at each absent one.
+    pub(crate) fn hold(&self, root: &Path) -> Result<Hold, SandboxError> {
+        private_directory(&self.directory).map_err(|error| self.fault(&error))?;
+        let _mutex = self.lock().map_err(|error| self.fault(&error))?;
+        // Under the lock: another sandbox must not remove a stub between the look and the hold.
+        let found = protected::find(root)?;
+        self.make(root, found).map_err(|error| self.fault(&error))
+    }
+
+    fn make(&self, root: &Path, found: Protected) -> io::Result<Hold> {
+        let record = self.directory.join(record_name(root));
+        let mut file = open(&record)?;
+        let recorded = read(&mut file)?;
+        let mut lines = Vec::new();
+        for path in &found.absent {
+            lines.extend_from_slice(path.as_os_str().as_bytes());
+            lines.push(0);
+        }
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&lines)?;
+        for path in &found.absent {
+            fs::DirBuilder::new().mode(0o700).create(path)?;
+        }
+        flock(&file, FlockOperation::LockShared)?;
+        let is_stub = |path: &PathBuf| recorded.contains(path) && is_empty_folder(path);
+        let (stubs, present): (Vec<_>, Vec<_>) = found.present.into_iter().partition(is_stub);
+        let absent = [stubs, found.absent].concat();
+        Ok(Hold { present, absent, stubs: self.clone(), record, file })
+    }
+
+    fn fault(&self, error: &io::Error) -> SandboxError {
+        SandboxError::Refused(format!(
+            "cannot protect the names that do not exist yet: {error} (records are kept in {})",
+            self.directory.display()
+        ))
+    }
+
+    /// Removes the stubs that a killed process left anywhere.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return Ok(());
+        };
+        let _mutex = self.lock()?;
+        for entry in entries.flatten() {
+            if entry.file_name() != "lock" {
+                remove_if_unused(&entry.path(), &mut open(&entry.path())?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let file = open(&self.directory.join("lock"))?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // What cannot be removed here is removed by the sweep of a later start.
+        if let Ok(_mutex) = self.stubs.lock() {
+            let _ = flock(&self.file, FlockOperation::Unlock);
+            let _ = remove_if_unused(&self.record, &mut self.file);
+        }
+    }
+}
+
+/// Creates `path` and its parents for this user alone.
+pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn remove_if_unused(record: &Path, file: &mut File) -> io::Result<()> {
+    if flock(&*file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(());
+    }
+    for path in read(file)? {
+        // Only an empty folder goes: whatever somebody has put there stays.
+        let _ = fs::remove_dir(path);
+    }
+    fs::remove_file(record)
+}
+
+fn is_empty_folder(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn read(file: &mut File) -> io::Result<Vec<PathBuf>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    let complete = bytes.iter().rposition(|&byte| byte == 0).unwrap_or(0);
+    Ok(bytes[..complete]
+        .split(|&byte| byte == 0)
+        .filter(|path| !path.is_empty())
+        .map(|path| PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())))
+        .collect())
+}
+
+/// FNV-1a over the path: short, and the same in every version of the program.
+fn record_name(root: &Path) -> String {
+    let hash = root.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        stubs: Stubs,
+        root: PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir(&root).unwrap();
+        Place { stubs: Stubs::new(&folder.path().join("state")), root, _folder: folder }
+    }
+
+    #[test]
+    fn the_last_of_two_removes_the_stubs() {
+        let place = place();
+        let name = place.root.join(".vscode");
+        let first = place.stubs.hold(&place.root).unwrap();
+        let second = place.stubs.hold(&place.root).unwrap();
+        assert!(first.absent.contains(&name) && second.absent.contains(&name));
+        drop(first);
+        assert!(name.is_dir());
+        drop(second);
+        assert_eq!(fs::read_dir(&place.root).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_sweep_removes_what_a_crash_left_and_nothing_in_use() {
+        let place = place();
+        let other = place.root.join("other");
+        fs::create_dir(&other).unwrap();
+        let hold = place.stubs.hold(&place.root).unwrap();
+        let crashed = place.stubs.hold(&other).unwrap();
+        // A killed process releases its locks and runs no destructor.
+        flock(&crashed.file, FlockOperation::Unlock).unwrap();
+        std::mem::forget(crashed);
+        place.stubs.sweep().unwrap();
+        assert!(place.root.join(".idea").is_dir());
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+        drop(hold);
+        assert!(!place.root.join(".idea").exists());
+    }
+
+    #[test]
+    fn what_somebody_put_into_a_stub_stays() {
+        let place = place();
+        let name = place.root.join(".vscode");
+        let hold = place.stubs.hold(&place.root).unwrap();
+        fs::write(name.join("settings.json"), "{}").unwrap();
+        drop(hold);
+        assert!(name.join("settings.json").is_file());
+        assert_eq!(fs::read_dir(&place.root).unwrap().count(), 1);
+    }
+}

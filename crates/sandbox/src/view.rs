@@ -1,0 +1,305 @@
+//! What a confined process sees of the machine: system folders, toolchains, the git directory of a
+//! worktree; and what must be hidden although its folder is shown.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders at the root of the file system that hold programs and their configuration.
+const SYSTEM: [&str; 11] = [
+    "/usr",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/gnu/store",
+];
+
+/// Toolchains in a home directory, none of which keeps credentials at these places.
+const TOOLCHAINS: [&str; 50] = [
+    ".cargo/bin",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".cargo/git",
+    ".cargo/registry",
+    ".rustup",
+    ".pyenv",
+    ".rbenv",
+    ".nodenv",
+    ".goenv",
+    ".jenv",
+    ".rvm",
+    ".nvm",
+    ".fnm",
+    ".volta",
+    ".asdf",
+    ".tool-versions",
+    ".local/share/mise",
+    ".local/share/fnm",
+    ".local/share/pnpm",
+    ".local/share/pipx",
+    ".local/share/uv",
+    ".local/share/virtualenvs",
+    ".local/pipx",
+    ".local/bin",
+    ".local/lib",
+    ".local/opt",
+    ".bun/bin",
+    ".bun/install",
+    ".deno/bin",
+    ".sdkman/candidates",
+    ".m2/repository",
+    ".dotnet",
+    ".ghcup",
+    ".elan",
+    ".opam",
+    ".juliaup",
+    ".swiftly",
+    ".yarn/bin",
+    ".nix-profile",
+    ".poetry",
+    "go/bin",
+    "go/pkg",
+    "sdk",
+    "miniconda3",
+    "miniforge3",
+    "mambaforge",
+    "anaconda3",
+    ".gem",
+];
+
+/// Secrets of the system, which only root could read.
+const SECRETS: [&str; 13] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/krb5.keytab",
+    "/etc/ssh",
+    "/etc/ssl/private",
+    "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+    "/etc/kubernetes",
+    "/etc/rancher",
+];
+
+/// What changes the kernel for everybody.
+pub(crate) const KERNEL_SETTINGS: [&str; 6] =
+    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
+
+const SCAN_DEPTH: usize = 3;
+const SCAN_ENTRIES: usize = 2000;
+const SCAN_SKIPS: [&str; 4] = [".git", "node_modules", "target", ".venv"];
+
+/// Something at the root of the file system.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    /// A folder to show.
+    Folder(PathBuf),
+    /// A link to repeat.
+    Link { path: PathBuf, target: PathBuf },
+}
+
+/// The system folders of this machine, and every link beside them.
+pub(crate) fn system() -> Vec<System> {
+    let mut found: Vec<System> = SYSTEM
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()))
+        .map(System::Folder)
+        .collect();
+    let links = fs::read_dir("/").into_iter().flatten().flatten();
+    for entry in links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
+        if let Ok(target) = fs::read_link(entry.path()) {
+            let path = entry.path();
+            found.push(System::Link { path, target });
+        }
+    }
+    found
+}
+
+/// The toolchains that exist in `home`, relative to it.
+pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
+    TOOLCHAINS.into_iter().filter(|name| home.join(name).exists()).collect()
+}
+
+/// The toolchains beside those that the search path leads to, in homes other than `home`: programs
+/// that the person can run by name should be found by name.
+pub(crate) fn toolchains_on(search_path: &str, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::env::split_paths(search_path)
+        .filter_map(|folder| {
+            let is_home =
+                |base: &&Path| TOOLCHAINS.iter().any(|it| folder.starts_with(base.join(it)));
+            folder.ancestors().find(is_home).map(Path::to_owned)
+        })
+        .filter_map(|base| fs::canonicalize(base).ok())
+        .filter(|base| home != Some(base))
+        .collect();
+    homes.sort();
+    homes.dedup();
+    homes
+        .iter()
+        .flat_map(|base| toolchains(base).into_iter().map(move |name| base.join(name)))
+        .filter_map(|path| fs::canonicalize(path).ok())
+        .collect()
+}
+
+/// System secrets that exist.
+pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
+    SECRETS
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_symlink()))
+}
+
+/// The sockets of other programs near the top of `root`: three levels and two thousand entries
+/// deep, so that the search stays cheap in any tree.
+pub(crate) fn sockets(root: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::FileTypeExt;
+    let mut found = Vec::new();
+    let mut level = vec![root.to_owned()];
+    let mut seen = 0;
+    for _ in 0..SCAN_DEPTH {
+        let mut below = Vec::new();
+        for entry in level.iter().flat_map(fs::read_dir).flatten().flatten() {
+            seen += 1;
+            if seen > SCAN_ENTRIES {
+                return found;
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_socket() => found.push(entry.path()),
+                Ok(kind) if kind.is_dir() && !is_skipped(&entry.file_name()) => {
+                    below.push(entry.path());
+                }
+                _ => {}
+            }
+        }
+        level = below;
+    }
+    found
+}
+
+fn is_skipped(name: &std::ffi::OsStr) -> bool {
+    SCAN_SKIPS.iter().any(|skip| name == *skip)
+}
+
+/// The git directories outside of `workspace` that its `.git` file names, where they name the
+/// workspace in turn: a hostile `.git` file shows nothing that is not its own repository.
+pub(crate) fn git_directory(workspace: &Path) -> Vec<PathBuf> {
+    linked_git(workspace).unwrap_or_default()
+}
+
+fn linked_git(workspace: &Path) -> Option<Vec<PathBuf>> {
+    let file = workspace.join(".git");
+    if !fs::symlink_metadata(&file).ok()?.is_file() {
+        return None;
+    }
+    let text = fs::read_to_string(&file).ok()?;
+    let target = workspace.join(text.strip_prefix("gitdir:")?.trim());
+    let directory = fs::canonicalize(target).ok()?;
+    let back = fs::read_to_string(directory.join("gitdir"));
+    if back.is_ok_and(|back| fs::canonicalize(directory.join(back.trim())).ok() == Some(file)) {
+        let common = fs::read_to_string(directory.join("commondir")).ok()?;
+        let common = fs::canonicalize(directory.join(common.trim())).ok()?;
+        let is_inside = directory.starts_with(common.join("worktrees"));
+        return (is_inside && is_repository(&common)).then_some(vec![common]);
+    }
+    let config = fs::read_to_string(directory.join("config")).ok()?;
+    let worktree = config
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("worktree"))
+        .find_map(|rest| rest.trim_start().strip_prefix('='))?;
+    let named = fs::canonicalize(directory.join(worktree.trim())).ok()?;
+    (named == workspace && is_repository(&directory)).then_some(vec![directory])
+}
+
+fn is_repository(directory: &Path) -> bool {
+    directory.join("HEAD").is_file() && directory.join("objects").is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_seen_through_links_or_folders() {
+        let found = system();
+        assert!(found.contains(&System::Folder(PathBuf::from("/usr"))));
+        let shell = found.iter().any(|entry| match entry {
+            System::Folder(path) | System::Link { path, .. } => path == Path::new("/bin"),
+        });
+        assert!(shell);
+    }
+
+    #[test]
+    fn toolchains_of_another_home_are_found_by_the_search_path() {
+        let base = tempfile::tempdir().expect("tempdir");
+        let base = base.path().canonicalize().expect("a path");
+        for folder in [".pyenv/shims", ".rustup", ".ssh"] {
+            fs::create_dir_all(base.join(folder)).expect("a folder");
+        }
+        let search_path = format!("/usr/bin:{}/.pyenv/shims", base.display());
+        let found = toolchains_on(&search_path, None);
+        assert_eq!(found, [base.join(".rustup"), base.join(".pyenv")]);
+        assert!(toolchains_on(&search_path, Some(&base)).is_empty());
+        assert!(toolchains_on("/usr/bin::relative", None).is_empty());
+    }
+
+    #[test]
+    fn toolchains_are_shown_and_credentials_are_not() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".cargo/bin")).unwrap();
+        fs::write(home.path().join(".cargo/credentials.toml"), "token").unwrap();
+        fs::create_dir(home.path().join(".ssh")).unwrap();
+        assert_eq!(toolchains(home.path()), [".cargo/bin"]);
+    }
+
+    #[test]
+    fn sockets_near_the_top_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b/c")).unwrap();
+        let near = root.path().join("a/b/near");
+        let _near = std::os::unix::net::UnixListener::bind(&near).unwrap();
+        let _far = std::os::unix::net::UnixListener::bind(root.path().join("a/b/c/far")).unwrap();
+        assert_eq!(sockets(root.path()), [near]);
+    }
+
+    #[test]
+    fn a_git_file_shows_only_a_repository_that_points_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        let (main, work) = (base.join("main/.git"), base.join("work"));
+        let link = main.join("worktrees/work");
+        fs::create_dir_all(&link).unwrap();
+        fs::create_dir_all(main.join("objects")).unwrap();
+        fs::create_dir(&work).unwrap();
+        fs::write(main.join("HEAD"), "ref: refs/heads/main").unwrap();
+        fs::write(link.join("commondir"), "../..\n").unwrap();
+        fs::write(work.join(".git"), format!("gitdir: {}\n", link.display())).unwrap();
+        assert!(git_directory(&work).is_empty());
+        fs::write(link.join("gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
+        assert_eq!(git_directory(&work), [main]);
+    }
+
+    #[test]
+    fn a_submodule_shows_its_directory_where_that_names_the_submodule() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        let (modules, work) = (base.join(".git/modules/sub"), base.join("sub"));
+        fs::create_dir_all(modules.join("objects")).unwrap();
+        fs::create_dir(&work).unwrap();
+        fs::write(modules.join("HEAD"), "ref: refs/heads/main").unwrap();
+        fs::write(work.join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        fs::write(modules.join("config"), "[core]\n\tworktree = ../../../other\n").unwrap();
+        assert!(git_directory(&work).is_empty());
+        fs::write(modules.join("config"), "[core]\n\tworktree = ../../../sub\n").unwrap();
+        assert_eq!(git_directory(&work), [modules]);
+    }
+}

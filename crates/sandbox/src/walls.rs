@@ -1,0 +1,180 @@
+//! The walls that the helper raises around itself: limits, Landlock, the system call filter.
+
+use std::path::PathBuf;
+
+use contract::sandbox::{Limits, Network};
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+use crate::plan::{Plan, Walls};
+use crate::seccomp::{self, Openings};
+
+/// The newest interface of the kernel whose rights are known here.
+const KNOWN: ABI = ABI::V9;
+
+/// How much of Landlock the kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Strength {
+    /// None.
+    Missing,
+    /// File rules, without the scoping of signals and abstract sockets.
+    Files,
+    /// File rules and scopes.
+    Scoped,
+}
+
+/// Raises the walls of `plan`. The caller must be the only thread.
+pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
+    if plan.walls == Walls::Open {
+        return Ok(());
+    }
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|error| format!("cannot give up privileges: {error}"))?;
+    drop_capabilities().map_err(|error| format!("cannot give up capabilities: {error}"))?;
+    limit(&plan.limits, plan.walls).map_err(|error| format!("cannot set a limit: {error}"))?;
+    let strength = strength();
+    if plan.walls == Walls::Alone && strength == Strength::Missing {
+        return Err("finds no Landlock in this kernel".to_owned());
+    }
+    if strength > Strength::Missing {
+        restrict(plan).map_err(|error| format!("cannot apply Landlock: {error}"))?;
+    }
+    for filter in seccomp::filters(openings(plan, strength))? {
+        seccompiler::apply_filter(&filter)
+            .map_err(|error| format!("cannot apply the system call filter: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Asks the kernel for Landlock.
+pub(crate) fn strength() -> Strength {
+    let make = |attempt: &dyn Fn(Ruleset) -> Result<Ruleset, landlock::RulesetError>| {
+        let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        attempt(strict).and_then(Ruleset::create).is_ok()
+    };
+    if make(&|ruleset| {
+        ruleset
+            .handle_access(AccessFs::from_all(ABI::V1))?
+            .scope(Scope::Signal | Scope::AbstractUnixSocket)
+    }) {
+        Strength::Scoped
+    } else if make(&|ruleset| ruleset.handle_access(AccessFs::from_all(ABI::V1))) {
+        Strength::Files
+    } else {
+        Strength::Missing
+    }
+}
+
+fn openings(plan: &Plan, strength: Strength) -> Openings {
+    match plan.walls {
+        // The mount view hides the host's sockets with a path; an abstract one is out of reach
+        // in a network namespace of its own, or by a scope.
+        Walls::Inner => Openings {
+            internet: true,
+            local: plan.network == Network::None || strength == Strength::Scoped,
+            ipc: true,
+        },
+        Walls::Alone | Walls::Open => {
+            Openings { internet: plan.network == Network::Host, local: false, ipc: false }
+        }
+    }
+}
+
+/// Root keeps its files and loses its powers; `no_new_privs` keeps an exec from returning them.
+fn drop_capabilities() -> Result<(), rustix::io::Errno> {
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}
+
+fn limit(limits: &Limits, walls: Walls) -> Result<(), rustix::io::Errno> {
+    // Without a user namespace the kernel counts all processes of the user, so those that run
+    // already are added.
+    let others = match walls {
+        Walls::Alone => running_tasks(),
+        Walls::Inner | Walls::Open => 0,
+    };
+    for (resource, wanted) in [
+        (Resource::Core, 0),
+        (Resource::Nproc, limits.processes.saturating_add(others)),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Fsize, limits.file_size),
+        (Resource::Data, limits.memory),
+    ] {
+        let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let value = Some(wanted.min(ceiling));
+        setrlimit(resource, Rlimit { current: value, maximum: value })?;
+    }
+    Ok(())
+}
+
+fn running_tasks() -> u64 {
+    std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| tasks(&text)).unwrap_or(0)
+}
+
+/// The total in the `running/total` field.
+fn tasks(load: &str) -> Option<u64> {
+    let (_, total) = load.split_whitespace().nth(3)?.split_once('/')?;
+    total.parse().ok()
+}
+
+fn restrict(plan: &Plan) -> Result<(), landlock::RulesetError> {
+    let all = AccessFs::from_all(KNOWN);
+    let read = AccessFs::from_read(KNOWN);
+    // A socket of another program is reached by nobody; a process' own needs no right.
+    let write = all & !BitFlags::from(AccessFs::ResolveUnix);
+    let device = AccessFs::from_file(KNOWN) & !BitFlags::from(AccessFs::Execute);
+    let ruleset = Ruleset::default()
+        .handle_access(all)?
+        .scope(Scope::Signal | Scope::AbstractUnixSocket)?
+        .create()?;
+    let ruleset = allow(ruleset, &plan.read, read)?;
+    let ruleset = allow(ruleset, &plan.write, write)?;
+    let ruleset = allow(ruleset, &plan.devices, device)?;
+    let status = ruleset.restrict_self()?;
+    debug_assert!(status.ruleset != RulesetStatus::NotEnforced);
+    Ok(())
+}
+
+fn allow(
+    mut ruleset: RulesetCreated,
+    paths: &[PathBuf],
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    for path in paths {
+        // A path that is missing needs no right.
+        let Ok(descriptor) = PathFd::new(path) else {
+            continue;
+        };
+        let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
+        ruleset = ruleset.add_rule(PathBeneath::new(descriptor, rights))?;
+    }
+    Ok(ruleset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_tasks_is_read() {
+        assert_eq!(tasks("0.10 0.20 0.30 2/431 12345\n"), Some(431));
+        assert_eq!(tasks("nonsense"), None);
+        assert!(running_tasks() > 0);
+    }
+
+    #[test]
+    fn local_sockets_close_where_nothing_hides_those_of_the_host() {
+        let mut plan = Plan::decode(b"program\0sh\0walls\0inner\0network\0host\0").unwrap();
+        assert!(!openings(&plan, Strength::Files).local);
+        assert!(openings(&plan, Strength::Scoped).local);
+        plan.walls = Walls::Alone;
+        assert!(!openings(&plan, Strength::Scoped).local);
+        assert!(openings(&plan, Strength::Scoped).internet);
+        plan.network = Network::None;
+        assert!(!openings(&plan, Strength::Scoped).internet);
+    }
+}

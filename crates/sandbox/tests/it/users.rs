@@ -1,0 +1,73 @@
+//! The suite as an ordinary user, and the ladder where user namespaces are switched off.
+
+use std::path::Path;
+
+use contract::sandbox::Exit;
+use sandbox::Rung;
+
+use crate::rig::{World, collect, has_bubblewrap, is_root, plain, skip};
+
+#[test]
+fn everything_holds_for_an_ordinary_user() {
+    if !is_root() {
+        return skip("already an ordinary user");
+    }
+    if !Path::new("/usr/bin/setpriv").exists() {
+        return skip("setpriv is not installed");
+    }
+    let output = plain(Path::new("/usr/bin/setpriv"))
+        .args(["--reuid=47113", "--regid=47113", "--clear-groups", "--inh-caps=-all", "--"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--skip", "users::", "--skip", "cargo_builds"])
+        .current_dir("/")
+        .env("HOME", "/tmp")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{errors}");
+}
+
+#[test]
+fn without_user_namespaces_the_ladder_falls_back_and_says_why() {
+    if !has_bubblewrap() {
+        return;
+    }
+    // The setting is that of the namespace it is changed in, so the machine's stays.
+    let output = plain(Path::new("/usr/bin/unshare"))
+        .args(["-Ur", "sh", "-c"])
+        .arg("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"")
+        .arg("sh")
+        .arg(std::env::current_exe().unwrap())
+        .args(["users::a_place_without_user_namespaces", "--exact", "--ignored"])
+        .output();
+    let Ok(output) = output else {
+        return skip("unshare is not installed");
+    };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("unshare failed") {
+        return skip("no user namespace can be made to switch them off in");
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+}
+
+#[tokio::test]
+#[ignore = "started by another test, in a place that fits"]
+async fn a_place_without_user_namespaces() {
+    let world = World::new();
+    let reports = sandbox::doctor(&world.settings(None));
+    let cause = reports[0].usable.clone().unwrap_err();
+    assert!(cause.what.contains("user.max_user_namespaces"), "{cause:?}");
+    assert!(cause.remedy.contains("sysctl"), "{cause:?}");
+    assert_eq!(reports.iter().find(|report| report.chosen).unwrap().rung, Rung::Landlock);
+    let sandbox = sandbox::ladder(world.settings(None));
+    let script = "echo x > $C; echo confined";
+    let output = collect(sandbox.start(&world.spawn(script), &world.profile).unwrap()).await;
+    assert_eq!((output.exit, output.stdout.as_str()), (Exit::Code(0), "confined\n"));
+    assert!(sandbox.describe().starts_with("landlock"));
+    let notices = world.notices.lock().unwrap().join("\n");
+    assert!(notices.contains("weaker than bubblewrap"), "{notices}");
+    let canary = std::fs::read_to_string(world.home.join("outside/canary.txt")).unwrap();
+    assert_eq!(canary, "original");
+}
