@@ -1,0 +1,18 @@
+//! The loop: a prompt goes in, events come out, until the model has said its last word.
+//!
+//! It works on the traits of `contract` alone and names no tool, provider, store or front end.
+//! [`conversation`] is the door; [`turn`] asks the model and runs its tools; [`tool_call`] is the
+//! one order in which a call is judged and run; [`journal`] keeps and tells what happened;
+//! [`transcript`] folds that into the history a model sees.
+
+pub mod conversation;
+mod journal;
+pub mod prompt;
+pub mod registry;
+mod reply;
+pub mod retry;
+pub mod settings;
+mod tool_call;
+pub mod transcript;
+mod truncate;
+mod turn;

@@ -1,0 +1,112 @@
+//! The tools of a conversation, by name, with the check of their arguments.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use contract::tool::{Tool, ToolSpec};
+use jsonschema::Validator;
+use serde_json::Value;
+
+/// Tools by name. The first of a name stays.
+#[derive(Default)]
+pub struct Registry {
+    tools: BTreeMap<String, Registered>,
+    specs: Arc<[Arc<ToolSpec>]>,
+}
+
+struct Registered {
+    tool: Arc<dyn Tool>,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Registry {
+    /// Takes the tools. Also returns a line for each one whose name was taken already.
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> (Self, Vec<String>) {
+        let mut registry = Self::default();
+        let mut clashes = Vec::new();
+        for tool in tools {
+            let spec = tool.spec();
+            if let Some(taken) = registry.tools.get(&spec.name) {
+                clashes.push(format!(
+                    "tool `{}` of {} is left out: {} has a tool of that name",
+                    spec.name,
+                    spec.source,
+                    taken.tool.spec().source,
+                ));
+                continue;
+            }
+            let registered = Registered { tool: Arc::clone(&tool), validator: OnceLock::new() };
+            registry.tools.insert(spec.name.clone(), registered);
+        }
+        registry.specs =
+            registry.tools.values().map(|entry| Arc::new(entry.tool.spec().clone())).collect();
+        (registry, clashes)
+    }
+
+    /// What the model is offered, sorted by name.
+    pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(&self.specs)
+    }
+
+    /// The tool of a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name).map(|entry| &entry.tool)
+    }
+
+    /// Says what is wrong with `args` for the tool `name`, in words for the model.
+    pub fn check(&self, name: &str, args: &Value) -> Result<(), String> {
+        let Some(entry) = self.tools.get(name) else {
+            return Err(self.unknown(name));
+        };
+        if let Value::String(text) = args {
+            let cause = serde_json::from_str::<Value>(text).err().map_or_else(
+                || "they are a string, or nested too deeply".to_owned(),
+                |e| e.to_string(),
+            );
+            return Err(format!("The arguments are not valid JSON: {cause}. Send a JSON object."));
+        }
+        let schema = &entry.tool.spec().input_schema;
+        let missing = missing(schema, args);
+        if !missing.is_empty() {
+            return Err(format!("Missing required parameters: {}", missing.join(", ")));
+        }
+        let validator = entry
+            .validator
+            .get_or_init(|| jsonschema::validator_for(schema).map_err(|error| error.to_string()));
+        match validator {
+            Ok(validator) => describe(validator, args),
+            Err(error) => Err(format!("The input schema of {name} is broken: {error}")),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let near = self.tools.keys().find(|known| known.eq_ignore_ascii_case(name));
+        match near {
+            Some(known) => format!("Unknown tool: {name}. Did you mean {known}?"),
+            None => format!("Unknown tool: {name}"),
+        }
+    }
+}
+
+fn missing<'a>(schema: &'a Value, args: &Value) -> Vec<&'a str> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    names.filter(|name| args.get(name).is_none()).collect()
+}
+
+fn describe(validator: &Validator, args: &Value) -> Result<(), String> {
+    let problems: Vec<String> = validator
+        .iter_errors(args)
+        .take(5)
+        .map(|error| {
+            let place = error.instance_path().to_string();
+            let place = place.trim_start_matches('/');
+            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+        })
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("Invalid input: {}", problems.join("; ")))
+    }
+}

@@ -1,0 +1,199 @@
+//! One reply: the request goes out, pieces come in, transient failures are repeated.
+
+use contract::event::{Level, Piece, What};
+use contract::log::LogError;
+use contract::message::{Part, Reply, StopReason, Usage};
+use contract::provider::{Delta, Failure, Provider, ProviderError, ReplyStream, Request};
+use futures::StreamExt;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::journal::{Journal, Teller};
+use crate::retry::Retry;
+
+/// Deltas taken from the stream at once where they are ready, so that a fast stream costs few
+/// events.
+const BATCH: usize = 64;
+
+/// Levels of nesting that arguments may have.
+const DEEPEST: usize = 64;
+
+/// How asking for a reply ended. What arrived of a broken reply comes with it.
+pub(crate) enum Asked {
+    /// The reply is whole.
+    Whole(Draft),
+    /// The person stopped it.
+    Cancelled(Draft),
+    /// The provider failed for good.
+    Failed(Draft, ProviderError),
+}
+
+/// A reply as far as it has arrived.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) reply: Reply,
+    pub(crate) usage: Usage,
+    is_whole: bool,
+}
+
+impl Draft {
+    /// A reply that broke off: its words stay, its calls do not run.
+    pub(crate) fn broken_off(mut self) -> Self {
+        self.reply.parts.retain(|part| matches!(part, Part::Text { .. }));
+        self.reply.stop = StopReason::Interrupted;
+        self
+    }
+
+    fn take(&mut self, delta: Delta) -> Option<Piece> {
+        match delta {
+            Delta::Text(text) => {
+                if let Some(Part::Text { text: so_far }) = self.reply.parts.last_mut() {
+                    so_far.push_str(&text);
+                } else {
+                    self.reply.parts.push(Part::Text { text: text.clone() });
+                }
+                Some(Piece::Text { text })
+            }
+            Delta::Thinking(text) => {
+                let last = self.reply.parts.last_mut();
+                if let Some(Part::Thinking { text: so_far, opaque: None }) = last {
+                    so_far.push_str(&text);
+                } else {
+                    self.reply.parts.push(Part::Thinking { text: text.clone(), opaque: None });
+                }
+                Some(Piece::Thinking { text })
+            }
+            Delta::ThinkingOpaque(value) => {
+                let last = self.reply.parts.last_mut();
+                if let Some(Part::Thinking { opaque: opaque @ None, .. }) = last {
+                    *opaque = Some(value);
+                } else {
+                    let text = String::new();
+                    self.reply.parts.push(Part::Thinking { text, opaque: Some(value) });
+                }
+                None
+            }
+            Delta::CallStarted { name } => Some(Piece::Call { name }),
+            Delta::Call(mut call) => {
+                // What is nested deeper than the log can read back is no input for any tool.
+                if depth(&call.args) > DEEPEST {
+                    call.args = Value::String(call.args.to_string());
+                }
+                self.reply.parts.push(Part::Call(call));
+                None
+            }
+            Delta::Usage(usage) => {
+                self.usage = usage;
+                None
+            }
+            Delta::Stopped(stop) => {
+                self.reply.stop = stop;
+                self.is_whole = true;
+                None
+            }
+        }
+    }
+}
+
+/// Asks for a reply, again where that makes sense, until it is whole, failed or cancelled.
+pub(crate) async fn ask(
+    provider: &dyn Provider,
+    request: Request,
+    retry: Retry,
+    journal: &mut Journal,
+    cancel: &CancellationToken,
+) -> Result<Asked, LogError> {
+    let mut attempt = 1;
+    loop {
+        let mut draft = Draft::default();
+        let teller = journal.teller();
+        let outcome = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
+            outcome = receive(provider, request.clone(), &mut draft, &teller) => outcome,
+        };
+        let Err(error) = outcome else {
+            return Ok(Asked::Whole(draft));
+        };
+        let Some(wait) = retry.wait(attempt, error.kind) else {
+            return Ok(Asked::Failed(draft, error));
+        };
+        if !draft.reply.parts.is_empty() {
+            teller.tell(What::ReplyDelta { piece: Piece::Restart }).await;
+        }
+        attempt += 1;
+        let text = format!(
+            "{error}; trying again in {:.1} s (attempt {attempt} of {})",
+            wait.as_secs_f64(),
+            retry.attempts
+        );
+        journal.notice(Level::Warning, text, error.hint).await?;
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+async fn receive(
+    provider: &dyn Provider,
+    request: Request,
+    draft: &mut Draft,
+    teller: &Teller,
+) -> Result<(), ProviderError> {
+    let stream: ReplyStream = provider.stream(request).await?;
+    let mut batches = stream.ready_chunks(BATCH);
+    while let Some(batch) = batches.next().await {
+        let mut pieces = Pieces::default();
+        let mut failure = None;
+        for delta in batch {
+            match delta {
+                Ok(delta) => pieces.extend(draft.take(delta)),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        for piece in pieces.0 {
+            teller.tell(What::ReplyDelta { piece }).await;
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+    }
+    if draft.is_whole {
+        return Ok(());
+    }
+    Err(ProviderError {
+        kind: Failure::Cut,
+        message: format!("the reply of {} broke off", provider.name()),
+        hint: None,
+    })
+}
+
+/// Pieces for listeners, neighbors of one kind joined.
+#[derive(Default)]
+struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    fn extend(&mut self, piece: Option<Piece>) {
+        match (self.0.last_mut(), piece) {
+            (_, None) => {}
+            (Some(Piece::Text { text: last }), Some(Piece::Text { text }))
+            | (Some(Piece::Thinking { text: last }), Some(Piece::Thinking { text })) => {
+                last.push_str(&text);
+            }
+            (_, Some(piece)) => self.0.push(piece),
+        }
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    1 + deepest.unwrap_or(0)
+}

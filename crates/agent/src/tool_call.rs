@@ -1,0 +1,318 @@
+//! The order of a tool call. It is the security model, so it stands here and nowhere else:
+//! look up, check against the schema, state the actions, judge, ask where the ruling says so,
+//! run confined, shorten what the model reads.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use contract::event::{Answer, CallOutcome, Level, What};
+use contract::id::CallId;
+use contract::log::LogError;
+use contract::message::ToolCall;
+use contract::policy::{Access, Action, Decision, Kept, Reach, Ruling};
+use contract::sandbox::SandboxError;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::journal::{Journal, Teller};
+use crate::settings::{Execution, Parts, Settings};
+use crate::truncate::truncate;
+
+/// How long a cancelled tool may take to stop by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What every call of a turn shares.
+#[derive(Clone, Copy)]
+pub(crate) struct Bench<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) settings: &'a Settings,
+    pub(crate) answers: &'a Answers,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// Questions that wait for an answer.
+#[derive(Default)]
+pub(crate) struct Answers(Mutex<HashMap<CallId, oneshot::Sender<Answer>>>);
+
+impl Answers {
+    /// Hands an answer to the call that waits for it.
+    pub(crate) fn give(&self, call: &CallId, answer: Answer) {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call);
+        if let Some(sender) = waiting {
+            // The call may have been cancelled meanwhile; then nobody needs the answer.
+            let _ = sender.send(answer);
+        }
+    }
+
+    fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call.clone(), sender);
+        receiver
+    }
+}
+
+/// A call that may run. Only [`prepare`] makes one.
+pub(crate) struct Approved {
+    tool: Arc<dyn Tool>,
+    call: ToolCall,
+    access: Access,
+}
+
+impl Approved {
+    /// Whether it may change anything.
+    fn has_effect(&self) -> bool {
+        self.access != Access::ReadOnly || self.tool.spec().risk_level != Risk::ReadOnly
+    }
+}
+
+/// A call that has ended, whether it ran or not.
+pub(crate) struct Settled {
+    call: ToolCall,
+    outcome: CallOutcome,
+    pub(crate) output: ToolOutput,
+    duration: Duration,
+    /// Whether it may have changed anything.
+    pub(crate) has_effect: bool,
+}
+
+/// What became of a call before it ran.
+pub(crate) enum Prepared {
+    /// It may run.
+    Approved(Approved),
+    /// It will not.
+    Settled(Settled),
+}
+
+impl Prepared {
+    /// Whether it will run and may change something: intent must be on disk before that.
+    pub(crate) fn has_effect(&self) -> bool {
+        match self {
+            Self::Approved(approved) => approved.has_effect(),
+            Self::Settled(_) => false,
+        }
+    }
+}
+
+impl Settled {
+    fn without_running(call: ToolCall, outcome: CallOutcome, text: impl Into<String>) -> Self {
+        let output = ToolOutput::failure(text);
+        Self { call, outcome, output, duration: Duration::ZERO, has_effect: false }
+    }
+
+    /// A call that the end of the turn overtook.
+    pub(crate) fn interrupted(call: ToolCall) -> Self {
+        Self::without_running(call, CallOutcome::Interrupted, "interrupted: not run")
+    }
+
+    /// The event that tells it.
+    pub(crate) fn into_event(self, settings: &Settings) -> What {
+        let content = truncate(self.output.for_model(), &self.call.id, &settings.spill);
+        What::ToolFinished {
+            call: self.call.id,
+            name: self.call.name,
+            outcome: self.outcome,
+            output: self.output,
+            content,
+            duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// Takes a call as far as the permission to run.
+pub(crate) async fn prepare(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    call: ToolCall,
+) -> Result<Prepared, LogError> {
+    let settle = |call, outcome, text: String| {
+        Ok(Prepared::Settled(Settled::without_running(call, outcome, text)))
+    };
+    if bench.cancel.is_cancelled() {
+        return Ok(Prepared::Settled(Settled::interrupted(call)));
+    }
+    if let Err(problem) = bench.parts.registry.check(&call.name, &call.args) {
+        return settle(call, CallOutcome::Invalid, problem);
+    }
+    let Some(tool) = bench.parts.registry.get(&call.name).cloned() else {
+        let unknown = format!("Unknown tool: {}", call.name);
+        return settle(call, CallOutcome::Invalid, unknown);
+    };
+    let actions = match tool.actions(&call.args) {
+        Ok(actions) => actions,
+        Err(error) => return settle(call, CallOutcome::Invalid, error.to_string()),
+    };
+    let ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.settings.mode);
+    let judged = What::ToolJudged {
+        call: call.id.clone(),
+        args: call.args.clone(),
+        actions: actions.clone(),
+        ruling: ruling.clone(),
+    };
+    let approved = Approved { tool, call, access: ruling.access };
+    if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
+        journal.note(vec![judged]).await?;
+        let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
+        settled.output = ToolOutput::success("[dry run - tool not executed]");
+        return Ok(Prepared::Settled(settled));
+    }
+    match ruling.decision {
+        Decision::Allow => {
+            journal.note(vec![judged]).await?;
+            Ok(Prepared::Approved(approved))
+        }
+        Decision::Deny => {
+            journal.note(vec![judged]).await?;
+            let text = format!("Permission denied: {}", why(&ruling));
+            settle(approved.call, CallOutcome::Denied, text)
+        }
+        Decision::Ask => {
+            let question = What::Asked {
+                call: approved.call.id.clone(),
+                tool: approved.call.name.clone(),
+                args: approved.call.args.clone(),
+                actions: actions.clone(),
+                why: why(&ruling),
+                remember: bench.parts.policy.rememberable(approved.tool.spec(), &actions),
+            };
+            let answer = ask(bench, journal, &approved.call.id, vec![judged, question]).await?;
+            // Before the answer is told: what is said to be remembered is.
+            let kept = remember(bench, &approved, &actions, &answer);
+            let told = What::Answered {
+                call: approved.call.id.clone(),
+                answer: answer.clone(),
+                rules: kept.rules.clone(),
+            };
+            journal.note(vec![told]).await?;
+            answered(bench, journal, approved, (&kept, &ruling), answer).await
+        }
+    }
+}
+
+async fn ask(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    call: &CallId,
+    question: Vec<What>,
+) -> Result<Answer, LogError> {
+    let receiver = bench.answers.wait_for(call);
+    journal.note(question).await?;
+    Ok(tokio::select! {
+        () = bench.cancel.cancelled() => Answer::Cancel,
+        answer = receiver => answer.unwrap_or(Answer::Nobody),
+    })
+}
+
+/// Remembers a call for as long as the answer says.
+fn remember(bench: Bench<'_>, approved: &Approved, actions: &[Action], answer: &Answer) -> Kept {
+    let (policy, spec) = (&bench.parts.policy, approved.tool.spec());
+    match answer {
+        Answer::Session => Kept { rules: policy.remember(spec, actions), problem: None },
+        Answer::Project => policy.keep(spec, actions, Reach::Project),
+        Answer::Always => policy.keep(spec, actions, Reach::Everywhere),
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Kept::default(),
+    }
+}
+
+async fn answered(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    approved: Approved,
+    (kept, ruling): (&Kept, &Ruling),
+    answer: Answer,
+) -> Result<Prepared, LogError> {
+    let (outcome, text) = match answer {
+        Answer::Once => return Ok(Prepared::Approved(approved)),
+        Answer::Session | Answer::Project | Answer::Always => {
+            let span = match answer {
+                Answer::Project if kept.problem.is_none() => "in this project from here on",
+                Answer::Always if kept.problem.is_none() => "from here on",
+                _ => "until the session ends",
+            };
+            let text = if kept.rules.is_empty() {
+                "calls like this one are asked about every time".to_owned()
+            } else {
+                format!("allowed {span}: {}", kept.rules.join("; "))
+            };
+            journal.notice(Level::Info, text, None).await?;
+            if let Some(problem) = &kept.problem {
+                journal.notice(Level::Warning, problem.clone(), None).await?;
+            }
+            return Ok(Prepared::Approved(approved));
+        }
+        Answer::Deny { reason: None } => {
+            (CallOutcome::Denied, "Permission denied by user".to_owned())
+        }
+        Answer::Deny { reason: Some(reason) } => {
+            (CallOutcome::Denied, format!("Permission denied by user: {reason}"))
+        }
+        Answer::Cancel => {
+            bench.cancel.cancel();
+            (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
+        }
+        Answer::Nobody => (
+            CallOutcome::Unanswered,
+            format!(
+                "Permission denied by user: nobody can be asked, and this call needs approval \
+                 ({})",
+                why(ruling)
+            ),
+        ),
+    };
+    Ok(Prepared::Settled(Settled::without_running(approved.call, outcome, text)))
+}
+
+/// Runs an approved call to its end, or until it is cancelled.
+pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
+    let has_effect = approved.has_effect();
+    let Approved { tool, call, access } = approved;
+    let (progress, mut lines) = mpsc::channel(64);
+    let context = ToolContext {
+        session: teller.session().clone(),
+        confinement: bench.parts.confinement.with_access(access),
+        cancel: bench.cancel.child_token(),
+        progress,
+        spill: bench.settings.spill.clone(),
+    };
+    let started = Instant::now();
+    let result = {
+        let work = tool.run(&call, &context);
+        let overdue = async {
+            bench.cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::pin!(work, overdue);
+        loop {
+            tokio::select! {
+                result = &mut work => break result,
+                () = &mut overdue => break Err(ToolError::Cancelled),
+                Some(text) = lines.recv() => {
+                    teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+                }
+            }
+        }
+    };
+    let duration = started.elapsed();
+    let (outcome, output) = match result {
+        Ok(output) if bench.cancel.is_cancelled() && !output.success => {
+            (CallOutcome::Interrupted, output)
+        }
+        Ok(output) => (CallOutcome::Ran, output),
+        Err(ToolError::Cancelled) => (CallOutcome::Interrupted, ToolOutput::failure("interrupted")),
+        Err(ToolError::Sandbox(error @ SandboxError::Unavailable { .. })) => {
+            (CallOutcome::NoSandbox, ToolOutput::failure(error.to_string()))
+        }
+        Err(error @ (ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_))) => {
+            (CallOutcome::Ran, ToolOutput::failure(error.to_string()))
+        }
+    };
+    Settled { call, outcome, output, duration, has_effect }
+}
+
+fn why(ruling: &Ruling) -> String {
+    ruling.deciding().map_or_else(
+        || "no rule allows it".to_owned(),
+        |reason| format!("{} ({})", reason.why, reason.origin),
+    )
+}

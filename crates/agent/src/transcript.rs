@@ -1,0 +1,217 @@
+//! History as a fold over events: what the model sees, and what a crash left open.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use contract::event::{CallOutcome, Event, Outcome, What};
+use contract::id::CallId;
+use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
+use contract::tool::ToolOutput;
+
+/// What a call is told that was running when the program ended.
+const LOST: &str = "interrupted: the program ended while this call was running; it may have taken \
+                    effect, so check before you repeat it";
+
+/// The history of a conversation, append-only.
+#[derive(Default)]
+pub struct Transcript {
+    entries: Arc<Vec<Arc<Entry>>>,
+    used_ids: HashSet<CallId>,
+    turn_open: bool,
+    usage: Usage,
+}
+
+impl Transcript {
+    /// Folds events in.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut transcript = Self::default();
+        for event in events {
+            transcript.apply(&event.what);
+        }
+        transcript
+    }
+
+    /// Folds one event in.
+    pub fn apply(&mut self, what: &What) {
+        match what {
+            What::TurnStarted { prompt } => {
+                self.turn_open = true;
+                self.usage = Usage::default();
+                self.push(Message::User { text: prompt.clone() });
+            }
+            What::Injected { text, .. } => self.push(Message::User { text: text.clone() }),
+            What::ReplyFinished { reply, usage } => {
+                self.usage.add(usage);
+                self.used_ids.extend(reply.calls().map(|call| call.id.clone()));
+                if !reply.parts.is_empty() {
+                    self.push(Message::Assistant(reply.clone()));
+                }
+            }
+            What::ToolFinished { call, name, outcome, output, content, .. } => {
+                self.finish_call(call, name, *outcome, output, content);
+            }
+            What::TurnFinished { .. } => self.turn_open = false,
+            What::SessionStarted { .. }
+            | What::Titled { .. }
+            | What::Configured { .. }
+            | What::RequestSent { .. }
+            | What::ReplyDelta { .. }
+            | What::ToolCalled { .. }
+            | What::ToolJudged { .. }
+            | What::Asked { .. }
+            | What::Answered { .. }
+            | What::ToolProgress { .. }
+            | What::Notice { .. }
+            | What::Custom { .. }
+            | What::SessionEnded => {}
+        }
+    }
+
+    /// The messages, oldest first.
+    pub fn entries(&self) -> Arc<Vec<Arc<Entry>>> {
+        Arc::clone(&self.entries)
+    }
+
+    /// What the turn has cost so far.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The events that close what a crash left open: one result for each call, and the turn's end.
+    pub fn closing(&self) -> Vec<What> {
+        let lost = |call: &ToolCall| What::ToolFinished {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            outcome: CallOutcome::Interrupted,
+            output: ToolOutput::failure(LOST),
+            content: LOST.to_owned(),
+            duration_ms: 0,
+        };
+        let mut closing: Vec<What> = self.calls_without_result().map(lost).collect();
+        if self.turn_open {
+            let usage = self.usage.clone();
+            closing.push(What::TurnFinished { outcome: Outcome::Cancelled, usage });
+        }
+        closing
+    }
+
+    /// Gives every call of a reply an id that no other call of the session has.
+    pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
+        let mut taken = HashSet::new();
+        let mut number = self.used_ids.len();
+        for part in &mut reply.parts {
+            let Part::Call(call) = part else { continue };
+            let original = call.id.clone();
+            while call.id.0.is_empty()
+                || self.used_ids.contains(&call.id)
+                || taken.contains(&call.id)
+            {
+                number += 1;
+                call.id = CallId(format!("{}-{number}", default_id(&original)));
+            }
+            taken.insert(call.id.clone());
+        }
+    }
+
+    fn push(&mut self, message: Message) {
+        // A request that still holds the list is the one case in which it is copied.
+        Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
+    }
+
+    fn finish_call(
+        &mut self,
+        id: &CallId,
+        name: &str,
+        outcome: CallOutcome,
+        output: &ToolOutput,
+        content: &str,
+    ) {
+        // A call that no reply made (`tools exec`) is no part of the model's history.
+        if self.used_ids.contains(id) {
+            let is_error = outcome != CallOutcome::Skipped && !output.success;
+            self.push(Message::Tool {
+                call: id.clone(),
+                name: name.to_owned(),
+                content: content.to_owned(),
+                is_error,
+            });
+        }
+    }
+
+    /// Calls of the last reply, announced or not, that have no result.
+    fn calls_without_result(&self) -> impl Iterator<Item = &ToolCall> {
+        let last = self.entries.iter().rposition(|e| matches!(e.message, Message::Assistant(_)));
+        let answered: HashSet<&CallId> = self.entries[last.unwrap_or(0)..]
+            .iter()
+            .filter_map(|entry| match &entry.message {
+                Message::Tool { call, .. } => Some(call),
+                Message::User { .. } | Message::Assistant(_) => None,
+            })
+            .collect();
+        let reply = last.and_then(|index| match &self.entries[index].message {
+            Message::Assistant(reply) => Some(reply),
+            Message::User { .. } | Message::Tool { .. } => None,
+        });
+        reply.into_iter().flat_map(Reply::calls).filter(move |call| !answered.contains(&call.id))
+    }
+}
+
+fn default_id(id: &CallId) -> &str {
+    if id.0.is_empty() { "call" } else { id.as_str() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(id: &str) -> Part {
+        Part::Call(ToolCall {
+            id: CallId(id.into()),
+            name: "Look".into(),
+            args: json!({}),
+            opaque: None,
+        })
+    }
+
+    fn reply(parts: Vec<Part>) -> What {
+        let reply = Reply { parts, ..Reply::default() };
+        What::ReplyFinished { reply, usage: Usage::default() }
+    }
+
+    #[test]
+    fn a_crash_leaves_calls_that_closing_answers() {
+        let mut transcript = Transcript::default();
+        transcript.apply(&What::TurnStarted { prompt: "go".into() });
+        transcript.apply(&reply(vec![call("a"), call("b")]));
+        transcript.apply(&What::ToolFinished {
+            call: CallId("a".into()),
+            name: "Look".into(),
+            outcome: CallOutcome::Ran,
+            output: ToolOutput::success("x"),
+            content: "x".into(),
+            duration_ms: 1,
+        });
+        let closing = transcript.closing();
+        assert_eq!(closing.len(), 2);
+        for what in &closing {
+            transcript.apply(what);
+        }
+        assert!(transcript.closing().is_empty());
+        assert!(matches!(
+            &transcript.entries.last().expect("entries").message,
+            Message::Tool { call, is_error: true, .. } if call.as_str() == "b"
+        ));
+    }
+
+    #[test]
+    fn ids_are_unique_across_the_session() {
+        let mut transcript = Transcript::default();
+        transcript.apply(&reply(vec![call("a")]));
+        let mut next = Reply { parts: vec![call("a"), call(""), call("a")], ..Reply::default() };
+        transcript.make_ids_unique(&mut next);
+        let ids: HashSet<_> = next.calls().map(|call| call.id.0.clone()).collect();
+        assert_eq!(ids.len(), 3);
+        assert!(!ids.contains("a") && !ids.contains(""));
+    }
+}
