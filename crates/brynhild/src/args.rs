@@ -1,0 +1,229 @@
+//! What was typed. Parsing does nothing but parse; `commands` gives it meaning.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+mod chat;
+mod look;
+mod manage;
+
+pub(crate) use chat::ChatArgs;
+pub(crate) use look::{
+    ApiCommand, ConfigCommand, LogsCommand, ModelOrder, ModelsCommand, ToolsCommand,
+};
+pub(crate) use manage::{
+    ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
+    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, ThinkingStyle, TrustArgs,
+};
+
+/// An AI coding assistant for the terminal.
+#[derive(Debug, Parser)]
+#[command(
+    name = "brynhild",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    arg_required_else_help = false,
+    after_help = "No model yet? `brynhild demo` runs a whole task with a model that is built in."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Flags that every command takes, before or after its name.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Global {
+    /// Print the version
+    #[arg(short = 'v', long)]
+    pub(crate) version: bool,
+    /// Which provider or configured instance answers
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Which model answers; an alias is expanded
+    #[arg(long, global = true, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How much freedom tools have
+    #[arg(long, global = true, value_name = "MODE")]
+    pub(crate) mode: Option<ModeName>,
+    /// Approve what would be asked about; deny rules and the sandbox stay
+    #[arg(short = 'y', long, global = true)]
+    pub(crate) yes: bool,
+    /// Answer as one JSON object
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The form of the answer
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) output_format: Option<OutputFormat>,
+    /// A plugin folder for this run
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+    /// The model profile to use
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Say more on stderr: tools, timing
+    #[arg(long, global = true)]
+    pub(crate) verbose: bool,
+    /// Answer once and exit (what `chat` does)
+    #[arg(short = 'p', long, global = true)]
+    pub(crate) print: bool,
+    /// Continue the session ID; `last` is the newest of this folder
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Continue the newest session of this folder
+    #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
+    pub(crate) continue_last: bool,
+    /// Name the session, or continue the one of that name
+    #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["resume", "continue_last"])]
+    pub(crate) session: Option<String>,
+    /// Leave the resumed session as it is and go on in a copy
+    #[arg(long, global = true)]
+    pub(crate) fork: bool,
+    /// Show the model's reasoning
+    #[arg(long, global = true)]
+    pub(crate) show_thinking: bool,
+    /// Show tokens and cost
+    #[arg(long, global = true)]
+    pub(crate) show_cost: bool,
+    /// No colors
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Also write down what goes over the wire; `brynhild logs raw` shows it
+    #[arg(long, global = true)]
+    pub(crate) raw_log: bool,
+    /// Ask nothing; the same as `--mode yolo`
+    #[arg(long, global = true, hide = true)]
+    pub(crate) dangerously_skip_permissions: bool,
+    /// Stop (exit code 4) where the project brings something that is not trusted
+    #[arg(long, global = true)]
+    pub(crate) require_trust: bool,
+    /// Only look: no plugins, hooks or servers, nothing of the project's configuration, nothing
+    /// broken of your own; stronger than every other flag
+    #[arg(long, global = true)]
+    pub(crate) safe: bool,
+    /// Run tools without any sandbox
+    #[arg(long, global = true)]
+    pub(crate) dangerously_skip_sandbox: bool,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer as text
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// The event stream, one JSON object a line
+    StreamJson,
+}
+
+/// How much freedom tools have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    /// No write, no network, programs in a read-only sandbox
+    ReadOnly,
+    /// What a rule allows runs, everything else asks
+    Normal,
+    /// No questions; sandbox, deny rules and protected paths stay
+    Yolo,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer one prompt
+    Chat(ChatArgs),
+    /// Watch a whole task with the built-in model, on a copy of a small project
+    Demo,
+    /// Show the configuration
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
+    /// Look at providers
+    Api {
+        #[command(subcommand)]
+        command: ApiCommand,
+    },
+    /// Look at models
+    Models {
+        #[command(subcommand)]
+        command: ModelsCommand,
+    },
+    /// Look at and manage sessions
+    Session {
+        #[command(subcommand)]
+        command: SessionCommand,
+    },
+    /// Look at tools and run one
+    Tools {
+        #[command(subcommand)]
+        command: ToolsCommand,
+    },
+    /// Look at conversation logs
+    Logs {
+        #[command(subcommand)]
+        command: LogsCommand,
+    },
+    /// Look at skills
+    Skill {
+        #[command(subcommand)]
+        command: SkillCommand,
+    },
+    /// Look at the rules that the model gets
+    Rules {
+        #[command(subcommand)]
+        command: RulesCommand,
+    },
+    /// Look at model profiles
+    Profile {
+        #[command(subcommand)]
+        command: ProfileCommand,
+    },
+    /// Say how a call would be judged, and why; runs nothing
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// Look at permissions that were remembered, and take them back
+    Permissions {
+        #[command(subcommand)]
+        command: Option<PermissionsCommand>,
+    },
+    /// Look at what a project brings that could run, and trust it
+    Trust(TrustArgs),
+    /// Take trust in a project back
+    Untrust {
+        /// The project; the one of this folder where none is named
+        path: Option<PathBuf>,
+    },
+    /// Look at the sandbox and run a command in it
+    Sandbox {
+        #[command(subcommand)]
+        command: SandboxCommand,
+    },
+    /// Commit to git without running anything that the repository chose
+    Git {
+        #[command(subcommand)]
+        command: GitCommand,
+    },
+    /// Print the JSON Schema of the event stream
+    Schema,
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+impl Global {
+    /// The form of the answer, `--json` counted.
+    pub(crate) fn format(&self) -> Option<OutputFormat> {
+        if self.json { Some(OutputFormat::Json) } else { self.output_format }
+    }
+}

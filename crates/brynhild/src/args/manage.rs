@@ -1,0 +1,216 @@
+//! The flags of the commands that manage things: session, skill, rules, profile, permissions, sandbox.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// `session`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List sessions, newest first
+    List {
+        /// At most so many; `session.history_limit` where none is given
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+    },
+    /// Print a session
+    Show {
+        /// Its name, a unique beginning of it, or `last`
+        id: String,
+    },
+    /// Rename a session
+    Rename {
+        /// Its name
+        old: String,
+        /// The name it gets
+        new: String,
+    },
+    /// Give a session a title
+    Title {
+        /// Its name
+        id: String,
+        /// The title
+        title: String,
+    },
+    /// Delete a session
+    Delete {
+        /// Its name
+        id: String,
+    },
+    /// Write a session as Markdown or JSON
+    Export {
+        /// Its name, a unique beginning of it, or `last`
+        id: String,
+        /// The form
+        #[arg(long, default_value = "markdown")]
+        format: ExportFormat,
+        /// Where to; `-` is standard output
+        #[arg(short = 'o', long, default_value = "-")]
+        output: PathBuf,
+        /// How reasoning is shown
+        #[arg(long, default_value = "collapsible")]
+        thinking_style: ThinkingStyle,
+    },
+    /// Search prompts, answers and tool output of all sessions
+    Search {
+        /// Words that must all be there
+        query: Vec<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+}
+
+/// The form of an exported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// For people
+    Markdown,
+    /// For programs
+    Json,
+}
+
+/// How reasoning is shown in an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingStyle {
+    /// Folded away, can be opened
+    Collapsible,
+    /// All of it
+    Full,
+    /// How long it was
+    Summary,
+    /// Not at all
+    Hidden,
+}
+
+/// `skill`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillCommand {
+    /// List skills
+    List,
+    /// Print what is known of a skill
+    Show {
+        /// Its name
+        name: String,
+        /// Its instructions too
+        #[arg(long)]
+        body: bool,
+    },
+    /// Check a skill's folder strictly
+    Validate {
+        /// The folder
+        path: PathBuf,
+    },
+}
+
+/// `rules`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesCommand {
+    /// Print what the model gets, and from where
+    Show,
+}
+
+/// `profile`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// List profiles
+    List,
+    /// Print a profile
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Say which profile a model gets
+    Resolve {
+        /// The model; the configured one where none is named
+        #[arg(id = "resolved", value_name = "MODEL")]
+        model: Option<String>,
+    },
+}
+
+/// `policy`. The exit code tells the ruling: 0 allow, 3 ask, 1 deny.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Judge a shell command
+    Check {
+        /// The command's text
+        command: String,
+    },
+    /// Judge a call of a tool
+    Explain {
+        /// The tool
+        #[arg(long)]
+        tool: String,
+        /// Its arguments, as a JSON object
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        input: String,
+    },
+}
+
+/// `permissions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// List what is remembered (the default)
+    List,
+    /// Forget a rule: by its number in the list, or all that read so
+    Revoke {
+        /// The number or the rule
+        #[arg(value_name = "RULE|NUMBER")]
+        rule: String,
+    },
+    /// Forget all of them; `--yes` asks nothing
+    Clear,
+}
+
+/// What `trust` takes.
+#[derive(Args, Debug)]
+pub(crate) struct TrustArgs {
+    /// The project; the one of this folder where none is named
+    pub(crate) path: Option<PathBuf>,
+    /// Let its text be read and nothing of it run, and ask no more
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) text_only: bool,
+    /// List the decisions about projects
+    #[arg(long, conflicts_with_all = ["path", "text_only"])]
+    pub(crate) list: bool,
+}
+
+/// `sandbox`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Run a command confined
+    Run {
+        /// What it may write
+        // The same flag names a model's profile elsewhere, so it has to be text here too.
+        #[arg(long, default_value = "workspace", value_parser = ["read-only", "workspace"])]
+        profile: String,
+        /// The command and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Say which confinement is used here, what each one lacks and why
+    Doctor,
+}
+
+/// `git`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GitCommand {
+    /// Commit changes; no hook, filter or other program of the repository runs
+    Commit {
+        /// The message; several are paragraphs
+        #[arg(short, long, required = true, value_name = "MESSAGE")]
+        message: Vec<String>,
+        /// What to commit, and nothing else; everything that changed where none is named
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// What a confined command may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxProfile {
+    /// Nothing
+    ReadOnly,
+    /// The workspace
+    Workspace,
+}

@@ -1,0 +1,180 @@
+//! `api`: which providers there are, which one would answer and why, and whether it does.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::message::{Entry, Message};
+use contract::provider::{Delivery, Delta, Request};
+use futures::StreamExt;
+use providers::catalog::Wire;
+use serde_json::{Value, json};
+
+use crate::args::ApiCommand;
+use crate::assemble;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::provider_choice::{self, Candidate, Key};
+use crate::world::World;
+
+/// Runs an `api` command.
+pub(crate) async fn run(world: &World, command: &ApiCommand) -> Outcome {
+    match command {
+        ApiCommand::Providers => list(world).await,
+        ApiCommand::Test { live } => test(world, *live).await,
+    }
+}
+
+async fn list(world: &World) -> Outcome {
+    let candidates = provider_choice::candidates(world);
+    let choice = provider_choice::choose(world).await;
+    let answering = futures::future::join_all(candidates.iter().map(|candidate| async move {
+        candidate.vendor.local && provider_choice::is_answering(candidate).await
+    }))
+    .await;
+    let chosen = choice.as_ref().ok().map(|choice| choice.candidate.name.clone());
+    let described: Vec<Value> = candidates
+        .iter()
+        .zip(answering)
+        .map(|(candidate, answers)| describe(candidate, answers, chosen.as_deref()))
+        .collect();
+    if world.wants_json() {
+        output::json(&described)?;
+        return Ok(Exit::Done);
+    }
+    let mut rows = vec![["", "NAME", "TYPE", "STATE", "DEFAULT MODEL"].map(str::to_owned).to_vec()];
+    for provider in &described {
+        let text = |key: &str| provider[key].as_str().unwrap_or_default().to_owned();
+        let mark = if provider["chosen"] == json!(true) { "*" } else { "" };
+        rows.push(vec![
+            mark.to_owned(),
+            text("name"),
+            text("type"),
+            text("state"),
+            text("default_model"),
+        ]);
+    }
+    output::line(output::table(&rows).trim_end())?;
+    match choice {
+        Ok(choice) => output::line(format_args!(
+            "\n{} would answer: {}",
+            choice.candidate.name, choice.reason
+        ))?,
+        Err(problem) => output::line(format_args!("\nNone would answer: {}", problem.error))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value {
+    let vendor = candidate.vendor;
+    let (is_configured, state) = match &candidate.key {
+        Key::Found { place, .. } => (true, format!("key found in {place}")),
+        Key::Missing { variable } => (false, format!("{variable} is not set")),
+        Key::Broken { problem } => (false, problem.clone()),
+        Key::NotNeeded if candidate.is_script() => (true, "plays a scenario file".to_owned()),
+        Key::NotNeeded if answers => (true, format!("answers at {}", candidate.shown_address())),
+        Key::NotNeeded if vendor.local => {
+            (false, format!("no answer at {}", candidate.shown_address()))
+        }
+        Key::NotNeeded => (true, "needs no key".to_owned()),
+    };
+    let own_model = candidate.instance.as_ref().and_then(|it| it.default_model.clone());
+    let own_variable = candidate.instance.as_ref().and_then(|it| it.api_key_env.clone());
+    let mut described = json!({
+        "name": candidate.name,
+        "type": vendor.name,
+        "description": vendor.description,
+        "key_env_var": own_variable.or_else(|| vendor.key_env.clone()),
+        "key_configured": matches!(candidate.key, Key::Found { .. }),
+        "default_model": own_model.or_else(|| vendor.default_model.clone()),
+        "base_url": candidate.shown_address(),
+        "available": is_configured,
+        "state": state,
+        "source": if candidate.instance.is_some() { "config" } else { "builtin" },
+        "chosen": chosen == Some(candidate.name.as_str()),
+    });
+    if vendor.wire == Wire::Ollama {
+        described["host_env_var"] = json!("OLLAMA_HOST");
+    }
+    described
+}
+
+async fn test(world: &World, live: bool) -> Outcome {
+    let choice = provider_choice::choose(world).await?;
+    if let (Key::Missing { .. }, true) = (&choice.candidate.key, world.wants_json()) {
+        output::json(&json!({
+            "provider": choice.candidate.name,
+            "model": assemble::model(world, &choice)?,
+            "api_key_configured": false,
+            "status": "missing_api_key",
+        }))?;
+        return Ok(Exit::Misuse);
+    }
+    let mind = assemble::mind(world).await?;
+    let name = mind.choice.candidate.name.clone();
+    let mut report = json!({
+        "provider": name,
+        "model": mind.model,
+        "api_key_configured": matches!(mind.choice.candidate.key, Key::Found { .. }),
+        "status": "configured",
+    });
+    let mut failure = None;
+    if live {
+        let started = Instant::now();
+        match ask(&mind).await {
+            Ok(response) => {
+                report["status"] = json!("ok");
+                report["response"] = json!(response);
+            }
+            Err(problem) => {
+                report["status"] = json!("failed");
+                report["error"] = json!(problem.error.to_string());
+                failure = Some(problem);
+            }
+        }
+        let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        report["latency_ms"] = json!(elapsed);
+    }
+    if world.wants_json() {
+        output::json(&report)?;
+        return Ok(failure.map_or(Exit::Done, |problem| problem.exit));
+    }
+    if let Some(problem) = failure {
+        return Err(problem);
+    }
+    let status = report["status"].as_str().unwrap_or_default();
+    output::line(format_args!("{name} ({}): {status}", mind.model))?;
+    if live {
+        output::line(format_args!("answered in {} ms", report["latency_ms"]))?;
+    } else {
+        output::line("`--live` sends a real request.")?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask(mind: &assemble::Mind) -> Result<String, Problem> {
+    let text = "Answer with the single word: ready".to_owned();
+    let request = Request {
+        model: mind.model.clone(),
+        system: Arc::from(""),
+        history: Arc::new(vec![Arc::new(Entry::new(Message::User { text }))]),
+        tools: Arc::from([]),
+        max_tokens: mind.profile.min_max_tokens.unwrap_or(64).max(64),
+        temperature: None,
+        reasoning_level: "auto".to_owned(),
+        reasoning_format: "auto".to_owned(),
+        params: std::collections::BTreeMap::new(),
+        delivery: Delivery::Streamed,
+    };
+    let failed = |error: contract::provider::ProviderError| Problem {
+        hint: error.hint.clone(),
+        ..Problem::failed(error.message)
+    };
+    let mut stream = mind.provider.stream(request).await.map_err(failed)?;
+    let mut answer = String::new();
+    while let Some(delta) = stream.next().await {
+        if let Delta::Text(text) = delta.map_err(failed)? {
+            answer.push_str(&text);
+        }
+    }
+    Ok(answer.trim().to_owned())
+}

@@ -1,0 +1,105 @@
+//! `git`: commits through the broker, as the model's tool does.
+
+use std::path::{Component, Path, PathBuf};
+
+use contract::broker::{BrokerError, CommitRequest, Committed};
+use contract::policy::Mode;
+use serde_json::json;
+
+use crate::args::GitCommand;
+use crate::assemble;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::Signals;
+use crate::output;
+use crate::world::World;
+
+/// Runs a `git` command.
+pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
+    let GitCommand::Commit { message, paths } = command;
+    let root = world.root()?;
+    if world.mode() == Mode::ReadOnly {
+        return Err(Problem::failed(
+            "nothing is written in read-only mode, so nothing is committed",
+        )
+        .hint("`--mode normal` allows it"));
+    }
+    let broker = assemble::broker(world, root)?;
+    let cwd = world.environment.cwd.canonicalize()?;
+    let request = CommitRequest {
+        message: message.join("\n\n"),
+        paths: paths.iter().map(|path| plain(&cwd, path)).collect(),
+    };
+    // Before the work begins: from then on an interrupt leaves the repository as it was.
+    let mut signals = Signals::new()?;
+    let made = tokio::select! {
+        made = broker.commit(&request) => made,
+        exit = signals.next() => {
+            return Err(Problem::new(exit, "interrupted; nothing was committed"));
+        }
+    };
+    let committed = made.map_err(|error| problem(&error))?;
+    show(world, &committed, &request.message)?;
+    Ok(Exit::Done)
+}
+
+/// The absolute path that was typed, without `.` and `..`.
+fn plain(cwd: &Path, typed: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in cwd.join(typed).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    path
+}
+
+fn problem(error: &BrokerError) -> Problem {
+    let exit = match error {
+        BrokerError::NothingToCommit(_)
+        | BrokerError::InProgress(_)
+        | BrokerError::Locked(_)
+        | BrokerError::Failed(_) => Exit::Failed,
+        BrokerError::NotARepository(_) | BrokerError::NoIdentity | BrokerError::Refused(_) => {
+            Exit::Misuse
+        }
+    };
+    Problem::new(exit, error.to_string())
+}
+
+fn show(world: &World, committed: &Committed, message: &str) -> Result<(), Problem> {
+    let Committed { id, branch, files, notes } = committed;
+    if world.wants_json() {
+        output::json(&json!({"commit": id, "branch": branch, "files": files, "notes": notes}))?;
+        return Ok(());
+    }
+    let branch = branch.as_deref().unwrap_or("detached HEAD");
+    let subject = message.trim().lines().next().unwrap_or_default();
+    let head = format!("[{branch} {}] {subject}", &id[..id.len().min(12)]);
+    output::line(crate::frontends::question::one_line(&head))?;
+    for file in files {
+        output::line(format_args!("  {}", crate::frontends::question::one_line(file)))?;
+    }
+    for note in notes {
+        output::warning(note);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_paths_are_taken_from_where_they_were_typed() {
+        let plain =
+            |typed: &str| plain(Path::new("/w/sub"), Path::new(typed)).display().to_string();
+        assert_eq!(plain("../a.txt"), "/w/a.txt");
+        assert_eq!(plain("./x/./y"), "/w/sub/x/y");
+        assert_eq!(plain("../../../etc"), "/etc");
+        assert_eq!(plain("/w/b"), "/w/b");
+    }
+}

@@ -1,0 +1,67 @@
+//! `policy`: says how a call would be judged, with the whole reasoning, and runs nothing.
+
+use contract::policy::{Decision, Ruling};
+use contract::text::visible;
+use serde_json::{Value, json};
+
+use crate::args::PolicyCommand;
+use crate::assemble;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::permissions;
+use crate::world::World;
+
+/// Runs a `policy` command.
+pub(crate) fn run(world: &World, command: &PolicyCommand) -> Outcome {
+    match command {
+        PolicyCommand::Check { command } => judge(world, "Bash", &json!({ "command": command })),
+        PolicyCommand::Explain { tool, input } => {
+            let args: Value = serde_json::from_str(input).map_err(|error| {
+                Problem::misuse(format!("`--input` is not valid JSON: {error}"))
+            })?;
+            judge(world, tool, &args)
+        }
+    }
+}
+
+fn judge(world: &World, name: &str, args: &Value) -> Outcome {
+    let root = world.root()?;
+    let registry = assemble::registry(assemble::tools(world, root, assemble::skills(world, root)));
+    registry.check(name, args).map_err(Problem::failed)?;
+    let tool =
+        registry.get(name).ok_or_else(|| Problem::failed(format!("Unknown tool: {name}")))?;
+    let actions = tool.actions(args).map_err(|error| Problem::failed(error.to_string()))?;
+    let ruling = permissions::policy(world, root)?.judge(tool.spec(), &actions, world.mode());
+    if world.wants_json() {
+        output::json(&json!({"tool": name, "actions": actions, "ruling": ruling}))?;
+    } else {
+        print(&ruling)?;
+    }
+    Ok(match ruling.decision {
+        Decision::Allow => Exit::Done,
+        Decision::Ask => Exit::PermissionNeeded,
+        Decision::Deny => Exit::Failed,
+    })
+}
+
+fn print(ruling: &Ruling) -> std::io::Result<()> {
+    output::line(word(ruling.decision))?;
+    for reason in &ruling.reasons {
+        output::line(format_args!(
+            "  {:<5} {}: {} ({})",
+            word(reason.decision),
+            visible(&reason.subject),
+            visible(&reason.why),
+            visible(&reason.origin)
+        ))?;
+    }
+    Ok(())
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}

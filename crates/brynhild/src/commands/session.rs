@@ -1,0 +1,214 @@
+//! `session`: list, show, rename, title, delete, export, search.
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use contract::event::{Event, What};
+use contract::id::{SessionId, Timestamp};
+use contract::log::Log;
+use contract::text::visible;
+use serde_json::json;
+use sessions::export::{self, Thinking};
+use sessions::search::Who;
+use sessions::session::Session;
+use sessions::store::Store;
+
+use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::session_choice;
+use crate::world::World;
+
+/// Runs a `session` command.
+pub(crate) fn run(world: &World, command: &SessionCommand) -> Outcome {
+    let store = world.store()?;
+    match command {
+        SessionCommand::List { limit } => {
+            list(world, &store, limit.unwrap_or_else(|| usual(world)))
+        }
+        SessionCommand::Show { id } => show(world, &store, id),
+        SessionCommand::Rename { old, new } => rename(world, &store, old, new),
+        SessionCommand::Title { id, title } => set_title(world, &store, id, title),
+        SessionCommand::Delete { id } => delete(world, &store, id),
+        SessionCommand::Export { id, format, output, thinking_style } => {
+            let format = if world.wants_json() { ExportFormat::Json } else { *format };
+            export(&store, id, format, output, (*thinking_style).into())
+        }
+        SessionCommand::Search { query, limit } => search(world, &store, &query.join(" "), *limit),
+    }
+}
+
+impl From<ThinkingStyle> for Thinking {
+    fn from(style: ThinkingStyle) -> Self {
+        match style {
+            ThinkingStyle::Collapsible => Self::Collapsible,
+            ThinkingStyle::Full => Self::Full,
+            ThinkingStyle::Summary => Self::Summary,
+            ThinkingStyle::Hidden => Self::Hidden,
+        }
+    }
+}
+
+/// How many sessions are listed where nobody says; 0 means all.
+fn usual(world: &World) -> usize {
+    match usize::try_from(world.config().session.history_limit) {
+        Ok(0) | Err(_) => usize::MAX,
+        Ok(limit) => limit,
+    }
+}
+
+fn list(world: &World, store: &Store, limit: usize) -> Outcome {
+    let mut sessions = store.list()?;
+    sessions.truncate(limit);
+    if world.wants_json() {
+        output::json(&sessions)?;
+        return Ok(Exit::Done);
+    }
+    if sessions.is_empty() {
+        output::line("No sessions yet. `brynhild chat PROMPT` starts one.")?;
+        return Ok(Exit::Done);
+    }
+    let mut rows =
+        vec![["ID", "UPDATED", "MESSAGES", "MODEL", "TITLE"].map(str::to_owned).to_vec()];
+    rows.extend(sessions.into_iter().map(|session| {
+        vec![
+            session.id.to_string(),
+            session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string(),
+            session.message_count.to_string(),
+            session.model,
+            session.title.unwrap_or_default(),
+        ]
+    }));
+    io::stdout().lock().write_all(output::table(&rows).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn read(store: &Store, id: &str) -> Result<Session, Problem> {
+    let id = store.resolve(id)?;
+    let contents = store.read(&id)?;
+    for damage in session_choice::damage(&contents.repairs, contents.repair_count) {
+        output::warning(&format!("session {id} is damaged: {damage}"));
+    }
+    Ok(Session::of(&id, &contents.events))
+}
+
+fn show(world: &World, store: &Store, id: &str) -> Outcome {
+    let session = read(store, id)?;
+    if world.wants_json() {
+        output::line(export::json(&session).trim_end())?;
+    } else {
+        let text = export::markdown(&session, None, Thinking::Summary);
+        output::line(visible(text.trim_end()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn rename(world: &World, store: &Store, old: &str, new: &str) -> Outcome {
+    let (from, to) = (store.resolve(old)?, SessionId::parse(new)?);
+    store.rename(&from, &to)?;
+    if world.wants_json() {
+        output::json(&json!({"renamed": true, "old_name": from, "new_name": to}))?;
+    } else {
+        output::line(format!("Session {from} renamed to {to}."))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
+    let id = store.resolve(id)?;
+    let opened = store.open(&id)?;
+    let log = opened.log.ok_or_else(|| {
+        Problem::failed(format!("session {id} was written by a later version of Brynhild"))
+    })?;
+    let seq = opened.events.last().map(|event| event.seq).unwrap_or_default().next();
+    let what = What::Titled { title: title.to_owned() };
+    log.append(&[Event { seq, session: id.clone(), at: Timestamp::now(), what }])?;
+    log.sync()?;
+    if world.wants_json() {
+        output::json(&json!({"titled": true, "session_id": id, "title": title}))?;
+    } else {
+        output::line(format!("Session {id} has the title {}.", visible(title)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn delete(world: &World, store: &Store, id: &str) -> Outcome {
+    let id = store.resolve(id)?;
+    if !world.global.yes && !world.wants_json() && !confirmed(world, &id)? {
+        return Err(Problem::new(Exit::PermissionNeeded, format!("session {id} is kept"))
+            .hint("pass `--yes` to delete without a question"));
+    }
+    store.delete(&id)?;
+    if world.wants_json() {
+        output::json(&json!({"deleted": true, "session_id": id}))?;
+    } else {
+        output::line(format!("Session {id} deleted."))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn confirmed(world: &World, id: &SessionId) -> io::Result<bool> {
+    if !world.environment.terminal.stdin {
+        return Ok(false);
+    }
+    let mut err = io::stderr().lock();
+    write!(err, "Delete session {id} for good? [y/N] ")?;
+    err.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+fn export(
+    store: &Store,
+    id: &str,
+    format: ExportFormat,
+    target: &Path,
+    thinking: Thinking,
+) -> Outcome {
+    let session = read(store, id)?;
+    let text = match format {
+        ExportFormat::Markdown => export::markdown(&session, None, thinking),
+        ExportFormat::Json => export::json(&session),
+    };
+    write_to(target, &text)?;
+    Ok(Exit::Done)
+}
+
+/// Writes to a file, or to standard output for `-`.
+pub(crate) fn write_to(target: &Path, text: &str) -> Result<(), Problem> {
+    if target == Path::new("-") {
+        output::line(text.trim_end())?;
+        return Ok(());
+    }
+    std::fs::write(target, text)
+        .map_err(|error| Problem::failed(format!("cannot write {}: {error}", target.display())))
+}
+
+fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
+    if query.trim().is_empty() {
+        return Err(Problem::misuse("nothing to search for").hint("name one or more words"));
+    }
+    let hits = store.search(query, limit)?;
+    if world.wants_json() {
+        output::json(&hits)?;
+        return Ok(Exit::Done);
+    }
+    for hit in &hits {
+        let at = hit.at.0.strftime("%Y-%m-%d %H:%M");
+        let snippet = visible(&hit.snippet).into_owned();
+        let who = match hit.who {
+            Who::User => "you",
+            Who::Assistant => "model",
+            Who::System => "program",
+            Who::ToolInput => "call",
+            Who::ToolOutput => "result",
+            Who::Title => "title",
+        };
+        output::line(format!("{}  {at}  {who}: {snippet}", hit.session))?;
+    }
+    if hits.is_empty() {
+        output::line("Nothing found.")?;
+    }
+    Ok(Exit::Done)
+}

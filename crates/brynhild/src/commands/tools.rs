@@ -1,0 +1,234 @@
+//! `tools`: lists tools, prints their schemas, runs one, counts calls.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent::conversation::{Beginning, Conversation};
+use agent::settings::Parts;
+use async_trait::async_trait;
+use contract::event::{Answer, Event, Input, What};
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::text::{head, visible};
+use contract::tool::ToolSpec;
+use serde_json::{Value, json};
+use sessions::tool_statistics::ToolStatistics;
+use sessions::unsaved::Unsaved;
+
+use crate::args::{OutputFormat, ToolsCommand};
+use crate::assemble;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::question;
+use crate::frontends::stream_json::StreamJson;
+use crate::frontends::style::Palette;
+use crate::frontends::verdict::Verdict;
+use crate::frontends::{self, View};
+use crate::output;
+use crate::permissions;
+use crate::world::World;
+
+/// Runs a `tools` command.
+pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
+    match command {
+        ToolsCommand::List { whole } => list(world, *whole || world.global.verbose),
+        ToolsCommand::Schema { name } => schema(world, name),
+        ToolsCommand::Exec { name, input } => exec(world, name, input).await,
+        ToolsCommand::Stats { log, of_session } => {
+            let session = of_session.as_ref().or(world.global.session.as_ref());
+            stats(world, log.as_deref(), session.map(String::as_str))
+        }
+    }
+}
+
+fn specs(world: &World) -> Arc<[Arc<ToolSpec>]> {
+    let place = world.place();
+    let tools = assemble::tools(world, place, assemble::skills(world, place));
+    assemble::registry(tools).specs()
+}
+
+fn list(world: &World, whole: bool) -> Outcome {
+    let specs = specs(world);
+    if world.wants_json() {
+        let rows: Vec<Value> = specs
+            .iter()
+            .map(|spec| {
+                json!({
+                    "name": spec.name,
+                    "description": spec.description,
+                    "version": spec.version,
+                    "categories": spec.categories,
+                    "requires_permission": spec.requires_permission,
+                    "risk_level": spec.risk_level,
+                    "source": spec.source,
+                })
+            })
+            .collect();
+        output::json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> = specs
+        .iter()
+        .map(|spec| {
+            let first = spec.description.lines().next().unwrap_or_default();
+            let description = if whole { first } else { head(first, 70) }.to_owned();
+            let asks = if spec.requires_permission { "asks" } else { "" };
+            vec![spec.name.clone(), asks.to_owned(), spec.source.clone(), description]
+        })
+        .collect();
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Problem> {
+    specs.iter().find(|spec| spec.name == name).map(AsRef::as_ref).ok_or_else(|| {
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        let text = format!("Tool '{name}' not found. Available: {}", names.join(", "));
+        Problem::failed(text)
+    })
+}
+
+fn schema(world: &World, name: &str) -> Outcome {
+    let specs = specs(world);
+    let spec = find(&specs, name)?;
+    output::json(&json!({
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+    }))?;
+    Ok(Exit::Done)
+}
+
+async fn exec(world: &World, name: &str, input: &str) -> Outcome {
+    let args: Value = serde_json::from_str(input)
+        .map_err(|error| Problem::misuse(format!("`--input` is not valid JSON: {error}")))?;
+    if !args.is_object() {
+        return Err(Problem::misuse("`--input` must be a JSON object"));
+    }
+    let root = world.root()?.to_owned();
+    let tools = assemble::tools(world, &root, assemble::skills(world, &root));
+    let registry = assemble::registry(tools);
+    find(&registry.specs(), name)?;
+    let parts = Parts {
+        provider: None,
+        registry,
+        policy: permissions::policy(world, &root)?,
+        confinement: assemble::confinement(world, &root)?,
+        log: Arc::new(Unsaved),
+    };
+    let settings = assemble::settings(world, &root, None, String::new());
+    let beginning = Beginning {
+        session: SessionId::parse("tools-exec")?,
+        history: Vec::new(),
+        notices: Vec::new(),
+    };
+    let conversation = Conversation::open(parts, settings, beginning);
+    let id = CallId("exec-1".to_owned());
+    let call = Input::Call(ToolCall { id, name: name.to_owned(), args, opaque: None });
+    if world.format() == OutputFormat::StreamJson {
+        let verdict = frontends::run(conversation, call, &mut StreamJson::new()).await?;
+        return Ok(exit(&verdict));
+    }
+    let terminal = world.environment.terminal;
+    let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
+    let mut view = Single { can_ask };
+    let verdict = frontends::run(conversation, call, &mut view).await?;
+    show(world, &verdict)
+}
+
+fn exit(verdict: &Verdict) -> Exit {
+    let failed = verdict.results.iter().any(|result| !result.output.success);
+    match verdict.exit() {
+        Exit::Done if failed => Exit::Failed,
+        exit => exit,
+    }
+}
+
+fn show(world: &World, verdict: &Verdict) -> Outcome {
+    let Some(result) = verdict.results.first() else {
+        return Ok(verdict.exit());
+    };
+    let output = &result.output;
+    if world.wants_json() {
+        output::json(&json!({
+            "success": output.success,
+            "output": output.output,
+            "error": output.error,
+            "outcome": result.outcome,
+        }))?;
+        return Ok(exit(verdict));
+    }
+    if !output.output.is_empty() {
+        output::line(&output.output)?;
+    }
+    if let Some(error) = &output.error {
+        output::error(error);
+    }
+    Ok(exit(verdict))
+}
+
+/// Shows nothing of a single call but the question about it.
+struct Single {
+    can_ask: bool,
+}
+
+#[async_trait(?Send)]
+impl View for Single {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let What::Notice { text, .. } = &event.what {
+            output::warning(text);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+        if self.can_ask {
+            return question::ask(event, Palette::plain()).await;
+        }
+        Ok(Answer::Nobody)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn stats(world: &World, log: Option<&Path>, session: Option<&str>) -> Outcome {
+    let statistics = match (log, session) {
+        (Some(path), _) => {
+            let path = super::logs::locate(world, Some(path))?;
+            let (lines, _) = sessions::conversation_log::read(&path)?;
+            ToolStatistics::of_log(&lines)
+        }
+        (None, session) => {
+            let store = world.store()?;
+            let id = match session {
+                Some(id) => store.resolve(id)?,
+                None => store.resolve("last").map_err(|_| {
+                    Problem::failed("there is no session to count the calls of")
+                        .hint("name a conversation log with `--log FILE`")
+                })?,
+            };
+            ToolStatistics::of_events(&store.read(&id)?.events)
+        }
+    };
+    if world.wants_json() {
+        output::json(&statistics)?;
+        return Ok(Exit::Done);
+    }
+    let mut rows = vec![["TOOL", "CALLS", "FAILED", "AVERAGE MS"].map(str::to_owned).to_vec()];
+    rows.extend(statistics.tools.iter().map(|(name, metrics)| {
+        vec![
+            visible(name).into_owned(),
+            metrics.call_count.to_string(),
+            metrics.failure_count.to_string(),
+            format!("{:.1}", metrics.average_duration_ms),
+        ]
+    }));
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,266 @@
+//! `trust` and `untrust`: shows what a project brings that could run or redirect, and takes the
+//! person's decision on it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::TrustArgs;
+use crate::config;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::trust::question::{self, Brief};
+use crate::trust::{Decision, Record, Snapshot, Store};
+use crate::world::World;
+
+/// Runs `trust`.
+pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
+    let store = Store::new(world.config_dir()?);
+    if args.list {
+        return list(world, &store);
+    }
+    let root = root(world, args.path.as_deref())?;
+    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+    if snapshot.entries.is_empty() {
+        let text = format!("{} brings nothing that could run or redirect", root.display());
+        if world.wants_json() {
+            output::json(&json!({"path": root.display().to_string(), "files": []}))?;
+        } else {
+            output::line(contract::text::visible(&text))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let held_back = held_back(world, &root);
+    let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
+    let decision = decide(world, args, &brief).await?;
+    if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
+        store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
+    }
+    told_decision(world, &root, &brief, decision)
+}
+
+/// What the person wants; none where nobody can be asked.
+async fn decide(
+    world: &World,
+    args: &TrustArgs,
+    brief: &Brief<'_>,
+) -> Result<Option<Decision>, Problem> {
+    if args.text_only {
+        return Ok(Some(Decision::TextOnly));
+    }
+    if world.global.yes {
+        if !world.wants_json() {
+            crate::frontends::question::show(&brief.words())?;
+        }
+        return Ok(Some(Decision::Trusted));
+    }
+    if world.wants_json() || !can_ask(world) {
+        if !world.wants_json() {
+            crate::frontends::question::show(&brief.words())?;
+        }
+        return Ok(None);
+    }
+    asked(brief).await.map(Some)
+}
+
+async fn asked(brief: &Brief<'_>) -> Result<Decision, Problem> {
+    // Before the question is shown: from then on it can be interrupted.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        decision = question::ask(brief) => Ok(decision?),
+        _ = interrupt.recv() => {
+            Err(Problem::new(Exit::Interrupted, "interrupted; nothing was trusted"))
+        }
+    }
+}
+
+fn can_ask(world: &World) -> bool {
+    world.environment.terminal.stdin && world.environment.terminal.stderr
+}
+
+fn told_decision(
+    world: &World,
+    root: &Path,
+    brief: &Brief<'_>,
+    decision: Option<Decision>,
+) -> Outcome {
+    let exit = match decision {
+        Some(Decision::Trusted | Decision::TextOnly) => Exit::Done,
+        Some(Decision::Declined | Decision::Withdrawn) | None => Exit::Unsafe,
+    };
+    if world.wants_json() {
+        let mut object = brief.to_json();
+        object["decision"] = json!(decision);
+        output::json(&object)?;
+        return Ok(exit);
+    }
+    let root = root.display();
+    let text = match decision {
+        Some(Decision::Trusted) => {
+            format!("Trusted: {root}, as it is. Any change to these files is asked about again.")
+        }
+        Some(Decision::TextOnly) => format!("Text only: nothing of {root} runs or redirects."),
+        Some(Decision::Declined | Decision::Withdrawn) => {
+            format!("Not trusted: nothing of {root} runs or redirects.")
+        }
+        None => {
+            let problem = Problem::new(Exit::Unsafe, "nobody can be asked, so nothing is trusted");
+            return Err(problem.hint("read the list above, then pass `--yes` or `--text-only`"));
+        }
+    };
+    output::line(contract::text::visible(&text))?;
+    Ok(exit)
+}
+
+/// The root that the program would use in a folder.
+fn root(world: &World, path: Option<&Path>) -> Result<PathBuf, Problem> {
+    let Some(path) = path else {
+        return Ok(world.root()?.to_owned());
+    };
+    let start = world.environment.cwd.join(path);
+    let start = start
+        .canonicalize()
+        .map_err(|error| Problem::misuse(format!("cannot find {}: {error}", path.display())))?;
+    let home = world.environment.home.as_deref();
+    config::project_root(&start, home, &BTreeMap::new())
+        .map_err(|wide| Problem::misuse(wide.to_string()))
+}
+
+fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
+    let (records, problem) = store.read().map_err(Problem::misuse)?;
+    if let Some(problem) = problem {
+        output::warning(&problem);
+    }
+    Ok(records.into_iter().find(|record| record.path == root))
+}
+
+/// The settings that trust would let through.
+fn held_back(world: &World, root: &Path) -> Vec<String> {
+    match World::untrusted_at(world.global.clone(), root) {
+        Ok(there) => there.loaded.held_back.into_iter().map(|held| held.setting).collect(),
+        Err(problem) => vec![format!("(cannot be told: {})", problem.message())],
+    }
+}
+
+fn list(world: &World, store: &Store) -> Outcome {
+    let (records, problem) = store.read().map_err(Problem::misuse)?;
+    if let Some(problem) = problem {
+        output::warning(&problem);
+    }
+    let records: Vec<Record> =
+        records.into_iter().filter(|record| record.decision != Decision::Withdrawn).collect();
+    let state = |record: &Record| match Snapshot::read(&record.path) {
+        Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
+        Ok(_) => "changed",
+        Err(_) => "cannot be read",
+    };
+    if world.wants_json() {
+        let row = |record: &Record| {
+            json!({
+                "path": record.path,
+                "decision": record.decision,
+                "hash": record.hash,
+                "at": record.at,
+                "state": state(record),
+            })
+        };
+        output::json(&records.iter().map(row).collect::<Vec<Value>>())?;
+        return Ok(Exit::Done);
+    }
+    if records.is_empty() {
+        output::line("Nothing was decided about any project.")?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> = records
+        .iter()
+        .map(|record| {
+            let decision = match record.decision {
+                Decision::Trusted => "trusted",
+                Decision::TextOnly => "text only",
+                Decision::Declined | Decision::Withdrawn => "not trusted",
+            };
+            let day = record.at.to_string().chars().take(10).collect();
+            let path = record.path.display().to_string();
+            vec![decision.to_owned(), state(record).to_owned(), day, path]
+        })
+        .collect();
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+/// Runs `untrust`.
+pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
+    let store = Store::new(world.config_dir()?);
+    // A folder that is gone can still be forgotten.
+    let root = match (root(world, path), path) {
+        (Ok(root), _) => root,
+        (Err(_), Some(path)) => world.environment.cwd.join(path),
+        (Err(problem), None) => return Err(problem),
+    };
+    let shown = root.display();
+    match store.withdraw(&root).map_err(Problem::misuse)? {
+        Some(_) => {
+            output::line(contract::text::visible(&format!("No longer trusted: {shown}")))?;
+            Ok(Exit::Done)
+        }
+        None => Err(Problem::misuse(format!("nothing was decided about {shown}"))
+            .hint("`brynhild trust --list` shows all decisions")),
+    }
+}
+
+/// Stops where trust is required and missing.
+pub(crate) fn required(world: World) -> Result<World, Problem> {
+    if let Some(problem) = world.trust.problem() {
+        output::warning(problem);
+    }
+    let ignored = world.trust.ignored(&world.loaded);
+    if !world.global.require_trust || (ignored.is_empty() && world.trust.problem().is_none()) {
+        return Ok(world);
+    }
+    let what = if ignored.is_empty() {
+        String::from("it cannot be told what this project brings")
+    } else {
+        ignored.join(", ")
+    };
+    let text = format!("trust is required and missing: {what}");
+    Err(Problem::new(Exit::Unsafe, text).hint("`brynhild trust` shows what it is and asks"))
+}
+
+/// The same, with one warning about what is ignored.
+pub(crate) fn told(world: World) -> Result<World, Problem> {
+    let world = required(world)?;
+    if let Some(warning) = world.trust.warning(&world.loaded) {
+        output::warning(&warning);
+    }
+    Ok(world)
+}
+
+/// The same, where somebody sits at the terminal with the question.
+pub(crate) fn settled(world: World) -> Result<World, Problem> {
+    let is_text = world.format() == crate::args::OutputFormat::Text;
+    let is_open = world.trust.is_open(&world.loaded) && !world.global.print;
+    let asks = is_text && can_ask(&world) && is_open;
+    let (true, false, Ok(config_dir)) = (asks, world.global.require_trust, world.config_dir())
+    else {
+        return told(world);
+    };
+    let store = Store::new(config_dir);
+    let root = world.root()?.to_owned();
+    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+    let held_back: Vec<String> =
+        world.loaded.held_back.iter().map(|held| held.setting.clone()).collect();
+    let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
+    let decision = super::asynchronously(asked(&brief))?;
+    if let Err(problem) = store.decide(&root, &snapshot, decision) {
+        output::warning(&problem);
+    }
+    match decision {
+        Decision::Trusted => World::read(world.global),
+        Decision::TextOnly | Decision::Declined | Decision::Withdrawn => {
+            output::hint("`brynhild trust` asks again");
+            Ok(world)
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Settings from `BRYNHILD_*` variables, in the process environment and in env files. All names that
+//! begin with `BRYNHILD_` are known here; nothing else is a setting.
+
+use serde_json::Value;
+
+use super::node::{Content, Joining, Node, Origin};
+use super::report::Report;
+use super::schema::{Kind, Named, Others, ROOT, Section};
+use super::{suggest, yaml};
+
+const PREFIX: &str = "BRYNHILD_";
+
+/// Names without their prefix that steer the program but are not settings.
+const NOT_SETTINGS: &[&str] = &[
+    "CONFIG_DIR",
+    "CONFIG_SHOW_COLOR",
+    "CONFIG_SHOW_WIDTH",
+    "CWD",
+    "DEBUG",
+    "DEPLOYMENT_CONFIG",
+    "DISABLE_ENTRY_POINT_PLUGINS",
+    "ENABLED_PLUGINS",
+    "ENV_FILE",
+    "ERROR",
+    "ERROR_TYPE",
+    "EVENT",
+    "LOG_LEVEL",
+    "MESSAGE",
+    "OLLAMA_HOST",
+    "PLUGIN_NAME",
+    "PLUGIN_PATH",
+    "PROJECT_ROOT",
+    "RESPONSE",
+    "SESSION_ID",
+    "SITE_CONFIG",
+    "SKILL_PATH",
+    "SKIP_MIGRATION_CHECK",
+    "TOOL_INPUT",
+    "TOOL_NAME",
+    "TOOL_OUTPUT",
+    "TOOL_SUCCESS",
+    "VENV",
+];
+
+/// Names without their prefix that other programs may still set, with what replaces them.
+const RENAMED: &[(&str, &str)] = &[
+    ("MODEL", "BRYNHILD_MODELS__DEFAULT"),
+    ("PROVIDER", "BRYNHILD_PROVIDERS__DEFAULT"),
+    ("VERBOSE", "BRYNHILD_BEHAVIOR__VERBOSE"),
+    ("MAX_TOKENS", "BRYNHILD_BEHAVIOR__MAX_TOKENS"),
+    ("OUTPUT_FORMAT", "BRYNHILD_BEHAVIOR__OUTPUT_FORMAT"),
+    ("SANDBOX_ENABLED", "BRYNHILD_SANDBOX__ENABLED"),
+    ("SANDBOX_ALLOW_NETWORK", "BRYNHILD_SANDBOX__ALLOW_NETWORK"),
+    ("LOG_CONVERSATIONS", "BRYNHILD_LOGGING__ENABLED"),
+    ("LOG_DIR", "BRYNHILD_LOGGING__DIR"),
+    ("LOG_DIR_PRIVATE", "BRYNHILD_LOGGING__PRIVATE"),
+    ("RAW_LOG", "BRYNHILD_LOGGING__RAW_PAYLOADS"),
+    ("DISABLED_TOOLS", "BRYNHILD_TOOLS__DISABLED='{\"NAME\": true}'"),
+    ("DISABLE_BUILTIN_TOOLS", "BRYNHILD_TOOLS__DISABLED='{\"__builtin__\": true}'"),
+];
+
+/// Settings that no variable may set: leaving the sandbox takes a flag or the person's own file.
+const BEYOND_VARIABLES: &[&str] = &["dangerously_skip_sandbox"];
+
+/// A variable with the place where it was set.
+pub(crate) struct Variable {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: String,
+    /// Where it was set.
+    pub(crate) origin: Origin,
+}
+
+/// Whose word the variables are.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Author {
+    /// The person's; a replaced name is an error.
+    Person,
+    /// The person's, who wants replaced names ignored.
+    LenientPerson,
+    /// The project's; what is no setting is ignored with a warning.
+    Project,
+}
+
+/// The settings in `variables` as one layer. `in_force` tells how names are spelled.
+pub(crate) fn layer(
+    variables: Vec<Variable>,
+    in_force: &Node,
+    author: Author,
+    report: &mut Report,
+) -> Option<Node> {
+    let mut layer: Option<Node> = None;
+    for variable in variables {
+        let Some(found) = place(&variable, in_force, author, report) else {
+            continue;
+        };
+        let Some(node) = value(&variable, &found, report) else {
+            continue;
+        };
+        let tree = found.path.into_iter().rev().fold(node, |node, name| {
+            let origin = node.origin.clone();
+            Node::new(Content::Map(vec![(name, node)]), origin)
+        });
+        match &mut layer {
+            Some(layer) => layer.merge(tree),
+            None => layer = Some(tree),
+        }
+    }
+    layer
+}
+
+/// Where a variable's value belongs.
+struct Place {
+    path: Vec<String>,
+    kind: &'static Kind,
+}
+
+/// Finds the setting that a variable names; none, with a word about it, where it names none.
+fn place(
+    variable: &Variable,
+    in_force: &Node,
+    author: Author,
+    report: &mut Report,
+) -> Option<Place> {
+    if variable.value.is_empty() {
+        return None;
+    }
+    if variable.name == "OPENROUTER_API_KEY" {
+        let key = ROOT.key("openrouter_api_key")?;
+        return Some(Place { path: vec![key.name.into()], kind: &key.kind });
+    }
+    let upper = variable.name.to_uppercase();
+    let name = upper.strip_prefix(PREFIX)?;
+    if NOT_SETTINGS.contains(&name) {
+        if author == Author::Project {
+            let text = format!("{} is ignored: a project may not set it", variable.name);
+            report.warn(&variable.origin, text, None);
+        }
+        return None;
+    }
+    if let Some((_, modern)) = RENAMED.iter().find(|(old, _)| *old == name) {
+        note_replaced(variable, modern, author, report);
+        return None;
+    }
+    let found = descend(name, &ROOT, Some(in_force), Vec::new());
+    let Some(place) = found else {
+        unknown(variable, name, report);
+        return None;
+    };
+    if place.path.first().is_some_and(|first| BEYOND_VARIABLES.contains(&first.as_str())) {
+        let text = format!("{} is ignored: a variable may not leave the sandbox", variable.name);
+        let hint = Some("pass `--dangerously-skip-sandbox`".into());
+        report.warn(&variable.origin, text, hint);
+        return None;
+    }
+    Some(place)
+}
+
+fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut Report) {
+    let name = &variable.name;
+    match author {
+        Author::Person => report.problems.push(format!(
+            "{}{name} is not a setting: set {modern} instead, or \
+             BRYNHILD_SKIP_MIGRATION_CHECK=1 to have it ignored",
+            variable.origin.blame()
+        )),
+        Author::Project => {
+            let hint = Some(format!("set {modern} instead"));
+            report.warn(&variable.origin, format!("{name} is not a setting"), hint);
+        }
+        Author::LenientPerson => {}
+    }
+}
+
+fn unknown(variable: &Variable, name: &str, report: &mut Report) {
+    let (head, tail) = name.split_once("__").unwrap_or((name, ""));
+    let in_section = ROOT.keys.iter().find_map(|key| match &key.kind {
+        Kind::Section(section) if fold(key.name) == fold(head) => Some((key.name, section)),
+        _ => None,
+    });
+    let meant = if let Some((section_name, section)) = in_section {
+        suggest::closest(tail, suggest::names(section))
+            .map(|meant| format!("{section_name}__{meant}").to_uppercase())
+    } else {
+        let known = suggest::names(&ROOT).chain(NOT_SETTINGS.iter().copied());
+        suggest::closest(head, known)
+            .map(str::to_uppercase)
+            .map(|meant| if tail.is_empty() { meant } else { format!("{meant}__{tail}") })
+            .or_else(|| {
+                let path = suggest::elsewhere(&name.to_lowercase())?;
+                Some(path.replace('.', "__").to_uppercase())
+            })
+    };
+    let text = format!("{} is not a setting", contract::text::visible(&variable.name));
+    let hint = meant.map(|meant| format!("did you mean `{PREFIX}{meant}`?"));
+    report.warn(&variable.origin, text, hint);
+}
+
+/// Follows the rest of a name into a section.
+fn descend(
+    rest: &str,
+    section: &'static Section,
+    in_force: Option<&Node>,
+    mut path: Vec<String>,
+) -> Option<Place> {
+    let known = suggest::names(section).filter_map(|name| Some((name, after(rest, name)?)));
+    if let Some((name, rest)) = known.max_by_key(|(name, _)| name.len()) {
+        let key = section.key(name)?;
+        path.push(name.to_owned());
+        return inside(rest, &key.kind, in_force.and_then(|node| node.get(name)), path);
+    }
+    match &section.others {
+        Others::Unknown => None,
+        Others::Named(named) => choose(rest, named, in_force, path),
+        Others::Extra(_) => {
+            path.push(rest.to_lowercase());
+            Some(Place { path, kind: &Kind::Anything })
+        }
+    }
+}
+
+/// Follows the rest of a name behind a name of the person's choice.
+fn choose(
+    rest: &str,
+    named: &'static Named,
+    in_force: Option<&Node>,
+    mut path: Vec<String>,
+) -> Option<Place> {
+    let present = in_force.map(Node::entries).unwrap_or_default();
+    let candidates = present
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .chain(named.spelling.iter().copied())
+        .filter_map(|name| Some((name, after(rest, name)?)));
+    let (name, rest) = match candidates.max_by_key(|(name, _)| name.len()) {
+        Some((name, rest)) => (name.to_owned(), rest),
+        None => match rest.split_once("__") {
+            Some((name, rest)) => (name.to_lowercase(), Some(rest)),
+            None => (rest.to_lowercase(), None),
+        },
+    };
+    if name.is_empty() {
+        return None;
+    }
+    let below = in_force.and_then(|node| node.get(&name));
+    path.push(name);
+    inside(rest, named.kind, below, path)
+}
+
+/// Follows what is left of a name into a value of this kind.
+fn inside(
+    rest: Option<&str>,
+    kind: &'static Kind,
+    in_force: Option<&Node>,
+    mut path: Vec<String>,
+) -> Option<Place> {
+    let Some(rest) = rest else {
+        return Some(Place { path, kind });
+    };
+    match kind {
+        Kind::Section(section) | Kind::ShortOr(_, section) => {
+            descend(rest, section, in_force, path)
+        }
+        Kind::Each(named) => choose(rest, named, in_force, path),
+        Kind::Anything => {
+            path.extend(rest.split("__").map(str::to_lowercase));
+            Some(Place { path, kind: &Kind::Anything })
+        }
+        _ => None,
+    }
+}
+
+/// What follows `name` in `rest`: none where another name stands there, `Some(None)` where nothing
+/// follows.
+#[expect(clippy::option_option, reason = "no match and nothing left are different answers")]
+fn after<'a>(rest: &'a str, name: &str) -> Option<Option<&'a str>> {
+    let start = rest.get(..name.len())?;
+    if fold(start) != fold(name) {
+        return None;
+    }
+    match &rest[name.len()..] {
+        "" => Some(None),
+        left => left.strip_prefix("__").map(Some),
+    }
+}
+
+/// A name as far as a variable can spell it.
+fn fold(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+/// A variable's value as its kind reads it.
+fn value(variable: &Variable, place: &Place, report: &mut Report) -> Option<Node> {
+    let origin = variable.origin.by(&variable.name);
+    let text = variable.value.as_str();
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let value = match place.kind {
+        Kind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
+        Kind::Anything if !is_json => yaml::resolve(text),
+        Kind::Anything
+        | Kind::Section(_)
+        | Kind::Each(_)
+        | Kind::ShortOr(..)
+        | Kind::List
+        | Kind::Texts
+            if is_json =>
+        {
+            match serde_json::from_str(text) {
+                Ok(value) => value,
+                Err(error) => {
+                    let path = place.path.join(".");
+                    let blame = origin.blame();
+                    report.problems.push(format!("{blame}{path} is not valid JSON: {error}"));
+                    return None;
+                }
+            }
+        }
+        Kind::ShortOr(..) => yaml::resolve(text),
+        _ => Value::from(text),
+    };
+    let mut node = Node::from_value(value, &origin);
+    node.joining = Joining::Merge;
+    Some(node)
+}

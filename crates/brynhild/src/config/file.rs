@@ -1,0 +1,64 @@
+//! Reads configuration files, bounded in size, and shows what is wrong with their text.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use contract::text::visible;
+
+use super::node::shown;
+use super::yaml::Malformed;
+
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a file; none where there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
+    let is_missing = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
+    let cannot = |error: std::io::Error| format!("cannot read it: {error}");
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err("it is not a regular file".into()),
+        Err(error) if is_missing(error.kind()) => return Ok(None),
+        Err(error) => return Err(cannot(error)),
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(cannot)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    text(bytes).map(Some)
+}
+
+/// The text that the bytes of a file are.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > LARGEST {
+        return Err("it is larger than 1 MiB".into());
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = line_of(error.as_bytes(), error.utf8_error().valid_up_to());
+        format!("it is not UTF-8 text, see line {line}")
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// The line, from 1, that a byte is on.
+fn line_of(bytes: &[u8], position: usize) -> usize {
+    bytes[..position].split(|byte| *byte == b'\n').count()
+}
+
+/// The message about a file that is not YAML, with the line shown.
+pub(crate) fn invalid(path: &Path, text: &str, malformed: &Malformed) -> String {
+    let Malformed { message, line, column } = malformed;
+    let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let gutter = " ".repeat(line.to_string().len());
+    let before: String = source.chars().take(column.saturating_sub(1)).collect();
+    let pad = " ".repeat(visible(&before.replace('\t', " ")).chars().count());
+    format!(
+        "Error in config file {}: invalid YAML: {} at line {line}, column {column}\n  \
+         {line} | {}\n  {gutter} | {pad}^",
+        shown(path),
+        visible(message),
+        visible(&source.replace('\t', " ")),
+    )
+}

@@ -1,0 +1,165 @@
+//! The table of keys in `docs/configuration.md`, made from the table of known keys. `UPDATE=1`
+//! rewrites it.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::super::defaults;
+use super::super::node::Node;
+use super::super::schema::{Kind, Others, Project, ROOT, Section};
+
+mod meanings;
+
+const BEGIN: &str =
+    "<!-- The table below is generated: UPDATE=1 cargo test -p brynhild reference -->\n";
+
+#[test]
+fn the_table_of_keys_is_what_the_program_knows() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, _) = page.split_once(BEGIN).expect("the mark where the table begins");
+    let current = format!("{before}{BEGIN}\n{}", table());
+    #[expect(clippy::disallowed_methods, reason = "the one switch of this test")]
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &current).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(
+        written == current,
+        "docs/configuration.md is stale; run `UPDATE=1 cargo test -p brynhild reference`"
+    );
+}
+
+#[test]
+fn every_key_has_a_meaning_and_every_meaning_a_key() {
+    let keys: Vec<String> = rows().into_iter().map(|row| row.key).collect();
+    let known: Vec<&str> = meanings::MEANINGS.iter().map(|(key, _)| *key).collect();
+    for key in &keys {
+        assert!(known.contains(&key.as_str()), "{key} has no meaning");
+    }
+    for key in known {
+        assert!(keys.iter().any(|it| it == key), "{key} is no key");
+    }
+}
+
+struct Row {
+    key: String,
+    holds: String,
+    project: Project,
+}
+
+fn table() -> String {
+    let tree = defaults();
+    let mut text = String::new();
+    let mut group = String::new();
+    for row in rows() {
+        let first = row.key.split_once('.').map_or("At the top", |(first, _)| first);
+        if first != group {
+            first.clone_into(&mut group);
+            let title = if first == "At the top" { first.to_owned() } else { format!("`{first}`") };
+            let gap = if text.is_empty() { "" } else { "\n" };
+            writeln!(
+                text,
+                "{gap}### {title}\n\n| key | value | default | a project may | meaning |"
+            )
+            .unwrap();
+            writeln!(text, "|---|---|---|---|---|").unwrap();
+        }
+        let meaning = meanings::MEANINGS.iter().find(|(key, _)| *key == row.key);
+        let meaning = meaning.map(|(_, meaning)| *meaning).unwrap_or_default();
+        let default = default(&tree, &row.key);
+        writeln!(
+            text,
+            "| `{}` | {} | {default} | {} | {meaning} |",
+            row.key,
+            row.holds,
+            may(row.project)
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn default(tree: &Node, key: &str) -> String {
+    let path: Vec<&str> = key.split('.').collect();
+    match tree.find(&path) {
+        Some(node) => format!("`{}`", node.to_value().to_string().replace('"', "")),
+        None => String::new(),
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    section("", &ROOT, &mut rows);
+    // Keys of their own come before sections, as in a file.
+    rows.sort_by_key(|row| row.key.contains('.'));
+    rows
+}
+
+fn section(path: &str, section: &'static Section, rows: &mut Vec<Row>) {
+    let below =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    for key in section.keys {
+        entry(below(key.name), &key.kind, key.project, rows);
+    }
+    if let Others::Named(named) = &section.others {
+        // Names directly under `providers` are another spelling of its instances.
+        if path != "providers" {
+            entry(below("NAME"), named.kind, named.project, rows);
+        }
+    }
+}
+
+fn entry(path: String, kind: &'static Kind, project: Project, rows: &mut Vec<Row>) {
+    match kind {
+        Kind::Section(inner) => section(&path, inner, rows),
+        Kind::Each(named) => entry(format!("{path}.NAME"), named.kind, named.project, rows),
+        Kind::ShortOr(_, inner) => {
+            rows.push(Row { key: path.clone(), holds: holds(kind), project });
+            section(&path, inner, rows);
+        }
+        _ => rows.push(Row { key: path, holds: holds(kind), project }),
+    }
+}
+
+fn holds(kind: &Kind) -> String {
+    match kind {
+        Kind::Switch => "true, false".into(),
+        Kind::Count { least, most } if least == most => least.to_string(),
+        Kind::Count { least, most: i64::MAX } => format!("number from {least}"),
+        Kind::Count { least, most } => format!("number, {least} to {most}"),
+        Kind::Text => "text".into(),
+        Kind::Path => "path".into(),
+        Kind::Choice(words) => words.join(", "),
+        Kind::Texts => "list of texts".into(),
+        Kind::Paths => "list of paths".into(),
+        Kind::List => "list".into(),
+        Kind::Anything => "anything".into(),
+        Kind::Maybe(kind) => format!("{} or null", holds(kind)),
+        Kind::ShortOr(kind, _) => format!("{} or a map", holds(kind)),
+        Kind::Section(_) | Kind::Each(_) => "map".into(),
+    }
+}
+
+fn may(project: Project) -> String {
+    match project {
+        Project::Free | Project::Inside => "set it".into(),
+        Project::Never => "when trusted".into(),
+        Project::Kept(Project::Never) => "never".into(),
+        Project::Kept(project) => rule(*project).into(),
+        project => format!("{}; more when trusted", rule(project)),
+    }
+}
+
+fn rule(project: Project) -> &'static str {
+    match project {
+        Project::Free | Project::Inside | Project::Never | Project::Kept(_) => "–",
+        Project::On => "turn it on",
+        Project::Off => "turn it off",
+        Project::Lower => "lower it",
+        Project::Stricter(..) => "make it stricter",
+        Project::Adds => "add to it",
+        Project::Subset => "narrow it",
+    }
+}

@@ -1,0 +1,66 @@
+//! The one place that reads the environment, the home directory and the working directory.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// What the program finds around itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Environment {
+    /// The variables that are valid text.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The person's home.
+    pub(crate) home: Option<PathBuf>,
+    /// Where the program was started.
+    pub(crate) cwd: PathBuf,
+    /// Where temporary files go.
+    pub(crate) temp: PathBuf,
+    /// This program.
+    pub(crate) executable: PathBuf,
+    /// What its streams are.
+    pub(crate) terminal: Terminal,
+}
+
+/// Which of the standard streams are terminals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    pub(crate) stdin: bool,
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+}
+
+impl Environment {
+    /// Reads all of it.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+    pub(crate) fn read() -> std::io::Result<Self> {
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let home = variables.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        Ok(Self {
+            home,
+            cwd: std::env::current_dir()?,
+            temp: std::env::temp_dir(),
+            executable: std::env::current_exe()?,
+            terminal: Terminal {
+                stdin: std::io::stdin().is_terminal(),
+                stdout: std::io::stdout().is_terminal(),
+                stderr: std::io::stderr().is_terminal(),
+            },
+            variables,
+        })
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The name of the person's account, for names of folders.
+    pub(crate) fn user(&self) -> String {
+        let name = self.variable("USER").or_else(|| self.variable("LOGNAME"));
+        let safe = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_' || *c == '.';
+        let name: String = name.unwrap_or_default().chars().filter(safe).collect();
+        if name.is_empty() { rustix::process::getuid().as_raw().to_string() } else { name }
+    }
+}

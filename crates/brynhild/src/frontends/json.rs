@@ -1,0 +1,112 @@
+//! The answer as one JSON object at the end.
+
+use std::io::{self, Write};
+
+use async_trait::async_trait;
+use contract::event::{Answer, Event, Outcome};
+use serde_json::{Map, Value, json};
+
+use super::View;
+use super::verdict::Verdict;
+
+/// Shows nothing until the end.
+pub(crate) struct Json {
+    prompt: Value,
+}
+
+impl Json {
+    /// Takes the prompt's parts, which the answer repeats.
+    pub(crate) fn new(prompt: Value) -> Self {
+        Self { prompt }
+    }
+}
+
+#[async_trait(?Send)]
+impl View for Json {
+    fn event(&mut self, _event: &Event) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {
+        Ok(Answer::Nobody)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
+        let object = answer(verdict, &self.prompt);
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &object)?;
+        writeln!(out)?;
+        out.flush()
+    }
+}
+
+fn answer(verdict: &Verdict, prompt: &Value) -> Value {
+    let usage = &verdict.usage;
+    let mut object = json!({
+        "response": verdict.response,
+        "provider": verdict.provider,
+        "model": verdict.model,
+        "stop_reason": verdict.stop_reason(),
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens(),
+        },
+    });
+    let Some(fields) = object.as_object_mut() else { return object };
+    if let Some(Outcome::Finished(finish)) = &verdict.outcome {
+        fields.insert("finish".into(), json!(finish));
+    }
+    if !verdict.calls.is_empty() {
+        let call = |call: &contract::message::ToolCall| json!({"tool": call.name, "input": call.args, "recovered": false, "id": call.id});
+        fields.insert("tool_calls".into(), verdict.calls.iter().map(call).collect());
+        fields.insert("tool_results".into(), verdict.results.iter().map(result).collect());
+    }
+    if !prompt.is_null() {
+        fields.insert("prompt_source".into(), prompt.clone());
+    }
+    errors(verdict, fields);
+    if let Some(cost) = usage.cost_usd {
+        fields.insert("cost_usd".into(), json!(cost));
+    }
+    if let Some(tokens) = usage.reasoning_tokens {
+        fields.insert("reasoning_tokens".into(), json!(tokens));
+    }
+    fields.insert("exit_code".into(), json!(verdict.exit().code()));
+    object
+}
+
+/// One call's result as programs read it.
+pub(crate) fn result(result: &super::verdict::CallResult) -> Value {
+    let mut object = json!({
+        "tool": result.tool,
+        "success": result.output.success,
+        "output": result.output.output,
+        "id": result.id,
+        "outcome": result.outcome,
+    });
+    if let (Some(error), Some(fields)) = (&result.output.error, object.as_object_mut()) {
+        fields.insert("error".into(), json!(error));
+    }
+    object
+}
+
+fn errors(verdict: &Verdict, fields: &mut Map<String, Value>) {
+    let mut errors = verdict.errors.clone();
+    if let Some(Outcome::Limited { limit }) = &verdict.outcome {
+        errors.push(format!("a limit was reached: {limit}"));
+    }
+    match errors.as_slice() {
+        [] => {}
+        [error] => {
+            fields.insert("error".into(), json!(error));
+        }
+        several => {
+            fields.insert("errors".into(), json!(several));
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Text. On a terminal: the answer rendered as it comes, tools and reasoning as they happen.
+//! Elsewhere: the answer on standard output and nothing else.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What};
+use contract::message::ToolCall;
+use contract::text::{head, visible};
+use contract::tool::{Display, ToolOutput};
+use serde_json::Value;
+
+use super::View;
+use super::markdown::Markdown;
+use super::question;
+use super::style::{Palette, paint};
+use super::verdict::Verdict;
+
+/// Lines of a tool's output that are shown.
+const OUTPUT_LINES: usize = 8;
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// How much is shown, and where.
+#[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that is shown or not")]
+pub(crate) struct Options {
+    /// Standard output is a terminal.
+    pub(crate) is_terminal: bool,
+    /// Somebody sits at it and can be asked.
+    pub(crate) can_ask: bool,
+    /// Tools and timing are shown even where there is no terminal.
+    pub(crate) verbose: bool,
+    /// Reasoning is shown.
+    pub(crate) show_thinking: bool,
+    /// Tokens and cost are shown.
+    pub(crate) show_cost: bool,
+    /// Colors are wanted.
+    pub(crate) colored: bool,
+    /// Columns of the terminal.
+    pub(crate) width: usize,
+}
+
+/// Shows events as text.
+pub(crate) struct Plain {
+    options: Options,
+    palette: Palette,
+    markdown: Markdown,
+    is_thinking: bool,
+    is_after_activity: bool,
+    waiting: Option<Waiting>,
+}
+
+/// Something that takes time.
+struct Waiting {
+    since: Instant,
+    what: String,
+    frame: usize,
+    is_drawn: bool,
+}
+
+impl Plain {
+    /// A view with these options.
+    pub(crate) fn new(options: Options) -> Self {
+        let palette = if options.colored { Palette::colored() } else { Palette::plain() };
+        let markdown = Markdown::new(options.width, palette);
+        Self {
+            options,
+            palette,
+            markdown,
+            is_thinking: false,
+            is_after_activity: false,
+            waiting: None,
+        }
+    }
+
+    fn shows_activity(&self) -> bool {
+        self.options.is_terminal || self.options.verbose
+    }
+
+    /// Writes a line about what happens: among the answer on a terminal, else on standard error.
+    fn activity(&mut self, text: &str) -> io::Result<()> {
+        self.erase()?;
+        self.is_after_activity = true;
+        if self.options.is_terminal {
+            writeln!(io::stdout().lock(), "{text}")
+        } else {
+            writeln!(io::stderr().lock(), "{text}")
+        }
+    }
+
+    fn wait_for(&mut self, what: impl Into<String>) {
+        self.waiting =
+            Some(Waiting { since: Instant::now(), what: what.into(), frame: 0, is_drawn: false });
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        if let Some(waiting) = &mut self.waiting
+            && waiting.is_drawn
+        {
+            waiting.is_drawn = false;
+            let mut err = io::stderr().lock();
+            err.write_all(b"\r\x1b[K")?;
+            err.flush()?;
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: &Piece) -> io::Result<()> {
+        if !self.options.is_terminal {
+            return Ok(());
+        }
+        match piece {
+            Piece::Text { text } => {
+                self.end_thinking()?;
+                let rendered = self.markdown.push(text);
+                self.relabel("writing");
+                self.print(&rendered)
+            }
+            Piece::Thinking { text } if self.options.show_thinking => {
+                self.is_thinking = true;
+                self.print(&paint(self.palette.soft, &visible(text)))
+            }
+            Piece::Thinking { .. } => {
+                self.relabel("thinking");
+                Ok(())
+            }
+            Piece::Call { name } => {
+                self.relabel(&format!("writing a call of {name}"));
+                Ok(())
+            }
+            Piece::Restart => {
+                let rendered = self.markdown.finish();
+                self.print(&rendered)?;
+                self.activity(&paint(self.palette.caution, "(the reply broke off; asking again)"))
+            }
+        }
+    }
+
+    fn relabel(&mut self, what: &str) {
+        if let Some(waiting) = &mut self.waiting
+            && waiting.what != what
+        {
+            what.clone_into(&mut waiting.what);
+        }
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.erase()?;
+        let mut out = io::stdout().lock();
+        if std::mem::take(&mut self.is_after_activity) {
+            writeln!(out)?;
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    fn end_thinking(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_thinking) {
+            self.print("\n\n")?;
+        }
+        Ok(())
+    }
+
+    fn finished(
+        &mut self,
+        name: &str,
+        outcome: CallOutcome,
+        output: &ToolOutput,
+        duration_ms: u64,
+    ) -> io::Result<()> {
+        let (style, mark) =
+            if output.success { (self.palette.good, "✓") } else { (self.palette.bad, "✗") };
+        #[expect(clippy::cast_precision_loss, reason = "shown to a tenth of a second")]
+        let seconds = duration_ms as f64 / 1000.0;
+        let note = match outcome {
+            CallOutcome::Ran => format!("{seconds:.1} s"),
+            CallOutcome::Invalid => "not run: invalid".to_owned(),
+            CallOutcome::Denied | CallOutcome::Unanswered => "not run: denied".to_owned(),
+            CallOutcome::NoSandbox => "not run: no sandbox".to_owned(),
+            CallOutcome::Skipped => "dry run".to_owned(),
+            CallOutcome::Interrupted => "interrupted".to_owned(),
+        };
+        let line =
+            format!("{} {} {}", paint(style, mark), visible(name), paint(self.palette.soft, &note));
+        self.activity(&line)?;
+        let body = match &output.display {
+            Some(Display::Diff { unified, .. }) => self.diff(unified),
+            None => self.excerpt(&output.for_model()),
+        };
+        self.activity(&body)
+    }
+
+    fn diff(&self, unified: &str) -> String {
+        let color = |line: &str| match line.chars().next() {
+            Some('+') => self.palette.good,
+            Some('-') => self.palette.bad,
+            _ => self.palette.soft,
+        };
+        let lines: Vec<String> = unified
+            .lines()
+            .map(|line| format!("  {}", paint(color(line), &visible(line))))
+            .collect();
+        lines.join("\n")
+    }
+
+    fn excerpt(&self, text: &str) -> String {
+        let mut lines: Vec<String> = text
+            .lines()
+            .take(OUTPUT_LINES)
+            .map(|line| format!("  {}", paint(self.palette.soft, &visible(head(line, 400)))))
+            .collect();
+        let hidden = text.lines().count().saturating_sub(OUTPUT_LINES);
+        if hidden > 0 {
+            lines
+                .push(format!("  {}", paint(self.palette.soft, &format!("… {hidden} more lines"))));
+        }
+        lines.join("\n")
+    }
+
+    fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) -> io::Result<()> {
+        self.erase()?;
+        let (style, word) = match level {
+            Level::Info if !self.shows_activity() => return Ok(()),
+            Level::Info => (self.palette.soft, "note:"),
+            Level::Warning => (self.palette.caution, "warning:"),
+            Level::Error => (self.palette.bad, "error:"),
+        };
+        let mut err = io::stderr().lock();
+        writeln!(err, "{} {}", paint(style, word), visible(text))?;
+        if let Some(hint) = hint {
+            writeln!(err, "{} {}", paint(self.palette.code, "hint:"), visible(hint))?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait(?Send)]
+impl View for Plain {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match &event.what {
+            What::RequestSent { .. } => self.wait_for("waiting for the model"),
+            What::ReplyDelta { piece } => self.piece(piece)?,
+            What::ReplyFinished { .. } => {
+                self.end_thinking()?;
+                let rendered = self.markdown.finish();
+                self.print(&rendered)?;
+                self.erase()?;
+                self.waiting = None;
+            }
+            What::ToolCalled { call } if self.shows_activity() => {
+                let line = format!("{} {}", paint(self.palette.code, "●"), summary(call));
+                self.activity(&line)?;
+            }
+            What::ToolJudged { call, .. } => self.wait_for(format!("running {call}")),
+            What::ToolProgress { text, .. } => {
+                let last = text.lines().last().unwrap_or_default();
+                self.relabel(&visible(head(last, 60)));
+            }
+            What::ToolFinished { name, outcome, output, duration_ms, .. } => {
+                if self.shows_activity() {
+                    self.finished(name, *outcome, output, *duration_ms)?;
+                }
+                self.erase()?;
+                self.waiting = None;
+            }
+            What::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref())?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+        self.erase()?;
+        self.waiting = None;
+        if self.options.can_ask {
+            return question::ask(event, self.palette).await;
+        }
+        if let What::Asked { tool, why, .. } = &event.what {
+            let text = format!("{tool} needs a permission that nobody can give here: {why}");
+            let hint = "run it in a terminal, allow it by a rule, or pass `--yes`";
+            self.notice(Level::Warning, &text, Some(hint))?;
+        }
+        Ok(Answer::Nobody)
+    }
+
+    fn tick(&mut self) -> io::Result<bool> {
+        if !(self.options.is_terminal && self.options.can_ask) {
+            return Ok(false);
+        }
+        if let Some(waiting) = &mut self.waiting {
+            let seconds = waiting.since.elapsed().as_secs_f64();
+            if seconds >= 0.3 && !self.is_thinking {
+                waiting.frame += 1;
+                waiting.is_drawn = true;
+                let frame = SPINNER[waiting.frame % SPINNER.len()];
+                let line = format!("{frame} {} ({seconds:.0} s)", waiting.what);
+                let mut err = io::stderr().lock();
+                write!(err, "\r\x1b[K{}", paint(self.palette.soft, &line))?;
+                err.flush()?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().lock().flush()
+    }
+
+    fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
+        self.erase()?;
+        if !self.options.is_terminal && !verdict.response.is_empty() {
+            writeln!(io::stdout().lock(), "{}", verdict.response.trim_end())?;
+        }
+        match &verdict.outcome {
+            Some(Outcome::Finished(finish)) if self.shows_activity() => {
+                let line = format!("Finished: {} — {}", finish.status, finish.summary);
+                self.activity(&paint(self.palette.strong, &visible(&line)))?;
+            }
+            Some(Outcome::Failed { error, hint }) => {
+                self.notice(Level::Error, error, hint.as_deref())?;
+            }
+            Some(Outcome::Limited { limit }) => {
+                let text = format!("stopped: a limit was reached: {limit}");
+                let hint = "raise it in the configuration, or go on with `--continue`";
+                self.notice(Level::Error, &text, Some(hint))?;
+            }
+            Some(Outcome::Cancelled) => {
+                self.notice(Level::Warning, "interrupted; the session is kept", None)?;
+            }
+            _ => {}
+        }
+        if self.options.show_cost && self.shows_activity() && verdict.usage.total_tokens() > 0 {
+            let usage = &verdict.usage;
+            let cost = usage.cost_usd.map_or_else(String::new, |cost| format!(" | ${cost:.4}"));
+            let line =
+                format!("Tokens: {} in / {} out{cost}", usage.input_tokens, usage.output_tokens);
+            self.erase()?;
+            writeln!(io::stderr().lock(), "{}", paint(self.palette.soft, &line))?;
+        }
+        Ok(())
+    }
+}
+
+/// A call in one line: its name and the beginning of each argument.
+fn summary(call: &ToolCall) -> String {
+    let args: Vec<String> = match &call.args {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let first = text.lines().next().unwrap_or_default();
+                let short = head(first, 60);
+                let more = if short.len() < text.len() { "…" } else { "" };
+                format!("{name}: {short}{more}")
+            })
+            .collect(),
+        other => vec![other.to_string()],
+    };
+    visible(&format!("{}({})", call.name, args.join(", "))).into_owned()
+}
+
+/// Columns of the terminal on standard output; 80 where there is none.
+pub(crate) fn terminal_width() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col)).max(20)
+}

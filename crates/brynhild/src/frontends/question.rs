@@ -1,0 +1,157 @@
+//! The question whether a call may run, asked on a terminal. It shows all of what would run, every
+//! hidden character made visible, and what each answer would remember.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use contract::event::{Answer, Event, What};
+use contract::policy::Action;
+use contract::text::{is_hidden, visible};
+
+use super::style::{Palette, paint};
+
+/// So many spaces in a row may push the rest of a command out of sight.
+const WIDE_GAP: usize = 20;
+
+/// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
+pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
+    let can_remember = matches!(&event.what, What::Asked { remember, .. } if !remember.is_empty());
+    let choices = if can_remember {
+        "Run it? [y]es, for this [s]ession, always in this [p]roject, [a]lways, [n]o, [c]ancel \
+         the turn: "
+    } else {
+        "Run it? [y]es, [n]o, [c]ancel the turn: "
+    };
+    show(&words(event, palette))?;
+    loop {
+        let Some(line) = line(choices).await? else {
+            return Ok(Answer::Nobody);
+        };
+        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
+        match word.to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(Answer::Once),
+            "s" | "session" if can_remember => return Ok(Answer::Session),
+            "p" | "project" if can_remember => return Ok(Answer::Project),
+            "a" | "always" if can_remember => return Ok(Answer::Always),
+            "n" | "no" | "" => return Ok(Answer::Deny { reason }),
+            "c" | "cancel" => return Ok(Answer::Cancel),
+            _ => {
+                let more = if can_remember { "s, p, a, " } else { "" };
+                writeln!(io::stderr(), "Type y, {more}n (a reason may follow) or c.")?;
+            }
+        }
+    }
+}
+
+/// Shows what a question is about. Keys typed before do not answer it.
+pub(crate) fn show(text: &str) -> io::Result<()> {
+    io::stderr().write_all(text.as_bytes())?;
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    Ok(())
+}
+
+/// Asks for a line; none where nobody will ever type one.
+pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
+    let mut out = io::stderr();
+    write!(out, "{choices}")?;
+    out.flush()?;
+    // A signal must get through while nobody answers, so the wait is on another thread.
+    let read = || io::stdin().lock().lines().next().transpose();
+    let line = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
+    if line.is_none() {
+        writeln!(out)?;
+    }
+    Ok(line)
+}
+
+/// All of what would run, nothing cut, every hidden character shown.
+fn words(event: &Event, palette: Palette) -> String {
+    let What::Asked { tool, args, actions, why, remember, .. } = &event.what else {
+        return String::new();
+    };
+    let mut text = format!(
+        "\n{} {}\n",
+        paint(palette.caution, "Permission needed:"),
+        paint(palette.strong, &one_line(tool))
+    );
+    for action in actions {
+        let (head, body) = match action {
+            Action::Read { path } => (format!("read {}", shown(path)), None),
+            Action::Write { path, diff } => (format!("write {}", shown(path)), diff.clone()),
+            Action::Run { command, cwd } => {
+                (format!("run in {}:", shown(cwd)), Some(command.clone()))
+            }
+            Action::Connect { host } => (format!("connect to {}", one_line(host)), None),
+            Action::Opaque { what } => {
+                (format!("{} with {}", one_line(what), one_line(&args.to_string())), None)
+            }
+        };
+        let _ = writeln!(text, "  {head}");
+        let Some(body) = body else { continue };
+        // Behind a bar, so that no line of it looks like one of ours; not `lines`, which would
+        // swallow a carriage return.
+        for line in body.strip_suffix('\n').unwrap_or(&body).split('\n') {
+            let _ = writeln!(text, "  │ {}", visible(line));
+        }
+        for caution in cautions(&body) {
+            let _ = writeln!(text, "  {}", paint(palette.caution, &format!("note: {caution}")));
+        }
+    }
+    let _ = writeln!(text, "  {}", paint(palette.soft, &format!("why: {}", one_line(why))));
+    let memory = if remember.is_empty() {
+        String::from("nothing can be remembered: calls like this are asked about every time")
+    } else {
+        format!("s, p and a remember: {}", one_line(&remember.join("; ")))
+    };
+    let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
+    text
+}
+
+/// What in a text could deceive its reader.
+fn cautions(text: &str) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let hidden = text.chars().filter(|c| is_hidden(*c)).count();
+    if hidden > 0 {
+        cautions.push(format!("{hidden} hidden characters are shown as \\u{{…}}"));
+    }
+    let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
+    let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
+    let widest = inner
+        .flat_map(|line| line.split(|c| !is_gap(c)))
+        .map(|gap| gap.chars().count())
+        .max()
+        .unwrap_or(0);
+    if widest >= WIDE_GAP {
+        cautions.push(format!("something follows after {widest} spaces in a row"));
+    }
+    cautions
+}
+
+fn shown(path: &Path) -> String {
+    one_line(&path.display().to_string())
+}
+
+/// Text that may not pretend to be several lines of ours.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_cannot_pretend_to_be_another_line() {
+        assert_eq!(shown(Path::new("/w/a\n  read /w/b\u{202e}")), "/w/a\\u{a}  read /w/b\\u{202e}");
+    }
+
+    #[test]
+    fn gaps_and_hidden_characters_are_pointed_out() {
+        assert!(cautions("    indented\n\tline").is_empty());
+        let padded = format!("ls{}; rm x", " ".repeat(300));
+        assert_eq!(cautions(&padded), ["something follows after 300 spaces in a row"]);
+        assert_eq!(cautions("ls\r\x1b[2K").len(), 1);
+    }
+}

@@ -1,0 +1,41 @@
+//! The event stream, one JSON object a line, as the published schema describes it.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use async_trait::async_trait;
+use contract::event::{Answer, Event};
+
+use super::View;
+use super::verdict::Verdict;
+
+/// Writes every event.
+pub(crate) struct StreamJson {
+    out: BufWriter<Stdout>,
+}
+
+impl StreamJson {
+    /// Writes to standard output.
+    pub(crate) fn new() -> Self {
+        Self { out: BufWriter::with_capacity(64 << 10, io::stdout()) }
+    }
+}
+
+#[async_trait(?Send)]
+impl View for StreamJson {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, event)?;
+        self.out.write_all(b"\n")
+    }
+
+    async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {
+        Ok(Answer::Nobody)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
+        Ok(())
+    }
+}

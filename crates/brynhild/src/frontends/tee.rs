@@ -1,0 +1,105 @@
+//! Beside what a view shows: the conversation log, and events kept for an export.
+
+use std::io;
+
+use async_trait::async_trait;
+use contract::event::{Answer, Event, Level, What};
+use sessions::conversation_log::ConversationLog;
+use sessions::export::{self, Thinking};
+use sessions::session::Session;
+
+use super::View;
+use super::verdict::Verdict;
+use crate::output;
+
+/// Passes events on to a view and keeps them elsewhere too.
+pub(crate) struct Tee<'a> {
+    view: &'a mut dyn View,
+    log: Option<ConversationLog>,
+    kept: Option<Vec<Event>>,
+    level: LogLevel,
+}
+
+/// How much the conversation log holds beside the conversation itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LogLevel {
+    /// Rulings and all notices.
+    Everything,
+    /// Notices from this level on.
+    Notices(Level),
+}
+
+impl LogLevel {
+    fn records(self, what: &What) -> bool {
+        match (self, what) {
+            (Self::Notices(_), What::ToolJudged { .. }) => false,
+            (Self::Notices(least), What::Notice { level, .. }) => *level >= least,
+            (Self::Notices(_) | Self::Everything, _) => true,
+        }
+    }
+}
+
+impl<'a> Tee<'a> {
+    /// A view with a log beside it. `kept` is what happened before; further events are added to
+    /// it for [`Tee::markdown`].
+    pub(crate) fn new(
+        view: &'a mut dyn View,
+        log: Option<ConversationLog>,
+        kept: Option<Vec<Event>>,
+        level: LogLevel,
+    ) -> Self {
+        Self { view, log, kept, level }
+    }
+
+    fn keep(&mut self, event: &Event) {
+        if !event.what.is_kept() {
+            return;
+        }
+        if let Some(log) = &mut self.log
+            && self.level.records(&event.what)
+            && let Err(error) = log.record(event)
+        {
+            output::warning(&format!("the conversation log ends here: {error}"));
+            self.log = None;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(event.clone());
+        }
+    }
+
+    /// The conversation as Markdown.
+    pub(crate) fn markdown(&self, title: Option<&str>) -> String {
+        let events = self.kept.as_deref().unwrap_or_default();
+        let Some(first) = events.first() else { return String::new() };
+        let session = Session::of(&first.session, events);
+        export::markdown(&session, title, Thinking::Collapsible)
+    }
+}
+
+#[async_trait(?Send)]
+impl View for Tee<'_> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.keep(event);
+        self.view.event(event)
+    }
+
+    fn after(&mut self, event: &Event) {
+        self.keep(event);
+    }
+
+    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+        self.view.ask(event).await
+    }
+
+    fn tick(&mut self) -> io::Result<bool> {
+        self.view.tick()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.view.flush()
+    }
+
+    fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
+        self.view.close(verdict)
+    }
+}

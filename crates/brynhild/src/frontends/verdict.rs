@@ -1,0 +1,121 @@
+//! What a run came to: the fold of its events that decides the exit code and the JSON answer.
+
+use contract::event::{CallOutcome, Event, Level, Outcome, What};
+use contract::message::{ToolCall, Usage};
+use contract::tool::ToolOutput;
+
+use crate::exit::Exit;
+
+/// A run, folded.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    /// The last words of the model.
+    pub(crate) response: String,
+    /// Who answered.
+    pub(crate) provider: String,
+    /// With which model.
+    pub(crate) model: String,
+    /// How the turn ended; none where it never did.
+    pub(crate) outcome: Option<Outcome>,
+    /// What the turn cost.
+    pub(crate) usage: Usage,
+    /// The calls, in order.
+    pub(crate) calls: Vec<ToolCall>,
+    /// Their results, in order.
+    pub(crate) results: Vec<CallResult>,
+    /// What went wrong.
+    pub(crate) errors: Vec<String>,
+    signal: Option<Exit>,
+}
+
+/// The end of one call.
+pub(crate) struct CallResult {
+    pub(crate) tool: String,
+    pub(crate) id: String,
+    pub(crate) outcome: CallOutcome,
+    pub(crate) output: ToolOutput,
+}
+
+impl Verdict {
+    /// Folds an event in.
+    pub(crate) fn take(&mut self, event: &Event) {
+        match &event.what {
+            What::Configured { provider, model, .. } => {
+                self.provider.clone_from(provider);
+                self.model.clone_from(model);
+            }
+            What::TurnStarted { .. } => {
+                // What came before closed a turn of an earlier run.
+                self.calls.clear();
+                self.results.clear();
+                self.outcome = None;
+            }
+            What::ReplyFinished { reply, .. } => {
+                let text = reply.text();
+                if !text.is_empty() {
+                    self.response = text;
+                }
+            }
+            What::ToolCalled { call } => self.calls.push(call.clone()),
+            What::ToolFinished { call, name, outcome, output, .. } => {
+                self.results.push(CallResult {
+                    tool: name.clone(),
+                    id: call.0.clone(),
+                    outcome: *outcome,
+                    output: output.clone(),
+                });
+            }
+            What::Notice { level: Level::Error, text, .. } => self.errors.push(text.clone()),
+            What::TurnFinished { outcome, usage } => {
+                if let Outcome::Finished(finish) = outcome
+                    && self.response.is_empty()
+                {
+                    self.response.clone_from(&finish.summary);
+                }
+                if let Outcome::Failed { error, .. } = outcome {
+                    self.errors.push(error.clone());
+                }
+                self.outcome = Some(outcome.clone());
+                self.usage = usage.clone();
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a signal; `true` where it is not the first.
+    pub(crate) fn interrupt(&mut self, exit: Exit) -> bool {
+        self.signal.replace(exit).is_some()
+    }
+
+    /// The word for why the run stopped.
+    pub(crate) fn stop_reason(&self) -> &str {
+        match &self.outcome {
+            Some(Outcome::Answered { stop_reason }) => stop_reason,
+            Some(Outcome::Finished(_)) => "finish",
+            Some(Outcome::Limited { .. }) => "limit",
+            Some(Outcome::Cancelled) => "cancelled",
+            Some(Outcome::Failed { .. }) | None => "error",
+        }
+    }
+
+    /// The exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        if let Some(signal) = self.signal {
+            return signal;
+        }
+        let has = |outcome| self.results.iter().any(|result| result.outcome == outcome);
+        match &self.outcome {
+            Some(Outcome::Cancelled) => Exit::Interrupted,
+            Some(Outcome::Limited { .. }) => Exit::Limited,
+            Some(Outcome::Failed { .. }) | None => Exit::Failed,
+            Some(_) if has(CallOutcome::NoSandbox) => Exit::Unsafe,
+            Some(_) if has(CallOutcome::Unanswered) => Exit::PermissionNeeded,
+            Some(Outcome::Finished(finish)) if is_failure(&finish.status) => Exit::Failed,
+            Some(Outcome::Finished(_) | Outcome::Answered { .. }) => Exit::Done,
+        }
+    }
+}
+
+fn is_failure(status: &str) -> bool {
+    matches!(status, "failed" | "blocked")
+}

@@ -1,0 +1,67 @@
+//! The `brynhild` program: reads the environment, ties the crates together, runs one command.
+
+mod args;
+mod assemble;
+mod commands;
+mod config;
+mod environment;
+mod exit;
+mod frontends;
+mod model_cache;
+mod output;
+mod permissions;
+mod private_file;
+mod prompt_source;
+mod provider_choice;
+mod raw_witness;
+mod session_choice;
+mod trust;
+mod world;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Cli;
+use exit::{Exit, Problem};
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // This comes before everything else: it is on the path of every confined command.
+    if words.get(1).is_some_and(|word| word == sandbox::HELPER_COMMAND) {
+        return sandbox::helper_main(&words[2..]);
+    }
+    sandbox::hide_process();
+    let cli = match Cli::try_parse_from(&words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to standard output with 0, misuse to standard error with 2.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(problem) => report(&problem),
+    }
+}
+
+fn report(problem: &Problem) -> ExitCode {
+    if is_broken_pipe(&problem.error) {
+        return Exit::PipeClosed.into();
+    }
+    output::error(&problem.message());
+    if let Some(hint) = &problem.hint {
+        output::hint(hint);
+    }
+    problem.exit.into()
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,52 @@
+//! The list of a provider's models, kept for as long as its `cache_ttl` says.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use contract::provider::Model;
+
+use crate::provider_choice::Candidate;
+use crate::world::World;
+
+/// The usual time a list is kept, in seconds.
+const USUAL: u64 = 3600;
+
+/// A list that was kept and is not too old.
+pub(crate) fn kept(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
+    let path = file(world, candidate)?;
+    let age = SystemTime::now().duration_since(fs::metadata(&path).ok()?.modified().ok()?).ok()?;
+    let ttl = candidate.instance.as_ref().map_or(USUAL, |instance| instance.cache_ttl);
+    if age > Duration::from_secs(ttl) {
+        return None;
+    }
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}
+
+/// Keeps a list. That it cannot be kept only costs time.
+pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
+    let (Some(path), Ok(text)) = (file(world, candidate), serde_json::to_string(models)) else {
+        return;
+    };
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&temporary, text))
+        .and_then(|()| fs::rename(&temporary, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+}
+
+/// Where a list is kept; none for local servers, whose models come and go.
+fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
+    if candidate.vendor.local || candidate.is_script() {
+        return None;
+    }
+    let folder = world.loaded.config_dir.as_ref()?.join("cache");
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let place: String =
+        format!("{} {}", candidate.name, candidate.address()).chars().map(safe).collect();
+    Some(folder.join(format!("models-{place}.json")))
+}

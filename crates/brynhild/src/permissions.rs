@@ -1,0 +1,158 @@
+//! The policy that judges calls, from what was configured and what was remembered.
+
+pub(crate) mod remembered;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::policy::{Action, Kept, Mode, Policy, Reach, Ruling};
+use contract::tool::ToolSpec;
+use policy::rules::{Rule, Scope};
+use policy::{Judge, RequireApproval, Settings, ToolSettings};
+use serde_json::{Value, json};
+
+use crate::config::{Approval, Layer};
+use crate::exit::Problem;
+use crate::output;
+use crate::world::World;
+use remembered::Memories;
+
+/// Makes the policy of a session in the project `root`.
+pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Problem> {
+    let memories = world.loaded.config_dir.as_deref().map(Memories::new);
+    let mut rules = rules(world)?;
+    if let Some(memories) = &memories {
+        let (remembered, problems) = memories.rules(root);
+        rules.extend(remembered);
+        for problem in problems {
+            output::warning(&problem);
+        }
+    }
+    let judge = policy::policy(Settings {
+        workspace: root.to_owned(),
+        home: world.environment.home.clone(),
+        allowed_paths: open_paths(world),
+        readable_paths: readable(world),
+        protected_paths: world.loaded.config_dir.iter().cloned().collect(),
+        rules,
+        tools: tools(world),
+        approve_all: world.global.yes,
+    });
+    for warning in judge.warnings() {
+        output::warning(&warning);
+    }
+    Ok(Arc::new(Keeper { judge, memories, root: root.to_owned() }))
+}
+
+/// Judges, and writes approvals down that outlive the session.
+struct Keeper {
+    judge: Judge,
+    memories: Option<Memories>,
+    root: PathBuf,
+}
+
+impl Policy for Keeper {
+    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
+        self.judge.judge(tool, actions, mode)
+    }
+
+    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.judge.remember(tool, actions)
+    }
+
+    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.judge.rememberable(tool, actions)
+    }
+
+    fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {
+        let memories = self.judge.memories(tool, actions);
+        let rules = self.judge.remember(tool, actions);
+        if rules.is_empty() {
+            return Kept::default();
+        }
+        let written = match &self.memories {
+            Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
+            Some(_) => Err(String::from("this permission cannot be written down")),
+            None => Err(String::from("there is no home directory to keep permissions in")),
+        };
+        Kept { rules, problem: written.err() }
+    }
+}
+
+/// What counts like the workspace: what the person opened, and the scratch space that the file
+/// tools have.
+fn open_paths(world: &World) -> Vec<PathBuf> {
+    let mut paths = world.config().sandbox.allowed_paths.clone();
+    paths.extend([PathBuf::from("/tmp"), world.environment.temp.clone()]);
+    paths
+}
+
+/// What may be read outside the workspace: what the person opened, long output, skills.
+fn readable(world: &World) -> Vec<PathBuf> {
+    let mut paths = world.config().sandbox.read_paths.clone();
+    paths.push(world.spill_dir());
+    paths.extend(world.loaded.config_dir.iter().map(|dir| dir.join("skills")));
+    paths.extend(world.global.plugin_dir.iter().cloned());
+    paths
+}
+
+/// The rules, each in the scope of the place where it stands.
+fn rules(world: &World) -> Result<Vec<Rule>, Problem> {
+    let permissions = &world.config().permissions;
+    let lists =
+        [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)];
+    let mut rules = Vec::new();
+    for (list, entries) in lists {
+        for (index, entry) in entries.iter().enumerate() {
+            match rule(world, list, index, entry) {
+                Ok(read) => rules.extend(read),
+                Err(problem) if world.global.safe => {
+                    output::warning(&format!(
+                        "left out because of `--safe`: {}",
+                        problem.message()
+                    ));
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+    }
+    Ok(rules)
+}
+
+fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Rule>, Problem> {
+    let position = index.to_string();
+    let origin = world.loaded.origin(&["permissions", list, &position]);
+    let scope = match origin.map(|origin| origin.layer) {
+        Some(Layer::Site | Layer::Deployment) => Scope::Managed,
+        // A project's allow rules get here only if the person trusts them.
+        Some(Layer::Project) if list == "allow" && world.trust.trusted().is_some() => Scope::User,
+        Some(Layer::Project) => Scope::Project,
+        Some(Layer::Builtin | Layer::User | Layer::EnvFile | Layer::Environment | Layer::Flag)
+        | None => Scope::User,
+    };
+    let place = origin.map(ToString::to_string).unwrap_or_default();
+    let parsed = policy::rules::parse(&json!({ list: [entry] }), scope, |_| place.clone())
+        .map_err(|error| {
+            Problem::misuse(error.to_string())
+                .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")
+        })?;
+    for refused in parsed.refused {
+        output::warning(&refused);
+    }
+    Ok(parsed.rules)
+}
+
+fn tools(world: &World) -> BTreeMap<String, ToolSettings> {
+    let settings = |tool: &crate::config::Tool| ToolSettings {
+        require_approval: match tool.require_approval {
+            Some(Approval::Always) => RequireApproval::Always,
+            Some(Approval::Once) | None => RequireApproval::Once,
+            Some(Approval::Never) => RequireApproval::Never,
+        },
+        allowed_commands: tool.allowed_commands.clone(),
+        blocked_commands: tool.blocked_commands.clone(),
+        allowed_paths: tool.allowed_paths.clone(),
+    };
+    world.config().tools.each.iter().map(|(name, tool)| (name.clone(), settings(tool))).collect()
+}

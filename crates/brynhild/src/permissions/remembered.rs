@@ -1,0 +1,157 @@
+//! Approvals that outlive a session, in a file beside the person's configuration and never in the
+//! workspace. A file that cannot be understood is left as it is and grants nothing.
+
+use std::path::{Path, PathBuf};
+
+use contract::id::Timestamp;
+use contract::policy::Reach;
+use policy::rules::{Memory, Rule, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::private_file;
+
+/// One remembered rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    /// The rule as it is written.
+    pub(crate) rule: String,
+    /// The only project it holds in; its real path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<PathBuf>,
+    /// The only folder that a command is covered in, from the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) folder: Option<PathBuf>,
+    /// The tool whose calls it covers.
+    pub(crate) tool: String,
+    /// Where that tool comes from.
+    pub(crate) source: String,
+    /// Since when.
+    pub(crate) at: Timestamp,
+}
+
+impl Remembered {
+    fn of(memory: Memory, root: &Path, reach: Reach) -> Self {
+        let inside = |folder: PathBuf| match folder.strip_prefix(root) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) => folder,
+        };
+        Self {
+            rule: memory.rule,
+            project: (reach == Reach::Project).then(|| root.to_owned()),
+            folder: memory.folder.map(inside),
+            tool: memory.tool,
+            source: memory.source,
+            at: Timestamp::now(),
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.rule.clone(), it.folder.clone(), it.tool.clone());
+        let is_near = self.project.is_none() || self.project == other.project;
+        is_near && self.source == other.source && of(self) == of(other)
+    }
+}
+
+/// The file of remembered rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Memories {
+    path: PathBuf,
+}
+
+impl Memories {
+    /// The file in the person's own folder.
+    pub(crate) fn new(config_dir: &Path) -> Self {
+        Self { path: config_dir.join("permissions.jsonl") }
+    }
+
+    /// All remembered rules, oldest first. Fails with a message for people.
+    pub(crate) fn read(&self) -> Result<Vec<Remembered>, String> {
+        let shown = self.path.display();
+        let bytes = private_file::read(&self.path)
+            .map_err(|error| format!("cannot read {shown}: {error}"))?
+            .unwrap_or_default();
+        let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8 text"))?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines
+            .map(|(index, line)| {
+                serde_json::from_str(line).map_err(|error| {
+                    format!("{shown}:{}: this is no remembered permission: {error}", index + 1)
+                })
+            })
+            .collect()
+    }
+
+    /// The rules that hold in a project, and what is wrong with the others.
+    pub(crate) fn rules(&self, root: &Path) -> (Vec<Rule>, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut rules = Vec::new();
+        let remembered = self.read().unwrap_or_else(|problem| {
+            problems.push(format!(
+                "{problem}; nothing that was remembered holds until the file is repaired or removed"
+            ));
+            Vec::new()
+        });
+        for entry in remembered {
+            if entry.project.as_deref().is_some_and(|project| project != root) {
+                continue;
+            }
+            let memory = Memory {
+                rule: entry.rule,
+                tool: entry.tool,
+                source: entry.source,
+                folder: entry.folder.map(|folder| root.join(folder)),
+            };
+            match memory.recall(Scope::User, self.path.display().to_string()) {
+                Ok(rule) => rules.push(rule),
+                Err(cause) => problems.push(format!(
+                    "{}: `{}` is ignored: {cause}",
+                    self.path.display(),
+                    memory.rule
+                )),
+            }
+        }
+        (rules, problems)
+    }
+
+    /// Adds what was approved in the project `root`.
+    pub(crate) fn add(
+        &self,
+        memories: Vec<Memory>,
+        root: &Path,
+        reach: Reach,
+    ) -> Result<(), String> {
+        let added = memories.into_iter().map(|memory| Remembered::of(memory, root, reach));
+        self.change(|all| {
+            for entry in added {
+                if !all.iter().any(|other| other.covers(&entry)) {
+                    all.push(entry);
+                }
+            }
+        })
+    }
+
+    /// Rewrites the file. What cannot be read is not overwritten.
+    pub(crate) fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<Remembered>) -> T,
+    ) -> Result<T, String> {
+        let cannot =
+            |error: std::io::Error| format!("cannot write {}: {error}", self.path.display());
+        let _lock = private_file::lock(&self.path).map_err(cannot)?;
+        let before = self.read()?;
+        let mut all = before.clone();
+        let result = change(&mut all);
+        if all == before {
+            return Ok(result);
+        }
+        let mut text = String::new();
+        for entry in &all {
+            let line = serde_json::to_string(entry)
+                .map_err(|error| format!("cannot write `{}` down: {error}", entry.rule))?;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        private_file::replace(&self.path, text.as_bytes()).map_err(cannot)?;
+        Ok(result)
+    }
+}

@@ -1,0 +1,84 @@
+//! Files that are the person's own and must survive a crash: one writer at a time, synced before
+//! anything relies on them, readable by their owner alone.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The most that is read of such a file.
+const LARGEST: u64 = 16 << 20;
+
+/// Reads a file; none where there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is larger than 16 MiB"));
+    }
+    Ok(Some(bytes))
+}
+
+/// Makes the folder of a file, for its owner alone.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        None => Ok(()),
+    }
+}
+
+/// Keeps other programs of this kind from changing a file until the result is dropped.
+pub(crate) fn lock(path: &Path) -> io::Result<File> {
+    make_folder(path)?;
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(beside(path, "lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+/// Puts `bytes` in place of a file whose lock is held: a reader sees the old or the new, whole.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    make_folder(path)?;
+    let draft = beside(path, "draft");
+    // One that is left over was never finished.
+    if let Err(error) = std::fs::remove_file(&draft)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&draft, path)?;
+    sync_folder(path)
+}
+
+/// Adds a line to a file whose lock is held. A line that broke off earlier stays apart from it.
+pub(crate) fn append(path: &Path, line: &str) -> io::Result<()> {
+    let is_whole = read(path)?.is_none_or(|bytes| bytes.is_empty() || bytes.ends_with(b"\n"));
+    let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let seal = if is_whole { "" } else { "\n" };
+    file.write_all(format!("{seal}{line}\n").as_bytes())?;
+    file.sync_all()?;
+    sync_folder(path)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+fn beside(path: &Path, kind: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(kind);
+    name.into()
+}

@@ -1,0 +1,297 @@
+//! Which provider answers: a flag, the configuration, else the first key or local server found.
+
+use std::sync::Arc;
+
+use contract::provider::Provider;
+use contract::secret::Secret;
+use providers::catalog::{Vendor, Wire};
+
+use crate::config::Instance;
+use crate::exit::Problem;
+use crate::output;
+use crate::raw_witness;
+use crate::world::World;
+
+/// Something that could answer.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    /// The name to ask for.
+    pub(crate) name: String,
+    /// What kind of server it is.
+    pub(crate) vendor: &'static Vendor,
+    /// Its address.
+    pub(crate) base_url: Option<String>,
+    /// The key.
+    pub(crate) key: Key,
+    /// What the configuration says of it; none for one that is only built in.
+    pub(crate) instance: Option<Instance>,
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug)]
+pub(crate) enum Key {
+    /// None is needed.
+    NotNeeded,
+    /// It was found.
+    Found {
+        /// Where.
+        place: String,
+        /// The key.
+        value: Secret<String>,
+    },
+    /// It is needed and was not found.
+    Missing {
+        /// The variable that should hold it.
+        variable: String,
+    },
+    /// It is kept in a file that cannot be used.
+    Broken {
+        /// Why.
+        problem: String,
+    },
+}
+
+/// The provider that was chosen, and why.
+pub(crate) struct Choice {
+    pub(crate) candidate: Candidate,
+    pub(crate) reason: String,
+}
+
+/// Everything that could answer: what is configured first, then what is built in.
+pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
+    let instances = &world.config().providers.instances;
+    let mut candidates: Vec<Candidate> = instances
+        .iter()
+        .filter(|(_, instance)| instance.enabled)
+        .filter_map(|(name, instance)| {
+            let vendor = providers::catalog::vendor(&instance.kind)?;
+            Some(candidate(world, name, vendor, Some(instance)))
+        })
+        .collect();
+    for vendor in providers::catalog::catalog() {
+        if !instances.contains_key(&vendor.name) {
+            candidates.push(candidate(world, &vendor.name, vendor, None));
+        }
+    }
+    candidates
+}
+
+/// Chooses. Asks local servers only where nothing else was found.
+pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
+    if let Some(name) = &world.global.provider {
+        let candidate = named(world, name)?;
+        return Ok(Choice { candidate, reason: "`--provider` names it".to_owned() });
+    }
+    let default = &world.config().providers.default;
+    if world.is_configured(&["providers", "default"]) {
+        let origin = world.loaded.origin(&["providers", "default"]);
+        let place = origin.map(|origin| format!(" in {origin}")).unwrap_or_default();
+        let reason = format!("`providers.default`{place} names it");
+        let candidate = named(world, default).map_err(|problem| {
+            if problem.hint.is_some() { problem } else { problem.hint(&*reason) }
+        })?;
+        return Ok(Choice { candidate, reason });
+    }
+    warn_of_unknown_types(world);
+    let candidates = candidates(world);
+    for candidate in &candidates {
+        if let Some(reason) = ready(candidate) {
+            return Ok(Choice { candidate: candidate.clone(), reason });
+        }
+    }
+    let is_server = |it: &&Candidate| it.vendor.local && !it.is_script();
+    let local: Vec<&Candidate> = candidates.iter().filter(is_server).collect();
+    let answering = futures::future::join_all(local.iter().map(|c| is_answering(c))).await;
+    let found = local.iter().zip(answering).find(|(_, answers)| *answers);
+    match found {
+        Some((candidate, _)) => {
+            let reason = format!("a server answers at {}", candidate.shown_address());
+            Ok(Choice { candidate: (*candidate).clone(), reason })
+        }
+        None => Err(nothing_found(&local)),
+    }
+}
+
+/// Whether a server answers at a candidate's address.
+pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
+    providers::is_answering(candidate.vendor, &candidate.address()).await
+}
+
+impl Candidate {
+    /// Its address.
+    pub(crate) fn address(&self) -> String {
+        self.base_url.clone().or_else(|| self.vendor.base_url.clone()).unwrap_or_default()
+    }
+
+    /// Its address as people may see it: without the login that may be in it.
+    pub(crate) fn shown_address(&self) -> String {
+        let address = self.address();
+        crate::config::without_login(&address).unwrap_or(address)
+    }
+
+    /// Whether it speaks for itself, without a server.
+    pub(crate) fn is_script(&self) -> bool {
+        self.vendor.wire == Wire::Script
+    }
+
+    /// Connects. Sends nothing yet.
+    pub(crate) fn connect(&self, world: &World, model: &str) -> Result<Arc<dyn Provider>, Problem> {
+        if self.is_script() {
+            let scenario = providers::script::open(model, &world.environment.cwd)
+                .map_err(|error| Problem::misuse(error.to_string()))?;
+            return Ok(Arc::new(providers::script::Script::new(scenario)));
+        }
+        let api_key = match &self.key {
+            Key::NotNeeded => None,
+            Key::Found { value, .. } => Some(value.clone()),
+            Key::Missing { variable } => {
+                let label = &self.vendor.label;
+                let name = if self.name == self.vendor.name { label } else { &self.name };
+                let text = format!("{name} API key required. Set `{variable}`");
+                return Err(Problem::misuse(text).hint(
+                    "`brynhild api providers` shows what was found; `brynhild demo` needs no key",
+                ));
+            }
+            Key::Broken { problem } => {
+                return Err(Problem::misuse(format!("{}: {problem}", self.name)));
+            }
+        };
+        let instance = self.instance.as_ref();
+        let mut settings = providers::Instance::of(self.vendor);
+        settings.name.clone_from(&self.name);
+        settings.base_url.clone_from(&self.base_url);
+        settings.api_key = api_key;
+        settings.witness = raw_witness::witness(world, &self.vendor.name, model);
+        if let Some(instance) = instance {
+            settings.headers.clone_from(&instance.headers);
+            if instance.api_key_env.is_some() {
+                settings.key_env.clone_from(&instance.api_key_env);
+            }
+        }
+        providers::connect(settings)
+            .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::misuse(error.message) })
+    }
+}
+
+fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
+    let candidates = candidates(world);
+    if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
+        return Ok(candidate.clone());
+    }
+    let instance = world.config().providers.instances.get(name);
+    if let Some(instance) = instance {
+        if instance.enabled {
+            let what = format!("provider '{name}' has the unknown type '{}'", instance.kind);
+            return Err(Problem::misuse(what).hint(known_types()));
+        }
+        let what = format!("provider '{name}' is switched off in the configuration");
+        return Err(Problem::misuse(what));
+    }
+    let mut names: Vec<&str> = candidates.iter().map(|it| it.name.as_str()).collect();
+    names.sort_unstable();
+    Err(Problem::misuse(format!("Unknown provider '{name}'. Available: {}", names.join(", "))))
+}
+
+fn known_types() -> String {
+    let types = providers::catalog::catalog().iter().map(|vendor| vendor.name.as_str());
+    format!("the types are {}", types.collect::<Vec<_>>().join(", "))
+}
+
+/// Says which configured instances are left out.
+fn warn_of_unknown_types(world: &World) {
+    for (name, instance) in &world.config().providers.instances {
+        if instance.enabled && providers::catalog::vendor(&instance.kind).is_none() {
+            output::warning(&format!(
+                "provider '{name}' is left out, its type '{}' is unknown: {}",
+                instance.kind,
+                known_types()
+            ));
+        }
+    }
+}
+
+fn candidate(
+    world: &World,
+    name: &str,
+    vendor: &'static Vendor,
+    instance: Option<&Instance>,
+) -> Candidate {
+    let mut base_url = instance.and_then(|instance| instance.base_url.clone());
+    if vendor.wire == Wire::Ollama && base_url.is_none() {
+        let host = world
+            .environment
+            .variable("BRYNHILD_OLLAMA_HOST")
+            .or_else(|| world.environment.variable("OLLAMA_HOST"));
+        base_url = host.map(str::to_owned);
+    }
+    let key = key(world, vendor, instance);
+    Candidate { name: name.to_owned(), vendor, base_url, key, instance: instance.cloned() }
+}
+
+fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
+    if let Some(path) = instance.and_then(|it| it.credentials_path.as_deref()) {
+        return match credentials(path) {
+            Ok(value) => Key::Found { place: path.to_owned(), value: Secret::new(value) },
+            Err(problem) => Key::Broken { problem },
+        };
+    }
+    let own = instance.and_then(|it| it.api_key_env.as_deref());
+    let Some(variable) = own.or(vendor.key_env.as_deref()) else {
+        return Key::NotNeeded;
+    };
+    let value = world
+        .environment
+        .variable(variable)
+        .map(|value| Secret::new(value.to_owned()))
+        .or_else(|| world.loaded.variables.get(variable).cloned())
+        .or_else(|| {
+            let configured = world.config().openrouter_api_key.clone();
+            configured.filter(|_| variable == "OPENROUTER_API_KEY")
+        });
+    match value {
+        Some(value) => Key::Found { place: variable.to_owned(), value },
+        // A server of one's own at another address may well need no key.
+        None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
+        None if own.is_none() && vendor.local => Key::NotNeeded,
+        None => Key::Missing { variable: variable.to_owned() },
+    }
+}
+
+fn credentials(path: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the credentials file {path}: {error}"))?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| format!("the credentials file {path} is not valid JSON: {error}"))?;
+    let key = value.get("api_key").and_then(serde_json::Value::as_str);
+    key.map(str::to_owned)
+        .ok_or_else(|| format!("the credentials file {path} has no text under `api_key`"))
+}
+
+/// Why a candidate can be used without asking further, if it can.
+fn ready(candidate: &Candidate) -> Option<String> {
+    let is_configured = candidate.instance.is_some();
+    match &candidate.key {
+        Key::Found { place, .. } => Some(format!("{place} holds its key")),
+        Key::NotNeeded if is_configured => Some("it is the first configured instance".to_owned()),
+        Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
+    }
+}
+
+fn nothing_found(local: &[&Candidate]) -> Problem {
+    let variables: Vec<&str> = providers::catalog::catalog()
+        .iter()
+        .filter(|vendor| !vendor.local)
+        .filter_map(|vendor| vendor.key_env.as_deref())
+        .collect();
+    let servers: Vec<String> =
+        local.iter().map(|it| format!("{} at {}", it.name, it.shown_address())).collect();
+    let text = format!(
+        "no model is configured: none of the variables {} is set, and no local server answers ({})",
+        variables.join(", "),
+        servers.join(", ")
+    );
+    Problem::misuse(text).hint(
+        "set one of these variables, start a local server, or add `providers.instances` to the \
+         configuration (`brynhild config path`); `brynhild demo` works without any of that",
+    )
+}

@@ -1,0 +1,164 @@
+//! Which session a conversation goes into.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::event::{Event, Level, What};
+use contract::id::{SessionId, Timestamp};
+use contract::log::Log;
+use sessions::error::Error;
+use sessions::reader::Repair;
+use sessions::store::{Opened, Store};
+use sessions::unsaved::Unsaved;
+
+use crate::exit::Problem;
+use crate::world::World;
+
+/// A session to write to, with what happened in it so far.
+pub(crate) struct Chosen {
+    pub(crate) id: SessionId,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) history: Vec<Event>,
+    pub(crate) notices: Vec<What>,
+}
+
+/// Opens or creates the session that the flags name.
+pub(crate) fn choose(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let global = &world.global;
+    let existing = existing(world, root)?;
+    if no_save || !world.config().session.auto_save && existing.is_none() {
+        if existing.is_some() {
+            return Err(Problem::misuse("`--no-save` cannot continue a session"));
+        }
+        let id = global.session.as_deref().unwrap_or("unsaved");
+        return Ok(fresh(SessionId::parse(id)?, Arc::new(Unsaved)));
+    }
+    if existing.is_none() && global.safe && !global.fork {
+        return safe(world);
+    }
+    let store = world.store().map_err(|problem| {
+        problem.hint("set HOME or BRYNHILD_CONFIG_DIR, or pass `--no-save` to keep no session")
+    })?;
+    match existing {
+        Some(id) if global.fork => {
+            let copy = free_name(&store, &id)?;
+            let opened = store.fork(&id, &copy, None)?;
+            continued(copy, opened)
+        }
+        Some(id) => {
+            let opened = store.open(&id).map_err(|error| refused(&error))?;
+            continued(id, opened)
+        }
+        None if global.fork => {
+            Err(Problem::misuse("`--fork` needs `--resume`, `--continue` or `--session`"))
+        }
+        None => created(&store, global.session.as_deref()),
+    }
+}
+
+fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Problem> {
+    let log = match name {
+        Some(name) => store.create(&SessionId::parse(name)?),
+        None => store.create_named_for(Timestamp::now()),
+    };
+    let log = log.map_err(|error| not_kept(&error))?;
+    let id = log.id.clone();
+    Ok(fresh(id, Arc::new(log)))
+}
+
+/// A session that is kept where that is possible, and goes on where it is not.
+fn safe(world: &World) -> Result<Chosen, Problem> {
+    let name = world.global.session.as_deref();
+    let kept = world.store().and_then(|store| created(&store, name));
+    kept.or_else(|problem| {
+        let text = format!("the session is not kept: {}", problem.message());
+        let notice = What::Notice { level: Level::Warning, text, hint: None };
+        let mut chosen = fresh(SessionId::parse(name.unwrap_or("unsaved"))?, Arc::new(Unsaved));
+        chosen.notices.push(notice);
+        Ok(chosen)
+    })
+}
+
+/// The session that is to be continued, if one is.
+fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
+    let global = &world.global;
+    let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
+    if wants_last {
+        let here = root.display().to_string();
+        let newest = world.store()?.list()?.into_iter().find(|session| session.cwd == here);
+        let newest = newest.ok_or_else(|| {
+            Problem::misuse("there is no session of this folder to continue")
+                .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
+        })?;
+        return Ok(Some(newest.id));
+    }
+    if let Some(name) = &global.resume {
+        return Ok(Some(world.store()?.resolve(name).map_err(|error| {
+            Problem::misuse(error.to_string()).hint("`brynhild session list` shows all sessions")
+        })?));
+    }
+    if let Some(name) = &global.session {
+        let id = SessionId::parse(name).map_err(|error| Problem::misuse(error.to_string()))?;
+        return Ok(world.store()?.exists(&id).then_some(id));
+    }
+    Ok(None)
+}
+
+fn fresh(id: SessionId, log: Arc<dyn Log>) -> Chosen {
+    Chosen { id, log, history: Vec::new(), notices: Vec::new() }
+}
+
+fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
+    let Some(log) = opened.log else {
+        return Err(Problem::misuse(format!(
+            "session {id} was written by a later version of Brynhild and can only be read"
+        ))
+        .hint("update Brynhild, or go on in a copy with `--fork`"));
+    };
+    let repaired = |text: String| What::Notice { level: Level::Warning, text, hint: None };
+    let notices = damage(&opened.repairs, opened.repair_count)
+        .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
+        .collect();
+    Ok(Chosen { id, log: Arc::new(log), history: opened.events, notices })
+}
+
+/// What is wrong with a log: the first few places, and how many more there are.
+pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = String> {
+    const TOLD: usize = 3;
+    let more = count.saturating_sub(repairs.len().min(TOLD) as u64);
+    let rest = (more > 0).then(|| format!("{more} more places"));
+    repairs.iter().take(TOLD).map(ToString::to_string).chain(rest)
+}
+
+fn refused(error: &Error) -> Problem {
+    let is_open = matches!(error, Error::Open { .. });
+    let problem = Problem::misuse(error.to_string());
+    if is_open {
+        problem.hint("end the other one, or go on in a copy with `--fork`")
+    } else {
+        problem
+    }
+}
+
+/// A session that cannot be begun, most often because of the folder it would be in.
+fn not_kept(error: &Error) -> Problem {
+    let is_about_files = matches!(error, Error::File(_));
+    let problem = refused(error);
+    if is_about_files {
+        problem.hint("make the folder writable, or pass `--no-save` to keep no session")
+    } else {
+        problem
+    }
+}
+
+fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
+    // The name of the copy must not become too long for a name.
+    let stem = contract::text::head(id.as_str(), 80);
+    for number in 1.. {
+        let name = SessionId::parse(&format!("{stem}-fork-{number}"))?;
+        if !store.exists(&name) {
+            return Ok(name);
+        }
+    }
+    unreachable!("some number is free")
+}

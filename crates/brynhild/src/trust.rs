@@ -1,0 +1,162 @@
+//! Trust in what a workspace brings that could run or redirect. It is given to bytes, by their hash,
+//! for one real path, and kept outside the workspace. Nothing of a workspace decides on it, and no
+//! byte is interpreted before it is decided: looking only reads.
+
+mod changes;
+mod command_lines;
+pub(crate) mod question;
+mod snapshot;
+mod store;
+mod surfaces;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub(crate) use snapshot::{Kind, Snapshot};
+pub(crate) use store::{Decision, Record, Store};
+
+use crate::config::Loaded;
+use snapshot::Part;
+use surfaces::Effect;
+
+/// Files of a workspace that the person trusts, with the very bytes that were trusted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trusted {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Trusted {
+    /// The trusted bytes of a file; none where it is not trusted, or was reached by a link.
+    pub(crate) fn bytes(&self, path: &Path) -> Option<&[u8]> {
+        self.files.get(path).map(Vec::as_slice)
+    }
+
+    /// Only for tests of what trust changes.
+    #[cfg(test)]
+    pub(crate) fn for_test(files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
+        Self { files }
+    }
+
+    fn of(root: &Path, snapshot: &Snapshot) -> Self {
+        let is_needed = |part: &Part| part.kind == Kind::File && part.effect() == Effect::Sets;
+        let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));
+        let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
+        Self { files: files.collect() }
+    }
+}
+
+/// How the person stands to a workspace as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    parts: Vec<Part>,
+    state: State,
+    /// What keeps the decisions, or the files, from being read.
+    problem: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    /// Nothing was decided about these bytes.
+    #[default]
+    Open,
+    /// Something was decided about other bytes.
+    Changed,
+    /// Nothing of it, or its text alone.
+    Refused,
+    /// All of it.
+    Trusted(Trusted),
+}
+
+/// How the person stands to the workspace `root`, a real path.
+pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
+    let parts = match snapshot::parts(root) {
+        Ok(parts) => parts,
+        Err(problem) => {
+            let problem = Some(format!("{problem}; nothing of this project is trusted"));
+            return Standing { problem, ..Standing::default() };
+        }
+    };
+    let mut standing = Standing { parts, ..Standing::default() };
+    if standing.parts.is_empty() {
+        return standing;
+    }
+    let record = config_dir.map_or(Ok(None), |config_dir| {
+        let (records, problem) = Store::new(config_dir).read()?;
+        standing.problem = problem;
+        Ok::<_, String>(records.into_iter().find(|record| record.path == root))
+    });
+    match record.and_then(|record| record.map_or(Ok(State::Open), |it| compared(root, &it))) {
+        Ok(state) => standing.state = state,
+        Err(problem) => standing.problem = Some(problem),
+    }
+    standing
+}
+
+fn compared(root: &Path, record: &Record) -> Result<State, String> {
+    if record.decision == Decision::Withdrawn {
+        return Ok(State::Open);
+    }
+    let snapshot = Snapshot::read(root)?;
+    if snapshot.hash != record.hash {
+        return Ok(State::Changed);
+    }
+    Ok(match record.decision {
+        Decision::Trusted => State::Trusted(Trusted::of(root, &snapshot)),
+        Decision::TextOnly | Decision::Declined => State::Refused,
+        Decision::Withdrawn => State::Open,
+    })
+}
+
+impl Standing {
+    /// What is trusted.
+    pub(crate) fn trusted(&self) -> Option<&Trusted> {
+        match &self.state {
+            State::Trusted(trusted) => Some(trusted),
+            State::Open | State::Changed | State::Refused => None,
+        }
+    }
+
+    /// What keeps trust from being looked up.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Whether the person should be asked: there is something to decide on, and nothing was decided.
+    pub(crate) fn is_open(&self, loaded: &Loaded) -> bool {
+        let is_undecided = matches!(self.state, State::Open | State::Changed);
+        is_undecided && !self.ignored(loaded).is_empty()
+    }
+
+    /// The files that have no effect, or not all of it, for want of trust.
+    pub(crate) fn ignored(&self, loaded: &Loaded) -> Vec<&str> {
+        if self.trusted().is_some() {
+            return Vec::new();
+        }
+        let is_ignored = |part: &&Part| match part.effect() {
+            Effect::Runs => true,
+            Effect::Sets => loaded.held_back.iter().any(|held| held.file.ends_with(&part.path)),
+            Effect::Lies => false,
+        };
+        self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()
+    }
+
+    /// The one warning about what is ignored.
+    pub(crate) fn warning(&self, loaded: &Loaded) -> Option<String> {
+        const TOLD: usize = 5;
+        let ignored = self.ignored(loaded);
+        if ignored.is_empty() || matches!(self.state, State::Refused) {
+            return None;
+        }
+        let more = ignored.len().saturating_sub(TOLD);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = ignored.into_iter().take(TOLD).collect::<Vec<_>>().join(", ");
+        let why = match self.state {
+            State::Changed => "it changed since you decided on it",
+            State::Open | State::Refused | State::Trusted(_) => "you have not trusted it",
+        };
+        Some(format!(
+            "what this project brings is ignored because {why}: {names}{more} (`brynhild trust` \
+             shows it and asks)"
+        ))
+    }
+}

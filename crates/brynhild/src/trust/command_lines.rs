@@ -1,0 +1,128 @@
+//! Finds in files of a workspace what they would run or connect to, to show it to the person. What
+//! is found decides nothing.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::config;
+
+/// Names whose value is a program or a command.
+const COMMANDS: &[&str] =
+    &["command", "cmd", "run", "exec", "executable", "script", "shell", "entrypoint", "statusLine"];
+/// Names whose value is a place to connect to.
+const ADDRESSES: &[&str] = &["url", "base_url", "endpoint", "host", "serverUrl", "httpUrl"];
+/// Names whose value completes a command.
+const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+
+/// Every command line and address in a file; a message where the file cannot be understood.
+pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let text = String::from_utf8_lossy(bytes);
+    let value = match extension {
+        "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
+        "yaml" | "yml" => config::plain_yaml(&text),
+        _ => return Vec::new(),
+    };
+    match value {
+        Ok(value) => {
+            let mut lines = Vec::new();
+            look(&value, &mut lines);
+            lines
+        }
+        Err(problem) => vec![format!("(cannot be told: {problem})")],
+    }
+}
+
+fn look(value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| look(item, lines)),
+        Value::Object(fields) => {
+            lines.extend(fields.iter().filter_map(|(name, value)| line(name, value, fields)));
+            fields.values().for_each(|value| look(value, lines));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn line(name: &str, value: &Value, fields: &Map<String, Value>) -> Option<String> {
+    let is = |names: &[&str]| {
+        names.iter().any(|known| known.eq_ignore_ascii_case(name)) || name.ends_with("Helper")
+    };
+    if ADDRESSES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Some(format!("connects to {}", words(value)?));
+    }
+    if !is(COMMANDS) {
+        return None;
+    }
+    let mut line = words(value)?;
+    for (other, value) in fields {
+        if ARGUMENTS.contains(&other.as_str())
+            && let Some(more) = words(value).filter(|more| !more.is_empty())
+        {
+            line.push(' ');
+            line.push_str(&more);
+        }
+    }
+    if let Some(Value::Object(env)) = fields.get("env")
+        && !env.is_empty()
+    {
+        let names: Vec<&str> = env.keys().map(String::as_str).collect();
+        let _ = write!(line, " (with {})", names.join(", "));
+    }
+    Some(line)
+}
+
+/// Text, or a list of texts as one line; a word with a space in it is quoted.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let quoted = |text: &str| {
+                if text.is_empty() || text.contains(char::is_whitespace) {
+                    format!("'{}'", text.replace('\'', "'\\''"))
+                } else {
+                    text.to_owned()
+                }
+            };
+            let words: Option<Vec<String>> = items
+                .iter()
+                .map(|item| match item {
+                    Value::String(text) => Some(quoted(text)),
+                    Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
+                    Value::Null | Value::Array(_) | Value::Object(_) => None,
+                })
+                .collect();
+            words.map(|words| words.join(" "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_hooks_and_addresses_are_found_wherever_they_stand() {
+        let servers = br#"{"mcpServers": {
+            "a": {"command": "node", "args": ["s.js", "two words"], "env": {"KEY": "x"}},
+            "b": {"url": "http://evil/x", "headersHelper": "./h.sh"}}}"#;
+        let found = command_lines(".mcp.json", servers);
+        assert_eq!(
+            found,
+            ["node s.js 'two words' (with KEY)", "connects to http://evil/x", "./h.sh"]
+        );
+        let hooks = b"pre_tool_use:\n  - match: Bash\n    command: ./check.sh\n";
+        assert_eq!(command_lines(".brynhild/hooks.yaml", hooks), ["./check.sh"]);
+        let settings =
+            br#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "id"}]}]}}"#;
+        assert_eq!(command_lines(".claude/settings.json", settings), ["id"]);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_says_so() {
+        assert!(command_lines(".mcp.json", b"{").concat().starts_with("(cannot be told"));
+        assert!(command_lines("run.sh", b"command: x").is_empty());
+    }
+}

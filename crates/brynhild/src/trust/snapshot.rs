@@ -1,0 +1,295 @@
+//! The bytes that trust is about: every file of the surfaces as it is at one moment. Only reads;
+//! follows no symbolic link; interprets nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::surfaces::{self, Effect};
+
+const MOST_FILES: usize = 5_000;
+const MOST_BYTES: u64 = 64 << 20;
+const DEEPEST: usize = 32;
+
+/// What is there, without what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// From the project's root.
+    pub(crate) path: String,
+    /// What kind of file it is.
+    pub(crate) kind: Kind,
+}
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A regular file.
+    File,
+    /// A symbolic link, which is never read through.
+    Link,
+    /// Something else, which is never read.
+    Other,
+}
+
+/// One file with what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// What it is.
+    pub(crate) part: Part,
+    /// Its permission bits.
+    pub(crate) mode: u32,
+    /// Of its bytes; for a link, of the text that it leads to.
+    pub(crate) hash: String,
+    /// Those bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// All files of the surfaces, in the order of their names.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// The files.
+    pub(crate) entries: Vec<Entry>,
+    /// Over all names, modes and bytes.
+    pub(crate) hash: String,
+}
+
+impl Part {
+    /// What trust would change for it.
+    pub(crate) fn effect(&self) -> Effect {
+        surfaces::of(&self.path).effect
+    }
+}
+
+/// What is there. Opens no file.
+pub(crate) fn parts(root: &Path) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    for place in surfaces::places() {
+        find(root, place, &mut parts)?;
+    }
+    parts.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(parts)
+}
+
+/// Follows a place from the root as far as no link is in the way.
+fn find(root: &Path, place: &str, parts: &mut Vec<Part>) -> Result<(), String> {
+    let mut path = String::new();
+    let names: Vec<&str> = place.split('/').collect();
+    for (index, name) in names.iter().enumerate() {
+        if index > 0 {
+            path.push('/');
+        }
+        path.push_str(name);
+        let Ok(found) = root.join(&path).symlink_metadata() else {
+            return Ok(());
+        };
+        if !found.is_dir() {
+            // A file in the way of a folder leads nowhere.
+            let is_whole = index + 1 == names.len();
+            if is_whole || found.is_symlink() {
+                push(parts, path, kind(&found))?;
+            }
+            return Ok(());
+        }
+    }
+    // A folder in place of a file that is meant is something else.
+    if surfaces::is_folder(place) {
+        walk(root, &path, 0, parts)?;
+    }
+    Ok(())
+}
+
+fn walk(root: &Path, folder: &str, depth: usize, parts: &mut Vec<Part>) -> Result<(), String> {
+    if depth > DEEPEST {
+        return Err(format!("{folder} is too deep to be looked at"));
+    }
+    let cannot = |error: io::Error| format!("cannot read {folder}: {error}");
+    for entry in root.join(folder).read_dir().map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let name = entry.file_name();
+        let name = name.to_str().ok_or_else(|| {
+            format!("{folder} holds a name that is not valid text: {}", name.to_string_lossy())
+        })?;
+        let path = format!("{folder}/{name}");
+        let found = entry.path().symlink_metadata().map_err(cannot)?;
+        if found.is_dir() {
+            walk(root, &path, depth + 1, parts)?;
+        } else {
+            push(parts, path, kind(&found))?;
+        }
+    }
+    Ok(())
+}
+
+fn push(parts: &mut Vec<Part>, path: String, kind: Kind) -> Result<(), String> {
+    if parts.len() >= MOST_FILES {
+        return Err(format!("there are more than {MOST_FILES} files"));
+    }
+    // Two places may lead to the same link.
+    if kind != Kind::Link || !parts.iter().any(|part| part.path == path) {
+        parts.push(Part { path, kind });
+    }
+    Ok(())
+}
+
+fn kind(found: &std::fs::Metadata) -> Kind {
+    if found.is_symlink() {
+        Kind::Link
+    } else if found.is_file() {
+        Kind::File
+    } else {
+        Kind::Other
+    }
+}
+
+impl Snapshot {
+    /// Reads all of it.
+    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        let mut left = MOST_BYTES;
+        let mut entries = Vec::new();
+        for part in parts(root)? {
+            let entry = entry(root, part, left)?;
+            left = left.saturating_sub(entry.bytes.len() as u64);
+            entries.push(entry);
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"brynhild trust 1\n");
+        for entry in &entries {
+            let kind: u8 = match entry.part.kind {
+                Kind::File => 0,
+                Kind::Link => 1,
+                Kind::Other => 2,
+            };
+            hasher.update(&[kind]);
+            hasher.update(&(entry.part.path.len() as u64).to_le_bytes());
+            hasher.update(entry.part.path.as_bytes());
+            hasher.update(&entry.mode.to_le_bytes());
+            hasher.update(entry.hash.as_bytes());
+        }
+        Ok(Self { entries, hash: hasher.finalize().to_hex().to_string() })
+    }
+}
+
+fn entry(root: &Path, part: Part, left: u64) -> Result<Entry, String> {
+    let path = root.join(&part.path);
+    let cannot = |error: io::Error| format!("cannot read {}: {error}", part.path);
+    let (mode, bytes) = match part.kind {
+        Kind::File => {
+            let file = open(&path).map_err(cannot)?;
+            let found = file.metadata().map_err(cannot)?;
+            if !found.is_file() {
+                return Err(format!("{} changed while it was read", part.path));
+            }
+            let mut bytes = Vec::new();
+            file.take(left + 1).read_to_end(&mut bytes).map_err(cannot)?;
+            if bytes.len() as u64 > left {
+                return Err(format!("there are more than {} MiB of files", MOST_BYTES >> 20));
+            }
+            (found.mode() & 0o7777, bytes)
+        }
+        Kind::Link => (0, path.read_link().map_err(cannot)?.as_os_str().as_bytes().to_vec()),
+        Kind::Other => (0, Vec::new()),
+    };
+    let hash = blake3::hash(&bytes).to_hex().to_string();
+    Ok(Entry { part, mode, hash, bytes })
+}
+
+/// Opens a file that is no link; one that would make us wait is found out by its kind.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn project() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), ".brynhild/config.yaml", "a: 1");
+        write(folder.path(), ".brynhild/hooks/h.sh", "echo");
+        write(folder.path(), "src/main.rs", "fn main() {}");
+        folder
+    }
+
+    fn hash(folder: &tempfile::TempDir) -> String {
+        Snapshot::read(folder.path()).unwrap().hash
+    }
+
+    #[test]
+    fn every_byte_mode_name_and_link_counts_and_nothing_else() {
+        let folder = project();
+        let root = folder.path();
+        let mut seen = vec![hash(&folder)];
+        write(root, "src/main.rs", "changed");
+        write(root, "AGENTS.md", "text");
+        assert_eq!(hash(&folder), seen[0]);
+        let changes: [&dyn Fn(); 7] = [
+            &|| write(root, ".brynhild/hooks/h.sh", "ech0"),
+            &|| {
+                let mode = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(root.join(".brynhild/hooks/h.sh"), mode).unwrap();
+            },
+            &|| fs::rename(root.join(".brynhild/hooks/h.sh"), root.join(".brynhild/h.sh")).unwrap(),
+            &|| write(root, ".env", ""),
+            &|| symlink("/etc", root.join(".brynhild/link")).unwrap(),
+            &|| {
+                fs::remove_file(root.join(".brynhild/link")).unwrap();
+                symlink("/usr", root.join(".brynhild/link")).unwrap();
+            },
+            &|| {
+                fs::remove_file(root.join(".brynhild/link")).unwrap();
+                write(root, ".brynhild/link", "/usr");
+            },
+        ];
+        for change in changes {
+            change();
+            let current = hash(&folder);
+            assert!(!seen.contains(&current));
+            seen.push(current);
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_through_a_link() {
+        let folder = project();
+        let other = tempfile::tempdir().unwrap();
+        symlink(folder.path().join(".brynhild"), other.path().join(".brynhild")).unwrap();
+        fs::create_dir(other.path().join("real")).unwrap();
+        write(other.path(), "real/settings.json", "{}");
+        symlink("real", other.path().join(".claude")).unwrap();
+        let found = parts(other.path()).unwrap();
+        let link = |path: &str| Part { path: path.into(), kind: Kind::Link };
+        assert_eq!(found, [link(".brynhild"), link(".claude")]);
+        let read = Snapshot::read(other.path()).unwrap().entries;
+        assert!(read[0].bytes.ends_with(b"/.brynhild"));
+        assert_eq!(read[1].bytes, b"real");
+    }
+
+    #[test]
+    fn a_pipe_does_not_make_us_wait() {
+        let folder = project();
+        let pipe = folder.path().join(".mcp.json");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        let snapshot = Snapshot::read(folder.path()).unwrap();
+        assert!(snapshot.entries.iter().any(|entry| entry.part.kind == Kind::Other));
+    }
+
+    #[test]
+    fn a_folder_named_like_the_env_file_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), ".env/bin/python", "");
+        assert!(parts(folder.path()).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! What a workspace can bring that could run or redirect: one list. A part of the program that
+//! starts to use a file of the workspace adds it here.
+
+/// Files of a workspace that could do something.
+pub(crate) struct Surface {
+    /// Where they are, from the project's root: a file, a folder with `/**` for all beneath it, or
+    /// with `/**` and an ending for the files beneath it that end so.
+    pattern: &'static str,
+    /// What they could do, in words that complete "could".
+    pub(crate) could: &'static str,
+    /// What they need trust for.
+    pub(crate) effect: Effect,
+}
+
+/// What a file needs trust for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// To run, or to make something run or connect.
+    Runs,
+    /// For those of its settings that do more than tighten.
+    Sets,
+    /// For nothing by itself; something else may read or start it.
+    Lies,
+}
+
+/// All of them; the first that fits a file counts.
+const SURFACES: &[Surface] = &[
+    surface(".brynhild/config.yaml", "change settings", Effect::Sets),
+    surface(".env", "change settings", Effect::Sets),
+    surface(".brynhild/plugins/**", "run as a part of a plugin", Effect::Runs),
+    surface(".brynhild/hooks.yaml", "run commands when something happens", Effect::Runs),
+    surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
+    surface(".brynhild/rules.md", "tell the model something", Effect::Lies),
+    surface(".brynhild/skills/**.md", "tell the model something", Effect::Lies),
+    surface(".brynhild/skills/**", "be started by the model, if you allow it", Effect::Lies),
+    surface(".brynhild/**", "be read by something else in there", Effect::Lies),
+    surface(".mcp.json", "start programs and connect to servers", Effect::Runs),
+    surface(".claude/settings.json", "run commands when something happens", Effect::Runs),
+    surface(".claude/settings.local.json", "run commands when something happens", Effect::Runs),
+];
+
+const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> Surface {
+    Surface { pattern, could, effect }
+}
+
+/// The files and folders to look at, from the project's root.
+pub(crate) fn places() -> Vec<&'static str> {
+    let place = |surface: &Surface| match surface.pattern.split_once("/**") {
+        Some((folder, _)) => folder,
+        None => surface.pattern,
+    };
+    let all: Vec<&str> = SURFACES.iter().map(place).collect();
+    let mut places: Vec<&str> = Vec::new();
+    for place in &all {
+        // What lies in a folder that is looked at anyway is found there.
+        let is_within = all.iter().any(|other| place.starts_with(&format!("{other}/")));
+        if !is_within && !places.contains(place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// Whether a place is a folder whose files count.
+pub(crate) fn is_folder(place: &str) -> bool {
+    SURFACES.iter().any(|surface| surface.pattern.starts_with(&format!("{place}/**")))
+}
+
+/// What a file could do; the path is from the project's root.
+pub(crate) fn of(path: &str) -> &'static Surface {
+    static LINK: Surface = surface("", "lead elsewhere", Effect::Lies);
+    let fits = |surface: &&Surface| match surface.pattern.split_once("/**") {
+        Some((folder, ending)) => path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(ending)),
+        None => path == surface.pattern,
+    };
+    SURFACES.iter().find(fits).unwrap_or(&LINK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_looked_at_once() {
+        let wanted = [
+            ".env",
+            ".brynhild",
+            ".mcp.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+        ];
+        assert_eq!(places(), wanted);
+    }
+
+    #[test]
+    fn the_most_particular_description_counts() {
+        assert_eq!(of(".brynhild/config.yaml").effect, Effect::Sets);
+        assert_eq!(of(".brynhild/plugins/a/run.sh").effect, Effect::Runs);
+        assert_eq!(of(".brynhild/skills/a/SKILL.md").could, "tell the model something");
+        assert_eq!(of(".brynhild/skills/a/x.sh").effect, Effect::Lies);
+        assert_eq!(of(".brynhild/other").effect, Effect::Lies);
+        assert_eq!(of(".brynhild").could, "lead elsewhere");
+    }
+}

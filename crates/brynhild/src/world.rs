@@ -1,0 +1,308 @@
+//! What a command works with: flags, environment, configuration, and the folders they lead to.
+
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use contract::policy::Mode;
+use serde_json::{Value, json};
+use sessions::conversation_log;
+use sessions::store::Store;
+
+use crate::args::{Global, ModeName, OutputFormat};
+use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, RootTooWide, Sources};
+use crate::environment::Environment;
+use crate::exit::{Exit, Problem};
+use crate::output;
+use crate::private_file;
+use crate::trust::{self, Standing};
+
+/// Everything that was typed, set and configured.
+pub(crate) struct World {
+    pub(crate) global: Global,
+    pub(crate) environment: Environment,
+    pub(crate) loaded: Loaded,
+    /// How the person stands to what the project brings.
+    pub(crate) trust: Standing,
+    root: Result<PathBuf, RootTooWide>,
+}
+
+impl World {
+    /// Reads the environment and the configuration. Prints the configuration's warnings.
+    pub(crate) fn read(global: Global) -> Result<Self, Problem> {
+        let environment = Environment::read()
+            .map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))?;
+        let world = Self::of(global, environment)?;
+        for warning in &world.loaded.warnings {
+            output::warning(&warning.to_string());
+        }
+        Ok(world)
+    }
+
+    /// The same without warnings in the project `root`, none of which is trusted.
+    pub(crate) fn untrusted_at(global: Global, root: &Path) -> Result<Self, Problem> {
+        let environment = Environment::read()?;
+        let (mut sources, _) = sources(&global, &environment);
+        root.clone_into(&mut sources.project_root);
+        sources.read_project = true;
+        let loaded = config::load(&sources)?;
+        let (trust, root) = (Standing::default(), Ok(root.to_owned()));
+        Ok(Self { global, environment, loaded, trust, root })
+    }
+
+    /// The same without the project's own files, so that none of them can stop it.
+    pub(crate) fn without_project(global: Global) -> Result<Self, Problem> {
+        let environment = Environment::read()?;
+        let (mut sources, found) = sources(&global, &environment);
+        sources.read_project = false;
+        Self::from(global, environment, &mut sources, found)
+    }
+
+    /// The same without warnings, as if the program had been started in another folder, which is a project.
+    pub(crate) fn read_at(global: Global, folder: &Path) -> Result<Self, Problem> {
+        let mut environment = Environment::read()?;
+        folder.clone_into(&mut environment.cwd);
+        let root = folder.display().to_string();
+        environment.variables.insert("BRYNHILD_PROJECT_ROOT".to_owned(), root);
+        Self::of(global, environment)
+    }
+
+    /// The files that configuration is read from, whether they can be read or not.
+    pub(crate) fn files(global: &Global) -> Result<Vec<LayerFile>, Problem> {
+        Ok(sources(global, &Environment::read()?).0.files())
+    }
+
+    fn of(global: Global, environment: Environment) -> Result<Self, Problem> {
+        let (mut sources, found) = sources(&global, &environment);
+        Self::from(global, environment, &mut sources, found)
+    }
+
+    fn from(
+        mut global: Global,
+        environment: Environment,
+        sources: &mut Sources,
+        found: Result<PathBuf, RootTooWide>,
+    ) -> Result<Self, Problem> {
+        if global.safe {
+            global.plugin_dir.clear();
+        }
+        // No file of the project is understood before it is known whether it is trusted.
+        let trust = if sources.read_project {
+            trust::standing(&sources.project_root, sources.config_dir().as_deref())
+        } else {
+            Standing::default()
+        };
+        sources.trusted = trust.trusted().cloned();
+        let loaded = config::load(sources).map_err(|error| Problem {
+            exit: Exit::Misuse,
+            error: error.into(),
+            hint: Some("`brynhild config path` lists the files that are read".to_owned()),
+        })?;
+        let root = found.or_else(|wide| {
+            if loaded.config.allow_home_directory { Ok(wide.root) } else { Err(wide) }
+        });
+        Ok(Self { global, environment, loaded, trust, root })
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> &Config {
+        &self.loaded.config
+    }
+
+    /// The project's root.
+    pub(crate) fn root(&self) -> Result<&Path, Problem> {
+        match &self.root {
+            Ok(root) => Ok(root),
+            Err(wide) => Err(Problem::misuse(wide.to_string())),
+        }
+    }
+
+    /// The project's root, or where the program was started: for commands that only look.
+    pub(crate) fn place(&self) -> &Path {
+        self.root.as_deref().unwrap_or(&self.environment.cwd)
+    }
+
+    /// Whether there is a project here, whose files count.
+    pub(crate) fn has_project(&self) -> bool {
+        self.root.is_ok() && !self.global.safe
+    }
+
+    /// The person's own folder.
+    pub(crate) fn config_dir(&self) -> Result<&Path, Problem> {
+        self.loaded.config_dir.as_deref().ok_or_else(|| {
+            Problem::misuse("there is no home directory to keep sessions in")
+                .hint("set HOME or BRYNHILD_CONFIG_DIR")
+        })
+    }
+
+    /// Where the sandbox keeps what it needs between calls: beside the configuration, and where
+    /// there is no home in a folder for temporary files that nobody else could have prepared.
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
+        if let Ok(folder) = self.config_dir().map(|dir| dir.join("sandbox"))
+            && (!self.global.safe || private_file::make_folder(&folder.join("x")).is_ok())
+        {
+            return Ok(folder);
+        }
+        let folder =
+            self.environment.temp.join(format!("brynhild-sandbox-{}", self.environment.user()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        let own = rustix::process::geteuid().as_raw();
+        let is_ours = std::fs::symlink_metadata(&folder).is_ok_and(|found| {
+            found.is_dir() && found.uid() == own && found.mode() & 0o777 == 0o700
+        });
+        if is_ours {
+            return Ok(folder);
+        }
+        let why = made.err().map_or_else(String::new, |error| format!(": {error}"));
+        Err(Problem::misuse(format!("cannot keep things in {}{why}", folder.display()))
+            .hint("set HOME or BRYNHILD_CONFIG_DIR"))
+    }
+
+    /// The sessions.
+    pub(crate) fn store(&self) -> Result<Store, Problem> {
+        Ok(Store::new(self.config_dir()?.join("sessions")))
+    }
+
+    /// The folder of conversation logs.
+    pub(crate) fn log_dir(&self) -> PathBuf {
+        let usual = || {
+            let name = format!("brynhild-logs-{}", self.environment.user());
+            self.environment.temp.join(name)
+        };
+        self.config().logging.dir.clone().unwrap_or_else(usual)
+    }
+
+    /// Where and how logs are written.
+    pub(crate) fn log_settings(&self) -> conversation_log::Settings {
+        conversation_log::Settings {
+            folder: self.log_dir(),
+            private: self.config().logging.private,
+            zone: jiff::tz::TimeZone::system(),
+        }
+    }
+
+    /// A folder for tool output that is too large for the model.
+    pub(crate) fn spill_dir(&self) -> PathBuf {
+        let name = format!("brynhild-output-{}", self.environment.user());
+        self.environment.temp.join(name)
+    }
+
+    /// The mode in force.
+    pub(crate) fn mode(&self) -> Mode {
+        let config = self.config();
+        if self.global.safe {
+            return Mode::ReadOnly;
+        }
+        if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
+            return Mode::Yolo;
+        }
+        config.behavior.mode
+    }
+
+    /// Whether processes run unconfined: the person's own file or flag says so. A variable or a
+    /// project cannot.
+    pub(crate) fn is_unconfined(&self) -> bool {
+        let config = self.config();
+        if self.global.safe {
+            return false;
+        }
+        let skipped = config.dangerously_skip_sandbox && self.is_own("dangerously_skip_sandbox");
+        let disabled = !config.sandbox.enabled && self.is_own("sandbox.enabled");
+        skipped || disabled
+    }
+
+    /// Whether a setting comes from a place that only the person controls.
+    fn is_own(&self, key: &str) -> bool {
+        let path: Vec<&str> = key.split('.').collect();
+        let layer = self.loaded.origin(&path).map(|origin| origin.layer);
+        let own =
+            matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag));
+        if !own {
+            output::warning(&format!(
+                "`{key}` is ignored: only your own configuration file or a flag can set it"
+            ));
+        }
+        own
+    }
+
+    /// Whether a setting was changed from what is built in.
+    pub(crate) fn is_configured(&self, path: &[&str]) -> bool {
+        self.loaded.origin(path).is_some_and(|origin| origin.layer != Layer::Builtin)
+    }
+
+    /// Whether the answer is one JSON object.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.format() == OutputFormat::Json
+    }
+
+    /// The form of the answer.
+    pub(crate) fn format(&self) -> OutputFormat {
+        self.global.format().unwrap_or(match self.config().behavior.output_format {
+            config::OutputFormat::Text => OutputFormat::Text,
+            config::OutputFormat::Json => OutputFormat::Json,
+            config::OutputFormat::StreamJson => OutputFormat::StreamJson,
+        })
+    }
+
+    /// Whether colors are wanted on standard output.
+    pub(crate) fn is_colored(&self) -> bool {
+        self.environment.terminal.stdout
+            && !self.global.no_color
+            && self.environment.variable("NO_COLOR").is_none()
+            && self.environment.variable("TERM") != Some("dumb")
+    }
+}
+
+/// What the configuration is made from, with the project's root.
+fn sources(global: &Global, environment: &Environment) -> (Sources, Result<PathBuf, RootTooWide>) {
+    let found =
+        config::project_root(&environment.cwd, environment.home.as_deref(), &environment.variables);
+    let sources = Sources {
+        env: environment.variables.clone(),
+        home: environment.home.clone(),
+        project_root: found.as_ref().map_or_else(|wide| wide.root.clone(), Clone::clone),
+        flags: flags(global),
+        read_project: found.is_ok() && !global.safe,
+        trusted: None,
+        mistakes: if global.safe { Mistakes::LeaveOut } else { Mistakes::Stop },
+    };
+    (sources, found)
+}
+
+/// The flags that are settings.
+fn flags(global: &Global) -> Vec<(String, Value)> {
+    let mut flags = Vec::new();
+    let mut set = |key: &str, value: Value| flags.push((key.to_owned(), value));
+    if global.safe {
+        set("behavior.mode", json!(Mode::ReadOnly.as_str()));
+    } else if let Some(mode) = global.mode {
+        set("behavior.mode", json!(Mode::from(mode).as_str()));
+    } else if global.dangerously_skip_permissions {
+        set("behavior.mode", json!(Mode::Yolo.as_str()));
+    }
+    if global.verbose {
+        set("behavior.verbose", json!(true));
+    }
+    if global.show_thinking {
+        set("behavior.show_thinking", json!(true));
+    }
+    if global.show_cost {
+        set("behavior.show_cost", json!(true));
+    }
+    if global.raw_log {
+        set("logging.raw_payloads", json!(true));
+    }
+    if global.dangerously_skip_sandbox {
+        set("dangerously_skip_sandbox", json!(true));
+    }
+    flags
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::ReadOnly => Self::ReadOnly,
+            ModeName::Normal => Self::Normal,
+            ModeName::Yolo => Self::Yolo,
+        }
+    }
+}

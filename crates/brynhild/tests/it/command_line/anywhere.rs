@@ -1,0 +1,118 @@
+//! Where the program is started: outside of any project, without a home, in a folder that is gone.
+
+use std::fs;
+use std::path::Path;
+
+use testkit::Project;
+
+use super::LOOKING;
+use crate::project;
+
+#[test]
+fn commands_that_need_no_project_work_in_a_home_and_at_the_root() {
+    let project = project();
+    for place in [project.home(), "/".into(), "/tmp".into()] {
+        for line in LOOKING.iter().chain(&["demo", "skill validate no-skill"]) {
+            let words: Vec<&str> = line.split(' ').collect();
+            let run = project.command(&words).cwd(&place).run();
+            run.code(i32::from(line.starts_with("skill validate")));
+        }
+    }
+}
+
+#[test]
+fn commands_that_need_a_project_say_that_this_is_too_wide() {
+    let project = project();
+    for place in [project.home(), "/".into()] {
+        for line in [
+            "chat --provider script --model demo hello",
+            "tools exec Read --input {\"file_path\":\"x\"}",
+            "sandbox run -- true",
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let run = project.command(&words).cwd(&place).run();
+            run.code(2);
+            let place = place.canonicalize().unwrap();
+            let told = format!("error: the project root {} is too wide", place.display());
+            assert!(run.stderr.starts_with(&told), "{run}");
+            assert!(run.stderr.contains("BRYNHILD_PROJECT_ROOT"), "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_wide_folder_brings_neither_skills_nor_rules() {
+    let project = project();
+    let skill = "---\nname: stray\ndescription: Lies about.\n---\n\nDo it.\n";
+    let folder = project.home().join(".brynhild/skills/stray");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("SKILL.md"), skill).unwrap();
+    fs::write(project.home().join("AGENTS.md"), "Stray rules.\n").unwrap();
+    fs::create_dir_all(project.config_folder().join("rules")).unwrap();
+    fs::write(project.config_folder().join("rules/mine.md"), "My rules.\n").unwrap();
+    let home = project.home();
+    let list = project.command(&["skill", "list"]).cwd(&home).run();
+    assert!(!list.stdout.contains("stray"), "{list}");
+    let rules = project.command(&["rules", "show"]).cwd(&home).run();
+    assert!(rules.stdout.contains("My rules.") && !rules.stdout.contains("Stray"), "{rules}");
+}
+
+/// A project in which programs run without a home.
+fn homeless() -> (Project, Vec<&'static str>) {
+    let project = Project::with_binary("/usr/bin/env");
+    (project, vec!["-u", "HOME", env!("CARGO_BIN_EXE_brynhild")])
+}
+
+#[test]
+fn without_a_home_everything_works_that_keeps_nothing() {
+    let (project, start) = homeless();
+    for line in LOOKING.iter().filter(|line| !line.starts_with("session")) {
+        let words: Vec<&str> = start.iter().copied().chain(line.split(' ')).collect();
+        let run = project.brynhild(&words);
+        run.success();
+        assert!(!run.stderr.contains("panicked"), "{line}: {run}");
+    }
+}
+
+#[test]
+fn what_needs_a_home_says_which_variable_to_set() {
+    let (project, start) = homeless();
+    for line in ["session list", "chat --provider script --model demo hello"] {
+        let words: Vec<&str> = start.iter().copied().chain(line.split(' ')).collect();
+        let run = project.brynhild(&words);
+        run.code(2);
+        assert!(run.stderr.contains("hint: set HOME or BRYNHILD_CONFIG_DIR"), "{line}: {run}");
+        let own = project.path().join("own");
+        let run = project.command(&words).env("BRYNHILD_CONFIG_DIR", &own);
+        let run = run.env("BRYNHILD_LOGGING__ENABLED", "false").run();
+        assert!(!run.stderr.contains("HOME"), "{line}: {run}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_gone_is_told() {
+    let project = Project::with_binary("/bin/sh");
+    let script = format!(
+        "mkdir gone && cd gone && rmdir ../gone && {} config",
+        env!("CARGO_BIN_EXE_brynhild")
+    );
+    let run = project.brynhild(&["-c", &script]);
+    run.code(2);
+    assert!(run.stderr.starts_with("error: "), "{run}");
+}
+
+#[test]
+fn a_project_is_found_from_a_folder_in_it() {
+    let project = project();
+    project.file("Cargo.toml", "").file("src/deep/a.txt", "mango\n");
+    let read = ["tools", "exec", "Read", "--input", r#"{"file_path":"src/deep/a.txt"}"#];
+    let run = project.command(&read).cwd("src/deep").run();
+    run.success();
+    assert!(run.stdout.contains("mango"), "{run}");
+    let run = project.command(&["config", "--json"]).cwd("src/deep").run();
+    assert_eq!(run.json()["project_root"], project.path().to_str().unwrap());
+    let other = project.path().join("src");
+    let run = project.command(&["config", "--json"]).env("BRYNHILD_PROJECT_ROOT", &other).run();
+    assert_eq!(run.json()["project_root"], other.to_str().unwrap());
+    assert!(Path::new(&other).is_dir());
+}

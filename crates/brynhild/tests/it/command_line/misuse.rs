@@ -1,0 +1,135 @@
+//! Misuse ends with 2, says what is wrong and what was probably meant; help ends with 0.
+
+use super::{LOOKING, run};
+use crate::project;
+
+#[test]
+fn without_a_command_there_is_a_hint() {
+    for line in ["", "-p", "--json", "--print --model x"] {
+        let run = run(&project(), line);
+        run.code(2);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.starts_with("error: no command was given\nhint: "), "{run}");
+        assert!(run.stderr.contains("brynhild chat") && run.stderr.contains("brynhild demo"));
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    for line in ["--version", "-v", "-v chat", "--version nonsense --help"] {
+        let run = run(&project(), line);
+        if line.contains("nonsense") {
+            run.code(2);
+            continue;
+        }
+        run.success();
+        assert_eq!(run.stdout, "brynhild, version 0.1.0\n");
+        assert_eq!(run.stderr, "");
+    }
+}
+
+#[test]
+fn what_was_probably_meant_is_suggested() {
+    for (line, meant) in [
+        ("chatt hello", "'chat'"),
+        ("sesion list", "'session'"),
+        ("config shwo", "'show'"),
+        ("tools lst", "'list'"),
+        ("chat --dryrun hello", "'--dry-run'"),
+        ("config show --provenence", "'--provenance'"),
+        ("--provder x chat", "'--provider'"),
+        ("chat --mode yollo hello", "'yolo'"),
+        ("--output-format jsn chat", "'json'"),
+        ("completions zshh", "'zsh'"),
+    ] {
+        let run = run(&project(), line);
+        run.code(2);
+        assert_eq!(run.stdout, "", "{line}: {run}");
+        assert!(run.stderr.starts_with("error: ") && run.stderr.contains(meant), "{line}: {run}");
+    }
+}
+
+#[test]
+fn missing_and_conflicting_arguments_are_misuse() {
+    for line in [
+        "tools",
+        "tools schema",
+        "tools exec",
+        "session show",
+        "session rename a",
+        "sandbox run",
+        "models search",
+        "chat --model",
+        "--continue --resume x chat hello",
+        "--session a --resume x chat hello",
+        "chat --no-log --log-file x hello",
+        "session list --limit many",
+        "sandbox run --profile wild -- true",
+        "--profile wild sandbox run -- true",
+    ] {
+        let run = run(&project(), line);
+        run.code(2);
+        assert_eq!(run.stdout, "", "{line}: {run}");
+        assert!(!run.stderr.contains("panicked"), "{line}: {run}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_both_spellings() {
+    let project = project();
+    for line in LOOKING.iter().chain(&["", "chat", "demo", "session export", "sandbox run"]) {
+        let words: Vec<&str> = line.split(' ').take(2).collect();
+        let line = words.join(" ").replace(" bash", "");
+        for flag in ["-h", "--help"] {
+            let run = run(&project, &format!("{line} {flag}"));
+            run.success();
+            assert!(run.stdout.contains("Usage: brynhild"), "{line} {flag}: {run}");
+            assert_eq!(run.stderr, "");
+        }
+    }
+}
+
+#[test]
+fn global_flags_are_taken_before_and_after_every_command() {
+    let project = project();
+    let flags = [
+        "--provider script",
+        "--model demo",
+        "--mode read-only",
+        "--yes",
+        "--json",
+        "--output-format json",
+        "--plugin-dir x",
+        "--verbose",
+        "--no-color",
+        "--show-cost",
+        "--show-thinking",
+        "--session s",
+        "--dangerously-skip-sandbox",
+        "--dangerously-skip-permissions",
+    ];
+    let all = flags.join(" ");
+    let commands =
+        LOOKING.iter().chain(&["chat", "session show x", "tools exec Read", "tools stats"]);
+    for line in commands.chain(&["models list", "skill validate .", "logs view", "demo"]) {
+        // Parsing stops at `--help` and has seen everything before it.
+        for line in [format!("{all} {line} --help"), format!("{line} {all} --help")] {
+            let run = run(&project, &line);
+            run.success();
+        }
+    }
+}
+
+#[test]
+fn a_flag_means_the_same_on_both_sides() {
+    let project = project();
+    let before = run(&project, "--json tools list");
+    let after = run(&project, "tools list --json");
+    assert!(before.json().as_array().unwrap().len() > 5);
+    assert_eq!(before.stdout, after.stdout);
+    let resolved = |line: &str| run(&project, line).json()["model"].clone();
+    for line in ["profile resolve --model opus --json", "--model opus --json profile resolve"] {
+        assert_eq!(resolved(line), "anthropic/claude-opus-4.5", "{line}");
+    }
+    assert_eq!(resolved("profile resolve haiku --json"), "anthropic/claude-haiku-4.5");
+}

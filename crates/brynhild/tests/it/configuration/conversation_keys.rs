@@ -1,0 +1,284 @@
+//! `behavior`, `sandbox` and `tools`: what each key does to a conversation.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use super::warnings;
+use crate::{project, project_with};
+
+/// Asks once with this configuration, and returns the body of the first request.
+fn request(behavior: &str) -> Value {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = project_with(&server);
+    add(&project, behavior);
+    chat(&project, &[]).success();
+    server.chats().remove(0).body
+}
+
+/// Adds to the user's configuration.
+fn add(project: &Project, yaml: &str) {
+    let path = project.config_folder().join("config.yaml");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(&path, format!("{text}{yaml}\n")).unwrap();
+}
+
+fn chat(project: &Project, args: &[&str]) -> Run {
+    project.brynhild(&[&["chat", "--no-log", "go"], args].concat())
+}
+
+#[test]
+fn the_bound_on_a_reply_is_sent() {
+    assert_eq!(request("")["max_completion_tokens"], 8192);
+    assert_eq!(request("behavior: {max_tokens: 123}")["max_completion_tokens"], 123);
+}
+
+#[test]
+fn the_level_of_reasoning_is_sent_in_the_providers_words() {
+    assert_eq!(request("")["reasoning_effort"], Value::Null);
+    for (level, sent) in [("low", "low"), ("off", "none"), ("maximum", "xhigh"), ("raw:odd", "odd")]
+    {
+        let body = request(&format!("behavior: {{reasoning_level: '{level}'}}"));
+        assert_eq!(body["reasoning_effort"], sent, "{level}");
+    }
+}
+
+#[test]
+fn past_reasoning_is_sent_back_in_the_form_that_is_set() {
+    let second = |format: &str| {
+        let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]).thinking("let me see");
+        let server = ModelServer::start([look, Reply::text("done")]);
+        let project = project();
+        project.config(&format!(
+            "providers:\n  default: test\n  test: {{type: openrouter, base_url: {}/v1}}\nbehavior: \
+             {{reasoning_format: {format}}}\n",
+            server.url()
+        ));
+        chat(&project, &[]).success();
+        server.chats()[1].text.clone()
+    };
+    assert!(second("auto").contains("\"reasoning\":\"let me see\""));
+    assert!(second("reasoning_field").contains("\"reasoning\":\"let me see\""));
+    assert!(second("thinking_tags").contains("<thinking>"));
+    assert!(!second("none").contains("let me see"));
+}
+
+#[test]
+fn the_form_of_the_answer_can_be_set() {
+    let answer = |format: &str, args: &[&str]| {
+        let server = ModelServer::start([Reply::text("done")]);
+        let project = project_with(&server);
+        add(&project, &format!("behavior: {{output_format: {format}}}"));
+        chat(&project, args)
+    };
+    assert_eq!(answer("text", &[]).stdout, "done\n");
+    assert_eq!(answer("json", &[]).json()["response"], "done");
+    for word in ["stream", "stream-json"] {
+        assert!(answer(word, &[]).json_lines().len() > 3);
+    }
+    assert_eq!(answer("json", &["--output-format", "text"]).stdout, "done\n");
+}
+
+#[test]
+fn more_is_said_on_request_and_the_cost_is_part_of_it() {
+    let told = |behavior: &str, args: &[&str]| {
+        let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]).usage(10, 5);
+        let server = ModelServer::start([look, Reply::text("done").usage(20, 7)]);
+        let project = project_with(&server);
+        add(&project, behavior);
+        let run = chat(&project, args);
+        run.success();
+        assert_eq!(run.stdout, "done\n");
+        run.stderr
+    };
+    assert_eq!(told("", &[]), "");
+    let all = told("behavior: {verbose: true}", &[]);
+    assert!(all.contains("● Inspect(operation: cwd)"), "{all}");
+    assert!(all.contains("Tokens: 30 in / 12 out"), "{all}");
+    let quiet = told("behavior: {verbose: true, show_cost: false}", &[]);
+    assert!(quiet.contains("● Inspect") && !quiet.contains("Tokens:"), "{quiet}");
+    let flag = told("behavior: {show_cost: false}", &["--verbose", "--show-cost"]);
+    assert!(flag.contains("Tokens: 30 in"), "{flag}");
+}
+
+#[test]
+fn reasoning_is_shown_on_a_terminal_where_it_is_wanted() {
+    let screen = |behavior: &str, args: &[&str]| {
+        let server = ModelServer::start([Reply::text("the answer").thinking("deep thoughts")]);
+        let project = project_with(&server);
+        add(&project, behavior);
+        let terminal = project.terminal(&[&["chat", "--no-log", "go"], args].concat(), (80, 24));
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let screen = terminal.screen();
+        assert!(screen.contains("the answer"), "{screen}");
+        screen.contains("deep thoughts")
+    };
+    assert!(screen("", &[]));
+    assert!(!screen("behavior: {show_thinking: false}", &[]));
+    assert!(screen("behavior: {show_thinking: false}", &["--show-thinking"]));
+}
+
+#[test]
+fn the_number_of_rounds_is_bounded() {
+    let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]);
+    let server = ModelServer::start([look]).repeat_last();
+    let project = project_with(&server);
+    add(&project, "behavior: {max_tool_rounds: 2}");
+    let run = chat(&project, &[]);
+    run.code(5);
+    assert!(run.stderr.contains("limit"), "{run}");
+    assert!(server.chats().len() <= 3, "{}", server.chats().len());
+}
+
+#[test]
+fn a_task_can_be_made_to_end_with_a_report() {
+    let finish = Reply::calls([("Finish", json!({"status": "success", "summary": "all done"}))]);
+    let server = ModelServer::start([Reply::text("I think so"), finish]);
+    let project = project_with(&server);
+    add(&project, "behavior: {require_finish: true}");
+    let run = chat(&project, &["--json"]);
+    run.success();
+    assert_eq!(run.json()["finish"]["summary"], "all done", "{run}");
+}
+
+#[test]
+fn a_mode_that_is_set_is_obeyed() {
+    let project = project();
+    project.config("behavior: {mode: read-only}");
+    let write =
+        ["tools", "exec", "Write", "--yes", "--input", r#"{"file_path":"a","content":"b"}"#];
+    let run = project.brynhild(&write);
+    assert!(!run.status.success(), "{run}");
+    assert!(!project.path().join("a").exists());
+    let run = project.brynhild(&[&write as &[&str], &["--mode", "normal"]].concat());
+    run.success();
+    assert_eq!(project.read("a"), "b");
+}
+
+#[test]
+fn a_tool_that_is_off_is_neither_listed_nor_offered() {
+    let server = ModelServer::start([Reply::text("done")]).repeat_last();
+    let project = project_with(&server).env("BRYNHILD_TOOLS__DISABLED__BASH", "true");
+    let list = project.brynhild(&["tools", "list"]);
+    assert!(!list.stdout.contains("Bash") && list.stdout.contains("Read"), "{list}");
+    project.brynhild(&["tools", "exec", "Bash", "--input", r#"{"command":"true"}"#]).code(1);
+    chat(&project, &[]).success();
+    let body = server.chats().remove(0).body;
+    let names: Vec<&str> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert!(!names.contains(&"Bash") && names.contains(&"Edit"), "{names:?}");
+    assert!(!body["messages"][0].to_string().contains("Bash"), "the prompt names it: {body}");
+}
+
+#[test]
+fn all_built_in_tools_can_be_off() {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = project_with(&server);
+    add(&project, "tools: {disabled: {__builtin__: true}}");
+    assert_eq!(project.brynhild(&["tools", "list", "--json"]).json(), json!([]));
+    chat(&project, &[]).success();
+    assert_eq!(server.chats()[0].body["tools"], Value::Null);
+}
+
+#[test]
+fn leaving_the_sandbox_takes_the_persons_own_file_or_flag() {
+    let project = project();
+    let secret = project.home().join("secret.txt");
+    fs::write(&secret, "mango").unwrap();
+    let words = ["sandbox", "run", "--", "cat", secret.to_str().unwrap()];
+    let confined = project.brynhild(&words);
+    assert!(!confined.stdout.contains("mango"), "{confined}");
+    let run = project.command(&words).env("BRYNHILD_SANDBOX__ENABLED", "false").run();
+    assert!(!run.stdout.contains("mango"), "{run}");
+    let told = warnings(&run).iter().filter(|it| it.contains("sandbox.enabled")).count();
+    assert_eq!(told, 1, "{run}");
+    let run = project.brynhild(&[&["--dangerously-skip-sandbox"], &words as &[&str]].concat());
+    assert_eq!(run.stdout, "mango", "{run}");
+    assert_eq!(warnings(&run), ["tools run without a sandbox"]);
+    for yaml in ["sandbox: {enabled: false}", "dangerously_skip_sandbox: true"] {
+        project.config(yaml);
+        assert_eq!(project.brynhild(&words).stdout, "mango", "{yaml}");
+    }
+}
+
+#[test]
+fn further_paths_open_to_commands() {
+    let project = project();
+    let (read, write) = (project.home().join("read"), project.home().join("write"));
+    fs::create_dir(&read).unwrap();
+    fs::create_dir(&write).unwrap();
+    fs::write(read.join("a"), "mango").unwrap();
+    let script = format!("cat {0}/a; touch {0}/b {1}/b", read.display(), write.display());
+    let words = ["sandbox", "run", "--", "sh", "-c", &script];
+    let run = project.brynhild(&words);
+    assert!(!run.stdout.contains("mango") && !write.join("b").exists(), "{run}");
+    project.config(&format!(
+        "sandbox:\n  read_paths: [{}]\n  allowed_paths: {}\n",
+        read.display(),
+        write.display()
+    ));
+    let run = project.brynhild(&words);
+    assert_eq!(run.stdout, "mango", "{run}");
+    assert!(write.join("b").exists() && !read.join("b").exists(), "{run}");
+}
+
+#[test]
+fn commands_get_a_network_where_it_is_allowed() {
+    let server = ModelServer::start([]);
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo reached", server.address().port());
+    let words = ["sandbox", "run", "--", "bash", "-c", &script];
+    let project = project();
+    let run = project.brynhild(&words);
+    assert_eq!(run.stdout, "", "{run}");
+    project.config("sandbox: {allow_network: true}");
+    assert_eq!(project.brynhild(&words).stdout, "reached\n");
+}
+
+#[test]
+fn a_home_can_be_a_project_where_that_is_allowed() {
+    let project = project();
+    let home = project.home();
+    let look = ["tools", "exec", "Inspect", "--input", r#"{"operation":"cwd"}"#];
+    project.command(&look).cwd(&home).run().code(2);
+    let run = project.command(&look).cwd(&home).env("BRYNHILD_ALLOW_HOME_DIRECTORY", "yes").run();
+    run.success();
+    project.config("allow_home_directory: true");
+    let run = project.command(&look).cwd(&home).run();
+    run.success();
+    assert_eq!(run.stdout.trim_end(), home.canonicalize().unwrap().to_str().unwrap());
+}
+
+/// How a call of a tool ends with these settings of tools, with nobody to ask.
+fn ends(project: &Project, tool: &str, input: &Value) -> Option<i32> {
+    let run = project.brynhild(&["tools", "exec", tool, "--input", &input.to_string()]);
+    run.status.code()
+}
+
+#[test]
+fn a_tool_is_asked_about_always_once_or_never() {
+    let project = project();
+    let (read, write) = (json!({"file_path": "a"}), json!({"file_path": "a", "content": "b"}));
+    assert_eq!(ends(&project, "Write", &write), Some(3));
+    project.config("tools: {Write: {require_approval: never}}");
+    assert_eq!(ends(&project, "Write", &write), Some(0));
+    assert_eq!(ends(&project, "Read", &read), Some(0));
+    project.config("tools: {Read: {require_approval: always}}");
+    assert_eq!(ends(&project, "Read", &read), Some(3));
+}
+
+#[test]
+fn commands_can_be_allowed_and_blocked() {
+    let project = project();
+    project.config("tools: {Bash: {allowed_commands: [touch], blocked_commands: [touch -m]}}");
+    let bash = |command: &str| ends(&project, "Bash", &json!({"command": command}));
+    assert_eq!(bash("touch a"), Some(0));
+    assert!(project.path().join("a").exists());
+    assert_eq!(bash("mkdir b"), Some(3));
+    assert_eq!(bash("touch -m c"), Some(1));
+    assert!(!project.path().join("b").exists() && !project.path().join("c").exists());
+}

@@ -1,0 +1,41 @@
+//! The examples that come with the program work.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::project;
+
+fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
+}
+
+#[test]
+fn the_example_of_a_configuration_loads_without_a_word() {
+    let project = project();
+    project.config(&fs::read_to_string(example("config/config.yaml")).unwrap());
+    let run = project.brynhild(&["config", "show"]);
+    run.success();
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn the_example_scenarios_play() {
+    let project = project();
+    project.file("notes.txt", "one\ntwo\nthree\n");
+    let scenario = example("scenarios/count-lines.yaml");
+    let play = |model: &Path, prompt: &str| {
+        let model = model.to_str().unwrap();
+        let words = ["chat", "--no-log", "--yes", "--provider", "script", "--model", model, prompt];
+        project.brynhild(&words)
+    };
+    let run = play(&scenario, "Count the lines of notes.txt");
+    run.success();
+    assert_eq!(run.stdout, "`wc` says: 3 notes.txt\n");
+    let run = play(&scenario, "Do something else");
+    run.code(1);
+    assert!(run.stderr.contains("count-lines.yaml"), "{run}");
+    let run = play(&example("scenarios/rename.yaml"), "Rename the greeting");
+    run.success();
+    assert_eq!(project.read("greeting.txt"), "hello, world\n");
+    assert!(run.stdout.contains("greeting.txt"), "{run}");
+}

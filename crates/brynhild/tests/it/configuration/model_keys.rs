@@ -1,0 +1,172 @@
+//! `models` and `providers`: who answers, and by which name the model is asked for.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use crate::project;
+
+fn with(server: &ModelServer, yaml: &str) -> Project {
+    let project = project();
+    project.config(&yaml.replace("URL", &format!("{}/v1", server.url())));
+    project
+}
+
+/// The model that is asked for.
+fn asked(yaml: &str, args: &[&str]) -> String {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = with(&server, yaml);
+    project.brynhild(&[&["chat", "--no-log", "go"], args].concat()).success();
+    server.chats()[0].body["model"].as_str().unwrap().to_owned()
+}
+
+const MINE: &str = "providers:\n  default: mine\n  mine: {type: openai, base_url: URL}\n";
+
+#[test]
+fn the_model_is_the_flags_the_instances_the_configurations_or_the_kinds() {
+    let both = "models: {default: from/config}\nproviders:\n  default: mine\n  mine: {type: openai, \
+                base_url: URL, default_model: from/instance}\n";
+    assert_eq!(asked(both, &["--model", "from/flag"]), "from/flag");
+    assert_eq!(asked(both, &[]), "from/instance");
+    assert_eq!(asked(&format!("models: {{default: from/config}}\n{MINE}"), &[]), "from/config");
+    assert_eq!(asked(MINE, &[]), "gpt-5.1");
+}
+
+#[test]
+fn aliases_are_expanded() {
+    let aliases = format!("models: {{aliases: {{quick: a/b}}}}\n{MINE}");
+    assert_eq!(asked(&aliases, &["--model", "quick"]), "a/b");
+    assert_eq!(
+        asked(&format!("models: {{default: opus}}\n{MINE}"), &[]),
+        "anthropic/claude-opus-4.5"
+    );
+}
+
+#[test]
+fn a_registered_model_is_asked_for_by_its_name_at_the_provider() {
+    let registry = "models:\n  registry:\n    vendor/thing:\n      bindings: {openai: thing-at-openai, \
+                    mine: {model_id: thing-of-mine}}\n      aliases: {thingy: null}\n";
+    let mine = format!("{registry}{MINE}");
+    assert_eq!(asked(&mine, &["--model", "vendor/thing"]), "thing-of-mine");
+    assert_eq!(asked(&mine, &["--model", "thingy"]), "thing-of-mine");
+    let other = mine
+        .replace("mine", "other")
+        .replace("thing-of-other", "x")
+        .replace("other: {model_id: x}", "else: x");
+    assert_eq!(asked(&other, &["--model", "vendor/thing"]), "thing-at-openai");
+}
+
+#[test]
+fn prices_of_the_registry_make_the_cost() {
+    for binding in
+        ["openai: {model_id: m, PRICES}", "mine: {model_id: m, PRICES}", "mine: {PRICES}"]
+    {
+        let server = ModelServer::start([Reply::text("done").usage(1_000_000, 500_000)]);
+        let binding = binding.replace("PRICES", "pricing_tiers: [{input: 2.0, output: 4.0}]");
+        let registry = format!("models:\n  registry:\n    m/m:\n      bindings: {{{binding}}}\n");
+        let project = with(&server, &format!("{registry}{MINE}"));
+        let run = project.brynhild(&["chat", "--no-log", "--json", "--model", "m/m", "go"]);
+        assert_eq!(run.json()["cost_usd"], 4.0, "{binding}: {run}");
+    }
+}
+
+#[test]
+fn favorites_come_first() {
+    let server = ModelServer::start([]).models(["a", "b", "c"]);
+    let favorites = "models: {favorites: {c: true, b: {enabled: false, why: slow}}}\n";
+    let project = with(&server, &format!("{favorites}{MINE}"));
+    let run = project.brynhild(&["models", "list", "--json"]);
+    let ids: Vec<_> = run.json().as_array().unwrap().iter().map(|it| it["id"].clone()).collect();
+    assert_eq!(ids, ["c", "a", "b"]);
+    assert_eq!(
+        project.brynhild(&["models", "aliases", "--json"]).json()["favorites"],
+        json!(["c"])
+    );
+}
+
+#[test]
+fn an_instance_that_is_off_does_not_answer() {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = with(&server, &MINE.replace("URL", "URL, enabled: false"));
+    let run = project.brynhild(&["chat", "--no-log", "go"]);
+    run.code(2);
+    assert!(run.stderr.contains("'mine' is switched off"), "{run}");
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn headers_and_keys_of_an_instance_are_sent() {
+    let server = ModelServer::start([Reply::text("done")]).repeat_last();
+    let project = with(
+        &server,
+        "providers:\n  default: mine\n  mine: {type: openai, base_url: URL, api_key_env: MY_KEY, \
+         headers: {X-Team: blue}}\n",
+    );
+    let words = ["chat", "--no-log", "go"];
+    let run = project.brynhild(&words);
+    run.code(2);
+    assert!(run.stderr.contains("MY_KEY"), "{run}");
+    project.command(&words).env("MY_KEY", "abc").run().success();
+    let request = server.chats().remove(0);
+    assert_eq!(request.header("authorization"), Some("Bearer abc"));
+    assert_eq!(request.header("x-team"), Some("blue"));
+}
+
+#[test]
+fn a_key_can_be_kept_in_a_file() {
+    let server = ModelServer::start([Reply::text("done")]).repeat_last();
+    let project = with(
+        &server,
+        "providers:\n  default: mine\n  mine: {type: openai, base_url: URL, credentials_path: \
+         ~/key.json}\n",
+    );
+    let words = ["chat", "--no-log", "go"];
+    let file = project.home().join("key.json");
+    let run = project.brynhild(&words);
+    run.code(2);
+    assert!(run.stderr.contains(file.to_str().unwrap()), "{run}");
+    for (text, part) in [("{", "not valid JSON"), ("{}", "api_key")] {
+        fs::write(&file, text).unwrap();
+        let run = project.brynhild(&words);
+        run.code(2);
+        assert!(run.stderr.contains(part), "{run}");
+    }
+    fs::write(&file, r#"{"api_key": "kept"}"#).unwrap();
+    project.brynhild(&words).success();
+    assert_eq!(server.chats()[0].header("authorization"), Some("Bearer kept"));
+}
+
+#[test]
+fn a_key_for_openrouter_can_stand_in_the_file_and_in_an_env_file() {
+    let state = |project: &Project| {
+        let run = project.brynhild(&["api", "providers", "--json"]);
+        run.success();
+        let providers = run.json();
+        let of = |name: &str| {
+            let found = providers.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+            found["key_configured"] == json!(true)
+        };
+        (of("openrouter"), of("anthropic"))
+    };
+    let project = project();
+    assert_eq!(state(&project), (false, false));
+    project.config("openrouter_api_key: abc");
+    assert_eq!(state(&project), (true, false));
+    project.config("OPENROUTER_API_KEY: abc");
+    assert_eq!(state(&project), (true, false));
+    project.config("");
+    project.file("own.env", "OPENROUTER_API_KEY=abc\nANTHROPIC_API_KEY=def\n");
+    let own = project.path().join("own.env");
+    assert_eq!(state(&project.env("BRYNHILD_ENV_FILE", own)), (true, true));
+}
+
+#[test]
+fn the_reason_for_a_choice_names_the_place_of_the_setting() {
+    let server = ModelServer::start([]);
+    let project = with(&server, MINE);
+    let file = project.config_folder().join("config.yaml");
+    let run = project.brynhild(&["api", "providers"]);
+    let told = format!("mine would answer: `providers.default` in {}:2 names it", file.display());
+    assert!(run.stdout.ends_with(&format!("{told}\n")), "{run}");
+}

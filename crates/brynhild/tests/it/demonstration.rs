@@ -1,0 +1,78 @@
+//! `brynhild demo` and scenarios of the `script` provider.
+
+use crate::project;
+
+#[test]
+fn the_demo_runs_a_whole_task_without_key_server_or_terminal() {
+    let run = project().brynhild(&["demo"]);
+    run.success();
+    assert!(run.stdout.starts_with("The tests pass."), "{run}");
+    for step in ["● Glob", "● Bash", "● Read", "● Edit", "✗ Bash", "✓ Bash", "✓ Edit"]
+    {
+        assert!(run.stderr.contains(step), "{step} is missing: {run}");
+    }
+}
+
+#[test]
+fn the_demo_leaves_nothing_behind() {
+    let project = project();
+    let temp = project.home().join("temp");
+    std::fs::create_dir_all(&temp).unwrap();
+    project.command(&["demo"]).env("TMPDIR", &temp).run().success();
+    let left: Vec<_> = std::fs::read_dir(&temp).unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let run = project.brynhild(&["session", "list", "--json"]);
+    assert_eq!(run.json(), serde_json::json!([]));
+}
+
+#[test]
+fn the_demo_speaks_json_too() {
+    let run = project().brynhild(&["demo", "--json"]);
+    run.success();
+    let answer = run.json();
+    assert_eq!(answer["provider"], "script");
+    assert_eq!(answer["stop_reason"], "end_turn");
+    assert_eq!(answer["tool_calls"][0]["tool"], "Glob");
+}
+
+#[test]
+fn a_scenario_file_plays_the_model() {
+    let project = project();
+    project.file("notes.txt", "the secret word is mango\n").file(
+        "scenario.yaml",
+        "name: look\nturns:\n  - tool_calls:\n      - name: Read\n        input: {file_path: \
+         notes.txt}\n  - expect:\n      tool_results:\n        - contains: mango\n    text: It is \
+         mango.\n",
+    );
+    let run = project.brynhild(&["chat", "--provider", "script", "--model", "scenario.yaml", "go"]);
+    run.success();
+    assert_eq!(run.stdout, "It is mango.\n");
+}
+
+#[test]
+fn a_wrong_expectation_fails_with_the_difference() {
+    let project = project();
+    project.file(
+        "scenario.yaml",
+        "name: strict\nturns:\n  - expect:\n      last_user: {contains: banana}\n    text: hello\n",
+    );
+    let run = project.brynhild(&["chat", "--provider", "script", "--model", "scenario.yaml", "go"]);
+    run.code(1);
+    for part in ["scenario.yaml", "banana", "go"] {
+        assert!(run.stderr.contains(part), "{part} is missing: {run}");
+    }
+}
+
+#[test]
+fn a_broken_scenario_is_misuse_and_names_its_line() {
+    let project = project();
+    project.file("scenario.yaml", "name: typo\nturns:\n  - txt: hello\n");
+    let run = project.brynhild(&["chat", "--provider", "script", "--model", "scenario.yaml", "go"]);
+    run.code(2);
+    for part in ["scenario.yaml", "line 3", "text"] {
+        assert!(run.stderr.contains(part), "{part} is missing: {run}");
+    }
+    let run = project.brynhild(&["chat", "--provider", "script", "--model", "nowhere.yaml", "go"]);
+    run.code(2);
+    assert!(run.stderr.contains("nowhere.yaml"), "{run}");
+}

@@ -1,0 +1,66 @@
+//! Black-box tests: they run the shipped program against real servers, files and processes.
+//! One binary, so that it links once. Each module says what belongs there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod answers;
+mod command_line;
+mod configuration;
+mod crashes;
+mod demonstration;
+mod git;
+mod permissions;
+mod providers;
+mod reference;
+mod remembered;
+mod rounds;
+mod safe;
+mod sessions;
+mod structure;
+mod terminal;
+mod tools;
+mod trust;
+
+use testkit::{ModelServer, Project};
+
+/// A project whose program is the one that was just built.
+fn project() -> Project {
+    Project::with_binary(env!("CARGO_BIN_EXE_brynhild"))
+}
+
+/// A project whose default model is `server`, by the OpenAI-compatible wire format.
+fn project_with(server: &ModelServer) -> Project {
+    let project = project();
+    project.config(&format!(
+        "providers:\n  default: test\n  instances:\n    test:\n      type: openai\n      \
+         base_url: {}/v1\n      default_model: test-model\n",
+        server.url()
+    ));
+    project
+}
+
+/// Whether commands are confined by bubblewrap here; says so where they are not.
+fn has_bubblewrap() -> bool {
+    let reports = project().brynhild(&["sandbox", "doctor", "--json"]).json();
+    let is_chosen =
+        |report: &serde_json::Value| report["rung"] == "bubblewrap" && report["chosen"] == true;
+    let has = reports.as_array().unwrap().iter().any(is_chosen);
+    if !has {
+        let words = "SKIPPED: what only bubblewrap prevents, which this machine has not";
+        std::io::Write::write_all(&mut std::io::stderr(), format!("{words}\n").as_bytes()).unwrap();
+    }
+    has
+}
+
+#[test]
+fn every_test_file_is_part_of_this_binary() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let list = include_str!("main.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else {
+            continue;
+        };
+        assert!(list.contains(&format!("mod {module};")), "{name} is not listed");
+    }
+}

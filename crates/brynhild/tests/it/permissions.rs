@@ -1,0 +1,217 @@
+//! Modes, questions, denials, rules, dry runs, and the sandbox behind them.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use crate::{project, project_with};
+
+fn bash(command: &str) -> String {
+    json!({ "command": command }).to_string()
+}
+
+fn exec(project: &Project, tool: &str, input: &str, flags: &[&str]) -> Run {
+    let mut words = vec!["tools", "exec", tool, "--input", input];
+    words.extend(flags);
+    project.brynhild(&words)
+}
+
+/// What the model was told about its last call.
+fn last_result(server: &ModelServer) -> Value {
+    let requests = server.chats();
+    requests.last().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone()
+}
+
+#[test]
+fn what_is_proven_harmless_runs_without_a_question() {
+    let project = project();
+    project.file("a.txt", "hello\n");
+    let run = exec(&project, "Bash", &bash("cat a.txt | head -1"), &[]);
+    run.success();
+    assert_eq!(run.stdout, "hello\n");
+}
+
+#[test]
+fn an_unanswerable_question_is_exit_3_and_nothing_ran() {
+    let project = project();
+    let run = exec(&project, "Bash", &bash("touch made"), &["--json"]);
+    run.code(3);
+    assert_eq!(run.json()["outcome"], "unanswered");
+    assert!(!project.path().join("made").exists());
+    let write = json!({"file_path": "made", "content": "x"}).to_string();
+    exec(&project, "Write", &write, &[]).code(3);
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn in_a_chat_the_model_is_told_and_the_run_goes_on() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "touch made"}))]),
+        Reply::text("I could not."),
+    ]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "make it"]);
+    run.code(3);
+    assert_eq!(run.stdout, "I could not.\n");
+    assert!(run.stderr.contains("`--yes`"), "{run}");
+    let result = last_result(&server);
+    assert!(result["content"].as_str().unwrap().starts_with("Permission denied by user"));
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn yes_approves_and_yolo_does_not_ask() {
+    let project = project();
+    exec(&project, "Bash", &bash("touch one"), &["--yes"]).success();
+    exec(&project, "Bash", &bash("touch two"), &["--mode", "yolo"]).success();
+    assert!(project.path().join("one").exists() && project.path().join("two").exists());
+}
+
+#[test]
+fn read_only_mode_writes_nothing_whatever_is_approved() {
+    let project = project();
+    project.file("a.txt", "old\n");
+    let write = json!({"file_path": "a.txt", "content": "new"}).to_string();
+    exec(&project, "Write", &write, &["--mode", "read-only", "--yes"]).code(1);
+    exec(&project, "Bash", &bash("echo new > a.txt"), &["--mode", "read-only", "--yes"]).code(1);
+    let sneaky = "python3 -c \"open('a.txt','w').write('new')\"";
+    exec(&project, "Bash", &bash(sneaky), &["--mode", "read-only", "--yes"]).code(1);
+    assert_eq!(project.read("a.txt"), "old\n");
+    let read = json!({"file_path": "a.txt"}).to_string();
+    exec(&project, "Read", &read, &["--mode", "read-only"]).success();
+}
+
+#[test]
+fn deny_rules_hold_in_yolo_and_with_yes() {
+    let project = project();
+    project.config("permissions:\n  deny: ['Bash(touch:*)']\n");
+    for flags in [&["--yes"][..], &["--mode", "yolo"][..]] {
+        let run = exec(&project, "Bash", &bash("true && t\\ouch made"), flags);
+        run.code(1);
+        assert!(run.stderr.contains("Permission denied"), "{run}");
+    }
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn allow_rules_of_the_person_count_and_those_of_the_project_do_not() {
+    let own = project();
+    own.config("permissions:\n  allow: ['Bash(touch:*)']\n");
+    exec(&own, "Bash", &bash("touch made"), &[]).success();
+    let hostile = project();
+    hostile.file(".brynhild/config.yaml", "permissions:\n  allow: ['Bash(touch:*)']\n");
+    let run = exec(&hostile, "Bash", &bash("touch made"), &[]);
+    run.code(3);
+    assert!(run.stderr.contains("permissions.allow"), "{run}");
+}
+
+#[test]
+fn a_rule_that_does_not_fit_its_own_example_stops_the_program() {
+    let project = project();
+    project.config(
+        "permissions:\n  allow:\n    - tool: Bash\n      command: git status\n      match: [git \
+         push]\n",
+    );
+    let run = exec(&project, "Bash", &bash("git status"), &[]);
+    run.code(2);
+    assert!(run.stderr.contains("git push") && run.stderr.contains("config.yaml"), "{run}");
+}
+
+#[test]
+fn settings_of_a_tool_have_their_effect() {
+    let project = project();
+    project.config(
+        "tools:\n  Bash:\n    blocked_commands: [ls]\n    allowed_commands: ['touch']\n  Read:\n    \
+         require_approval: always\n  Write:\n    require_approval: never\n",
+    );
+    exec(&project, "Bash", &bash("ls"), &["--yes"]).code(1);
+    exec(&project, "Bash", &bash("touch made"), &[]).success();
+    let read = json!({"file_path": "made"}).to_string();
+    exec(&project, "Read", &read, &[]).code(3);
+    let write = json!({"file_path": "written", "content": "x"}).to_string();
+    exec(&project, "Write", &write, &[]).success();
+}
+
+#[test]
+fn a_dry_run_names_calls_and_runs_none() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "touch made"}))]),
+        Reply::text("planned"),
+    ]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "--dry-run", "make it"]).success();
+    assert_eq!(last_result(&server)["content"], "[dry run - tool not executed]");
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn every_ruling_is_in_the_event_stream_with_its_reasons() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "rm -rf /"}))]),
+        Reply::text("no"),
+    ]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--yes", "--output-format", "stream-json", "clean up"]);
+    let judged = run.json_lines().into_iter().find(|event| event["type"] == "tool_judged").unwrap();
+    assert_eq!(judged["ruling"]["decision"], "deny");
+    assert!(!judged["ruling"]["reasons"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_command_sees_no_home_no_keys_and_no_network() {
+    let project = project().env("OPENROUTER_API_KEY", "sk-secret-value");
+    std::fs::write(project.home().join("private.txt"), "secret").unwrap();
+    let command = "cat ~/private.txt; env; ls -a ~; cat < /dev/tcp/127.0.0.1/9";
+    let run = exec(&project, "Bash", &bash(command), &["--mode", "yolo"]);
+    let shown = format!("{}{}", run.stdout, run.stderr);
+    assert!(!shown.contains("secret"), "{run}");
+}
+
+#[test]
+fn a_key_is_not_passed_on_under_another_name() {
+    let project = project()
+        .env("OPENROUTER_API_KEY", "sk-secret-value")
+        .env("EDITOR", "vi --key=sk-secret-value")
+        .env("LC_ALL", "sk-secret-value")
+        .env("LANG", "C.UTF-8");
+    let run = exec(&project, "Bash", &bash("env"), &["--yes"]);
+    run.success();
+    assert!(run.stdout.contains("LANG=C.UTF-8") && !run.stdout.contains("secret"), "{run}");
+}
+
+#[test]
+fn protected_folders_of_the_project_cannot_be_written() {
+    let project = project();
+    project.file(".git/config", "[core]\n").file(".brynhild/rules.md", "be good\n");
+    let command = "echo evil >> .git/config; echo evil >> .brynhild/rules.md; mkdir .claude";
+    exec(&project, "Bash", &bash(command), &["--mode", "yolo"]);
+    assert_eq!(project.read(".git/config"), "[core]\n");
+    assert_eq!(project.read(".brynhild/rules.md"), "be good\n");
+    let write = json!({"file_path": ".git/config", "content": "evil"}).to_string();
+    let run = exec(&project, "Write", &write, &["--yes"]);
+    run.code(1);
+    assert!(run.stderr.contains("protected location"), "{run}");
+}
+
+#[test]
+fn only_the_persons_own_words_switch_the_sandbox_off() {
+    let hostile = project();
+    hostile.file(
+        ".brynhild/config.yaml",
+        "dangerously_skip_sandbox: true\ndangerously_skip_permissions: true\nsandbox:\n  enabled: \
+         false\n",
+    );
+    let outside = hostile.home().join("outside.txt");
+    let command = format!("echo x > {}", outside.display());
+    let run = exec(&hostile, "Bash", &bash(&command), &["--yes"]);
+    assert!(!outside.exists(), "{run}");
+    let run = hostile
+        .command(&["tools", "exec", "Bash", "--input", &bash(&command), "--yes"])
+        .env("BRYNHILD_DANGEROUSLY_SKIP_SANDBOX", "true")
+        .env("BRYNHILD_SANDBOX__ENABLED", "false")
+        .run();
+    assert!(!outside.exists(), "{run}");
+    let run = exec(&hostile, "Bash", &bash(&command), &["--yes", "--dangerously-skip-sandbox"]);
+    run.success();
+    assert!(run.stderr.contains("without a sandbox"), "{run}");
+    assert!(outside.exists());
+}

@@ -1,0 +1,233 @@
+//! Servers that refuse, overflow, or are not there.
+
+use testkit::{ModelServer, Reply};
+
+use super::{TYPES, closed_address, project_at, project_of};
+use crate::project;
+
+#[test]
+fn lasting_failures_are_told_once_with_what_to_do() {
+    let cases = [
+        (401, "set `MY_KEY` to a valid key"),
+        (402, "add credits"),
+        (403, "the key may not do this"),
+        (404, "check the model's name"),
+        (413, "does not fit into the model"),
+        (400, ""),
+    ];
+    for kind in TYPES {
+        for (status, hint) in cases {
+            let server = ModelServer::start([Reply::failure(status)]);
+            let project = project_at(kind, &server.url(), &["api_key_env: MY_KEY"])
+                .env("MY_KEY", "sk-0123456789");
+            let run = project.brynhild(&["chat", "hi"]);
+            run.code(1);
+            assert_eq!(run.stdout, "", "{kind} {status}");
+            let host = server.address().to_string();
+            let said =
+                format!("test ({host}) answered {status}: the test scripted status {status}");
+            assert!(run.stderr.contains(&said), "{kind} {status}\n{run}");
+            assert!(run.stderr.contains(hint), "{kind} {status}\n{run}");
+            assert_eq!(run.stderr.matches("error:").count(), 1, "{kind} {status}\n{run}");
+            assert_eq!(server.chats().len(), 1, "{kind}: {status} is not repeated");
+        }
+    }
+}
+
+#[test]
+fn a_failure_stands_in_the_json_answer_with_the_prompt() {
+    let server = ModelServer::start([Reply::failure(401)]);
+    let run = project_of("openai", &server).brynhild(&["chat", "--json", "hi"]);
+    let answer = run.code(1).json();
+    assert!(answer["error"].as_str().unwrap().contains("answered 401"), "{run}");
+    assert_eq!(answer["stop_reason"], "error");
+    assert_eq!(answer["response"], "");
+    assert_eq!(answer["prompt_source"]["content"], "<prompt>\nhi\n</prompt>");
+}
+
+#[test]
+fn a_passing_failure_is_repeated_visibly() {
+    let failures = [
+        Reply::failure(429).header("retry-after-ms", "1"),
+        Reply::failure(429).header("retry-after", "0"),
+        Reply::failure(500).header("retry-after", "0"),
+        Reply::failure(503).header("retry-after-ms", "1"),
+        Reply::failure(529).header("retry-after-ms", "1"),
+    ];
+    for kind in TYPES {
+        for failure in &failures {
+            let server = ModelServer::start([failure.clone(), Reply::text("at last")]);
+            let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
+            assert_eq!(run.success().stdout, "at last\n");
+            assert!(run.stderr.contains("warning: test ("), "{run}");
+            assert!(run.stderr.contains("trying again in 0.0 s (attempt 2 of "), "{run}");
+            let chats = server.chats();
+            assert_eq!(chats.len(), 2, "{kind}");
+            assert_eq!(chats[0].text, chats[1].text, "{kind}: the same request again");
+        }
+    }
+}
+
+#[test]
+fn a_failure_without_a_wait_is_repeated_after_a_short_one() {
+    let server = ModelServer::start([Reply::failure(500), Reply::text("at last")]);
+    let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
+    assert_eq!(run.success().stdout, "at last\n");
+}
+
+#[test]
+fn repeating_ends() {
+    let server = ModelServer::start([Reply::failure(429).header("retry-after", "0")]).repeat_last();
+    let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert_eq!(server.chats().len(), 5);
+    assert!(run.stderr.contains("error: test ("), "{run}");
+    assert!(run.stderr.contains("answered 429"), "{run}");
+    assert!(run.stderr.contains("hint: wait a little"), "{run}");
+}
+
+#[test]
+fn a_wait_beyond_all_patience_is_told_instead_of_waited() {
+    let server = ModelServer::start([Reply::failure(429).header("retry-after", "86400")]);
+    let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert_eq!(server.chats().len(), 1);
+    assert!(run.stderr.contains("asks to wait 86400 s"), "{run}");
+}
+
+#[test]
+fn a_wait_can_be_interrupted() {
+    let server = ModelServer::start([Reply::failure(429).header("retry-after", "200")]);
+    let project = project_of("openai", &server);
+    let running = project.command(&["chat", "--session", "waiting", "hi"]).stdin("").spawn();
+    running.wait_for_stderr("trying again in 200.0 s");
+    running.interrupt();
+    let run = running.wait();
+    run.code(130);
+    assert_eq!(server.chats().len(), 1);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    for kind in TYPES {
+        let address = closed_address();
+        let run = project_at(kind, &format!("http://{address}"), &[]).brynhild(&["chat", "hi"]);
+        run.code(1);
+        assert!(run.stderr.contains(&format!("test ({address}) refuses connections")), "{run}");
+        assert!(run.stderr.contains(&format!("is the server running at {address}?")), "{run}");
+    }
+}
+
+#[test]
+fn a_host_that_does_not_exist_is_named() {
+    let project = project_at("openai", "http://nowhere.invalid/v1", &[]);
+    let run = project.brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert!(run.stderr.contains("nowhere.invalid"), "{run}");
+    assert!(run.stderr.contains("hint: check `base_url`"), "{run}");
+}
+
+#[test]
+fn a_server_that_speaks_no_tls_is_told_apart() {
+    let server = ModelServer::start([Reply::text("never")]);
+    let address = format!("https://{}/v1", server.address());
+    let run = project_at("openai", &address, &[]).brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert!(run.stderr.contains("over TLS"), "{run}");
+    assert!(run.stderr.contains("hint: check the scheme in `base_url`"), "{run}");
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_before_anything_is_sent() {
+    for address in ["ftp://box/v1", "'http://'", "'http://a b/'"] {
+        let run = project_at("openai", address, &[]).brynhild(&["chat", "hi"]);
+        run.code(2);
+        assert!(run.stderr.contains("base_url"), "{run}");
+        assert!(run.stderr.contains("hint:"), "{run}");
+    }
+}
+
+#[test]
+fn a_web_page_in_place_of_a_reply_is_recognized() {
+    let page = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>x</body></html>";
+    for kind in TYPES {
+        for content_type in ["text/html; charset=utf-8", "text/event-stream", "application/json"] {
+            let reply = Reply::bytes(page).header("content-type", content_type);
+            let server = ModelServer::start([reply]);
+            let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
+            run.code(1);
+            assert!(run.stderr.contains("web page titled `Sign in`"), "{kind}\n{run}");
+            assert_eq!(server.chats().len(), 1, "{kind}: it is not repeated");
+        }
+    }
+}
+
+#[test]
+fn a_redirect_is_told_and_not_followed() {
+    let reply = Reply::failure(308).header("location", "https://elsewhere.example/v1");
+    let server = ModelServer::start([reply]);
+    let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert!(run.stderr.contains("redirected to https://elsewhere.example/v1"), "{run}");
+}
+
+#[test]
+fn what_a_server_says_cannot_steer_the_terminal() {
+    let reply =
+        Reply::failure(400).body("{\"error\":{\"message\":\"bad \\u001b]0;owned\\u0007\"}}");
+    let server = ModelServer::start([reply]);
+    let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
+    run.code(1);
+    assert!(!run.stderr.contains('\x1b') && !run.stderr.contains('\x07'), "{run}");
+    assert!(run.stderr.contains("bad \\u{1b}]0;owned"), "{run}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+fn nothing_configured_names_every_way_to_a_model() {
+    let ports = [11434, 1234, 8000, 8080];
+    if ports.iter().any(|port| std::net::TcpStream::connect(("localhost", *port)).is_ok()) {
+        eprintln!("skipped: something answers at a port of a local model server");
+        return;
+    }
+    let run = project().brynhild(&["chat", "hi"]);
+    run.code(2);
+    assert_eq!(run.stdout, "");
+    for words in [
+        "OPENROUTER_API_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "ollama at http://localhost:11434",
+        "lmstudio at http://localhost:1234",
+        "vllm at http://localhost:8000",
+        "llamacpp at http://localhost:8080",
+        "brynhild demo",
+        "providers.instances",
+    ] {
+        assert!(run.stderr.contains(words), "{words}\n{run}");
+    }
+    assert!(!run.stderr.contains("script at"), "{run}");
+    let run = project().brynhild(&["chat", "--json", "hi"]);
+    let answer = run.code(2).json();
+    assert!(answer["error"].as_str().unwrap().contains("OPENROUTER_API_KEY"), "{run}");
+    assert!(answer["hint"].as_str().unwrap().contains("brynhild demo"), "{run}");
+}
+
+#[test]
+fn a_key_that_is_missing_is_asked_for_by_name() {
+    for (args, words) in [
+        (["--provider", "openrouter"], "OpenRouter API key required. Set `OPENROUTER_API_KEY`"),
+        (["--provider", "anthropic"], "Anthropic API key required. Set `ANTHROPIC_API_KEY`"),
+        (["--provider", "own"], "own API key required. Set `MY_OWN_KEY`"),
+    ] {
+        let project = project();
+        project.config(
+            "providers: {instances: {own: {type: openai, base_url: 'http://127.0.0.1:9/v1', \
+             api_key_env: MY_OWN_KEY}}}\n",
+        );
+        let run = project.brynhild(&[&args[..], &["chat", "hi"]].concat());
+        run.code(2);
+        assert!(run.stderr.contains(words), "{run}");
+        assert!(run.stderr.contains("brynhild api providers"), "{run}");
+    }
+}

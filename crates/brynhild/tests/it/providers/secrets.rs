@@ -1,0 +1,129 @@
+//! Keys are sent and never shown.
+
+use std::fs;
+use std::path::Path;
+
+use testkit::{ModelServer, Project, Reply, Run};
+
+use super::{TYPES, project_at};
+
+const KEY: &str = "sk-live-0123456789abcdef";
+const TOKEN: &str = "token-fedcba9876543210";
+
+/// Panics where a file below `folder` holds a secret, unless it is the configuration.
+fn check_folder(folder: &Path, secrets: &[&str]) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            check_folder(&path, secrets);
+        } else if !path.ends_with("config.yaml") {
+            let bytes = fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            for secret in secrets {
+                assert!(!text.contains(secret), "{secret} is in {}", path.display());
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check(project: &Project, run: &Run, secrets: &[&str]) {
+    for secret in secrets {
+        assert!(!run.stdout.contains(secret), "{secret} on stdout\n{run}");
+        assert!(!run.stderr.contains(secret), "{secret} on stderr\n{run}");
+    }
+    check_folder(&project.home(), secrets);
+    check_folder(&project.path(), secrets);
+}
+
+fn project(kind: &str, server: &ModelServer) -> Project {
+    let more = ["api_key_env: MY_KEY", &format!("headers: {{X-Token: {TOKEN}}}")];
+    let project = project_at(kind, &server.url(), &more).env("MY_KEY", KEY);
+    let logs = project.path().join("logs");
+    project.env("BRYNHILD_LOGGING__DIR", logs)
+}
+
+#[test]
+fn a_server_that_repeats_the_key_is_silenced() {
+    let said = format!("{{\"error\":{{\"message\":\"wrong key {KEY}, token {TOKEN}\"}}}}");
+    let cut = format!("{}{KEY}", "x".repeat(190));
+    for kind in TYPES {
+        for reply in [
+            Reply::failure(401).body(&said),
+            Reply::failure(400).body(&format!("no {KEY} {TOKEN}")),
+            Reply::bytes(format!("data: {{{KEY} {TOKEN}\n\n")),
+            Reply::bytes(format!("data: {{{cut}\n\n")),
+            Reply::bytes(format!("<html><title>{KEY}</title></html>")),
+            Reply::failure(308).header("location", &format!("https://x.example/?key={KEY}")),
+        ] {
+            let server = ModelServer::start([reply]);
+            let project = project(kind, &server);
+            let run = project.brynhild(&["--verbose", "chat", "--session", "s", "hi"]);
+            run.code(1);
+            assert!(!run.stderr.contains("sk-live"), "not even a part of it\n{run}");
+            check(&project, &run, &[KEY, TOKEN]);
+        }
+    }
+}
+
+#[test]
+fn a_turn_leaves_no_key_anywhere() {
+    for kind in TYPES {
+        let call = ("Bash", serde_json::json!({"command": "env; echo done"}));
+        let retry = Reply::failure(429).header("retry-after", "0").body(KEY);
+        let server = ModelServer::start([Reply::calls([call]), retry, Reply::text("ok")]);
+        let project = project(kind, &server);
+        let run = project.brynhild(&["--verbose", "chat", "--yes", "--session", "s", "hi"]);
+        assert_eq!(run.success().stdout, "ok\n", "{kind}");
+        check(&project, &run, &[KEY, TOKEN]);
+        let chats = server.chats();
+        assert!(!chats[1].text.contains(KEY), "{kind}: a command saw the key");
+        for args in [
+            &["session", "show", "s", "--json"][..],
+            &["session", "export", "s"],
+            &["config", "show"],
+            &["config", "show", "--json", "--provenance"],
+            &["api", "providers", "--json"],
+            &["api", "test"],
+            &["logs", "view", "--json"],
+        ] {
+            let run = project.brynhild(args);
+            check(&project, run.success(), &[KEY, TOKEN]);
+        }
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_never_shown() {
+    let server = ModelServer::start([Reply::failure(401)]).repeat_last();
+    let address = format!("http://user:hunter2@{}", server.address());
+    for kind in TYPES {
+        let project = project_at(kind, &address, &[]);
+        for args in [
+            &["--verbose", "chat", "--session", "s", "hi"][..],
+            &["api", "providers"],
+            &["api", "providers", "--json"],
+            &["api", "test", "--live"],
+            &["config", "show"],
+            &["config", "show", "--json"],
+        ] {
+            let run = project.brynhild(args);
+            check(&project, &run, &["hunter2"]);
+        }
+    }
+    let project = crate::project().env("OLLAMA_HOST", &address);
+    let run = project.brynhild(&["api", "providers"]);
+    assert!(run.stdout.contains("ollama would answer"), "{run}");
+    check(&project, &run, &["hunter2"]);
+}
+
+#[test]
+fn a_key_that_no_header_can_carry_is_refused_without_being_shown() {
+    let server = ModelServer::start([]);
+    let project = project_at("openai", &server.url(), &["api_key_env: MY_KEY"])
+        .env("MY_KEY", "sk-live-0123\nsecond");
+    let run = project.brynhild(&["chat", "hi"]);
+    run.code(2);
+    check(&project, &run, &["sk-live-0123"]);
+    assert!(run.stderr.contains("key"), "{run}");
+}

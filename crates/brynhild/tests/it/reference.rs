@@ -1,0 +1,166 @@
+//! Reference pages that are generated from the program. `UPDATE=1` rewrites them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::project;
+
+fn check(name: &str, current: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    #[expect(clippy::disallowed_methods, reason = "the one switch of this test")]
+    let update = std::env::var_os("UPDATE").is_some();
+    if update {
+        std::fs::write(&path, current).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == current,
+        "docs/{name} is stale; run `UPDATE=1 cargo test -p brynhild reference`"
+    );
+}
+
+#[test]
+fn the_schema_of_events_is_published() {
+    let run = project().brynhild(&["schema"]);
+    run.success();
+    check("events.schema.json", &run.stdout);
+}
+
+#[test]
+fn the_page_of_commands_is_what_help_says() {
+    let project = project();
+    let mut page = String::from(
+        "# Commands\n\nWhat `--help` says, for every command. Flags under *Options* of the first one \
+         are accepted by all, before and after the command's name.\n",
+    );
+    let commands = [
+        "",
+        "chat",
+        "demo",
+        "config",
+        "config show",
+        "config path",
+        "api",
+        "api providers",
+        "api test",
+        "models",
+        "models list",
+        "models info",
+        "models search",
+        "models tools",
+        "models compare",
+        "models aliases",
+        "session",
+        "session list",
+        "session show",
+        "session rename",
+        "session title",
+        "session delete",
+        "session export",
+        "session search",
+        "tools",
+        "tools list",
+        "tools schema",
+        "tools exec",
+        "tools stats",
+        "logs",
+        "logs list",
+        "logs view",
+        "logs export",
+        "logs raw",
+        "skill",
+        "skill list",
+        "skill show",
+        "skill validate",
+        "rules",
+        "rules show",
+        "profile",
+        "profile list",
+        "profile show",
+        "profile resolve",
+        "policy",
+        "policy check",
+        "policy explain",
+        "permissions",
+        "permissions list",
+        "permissions revoke",
+        "permissions clear",
+        "trust",
+        "untrust",
+        "sandbox",
+        "sandbox run",
+        "sandbox doctor",
+        "git",
+        "git commit",
+        "schema",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let run = project.brynhild(&words);
+        run.success();
+        let title = format!("brynhild {command}");
+        let help = own(command, &run.stdout);
+        writeln!(page, "\n## {}\n\n```text\n{help}\n```", title.trim()).unwrap();
+    }
+    check("commands.md", &page);
+}
+
+/// The help of a command without the flags that all share.
+fn own(command: &str, help: &str) -> String {
+    if command.is_empty() {
+        return help.trim_end().to_owned();
+    }
+    let shared = [
+        "--provider <",
+        "--model <",
+        "--mode <",
+        "-y, --yes",
+        "--json",
+        "--output-format",
+        "--plugin-dir",
+        "--profile <NAME>",
+        "--verbose",
+        "-p, --print",
+        "--resume <",
+        "-c, --continue",
+        "--session <NAME>",
+        "--fork",
+        "--show-thinking",
+        "--show-cost",
+        "--no-color",
+        "--raw-log",
+        "--require-trust",
+        "--safe",
+        "--dangerously-skip-sandbox",
+    ];
+    let mut lines = Vec::new();
+    let mut skipping = false;
+    for line in help.trim_end().lines() {
+        let is_flag = line.trim_start().starts_with('-');
+        if is_flag {
+            let flag = line.trim_start();
+            skipping = shared.iter().any(|shared| flag.starts_with(shared));
+        } else if !line.starts_with("          ") && !line.trim().is_empty() {
+            skipping = false;
+        }
+        if !skipping {
+            lines.push(line);
+        }
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+#[test]
+fn completions_and_the_manual_are_generated() {
+    let project = project();
+    for shell in ["bash", "zsh", "fish"] {
+        let run = project.brynhild(&["completions", shell]);
+        run.success();
+        assert!(run.stdout.contains("brynhild"), "{shell}");
+    }
+    let manual = project.brynhild(&["man"]);
+    manual.success();
+    assert!(manual.stdout.contains(".TH"), "{}", manual.stdout);
+}

@@ -1,0 +1,350 @@
+//! Permissions that outlive a session: what is kept of an approval, where, for how long, and how it
+//! is taken back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Terminal};
+
+use crate::{project, project_with};
+
+const SIZE: (u16, u16) = (100, 45);
+
+fn bash(command: &str) -> Reply {
+    Reply::calls([("Bash", json!({ "command": command }))])
+}
+
+/// A project whose model wants to run these commands, one in each run.
+fn wanting(commands: &[&str]) -> (ModelServer, Project) {
+    let replies = commands.iter().flat_map(|command| [bash(command), Reply::text("done")]);
+    let server = ModelServer::start(replies.collect::<Vec<_>>());
+    let project = project_with(&server);
+    (server, project)
+}
+
+/// Starts a chat and waits for its question.
+fn asked(project: &Project) -> (Terminal, String) {
+    let terminal = project.terminal(&["chat", "do it"], SIZE);
+    let screen = terminal.wait_for("Run it?");
+    (terminal, screen)
+}
+
+fn answer(project: &Project, keys: &str) {
+    let (terminal, _) = asked(project);
+    terminal.send(keys);
+    assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
+}
+
+/// The ruling on a command: 0 allow, 3 ask, 1 deny.
+fn ruling(project: &Project, command: &str) -> i32 {
+    project.brynhild(&["policy", "check", command]).status.code().unwrap()
+}
+
+fn list(project: &Project) -> Vec<Value> {
+    let run = project.brynhild(&["permissions", "--json"]);
+    run.success();
+    run.json().as_array().unwrap().clone()
+}
+
+fn file(project: &Project) -> std::path::PathBuf {
+    project.config_folder().join("permissions.jsonl")
+}
+
+fn record(rule: &str, project: Option<&str>) -> String {
+    let record = json!({"rule": rule, "project": project, "folder": "", "tool": "Bash",
+        "source": "builtin", "at": "2026-01-02T03:04:05Z"});
+    format!("{record}\n")
+}
+
+#[test]
+fn always_in_this_project_holds_in_the_next_session_and_in_no_other_project() {
+    let (server, project) = wanting(&["touch made", "touch made"]);
+    let (terminal, screen) = asked(&project);
+    assert!(screen.contains("s, p and a remember: Bash(touch made)"), "{screen}");
+    terminal.send("p\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let run = project.brynhild(&["chat", "again"]);
+    run.success();
+    assert_eq!(server.chats().len(), 4);
+    let rows = list(&project);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["rule"], "Bash(touch made)");
+    let real = project.path().canonicalize().unwrap();
+    assert_eq!(rows[0]["project"], real.display().to_string());
+    let explained = project.brynhild(&["policy", "check", "touch made"]);
+    assert!(explained.stdout.contains("permissions.jsonl"), "{explained}");
+    let other = project.home().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let elsewhere = project.command(&["policy", "check", "touch made"]).cwd(&other).run();
+    elsewhere.code(3);
+    assert_eq!(ruling(&project, "touch other"), 3);
+    assert_eq!(ruling(&project, "cd /tmp && touch made"), 3);
+}
+
+#[test]
+fn always_holds_in_every_project() {
+    let (_server, project) = wanting(&["touch made"]);
+    answer(&project, "a\r");
+    assert_eq!(list(&project)[0]["project"], Value::Null);
+    let other = project.home().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    project.command(&["policy", "check", "touch made"]).cwd(&other).run().success();
+}
+
+#[test]
+fn once_and_this_session_leave_nothing_behind() {
+    for keys in ["y\r", "s\r"] {
+        let (_server, project) = wanting(&["touch made"]);
+        answer(&project, keys);
+        assert!(project.path().join("made").exists());
+        assert!(list(&project).is_empty(), "{keys:?}");
+        assert_eq!(ruling(&project, "touch made"), 3);
+        let session = project.brynhild(&[
+            "tools",
+            "exec",
+            "Bash",
+            "--continue",
+            "--input",
+            r#"{"command": "touch made"}"#,
+        ]);
+        assert_ne!(session.status.code(), Some(0), "{session}");
+    }
+}
+
+#[test]
+fn this_session_covers_the_next_call_of_the_same_session() {
+    let server = ModelServer::start([bash("touch made"), bash("touch made"), Reply::text("done")]);
+    let project = project_with(&server);
+    let (terminal, _) = asked(&project);
+    terminal.send("s\r");
+    assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
+    assert_eq!(server.chats().len(), 3);
+}
+
+#[test]
+fn a_compound_command_is_remembered_by_its_parts() {
+    let (_server, project) = wanting(&["git status && touch one && touch two"]);
+    answer(&project, "p\r");
+    let rules: Vec<Value> = list(&project).iter().map(|row| row["rule"].clone()).collect();
+    assert_eq!(rules, ["Bash(touch one)", "Bash(touch two)"]);
+    assert_eq!(ruling(&project, "touch two"), 0);
+    assert_eq!(ruling(&project, "touch two && touch three"), 3);
+}
+
+#[test]
+fn what_could_do_anything_is_never_remembered() {
+    let commands = [
+        "bash x.sh",
+        "python3 -c pass",
+        "env FOO=bar touch made",
+        "git commit -m x",
+        "npm run build",
+        "rm made",
+        "xargs touch",
+        "touch one; sh x.sh",
+    ];
+    let server = ModelServer::start(commands.map(bash));
+    let project = project_with(&server);
+    for command in commands {
+        let (terminal, screen) = asked(&project);
+        assert!(screen.contains("nothing can be remembered") || command.contains(';'), "{screen}");
+        for word in ["bash", "python", "env", "git", "npm", "rm", "xargs", "sh x"] {
+            assert!(!screen.contains(&format!("Bash({word}")), "{screen}");
+        }
+        if !command.contains(';') {
+            terminal.send("a\r");
+            terminal.wait_for("Type y, n");
+        }
+        terminal.send("c\r");
+        assert_eq!(terminal.wait_for_end(), Some(130));
+    }
+    assert!(list(&project).is_empty());
+    assert!(!file(&project).exists());
+}
+
+#[test]
+fn a_deny_rule_is_stronger_than_what_was_remembered() {
+    let (_server, project) = wanting(&["touch made"]);
+    answer(&project, "a\r");
+    assert_eq!(ruling(&project, "touch made"), 0);
+    project.config("permissions:\n  deny: ['Bash(touch:*)']\n");
+    assert_eq!(ruling(&project, "touch made"), 1);
+    project.file(".brynhild/config.yaml", "permissions:\n  ask: ['Bash(touch:*)']\n");
+    project.config("");
+    assert_eq!(ruling(&project, "touch made"), 3);
+}
+
+#[test]
+fn the_log_tells_what_was_offered_and_what_was_remembered() {
+    let (_server, project) = wanting(&["touch made"]);
+    let (terminal, _) = asked(&project);
+    terminal.send("p\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let sessions = fs::read_dir(project.config_folder().join("sessions")).unwrap();
+    let is_log = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "jsonl");
+    let log = sessions.map(|entry| entry.unwrap().path()).find(is_log).unwrap();
+    let text = fs::read_to_string(log).unwrap();
+    assert!(text.contains(r#""remember":["Bash(touch made)"]"#), "{text}");
+    assert!(
+        text.contains(r#""answer":{"answer":"project"},"rules":["Bash(touch made)"]"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_file_is_the_owner_s_alone_and_lies_outside_the_workspace() {
+    let (_server, project) = wanting(&["touch made"]);
+    answer(&project, "p\r");
+    let mode = fs::metadata(file(&project)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let names: Vec<_> = fs::read_dir(project.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    let write = json!({"file_path": file(&project), "content": ""}).to_string();
+    let run = project.brynhild(&["tools", "exec", "Write", "--input", &write, "--mode", "yolo"]);
+    assert_ne!(run.status.code(), Some(0), "{run}");
+    assert_eq!(list(&project).len(), 1);
+}
+
+#[test]
+fn permissions_are_listed_and_revoked_by_number_and_by_rule() {
+    let project = project();
+    fs::create_dir_all(project.config_folder()).unwrap();
+    let lines = [
+        record("Bash(touch a)", None),
+        record("Bash(touch b)", Some("/somewhere")),
+        record("Bash(touch b)", None),
+    ];
+    fs::write(file(&project), lines.concat()).unwrap();
+    let shown = project.brynhild(&["permissions", "list"]);
+    shown.success();
+    assert!(shown.stdout.contains("1  Bash(touch a)  every project  2026-01-02"), "{shown}");
+    assert!(shown.stdout.contains("2  Bash(touch b)  /somewhere "), "{shown}");
+    assert_eq!(ruling(&project, "touch a"), 0);
+    let revoked = project.brynhild(&["permissions", "revoke", "1"]);
+    revoked.success();
+    assert_eq!(revoked.stdout, "Revoked: Bash(touch a) (every project)\n");
+    assert_eq!(ruling(&project, "touch a"), 3);
+    project.brynhild(&["permissions", "revoke", "Bash(touch b)"]).success();
+    assert!(list(&project).is_empty());
+    let unknown = project.brynhild(&["permissions", "revoke", "7"]);
+    unknown.code(2);
+    assert!(unknown.stderr.contains("no remembered permission is `7`"), "{unknown}");
+}
+
+#[test]
+fn clearing_needs_a_word() {
+    let project = project();
+    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::write(file(&project), record("Bash(touch a)", None)).unwrap();
+    project.brynhild(&["permissions", "clear"]).code(3);
+    assert_eq!(list(&project).len(), 1);
+    let terminal = project.terminal(&["permissions", "clear"], SIZE);
+    terminal.wait_for("Forget 1 permissions?");
+    terminal.send("\r");
+    assert_eq!(terminal.wait_for_end(), Some(1));
+    assert_eq!(list(&project).len(), 1);
+    project.brynhild(&["permissions", "clear", "--yes"]).success();
+    assert!(list(&project).is_empty());
+    project.brynhild(&["permissions", "clear"]).success();
+}
+
+#[test]
+fn a_broken_file_costs_one_message_and_is_never_overwritten() {
+    let (_server, project) = wanting(&["touch made"]);
+    fs::create_dir_all(project.config_folder()).unwrap();
+    let text = format!("{}not json\n", record("Bash(touch a)", None));
+    fs::write(file(&project), &text).unwrap();
+    let check = project.brynhild(&["policy", "check", "touch a"]);
+    check.code(3);
+    assert_eq!(check.stderr.matches("permissions.jsonl").count(), 1, "{check}");
+    assert!(check.stderr.contains("permissions.jsonl:2"), "{check}");
+    answer(&project, "a\r");
+    assert!(project.path().join("made").exists());
+    assert_eq!(fs::read_to_string(file(&project)).unwrap(), text);
+    let clear = project.brynhild(&["permissions", "clear", "--yes"]);
+    clear.code(2);
+    assert_eq!(fs::read_to_string(file(&project)).unwrap(), text);
+}
+
+#[test]
+fn a_rule_that_no_approval_gives_is_ignored_with_a_word() {
+    let project = project();
+    fs::create_dir_all(project.config_folder()).unwrap();
+    for rule in ["Bash", "Bash(*)", "Bash(touch"] {
+        fs::write(file(&project), record(rule, None)).unwrap();
+        let check = project.brynhild(&["policy", "check", "touch a"]);
+        check.code(3);
+        assert!(check.stderr.contains("is ignored"), "{rule}: {check}");
+    }
+}
+
+#[test]
+fn many_answers_at_once_are_all_kept() {
+    let project = project();
+    fs::create_dir_all(project.config_folder()).unwrap();
+    let lines: Vec<String> =
+        (0..20).map(|number| record(&format!("Bash(touch n{number})"), None)).collect();
+    fs::write(file(&project), lines.concat()).unwrap();
+    let running: Vec<_> = (0..10)
+        .map(|number| {
+            let rule = format!("Bash(touch n{number})");
+            project.command(&["permissions", "revoke", &rule]).spawn()
+        })
+        .collect();
+    for run in running {
+        run.wait().success();
+    }
+    assert_eq!(list(&project).len(), 10);
+}
+
+#[test]
+fn the_question_shows_what_would_otherwise_stay_out_of_sight() {
+    let hidden = format!("# list\nls{}; touch made\r\x1b[2K\u{202e}", " ".repeat(300));
+    let (_server, project) = wanting(&[&hidden]);
+    let (terminal, screen) = asked(&project);
+    for part in
+        ["# list", "; touch made\\u{d}\\u{1b}[2K\\u{202e}", "300 spaces in a row", "3 hidden"]
+    {
+        assert!(screen.contains(part), "{part} is missing:\n{screen}");
+    }
+    terminal.send("\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn a_file_name_cannot_pretend_to_be_another_question() {
+    let name = "a.txt\n  read /etc/passwd";
+    let server = ModelServer::start([
+        Reply::calls([("Write", json!({"file_path": name, "content": "x"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let (terminal, screen) = asked(&project);
+    assert!(!screen.lines().any(|line| line.trim() == "read /etc/passwd"), "{screen}");
+    terminal.send("n\r");
+    terminal.wait_for_end();
+}
+
+#[test]
+fn each_of_two_calls_needs_its_own_answer() {
+    let server = ModelServer::start([
+        Reply::calls([
+            ("Bash", json!({"command": "touch one"})),
+            ("Bash", json!({"command": "touch two"})),
+        ]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let (terminal, screen) = asked(&project);
+    assert!(screen.contains("touch one") && !screen.contains("run in x: touch two"), "{screen}");
+    terminal.send("y\r");
+    terminal.wait_until("a second question", |screen| {
+        screen.contents().matches("Run it?").count() == 2
+    });
+    assert!(!project.path().join("two").exists());
+    terminal.send("n\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(project.path().join("one").exists() && !project.path().join("two").exists());
+}

@@ -1,0 +1,140 @@
+//! How a turn ends: limits, Finish, reminders.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Reply};
+
+use super::{check_history, inspect, messages};
+use crate::project_with;
+
+fn finish(status: &str) -> (&'static str, Value) {
+    ("Finish", json!({"status": status, "summary": "all is well", "next_steps": "rest"}))
+}
+
+#[test]
+fn a_limit_of_rounds_ends_the_turn_visibly() {
+    let server =
+        ModelServer::start([Reply::text("so far").call("Inspect", &inspect().1)]).repeat_last();
+    let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "3");
+    let run = project.brynhild(&["chat", "--session", "s", "go"]);
+    run.code(5);
+    assert_eq!(run.stdout, "so far\n");
+    assert!(run.stderr.contains("max_tool_rounds (3)"), "{run}");
+    assert!(run.stderr.contains("hint:"), "{run}");
+    assert_eq!(server.chats().len(), 3);
+    let run = project.brynhild(&["chat", "--json", "go"]);
+    let answer = run.code(5).json();
+    assert_eq!(answer["stop_reason"], "limit");
+    assert!(answer["error"].as_str().unwrap().contains("max_tool_rounds"), "{answer:#}");
+    let run = project.brynhild(&["chat", "--resume", "s", "on"]);
+    run.code(5);
+    let resumed = &server.chats()[6];
+    check_history(resumed);
+    assert_eq!(messages(resumed).last().unwrap()["role"], "user");
+}
+
+#[test]
+fn twenty_rounds_are_the_limit_where_none_is_configured() {
+    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
+    project_with(&server).brynhild(&["chat", "go"]).code(5);
+    assert_eq!(server.chats().len(), 20);
+}
+
+#[test]
+fn a_limit_of_no_rounds_is_refused() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "0");
+    let run = project.brynhild(&["chat", "go"]);
+    run.code(2);
+    assert!(run.stderr.contains("max_tool_rounds"), "{run}");
+}
+
+#[test]
+fn finish_ends_the_turn_and_its_summary_is_the_answer() {
+    for (status, code) in [("success", 0), ("partial", 0), ("failed", 1), ("blocked", 1)] {
+        let server = ModelServer::start([Reply::calls([finish(status)])]);
+        let project = project_with(&server);
+        let run = project.brynhild(&["chat", "--json", "go"]);
+        let answer = run.code(code).json();
+        assert_eq!(answer["response"], "all is well", "{status}");
+        assert_eq!(answer["stop_reason"], "finish");
+        assert_eq!(
+            answer["finish"],
+            json!({"status": status, "summary": "all is well", "next_steps": "rest"})
+        );
+        assert_eq!(server.chats().len(), 1);
+    }
+}
+
+#[test]
+fn words_beside_finish_are_the_answer() {
+    let server = ModelServer::start([
+        Reply::text("Everything is done.").call("Finish", &finish("success").1)
+    ]);
+    let run = project_with(&server).brynhild(&["chat", "go"]);
+    assert_eq!(run.success().stdout, "Everything is done.\n");
+}
+
+#[test]
+fn calls_beside_finish_run_and_get_their_results() {
+    let write = |name: &str| ("Write", json!({"file_path": name, "content": "x"}));
+    let server = ModelServer::start([
+        Reply::calls([write("before"), finish("success"), write("after"), inspect()]),
+        Reply::text("resumed"),
+    ]);
+    let project = project_with(&server);
+    let answer = project.brynhild(&["chat", "--yes", "--json", "--session", "s", "go"]);
+    let answer = answer.success().json();
+    assert_eq!(answer["tool_results"].as_array().unwrap().len(), 4);
+    for name in ["before", "after"] {
+        assert!(project.path().join(name).exists(), "{name}");
+    }
+    project.brynhild(&["chat", "--resume", "s", "on"]).success();
+    check_history(&server.chats()[1]);
+}
+
+#[test]
+fn a_finish_that_does_not_fit_its_schema_does_not_end_the_turn() {
+    let server = ModelServer::start([
+        Reply::calls([("Finish", json!({"status": "success"}))]),
+        Reply::calls([finish("success")]),
+    ]);
+    project_with(&server).brynhild(&["chat", "go"]).success();
+    assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
+fn a_required_finish_is_reminded_of_three_times() {
+    let server = ModelServer::start([Reply::text("I am done")]).repeat_last();
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--require-finish", "go"]);
+    run.success();
+    assert_eq!(run.stdout, "I am done\n");
+    assert!(run.stderr.contains("Finish"), "the missing end is told\n{run}");
+    let chats = server.chats();
+    assert_eq!(chats.len(), 4);
+    let roles: Vec<Value> =
+        messages(&chats[3]).iter().map(|message| message["role"].clone()).collect();
+    let expected =
+        ["system", "user", "assistant", "user", "assistant", "user", "assistant", "user"];
+    assert_eq!(roles, expected, "no words stand there twice");
+    let reminder = messages(&chats[1]).last().unwrap()["content"].clone();
+    assert!(reminder.as_str().unwrap().contains("Finish"), "{reminder}");
+}
+
+#[test]
+fn a_required_finish_that_comes_ends_the_turn() {
+    let server = ModelServer::start([Reply::text("done?"), Reply::calls([finish("success")])]);
+    let run = project_with(&server).brynhild(&["chat", "--json", "--require-finish", "go"]);
+    let answer = run.success().json();
+    assert_eq!(answer["stop_reason"], "finish");
+    assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
+fn a_required_finish_that_cannot_be_called_is_refused() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--no-tools", "--require-finish", "go"]);
+    run.code(2);
+    assert!(run.stderr.contains("Finish"), "{run}");
+}

@@ -1,0 +1,188 @@
+//! Interrupts at every point of a turn. Each leaves a history that can be continued.
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use super::{check_history, inspect, messages};
+use crate::project_with;
+
+/// Continues the session `s` and checks what the model is sent.
+#[track_caller]
+fn resume(project: &Project, server: &ModelServer) {
+    let run = project.brynhild(&["chat", "--resume", "s", "go on"]);
+    assert_eq!(run.success().stdout, "resumed\n");
+    let last = server.chats().pop().unwrap();
+    check_history(&last);
+    let end = messages(&last).pop().unwrap();
+    assert_eq!(end["role"], "user");
+    assert!(end["content"].as_str().unwrap().contains("go on"));
+}
+
+/// Answers prompts that go on, and gives `reply` to the others.
+fn server_with(reply: Reply) -> ModelServer {
+    ModelServer::respond_with(move |request| {
+        if request.text.contains("go on") { Reply::text("resumed") } else { reply.clone() }
+    })
+}
+
+#[test]
+fn before_the_reply_begins() {
+    let server = server_with(Reply::text("late").withhold());
+    let project = project_with(&server);
+    let running = project.command(&["chat", "--session", "s", "go"]).stdin("").spawn();
+    server.wait_for_stalls(1);
+    running.interrupt();
+    let run = running.wait();
+    run.code(130);
+    assert!(run.stderr.contains("interrupted"), "{run}");
+    resume(&project, &server);
+}
+
+#[test]
+fn in_the_middle_of_a_reply_that_has_begun_a_call() {
+    let call = json!({"file_path": "made", "content": "x".repeat(2000)});
+    let reply = Reply::text("I will write. ").call("Write", &call).stall_at(2000);
+    let server = server_with(reply);
+    let project = project_with(&server);
+    let args = ["chat", "--yes", "--output-format", "stream-json", "--session", "s", "go"];
+    let running = project.command(&args).stdin("").spawn();
+    running.wait_for_stdout("\"piece\":\"call\"");
+    running.interrupt();
+    running.wait().code(130);
+    assert!(!project.path().join("made").exists());
+    resume(&project, &server);
+    let last = server.chats().pop().unwrap();
+    assert!(last.text.contains("I will write. "), "its words are kept");
+    assert!(!last.text.contains("tool_calls"), "the call that never came is not");
+}
+
+#[test]
+fn while_a_command_runs() {
+    let command = "echo going-$((20 + 22)); sleep 60; echo over > over";
+    let reply = Reply::calls([("Bash", json!({"command": command})), inspect()]);
+    let server = server_with(reply);
+    let project = project_with(&server);
+    let args = ["chat", "--yes", "--output-format", "stream-json", "--session", "s", "go"];
+    let running = project.command(&args).stdin("").spawn();
+    running.wait_for_stdout("going-42");
+    running.interrupt();
+    let run = running.wait();
+    run.code(130);
+    assert!(!project.path().join("over").exists());
+    let outcomes: Vec<String> = run
+        .json_lines()
+        .iter()
+        .filter(|event| event["type"] == "tool_finished")
+        .map(|event| event["outcome"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(outcomes, ["interrupted", "interrupted"]);
+    resume(&project, &server);
+    let last = server.chats().pop().unwrap();
+    assert!(last.text.contains("interrupted"), "the model is told");
+}
+
+#[test]
+fn while_many_calls_run_side_by_side() {
+    let server = server_with(Reply::calls(
+        (0..20).map(|index| ("Glob", json!({"pattern": format!("**/{index}*")}))),
+    ));
+    let project = project_with(&server);
+    let args = ["chat", "--output-format", "stream-json", "--session", "s", "go"];
+    let running = project.command(&args).stdin("").spawn();
+    running.wait_for_stdout("tool_called");
+    running.interrupt();
+    let run = running.wait();
+    run.code(130);
+    resume(&project, &server);
+}
+
+#[test]
+fn the_json_answer_says_that_it_was_interrupted() {
+    let server = server_with(Reply::text("late").withhold());
+    let project = project_with(&server);
+    let running = project.command(&["chat", "--json", "go"]).stdin("").spawn();
+    server.wait_for_stalls(1);
+    running.interrupt();
+    let answer = running.wait().code(130).json();
+    assert_eq!(answer["stop_reason"], "cancelled");
+    assert_eq!(answer["exit_code"], 130);
+}
+
+#[test]
+fn by_the_signal_that_ends_programs() {
+    let server = server_with(Reply::text("late").withhold());
+    let project = project_with(&server);
+    let running = project.command(&["chat", "--session", "s", "go"]).stdin("").spawn();
+    server.wait_for_stalls(1);
+    terminate(running.id());
+    running.wait().code(143);
+    resume(&project, &server);
+}
+
+/// Sends SIGTERM.
+#[expect(clippy::disallowed_methods, reason = "a test may run programs of the machine")]
+fn terminate(id: i32) {
+    let status = std::process::Command::new("kill").arg(id.to_string()).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn while_a_question_is_open() {
+    let call = ("Bash", json!({"command": "touch made"}));
+    let server = server_with(Reply::calls([call.clone(), call]));
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "--session", "s", "go"], (100, 30));
+    terminal.wait_for("Run it?");
+    terminal.send("\x03");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    assert!(!project.path().join("made").exists());
+    resume(&project, &server);
+}
+
+#[test]
+fn by_the_answer_that_cancels_the_turn() {
+    let call = ("Bash", json!({"command": "touch made"}));
+    let server = server_with(Reply::calls([call.clone(), call]));
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "--session", "s", "go"], (100, 30));
+    terminal.wait_for("Run it?");
+    terminal.send("c\r");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    assert_eq!(server.chats().len(), 1);
+    assert!(!project.path().join("made").exists());
+    resume(&project, &server);
+}
+
+#[test]
+fn on_a_terminal_in_the_middle_of_a_reply() {
+    let text = format!("The first line.\n\n{}", "word ".repeat(200));
+    let server = server_with(Reply::text(text).stall_at(6000));
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "--session", "s", "go"], (100, 30));
+    terminal.wait_for("The first line.");
+    server.wait_for_stalls(1);
+    terminal.send("\x03");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    let screen = terminal.screen();
+    assert!(screen.contains("interrupted"), "{screen}");
+    resume(&project, &server);
+}
+
+#[test]
+fn in_the_second_round() {
+    let server = ModelServer::respond_with(|request| {
+        if request.text.contains("go on") {
+            Reply::text("resumed")
+        } else if request.text.contains("tool_call_id") {
+            Reply::text("word ".repeat(200)).stall_at(2000)
+        } else {
+            Reply::calls([inspect()])
+        }
+    });
+    let project = project_with(&server);
+    let running = project.command(&["chat", "--session", "s", "go"]).stdin("").spawn();
+    server.wait_for_stalls(1);
+    running.interrupt();
+    running.wait().code(130);
+    resume(&project, &server);
+}

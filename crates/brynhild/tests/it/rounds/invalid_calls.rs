@@ -1,0 +1,90 @@
+//! Calls that fit no tool. They are answered before anything else happens.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Reply};
+
+use super::{check_history, last_results};
+use crate::project_with;
+
+/// What the model is told about a call with these arguments.
+fn told(name: &str, arguments: &str) -> String {
+    let server =
+        ModelServer::start([Reply::default().call_text(name, arguments), Reply::text("ok")]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--json", "go"]);
+    let answer = run.success().json();
+    assert_eq!(answer["tool_results"][0]["success"], false, "{run}");
+    assert_eq!(answer["tool_results"][0]["outcome"], "invalid", "{run}");
+    let request = &server.chats()[1];
+    check_history(request);
+    last_results(request).remove(0)
+}
+
+#[test]
+fn an_unknown_tool_is_named() {
+    assert_eq!(told("Nope", "{}"), "Unknown tool: Nope");
+    assert_eq!(told("bash", r#"{"command":"ls"}"#), "Unknown tool: bash. Did you mean Bash?");
+}
+
+#[test]
+fn missing_parameters_are_named_in_the_order_of_the_schema() {
+    assert_eq!(told("Read", "{}"), "Missing required parameters: file_path");
+    assert_eq!(
+        told("Edit", r#"{"old_string":"a"}"#),
+        "Missing required parameters: file_path, new_string"
+    );
+    assert_eq!(told("Bash", ""), "Missing required parameters: command");
+}
+
+#[test]
+fn arguments_that_are_no_json_are_told_and_never_guessed() {
+    for arguments in [r#"{"command": "touch made"#, "{command: touch}", "touch made", "{} {}"] {
+        let told = told("Bash", arguments);
+        assert!(told.starts_with("The arguments are not valid JSON"), "{arguments}: {told}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_are_told() {
+    for arguments in ["[]", "5", "null", "\"ls\""] {
+        let told = told("Bash", arguments);
+        let is_clear = told.contains("object") || told.contains("Missing required parameters");
+        assert!(is_clear, "{arguments}: {told}");
+    }
+}
+
+#[test]
+fn a_parameter_of_the_wrong_type_is_named_with_what_is_wrong() {
+    let told_read = told("Read", r#"{"file_path":"a","offset":"ten"}"#);
+    assert!(told_read.contains("offset"), "{told_read}");
+    assert!(told_read.contains("integer"), "{told_read}");
+    let told_finish = told("Finish", r#"{"status":"great","summary":"x"}"#);
+    assert!(told_finish.contains("status"), "{told_finish}");
+    assert!(told_finish.contains("success"), "what would be right: {told_finish}");
+    let told_command = told("Bash", r#"{"command":["ls"]}"#);
+    assert!(told_command.contains("command"), "{told_command}");
+}
+
+#[test]
+fn arguments_of_any_depth_and_size_are_survived() {
+    let deep = format!("{{\"command\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
+    let told_deep = told("Bash", &deep);
+    assert!(told_deep.len() < 2000, "the model is not sent {} bytes back", told_deep.len());
+    let long = json!({"command": 5, "junk": "x".repeat(300_000)}).to_string();
+    let told_long = told("Bash", &long);
+    assert!(told_long.len() < 2000, "the model is not sent {} bytes back", told_long.len());
+}
+
+#[test]
+fn an_invalid_call_is_never_judged_nor_asked_about() {
+    let call = Reply::default().call_text("Bash", r#"{"cmd":"touch made"}"#);
+    let server = ModelServer::start([call, Reply::text("ok")]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--output-format", "stream-json", "go"]);
+    let types: Vec<Value> =
+        run.success().json_lines().iter().map(|event| event["type"].clone()).collect();
+    assert!(types.contains(&json!("tool_finished")), "{types:?}");
+    for unwanted in ["tool_judged", "asked"] {
+        assert!(!types.contains(&json!(unwanted)), "{unwanted}: {types:?}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Conversation logs: the files, and `logs list | view | export`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply};
+
+use super::counting;
+use crate::project_with;
+
+/// A project whose temporary files, and so its logs, are its own.
+fn with_logs(server: &ModelServer) -> (Project, PathBuf) {
+    let project = project_with(server);
+    let temporary = project.home().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let project = project.env("TMPDIR", &temporary).env("USER", "somebody");
+    (project, temporary.join("brynhild-logs-somebody"))
+}
+
+fn files(folder: &PathBuf) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn lines(path: PathBuf) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn kinds(lines: &[Value]) -> Vec<&str> {
+    lines.iter().map(|line| line["event_type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_conversation_is_written_down_line_by_line() {
+    let server = ModelServer::start([
+        Reply::text("I look.")
+            .thinking("Where?")
+            .call_as("call-1", "Read", &json!({"file_path": "missing.txt"}))
+            .usage(10, 5)
+            .cost(0.5),
+        Reply::text("It is gone."),
+        Reply::text("Bye."),
+    ]);
+    let (project, folder) = with_logs(&server);
+    project.brynhild(&["chat", "Look", "--session", "work"]).success();
+    let names = files(&folder);
+    assert_eq!(names.len(), 1);
+    let stem = names[0].strip_prefix("brynhild_").and_then(|name| name.strip_suffix(".jsonl"));
+    assert_eq!(stem.map(str::len), Some("20260102_030405".len()), "{names:?}");
+    let log = lines(folder.join(&names[0]));
+    assert_eq!(
+        kinds(&log),
+        [
+            "session_start",
+            "context_init",
+            "context_ready",
+            "system_prompt",
+            "user_message",
+            "assistant_message",
+            "usage",
+            "tool_call",
+            "tool_result",
+            "assistant_message",
+            "usage",
+            "session_end",
+        ]
+    );
+    for (number, line) in (1_u64..).zip(&log) {
+        assert_eq!(line["event_number"], number);
+        assert!(line["timestamp"].as_str().unwrap().starts_with('2'));
+    }
+    assert_eq!(log[0]["session_id"], "work");
+    assert_eq!((&log[0]["provider"], &log[0]["model"]), (&json!("openai"), &json!("test-model")));
+    assert_eq!(log[4]["content"], "<prompt>\nLook\n</prompt>");
+    assert_eq!((&log[5]["content"], &log[5]["thinking"]), (&json!("I look."), &json!("Where?")));
+    assert_eq!((&log[6]["total_tokens"], &log[6]["cost_usd"]), (&json!(15), &json!(0.5)));
+    assert_eq!((&log[7]["tool_name"], &log[7]["call_type"]), (&json!("Read"), &json!("native")));
+    assert_eq!(log[7]["tool_input"], json!({"file_path": "missing.txt"}));
+    assert_eq!((&log[8]["tool_id"], &log[8]["success"]), (&json!("call-1"), &json!(false)));
+    assert_eq!(log[8]["error"], "File not found: missing.txt");
+    assert_eq!(log[11]["total_events"], 12);
+    // A continued session has a log of its own, which names the model too.
+    project.brynhild(&["chat", "More", "--session", "work"]).success();
+    let again = files(&folder).into_iter().find(|name| *name != names[0]).unwrap();
+    let log = lines(folder.join(again));
+    assert_eq!((&log[0]["session_id"], &log[0]["model"]), (&json!("work"), &json!("test-model")));
+}
+
+#[test]
+fn logs_are_private_and_never_overwritten() {
+    let server = counting();
+    let (project, folder) = with_logs(&server);
+    let running: Vec<_> =
+        (0..4).map(|_| project.command(&["chat", "x"]).stdin("").spawn()).collect();
+    for run in running {
+        run.wait().success();
+    }
+    let names = files(&folder);
+    assert_eq!(names.len(), 4, "{names:?}");
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder.clone()), 0o700);
+    for name in names {
+        assert_eq!(mode(folder.join(name)), 0o600);
+    }
+}
+
+#[test]
+fn a_log_folder_of_somebody_else_is_not_used() {
+    let server = counting();
+    let (project, folder) = with_logs(&server);
+    let target = project.home().join("target");
+    fs::create_dir(&target).unwrap();
+    std::os::unix::fs::symlink(&target, &folder).unwrap();
+    let run = project.brynhild(&["chat", "x"]);
+    assert_eq!(run.success().stdout, "Answer 1.\n");
+    assert!(run.stderr.contains("no conversation log"), "{run}");
+    assert!(run.stderr.contains("symbolic link"), "{run}");
+    assert!(files(&target).is_empty());
+}
+
+#[test]
+fn logs_go_where_they_are_wanted() {
+    let server = counting();
+    let (project, folder) = with_logs(&server);
+    project.brynhild(&["chat", "x", "--no-log"]).success();
+    let off = project.command(&["chat", "x"]).env("BRYNHILD_LOGGING__ENABLED", "false").run();
+    off.success();
+    assert!(files(&folder).is_empty());
+    let other = project.home().join("other/logs");
+    let moved = project.command(&["chat", "x"]).env("BRYNHILD_LOGGING__DIR", &other).run();
+    moved.success();
+    assert_eq!(files(&other).len(), 1);
+    project.brynhild(&["chat", "one", "--log-file", "my.jsonl"]).success();
+    project.brynhild(&["chat", "two", "--log-file", "my.jsonl"]).success();
+    let named = lines(project.path().join("my.jsonl"));
+    assert_eq!(kinds(&named).iter().filter(|kind| **kind == "session_start").count(), 2);
+    assert!(files(&folder).is_empty());
+    let run = project.brynhild(&["chat", "x", "--log-file", "missing/my.jsonl"]);
+    assert!(run.code(2).stderr.contains("missing/my.jsonl"), "{run}");
+    project.brynhild(&["chat", "x", "--no-log", "--log-file", "my.jsonl"]).code(2);
+    // What could not begin leaves no session behind.
+    let sessions = project.brynhild(&["session", "list", "--json"]).success().json();
+    assert_eq!(sessions.as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn logs_are_listed_newest_first() {
+    let server = counting();
+    let (project, folder) = with_logs(&server);
+    let empty = project.brynhild(&["logs", "list", "--json"]).success().json();
+    assert_eq!(empty, json!({"logs": [], "log_dir": folder.display().to_string()}));
+    assert!(project.brynhild(&["logs", "list"]).success().stdout.contains("No logs in"));
+    project.brynhild(&["chat", "x"]).success();
+    project.brynhild(&["chat", "y"]).success();
+    fs::write(folder.join("brynhild_raw_20260101_000000.jsonl"), "{}\n").unwrap();
+    fs::write(folder.join("other.txt"), "").unwrap();
+    let listed = project.brynhild(&["logs", "list", "--json"]).success().json();
+    let logs = listed["logs"].as_array().unwrap();
+    assert_eq!(logs.len(), 2);
+    let path = PathBuf::from(logs[0]["path"].as_str().unwrap());
+    assert_eq!(path.file_name().unwrap().to_str(), logs[0]["name"].as_str());
+    assert_eq!(logs[0]["size"], fs::metadata(&path).unwrap().len());
+    assert!(logs[0]["modified"].as_str() >= logs[1]["modified"].as_str());
+    assert_eq!(lines(path)[4]["content"], "<prompt>\ny\n</prompt>");
+    let one = project.brynhild(&["logs", "list", "--json", "-n", "1"]).success().json();
+    assert_eq!(one["logs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_log_is_viewed_and_exported() {
+    let server = ModelServer::start([
+        Reply::text("Bright \u{1b}[31mred.").thinking("Colors.").usage(10, 5).cost(0.25),
+        Reply::text("Last."),
+    ]);
+    let (project, folder) = with_logs(&server);
+    project.brynhild(&["chat", "first"]).success();
+    let name = files(&folder).remove(0);
+    project.brynhild(&["chat", "second"]).success();
+    assert!(project.brynhild(&["logs", "view"]).success().stdout.contains("Last."));
+    let view = |args: &[&str]| project.brynhild(&[&["logs", "view", &name], args].concat());
+    let text = view(&[]);
+    assert!(text.success().stdout.contains("Bright"), "{text}");
+    assert!(!text.stdout.contains('\u{1b}'), "{text}");
+    assert_eq!(view(&["--json"]).success().json(), json!(lines(folder.join(&name))));
+    assert_eq!(view(&["--raw"]).success().json_lines(), lines(folder.join(&name)));
+    assert!(view(&["--summary"]).success().stdout.contains("Input tokens: 10"));
+    let summary = view(&["--summary", "--json"]).success().json();
+    assert_eq!(summary["input_tokens"], 10);
+    assert_eq!(summary["user_messages"], 1);
+    assert_eq!(summary["cost"], 0.25);
+    let export = |args: &[&str]| project.brynhild(&[&["logs", "export", &name], args].concat());
+    let markdown = export(&["--title", "Colors of it"]);
+    assert!(markdown.success().stdout.starts_with("# Colors of it\n"), "{markdown}");
+    for flags in [&["--thinking-style", "hidden"][..], &["--no-thinking"]] {
+        assert!(!export(flags).success().stdout.contains("Colors."), "{flags:?}");
+    }
+    assert!(export(&["--no-thinking", "--thinking"]).success().stdout.contains("Colors."));
+    assert_eq!(export(&["-o", "out.md"]).success().stdout, "");
+    assert!(project.read("out.md").contains("Bright"));
+    let gone = project.brynhild(&["logs", "view", "nothing.jsonl", "--json"]).code(1).json();
+    assert!(gone["error"].as_str().unwrap().contains("nothing.jsonl"), "{gone}");
+}
+
+#[test]
+fn a_damaged_log_is_read_as_far_as_it_goes() {
+    let server = counting();
+    let (project, folder) = with_logs(&server);
+    project.brynhild(&["chat", "x"]).success();
+    let path = folder.join(files(&folder).remove(0));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"\xff\xfe garbage\n{\"half\": ");
+    fs::write(&path, bytes).unwrap();
+    let run = project.brynhild(&["logs", "view"]);
+    assert!(run.success().stdout.contains("Answer 1."), "{run}");
+    assert!(run.stderr.contains("2 lines"), "{run}");
+}
+
+#[test]
+fn tools_are_counted_from_a_log() {
+    let call = json!({"operation": "cwd"});
+    let server = ModelServer::start([Reply::calls([("Inspect", call)]), Reply::text("Done.")]);
+    let (project, folder) = with_logs(&server);
+    project.brynhild(&["chat", "x"]).success();
+    let name = files(&folder).remove(0);
+    let stats = project.brynhild(&["tools", "stats", "--json", "--log", &name]).success().json();
+    assert_eq!(stats["tools"]["Inspect"]["call_count"], 1);
+    assert_eq!(stats["summary"]["total_success"], 1);
+}

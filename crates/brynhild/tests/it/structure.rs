@@ -1,0 +1,104 @@
+//! The shape of the workspace: the star of crates, the length of files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LONGEST_FILE: usize = 600;
+const CONTRACT_BUDGET: usize = 2_500;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+fn crates() -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(workspace().join("crates")).expect("crates/");
+    let mut crates: Vec<_> = entries
+        .map(|entry| entry.expect("an entry"))
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .collect();
+    crates.sort();
+    crates
+}
+
+/// The names in a section of a manifest, without what follows them.
+fn names_in<'a>(manifest: &'a str, section: &str) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line == section;
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            let end = line.find(['.', ' ', '=']).unwrap_or(line.len());
+            names.push(&line[..end]);
+        }
+    }
+    names
+}
+
+fn files_below(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.ends_with("target") {
+            files_below(&path, extension, found);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_the_binary_depends_on_more_than_contract() {
+    let crates = crates();
+    let members: Vec<&str> = crates.iter().map(|(name, _)| name.as_str()).collect();
+    for (name, path) in &crates {
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
+        let inner = |section| {
+            names_in(&manifest, section).into_iter().filter(|name| members.contains(name))
+        };
+        if name != "brynhild" {
+            let wrong: Vec<_> =
+                inner("[dependencies]").filter(|name| *name != "contract").collect();
+            assert!(wrong.is_empty(), "{name} depends on {wrong:?}");
+            let wrong: Vec<_> =
+                inner("[dev-dependencies]").filter(|name| *name != "testkit").collect();
+            assert!(wrong.is_empty(), "{name} depends on {wrong:?} in tests");
+        }
+        let in_product = inner("[dependencies]").any(|name| name == "testkit");
+        assert!(!in_product, "{name} ships testkit");
+    }
+    let contract = fs::read_to_string(workspace().join("crates/contract/Cargo.toml"));
+    let contract = contract.expect("a manifest");
+    let wrong: Vec<_> = names_in(&contract, "[dependencies]")
+        .into_iter()
+        .filter(|name| members.contains(name))
+        .collect();
+    assert!(wrong.is_empty(), "contract depends on {wrong:?}");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let mut files = Vec::new();
+    files_below(&workspace().join("crates"), "rs", &mut files);
+    assert!(files.len() > 50, "found only {} files", files.len());
+    let lines = |path: &Path| fs::read_to_string(path).expect("a file").lines().count();
+    let long: Vec<_> = files
+        .iter()
+        .map(|path| (lines(path), path))
+        .filter(|(lines, _)| *lines > LONGEST_FILE)
+        .collect();
+    assert!(long.is_empty(), "over {LONGEST_FILE} lines: {long:?}");
+    let contract: usize = files
+        .iter()
+        .filter(|path| path.starts_with(workspace().join("crates/contract")))
+        .map(|path| lines(path))
+        .sum();
+    assert!(contract <= CONTRACT_BUDGET, "contract has {contract} lines");
+}
+
+#[test]
+fn no_crate_has_a_mod_rs() {
+    let mut files = Vec::new();
+    files_below(&workspace().join("crates"), "rs", &mut files);
+    let wrong: Vec<_> = files.iter().filter(|path| path.ends_with("mod.rs")).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
