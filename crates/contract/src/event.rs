@@ -9,6 +9,9 @@ use crate::message::{Reply, ToolCall, Usage};
 use crate::policy::{Action, Mode, Ruling};
 use crate::tool::{Finish, ToolOutput};
 
+/// The origin of what a person said while the model was at work.
+pub const PERSON: &str = "person";
+
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -58,9 +61,9 @@ pub enum What {
         /// The words the model reads.
         prompt: String,
     },
-    /// The program told the model something in the person's place.
+    /// The model was told something in the middle of a turn.
     Injected {
-        /// Who: a part of the program, a hook, a plugin.
+        /// By whom: a part of the program, a hook, a plugin, or [`PERSON`].
         origin: String,
         /// The words the model reads.
         text: String,
@@ -157,6 +160,21 @@ pub enum What {
         /// What to do about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
+    },
+    /// The model's view of the history was shortened. The log keeps all of it.
+    Compacted {
+        /// What the model reads in place of what was dropped; nothing where it was cleared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// How it was shortened.
+        strategy: String,
+        /// Messages that the model no longer sees.
+        dropped: u64,
+        /// The last messages, which it still sees.
+        kept: u64,
+        /// What making the summary cost.
+        #[serde(default)]
+        usage: Usage,
     },
     /// A plugin's own record: kept, never read by the program.
     Custom {
@@ -258,7 +276,7 @@ pub enum CallOutcome {
     Unanswered,
     /// No sandbox works on this machine, so it did not run.
     NoSandbox,
-    /// `--dry-run`: it was not run.
+    /// It was not run: a dry run, or a hook answered in its place.
     Skipped,
     /// It was stopped, or the program ended while it ran.
     Interrupted,
@@ -294,8 +312,20 @@ pub enum Outcome {
         /// Which one.
         limit: String,
     },
+    /// The model went in circles.
+    Stuck {
+        /// What it did again and again.
+        why: String,
+    },
     /// A person stopped it.
     Cancelled,
+    /// A hook did not let it begin.
+    Blocked {
+        /// The hook.
+        hook: String,
+        /// Why.
+        reason: String,
+    },
     /// It could not go on.
     Failed {
         /// Why.
@@ -320,6 +350,15 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
+    /// Shorten what the model sees of the history.
+    Compact {
+        /// What the summary must not lose.
+        instructions: Option<String>,
+    },
+    /// Begin again with an empty history; the log keeps it.
+    Clear,
+    /// Give tools more or less freedom from here on.
+    Mode(Mode),
     /// Stop the running turn.
     Interrupt,
     /// Close the session.

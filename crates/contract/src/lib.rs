@@ -6,6 +6,7 @@
 
 pub mod broker;
 pub mod event;
+pub mod hook;
 pub mod id;
 pub mod log;
 pub mod message;

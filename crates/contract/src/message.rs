@@ -33,6 +33,20 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// Bytes of text that the model reads, about.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::User { text } => text.len(),
+            Self::Tool { content, .. } => content.len(),
+            Self::Assistant(reply) => {
+                let calls: usize = reply.calls().map(|call| call.args.to_string().len()).sum();
+                reply.text().len() + calls
+            }
+        }
+    }
+}
+
 /// A model's whole reply: its parts in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {

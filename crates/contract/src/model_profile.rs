@@ -98,6 +98,11 @@ impl Default for ModelProfile {
 }
 
 impl ModelProfile {
+    /// Whether the model calls tools by writing the call into its answer.
+    pub fn calls_by_text(&self) -> bool {
+        self.tool_format == "text"
+    }
+
     /// The system prompt with prefix, enabled passages and suffix around it.
     pub fn wrap_system_prompt(&self, base: &str) -> String {
         let patterns = self

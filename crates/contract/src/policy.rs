@@ -157,6 +157,21 @@ pub trait Policy: Send + Sync {
         let problem = Some(String::from("nothing is kept beyond this session"));
         Kept { rules: self.remember(tool, actions), problem }
     }
+
+    /// Allows what `rules` cover until the session ends, in the name of `origin`. Whatever denies or
+    /// asks stays stronger, as it is than any rule that allows.
+    fn grant(&self, rules: &[String], _origin: &str) -> Granted {
+        Granted { rules: Vec::new(), refused: rules.to_vec() }
+    }
+}
+
+/// What became of rules that somebody asked to be granted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Those that hold from here on.
+    pub rules: Vec<String>,
+    /// Those that are no rules.
+    pub refused: Vec<String>,
 }
 
 /// Where a rule holds that outlives its session.

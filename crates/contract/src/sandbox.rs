@@ -21,6 +21,8 @@ pub struct Spawn {
     pub cwd: PathBuf,
     /// What it reads.
     pub stdin: Stdin,
+    /// Whether it has a line to the caller that its standard streams cannot touch.
+    pub channel: Channel,
     /// Variables of its own, over those of the profile.
     pub env: BTreeMap<String, String>,
 }
@@ -34,6 +36,23 @@ pub enum Stdin {
     Piped,
 }
 
+/// A line between a process and its caller, apart from the standard streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Channel {
+    /// There is none.
+    #[default]
+    None,
+    /// Two pipes: the process reads from [`CHANNEL_IN`] and writes to [`CHANNEL_OUT`].
+    Private,
+    /// A terminal of its own, which it finds at `/dev/tty`; what is written to it is not echoed.
+    Terminal,
+}
+
+/// The descriptor on which a process hears its caller.
+pub const CHANNEL_IN: i32 = 3;
+/// The descriptor on which a process answers its caller.
+pub const CHANNEL_OUT: i32 = 4;
+
 /// What a process may see and do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -45,6 +64,8 @@ pub struct Profile {
     pub read: Vec<PathBuf>,
     /// Further writable paths; read-only under [`Access::ReadOnly`].
     pub write: Vec<PathBuf>,
+    /// Folders of the process' own: writable whatever the access, with no protected names.
+    pub own: Vec<PathBuf>,
     /// Whether there is a network.
     pub network: Network,
     /// All the variables it sees.
@@ -93,8 +114,18 @@ pub struct Child {
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// Its standard error.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The caller's ends of its channel, where [`Channel::Private`] was asked for.
+    pub channel: Option<ChannelEnds>,
     /// The process itself.
     pub process: Box<dyn Process>,
+}
+
+/// The caller's ends of a channel. Both close when the process and all it started have ended.
+pub struct ChannelEnds {
+    /// Carries what the process writes to [`CHANNEL_OUT`].
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// Reaches the process on [`CHANNEL_IN`].
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 /// The process behind a [`Child`].

@@ -85,6 +85,10 @@ pub struct ToolOutput {
     pub facts: BTreeMap<String, Value>,
 }
 
+/// The name of the fact which says that the model must not lose a result when its history is
+/// shortened.
+pub const LASTING: &str = "lasting";
+
 /// How a task went, in the model's own judgment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finish {
@@ -173,6 +177,17 @@ pub trait Tool: Send + Sync {
     /// What a call with these arguments would do. Called after the arguments were found to fit the
     /// schema, and again when a hook has changed them. Must not change anything.
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
+
+    /// A reason to ask a person about this call whatever rules allow; none for most.
+    fn caution(&self, _call: &ToolCall) -> Option<String> {
+        None
+    }
+
+    /// Whether the model is told of it. A tool that is not offered can be called all the same; one
+    /// that is offered stays so.
+    fn is_offered(&self) -> bool {
+        true
+    }
 
     /// Runs an approved call. Stops soon after `context.cancel` fires.
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError>;

@@ -1,0 +1,284 @@
+//! What a hook is: something that is asked at fixed moments of a conversation, and may tighten,
+//! rewrite or answer. Each moment has its own reply, so that nothing can refuse what has happened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::id::SessionId;
+use crate::tool::ToolOutput;
+
+/// The moments at which hooks are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The session begins, ends, or something failed in it.
+    Occasion,
+    /// A person sent a prompt.
+    BeforePrompt,
+    /// A person's prompt is about to be sent to the model.
+    BeforeMessage,
+    /// A request is being made: its system prompt can be added to.
+    BeforeRequest,
+    /// The model has replied.
+    AfterReply,
+    /// A tool call was judged and is about to run.
+    BeforeTool,
+    /// A tool call has ended.
+    AfterTool,
+    /// The history is about to be summarized.
+    BeforeCompact,
+    /// The model is done, and the turn is about to end.
+    BeforeStop,
+}
+
+/// Where a moment takes place.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// The conversation.
+    pub session: SessionId,
+    /// The folder it works in.
+    pub cwd: PathBuf,
+}
+
+/// Something that happened and that no hook can change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The session begins, or goes on after a while.
+    SessionStarted,
+    /// The session ends.
+    SessionEnded,
+    /// Something failed.
+    Failed {
+        /// What happened.
+        error: String,
+        /// The kind of failure, in one word.
+        kind: String,
+    },
+}
+
+/// A tool call as hooks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct CallView<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The arguments.
+    pub args: &'a Value,
+}
+
+/// A call that has ended as hooks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultView<'a> {
+    /// The call.
+    pub call: CallView<'a>,
+    /// What it returned, with the changes of earlier hooks.
+    pub output: &'a ToolOutput,
+    /// How long it ran.
+    pub duration: Duration,
+}
+
+/// The end of a turn as hooks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending<'a> {
+    /// The last words of the model.
+    pub reply: &'a str,
+    /// Whether a hook has kept this turn from ending before.
+    pub is_held: bool,
+}
+
+/// What a hook says, with words for the model that it may add at any moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Advice<V> {
+    /// What it decides.
+    pub verdict: V,
+    /// Guidance that the model reads before its next reply.
+    pub inject: Option<String>,
+}
+
+impl<V> From<V> for Advice<V> {
+    fn from(verdict: V) -> Self {
+        Self { verdict, inject: None }
+    }
+}
+
+/// What a hook decides about a person's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WordsVerdict {
+    /// They stay as they are.
+    #[default]
+    Keep,
+    /// These take their place.
+    Replace(String),
+    /// They are not sent.
+    Block(String),
+    /// They are dropped without a word.
+    Skip,
+}
+
+/// What a hook adds to the system prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextVerdict {
+    /// Before it.
+    pub prepend: Option<String>,
+    /// After it.
+    pub append: Option<String>,
+}
+
+/// What a hook does with the text of a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ReplyVerdict {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// This takes its place.
+    Replace(String),
+}
+
+/// What a hook decides about a call that is about to run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ToolVerdict {
+    /// It goes on.
+    #[default]
+    Proceed,
+    /// It goes on with other arguments, which are checked and judged like any.
+    Rewrite(Value),
+    /// It does not run; this is its result.
+    Answer(ToolOutput),
+    /// A person decides, for this reason.
+    Ask(String),
+    /// It does not run, for this reason.
+    Block(String),
+}
+
+/// What a hook does with the result of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OutputVerdict {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// The model reads this in place of what the tool said.
+    Replace(String),
+}
+
+/// What a hook decides about a summary of the history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactVerdict {
+    /// How to make it, by name.
+    pub strategy: Option<String>,
+    /// The summary itself.
+    pub summary: Option<String>,
+}
+
+/// What a hook decides about the end of a turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StopVerdict {
+    /// It ends.
+    #[default]
+    End,
+    /// The model goes on, for this reason.
+    GoOn(String),
+}
+
+/// What it means that a hook did not answer, or not sensibly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The work goes on.
+    #[default]
+    Continue,
+    /// A person decides where that is possible; elsewhere the work stops.
+    Ask,
+    /// What it guards does not happen.
+    Block,
+}
+
+/// Why a hook gave no answer: it crashed, took too long, or said what makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct HookError(pub String);
+
+/// Something that is asked at moments of a conversation. Hooks are asked in order, one after the
+/// other; each sees what the ones before it have changed.
+#[async_trait]
+pub trait Hook: Send + Sync {
+    /// Its name for people, with where it comes from.
+    fn name(&self) -> &str;
+
+    /// Whether it wants to be asked at all at this moment.
+    fn wants(&self, moment: Moment) -> bool;
+
+    /// What a failure of this hook means.
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Continue
+    }
+
+    /// Hears what happened.
+    async fn occasion(&self, _: &Scene, _: &Occasion) -> Result<Advice<()>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked about a prompt that a person sent.
+    async fn before_prompt(&self, _: &Scene, _: &str) -> Result<Advice<WordsVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked about a prompt on its way to the model.
+    async fn before_message(&self, _: &Scene, _: &str) -> Result<Advice<WordsVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked what to add to a system prompt.
+    async fn before_request(
+        &self,
+        _: &Scene,
+        _: &str,
+    ) -> Result<Advice<ContextVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked about the text of a reply, given the prompt it answers.
+    async fn after_reply(
+        &self,
+        _: &Scene,
+        _prompt: &str,
+        _reply: &str,
+    ) -> Result<Advice<ReplyVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked about a call that is about to run.
+    async fn before_tool(
+        &self,
+        _: &Scene,
+        _: CallView<'_>,
+    ) -> Result<Advice<ToolVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked about a call that has ended.
+    async fn after_tool(
+        &self,
+        _: &Scene,
+        _: ResultView<'_>,
+    ) -> Result<Advice<OutputVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked how to summarize the history, given the strategy in force.
+    async fn before_compact(
+        &self,
+        _: &Scene,
+        _strategy: &str,
+    ) -> Result<Advice<CompactVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
+    /// Is asked whether a turn may end.
+    async fn before_stop(
+        &self,
+        _: &Scene,
+        _: Ending<'_>,
+    ) -> Result<Advice<StopVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+}
