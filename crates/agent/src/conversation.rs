@@ -1,19 +1,26 @@
 //! A conversation: inputs go in, events come out. Every front end drives it through this door.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use contract::event::{Event, Input, Outcome, What};
+use contract::event::{Event, Input, Level, Outcome, What};
+use contract::hook::{Occasion, Scene};
 use contract::id::SessionId;
 use contract::log::{FORMAT, LogError};
 use contract::message::ToolCall;
+use contract::policy::Mode;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::batch;
+use crate::compact;
+use crate::hooks::Hooks;
 use crate::journal::Journal;
-use crate::settings::{Parts, Settings};
-use crate::tool_call::{Answers, Bench};
+use crate::recover::Recoveries;
+use crate::settings::{Parts, Renewed, Settings};
+use crate::tool_call::{Answers, Bench, Waiting};
 use crate::turn;
 
 /// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
@@ -37,21 +44,29 @@ pub struct Beginning {
 
 impl Conversation {
     /// Starts a conversation. Nothing is written before its first input.
-    pub fn open(parts: Parts, settings: Settings, beginning: Beginning) -> Self {
+    pub fn open(mut parts: Parts, settings: Settings, beginning: Beginning) -> Self {
         let (events_in, events) = mpsc::channel(1024);
         let (inputs, inputs_out) = mpsc::channel(64);
         let Beginning { session, history, notices } = beginning;
+        let scene = Scene { session: session.clone(), cwd: settings.cwd.clone() };
+        let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
         let journal = Journal::new(Arc::clone(&parts.log), session, &history, events_in);
-        let opening = opening(&parts, &settings, &history, notices);
+        let is_fresh = history.is_empty();
         drop(history);
         let actor = Actor {
             parts,
             settings,
+            hooks,
             journal,
             inputs: inputs_out,
             queue: VecDeque::new(),
             answers: Answers::default(),
-            opening,
+            recoveries: Mutex::default(),
+            waiting: Waiting::default(),
+            deadline: None,
+            notices,
+            is_fresh,
+            has_begun: false,
             is_ending: false,
         };
         Self { events, inputs, task: tokio::spawn(actor.serve()) }
@@ -74,34 +89,28 @@ impl Conversation {
     }
 }
 
-/// What must be in the log before the first turn.
-fn opening(parts: &Parts, settings: &Settings, history: &[Event], notices: Vec<What>) -> Vec<What> {
-    let mut opening = Vec::new();
-    if history.is_empty() {
-        let cwd = settings.cwd.display().to_string();
-        opening.push(What::SessionStarted { cwd, format: FORMAT, forked_from: None });
+/// Waits for a moment that may never come.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
-    if let Some(provider) = &parts.provider {
-        // Also where nothing has changed: whoever listens to this run alone learns who answers.
-        opening.push(What::Configured {
-            provider: provider.name().to_owned(),
-            model: settings.request.model.clone(),
-            mode: settings.mode,
-            system: settings.system.clone(),
-        });
-    }
-    opening.extend(notices);
-    opening
 }
 
 struct Actor {
     parts: Parts,
     settings: Settings,
+    hooks: Hooks,
     journal: Journal,
     inputs: mpsc::Receiver<Input>,
     queue: VecDeque<Input>,
     answers: Answers,
-    opening: Vec<What>,
+    recoveries: Mutex<Recoveries>,
+    waiting: Waiting,
+    deadline: Option<Instant>,
+    notices: Vec<What>,
+    is_fresh: bool,
+    has_begun: bool,
     is_ending: bool,
 }
 
@@ -109,20 +118,68 @@ struct Actor {
 enum Work {
     Turn(String),
     Single(ToolCall),
+    Compact(Option<String>),
+    Clear,
 }
 
 impl Actor {
     async fn serve(mut self) {
-        let mut has_begun = false;
         while let Some(work) = self.next().await {
-            has_begun = true;
             if let Err(error) = self.perform(work).await {
                 self.report(&error).await;
             }
         }
-        if has_begun && let Err(error) = self.journal.note(vec![What::SessionEnded]).await {
+        if self.has_begun
+            && let Err(error) = self.end().await
+        {
             self.report(&error).await;
         }
+    }
+
+    /// What comes before the first work.
+    async fn begin(&mut self) -> Result<(), LogError> {
+        self.has_begun = true;
+        self.deadline = self.settings.budget.time.map(|time| Instant::now() + time);
+        let mut opening = Vec::new();
+        if self.is_fresh {
+            let cwd = self.settings.cwd.display().to_string();
+            opening.push(What::SessionStarted { cwd, format: FORMAT, forked_from: None });
+        }
+        // Also where nothing has changed: whoever listens to this run alone learns who answers.
+        opening.extend(self.parts.configured(&self.settings, &self.settings.system));
+        opening.append(&mut self.notices);
+        opening.extend(self.journal.transcript.closing());
+        self.journal.note(opening).await?;
+        self.hooks.occasion(&mut self.journal, &Occasion::SessionStarted).await
+    }
+
+    /// Takes what has changed outside since the last work.
+    async fn renew(&mut self) -> Result<(), LogError> {
+        let Some(renewal) = &self.parts.renewal else { return Ok(()) };
+        let Renewed { change, notices } = renewal.renew().await;
+        if let Some(change) = change {
+            self.parts.registry = change.registry;
+            self.hooks.replace(change.hooks);
+            self.settings.system = change.system;
+        }
+        self.journal.note(notices).await
+    }
+
+    /// Gives tools more or less freedom.
+    async fn change_mode(&mut self, mode: Mode) {
+        self.settings.mode = mode;
+        let configured = self.parts.configured(&self.settings, self.journal.transcript.system());
+        if self.has_begun
+            && let Err(error) = self.journal.note(configured.into_iter().collect()).await
+        {
+            self.report(&error).await;
+        }
+    }
+
+    async fn end(&mut self) -> Result<(), LogError> {
+        self.hooks.stop_with(CancellationToken::new());
+        self.hooks.farewell(&mut self.journal).await?;
+        self.journal.note(vec![What::SessionEnded]).await
     }
 
     /// The next piece of work; none when the conversation is over.
@@ -136,6 +193,9 @@ impl Actor {
             match input {
                 Input::Prompt(prompt) => return Some(Work::Turn(prompt)),
                 Input::Call(call) => return Some(Work::Single(call)),
+                Input::Compact { instructions } => return Some(Work::Compact(instructions)),
+                Input::Clear => return Some(Work::Clear),
+                Input::Mode(mode) => self.change_mode(mode).await,
                 Input::End => return None,
                 // Nothing is running that these could be meant for.
                 Input::Answer { .. } | Input::Interrupt => {}
@@ -144,24 +204,37 @@ impl Actor {
     }
 
     async fn perform(&mut self, work: Work) -> Result<(), LogError> {
-        let mut opening = std::mem::take(&mut self.opening);
-        opening.extend(self.journal.transcript.closing());
-        if !opening.is_empty() {
-            self.journal.note(opening).await?;
+        if self.has_begun {
+            // What a failure of the log left open.
+            let closing = self.journal.transcript.closing();
+            self.journal.note(closing).await?;
+            self.renew().await?;
+        } else {
+            self.begin().await?;
         }
         let cancel = CancellationToken::new();
+        self.hooks.stop_with(cancel.clone());
         let bench = Bench {
             parts: &self.parts,
             settings: &self.settings,
+            hooks: &self.hooks,
             answers: &self.answers,
+            recoveries: &self.recoveries,
+            waiting: &self.waiting,
             cancel: &cancel,
         };
         let journal = &mut self.journal;
+        let deadline = self.deadline;
+        let mut is_overdue = false;
         let outcome = {
             let work = async move {
                 match work {
                     Work::Turn(prompt) => turn::run(bench, journal, prompt).await,
-                    Work::Single(call) => turn::run_single(bench, journal, call).await,
+                    Work::Single(call) => batch::run_single(bench, journal, call).await,
+                    Work::Compact(instructions) => {
+                        compact::run(bench, journal, instructions.as_deref()).await
+                    }
+                    Work::Clear => compact::clear(journal).await,
                 }
             };
             tokio::pin!(work);
@@ -171,20 +244,50 @@ impl Actor {
                     input = self.inputs.recv(), if !self.is_ending => match input {
                         Some(Input::Answer { call, answer }) => self.answers.give(&call, answer),
                         Some(Input::Interrupt) => cancel.cancel(),
-                        Some(input @ (Input::Prompt(_) | Input::Call(_))) => {
-                            self.queue.push_back(input);
-                        }
                         Some(Input::End) | None => {
                             self.is_ending = true;
                             self.queue.clear();
                             cancel.cancel();
                         }
+                        // It is told to the model before its next reply.
+                        Some(Input::Prompt(prompt)) => self.waiting.add(prompt),
+                        Some(input) => self.queue.push_back(input),
+                    },
+                    () = until(deadline), if !is_overdue => {
+                        is_overdue = true;
+                        cancel.cancel();
                     }
                 }
             }
         };
+        // What came too late for this turn is the next one.
+        let late = self.waiting.take().into_iter().map(Input::Prompt);
+        self.queue.extend(late.filter(|_| !self.is_ending));
+        let outcome = match (outcome, self.settings.budget.time) {
+            (Outcome::Cancelled, Some(time)) if is_overdue => {
+                Outcome::Limited { limit: format!("timeout ({} s)", time.as_secs_f64()) }
+            }
+            (outcome, _) => outcome,
+        };
         let usage = self.journal.transcript.usage().clone();
+        self.mourn(&outcome).await?;
         self.journal.commit(vec![What::TurnFinished { outcome, usage }]).await
+    }
+
+    /// Tells hooks of a failure, and people of what a hook stopped.
+    async fn mourn(&mut self, outcome: &Outcome) -> Result<(), LogError> {
+        match outcome {
+            Outcome::Failed { error, .. } => {
+                let failed =
+                    Occasion::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
+                self.hooks.occasion(&mut self.journal, &failed).await
+            }
+            Outcome::Blocked { hook, reason } => {
+                let text = format!("the prompt was not sent, because of hook {hook}: {reason}");
+                self.journal.notice(Level::Warning, text, None).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Tells of a failure that could not be written.

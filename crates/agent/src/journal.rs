@@ -61,6 +61,9 @@ impl Journal {
     }
 
     fn write(&mut self, whats: Vec<What>) -> Result<Vec<Event>, LogError> {
+        if whats.is_empty() {
+            return Ok(Vec::new());
+        }
         let first = self.teller.seq.load(Ordering::Relaxed) + 1;
         let at = Timestamp::now();
         let session = &self.teller.session;

@@ -5,13 +5,19 @@
 //! one order in which a call is judged and run; [`journal`] keeps and tells what happened;
 //! [`transcript`] folds that into the history a model sees.
 
+mod batch;
+mod compact;
 pub mod conversation;
+mod hooks;
 mod journal;
 pub mod prompt;
+mod recover;
 pub mod registry;
 mod reply;
 pub mod retry;
+mod round;
 pub mod settings;
+mod stuck;
 mod tool_call;
 pub mod transcript;
 mod truncate;

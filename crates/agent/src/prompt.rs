@@ -1,6 +1,10 @@
 //! The system prompt: who the model is, what it works with, what the project asks of it.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use contract::model_profile::ModelProfile;
+use contract::tool::ToolSpec;
 
 /// What the prompt is made of.
 pub struct Ingredients<'a> {
@@ -8,8 +12,8 @@ pub struct Ingredients<'a> {
     pub model: &'a str,
     /// The folder it works in.
     pub cwd: &'a str,
-    /// The names of the tools on offer.
-    pub tools: &'a [&'a str],
+    /// The tools on offer.
+    pub tools: &'a [Arc<ToolSpec>],
     /// The project's rules, as a block; may be empty.
     pub rules: &'a str,
     /// The skills on offer, as a block; may be empty.
@@ -36,12 +40,11 @@ pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
         ingredients.model, ingredients.cwd
     );
     if !ingredients.tools.is_empty() {
-        base.push_str("\n\nYou have these tools: ");
-        base.push_str(&ingredients.tools.join(", "));
-        base.push('.');
+        base.push_str(&tools(ingredients));
     }
     base.push_str("\n\n");
     base.push_str(GUIDELINES);
+    base.push_str(&manner(ingredients.profile));
     let base = ingredients.profile.wrap_system_prompt(&base);
     [ingredients.rules, &base, ingredients.skills]
         .into_iter()
@@ -50,22 +53,107 @@ pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
         .join("\n\n")
 }
 
+/// The tools: their names, or all there is to know where the model calls them by writing.
+fn tools(ingredients: &Ingredients<'_>) -> String {
+    if !ingredients.profile.calls_by_text() {
+        let names: Vec<&str> = ingredients.tools.iter().map(|spec| spec.name.as_str()).collect();
+        return format!("\n\nYou have these tools: {}.", names.join(", "));
+    }
+    let mut text = String::from(
+        "\n\nYou have the tools below. To call one, end your reply with a line such as \
+         [tool_call: Name(key=\"value\", number=5)]: one call a reply, values as JSON. The result \
+         comes in the next message.",
+    );
+    for spec in ingredients.tools {
+        let (name, description, schema) = (&spec.name, &spec.description, &spec.input_schema);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n\n{name}: {description}\nInput: {schema}");
+    }
+    text
+}
+
+/// How the profile wants the model to go about its work, where it says so.
+fn manner(profile: &ModelProfile) -> String {
+    let sentences = [
+        match profile.eagerness.as_str() {
+            "low" => Some("Do what was asked and no more; ask before you go further."),
+            "high" => Some("Act on your own judgment until the whole task is done."),
+            _ => None,
+        },
+        match profile.verbosity.as_str() {
+            "low" => Some("Keep your words to the least that is needed."),
+            "high" => Some("Explain what you do and why, step by step."),
+            _ => None,
+        },
+        match profile.thoroughness.as_str() {
+            "low" | "fast" | "quick" => Some("Take the shortest way to a good result."),
+            "high" | "thorough" => {
+                Some("Look at everything that could matter before you conclude.")
+            }
+            _ => None,
+        },
+    ];
+    let sentences: Vec<&str> = sentences.into_iter().flatten().collect();
+    if sentences.is_empty() { String::new() } else { format!("\n- {}", sentences.join("\n- ")) }
+}
+
 #[cfg(test)]
 mod tests {
+    use contract::tool::{Recovery, Risk};
+    use serde_json::json;
+
     use super::*;
+
+    fn prompt(profile: &ModelProfile) -> String {
+        let spec = ToolSpec {
+            name: "Read".into(),
+            description: "Reads a file.".into(),
+            input_schema: json!({"type": "object"}),
+            version: String::new(),
+            categories: Vec::new(),
+            requires_permission: false,
+            risk_level: Risk::ReadOnly,
+            recovery_policy: Recovery::Allow,
+            parallel: true,
+            source: "builtin".into(),
+        };
+        system_prompt(&Ingredients {
+            model: "m",
+            cwd: "/w",
+            tools: &[Arc::new(spec)],
+            rules: "RULES",
+            skills: "SKILLS",
+            profile,
+        })
+    }
 
     #[test]
     fn rules_come_first_and_skills_last() {
-        let prompt = system_prompt(&Ingredients {
-            model: "m",
-            cwd: "/w",
-            tools: &["Read"],
-            rules: "RULES",
-            skills: "SKILLS",
-            profile: &ModelProfile::default(),
-        });
+        let prompt = prompt(&ModelProfile::default());
         assert!(prompt.starts_with("RULES\n\nYou are Brynhild"));
         assert!(prompt.ends_with("SKILLS"));
         assert!(prompt.contains("You have these tools: Read."));
+    }
+
+    #[test]
+    fn a_model_that_calls_by_writing_is_told_how() {
+        let profile = ModelProfile { tool_format: "text".into(), ..ModelProfile::default() };
+        let prompt = prompt(&profile);
+        assert!(prompt.contains("[tool_call: "));
+        assert!(prompt.contains("Read: Reads a file.\nInput: {\"type\":\"object\"}"));
+    }
+
+    #[test]
+    fn the_manner_of_a_profile_is_a_guideline() {
+        let profile = ModelProfile {
+            eagerness: "high".into(),
+            verbosity: "low".into(),
+            thoroughness: "thorough".into(),
+            ..ModelProfile::default()
+        };
+        let prompt = prompt(&profile);
+        for words in ["own judgment", "Keep your words", "Look at everything"] {
+            assert!(prompt.contains(words), "{prompt}");
+        }
     }
 }

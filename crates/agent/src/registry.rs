@@ -1,7 +1,7 @@
 //! The tools of a conversation, by name, with the check of their arguments.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::tool::{Tool, ToolSpec};
 use jsonschema::Validator;
@@ -12,6 +12,10 @@ use serde_json::Value;
 pub struct Registry {
     tools: BTreeMap<String, Registered>,
     specs: Arc<[Arc<ToolSpec>]>,
+    /// Tools that the model is told of when they say so.
+    later: Vec<Arc<dyn Tool>>,
+    /// How many of those are offered, and everything that is.
+    offered: Mutex<(usize, Arc<[Arc<ToolSpec>]>)>,
 }
 
 struct Registered {
@@ -38,14 +42,26 @@ impl Registry {
             let registered = Registered { tool: Arc::clone(&tool), validator: OnceLock::new() };
             registry.tools.insert(spec.name.clone(), registered);
         }
-        registry.specs =
-            registry.tools.values().map(|entry| Arc::new(entry.tool.spec().clone())).collect();
+        let tools = registry.tools.values().map(|entry| &entry.tool);
+        let (first, later): (Vec<_>, Vec<_>) = tools.cloned().partition(|tool| tool.is_offered());
+        registry.later = later;
+        registry.specs = first.iter().map(spec).collect();
         (registry, clashes)
     }
 
-    /// What the model is offered, sorted by name.
+    /// What the model is offered, sorted by name; what came later stands behind what was there
+    /// before, so that a provider's cache of the beginning holds.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
-        Arc::clone(&self.specs)
+        let count = self.later.iter().filter(|tool| tool.is_offered()).count();
+        if count == 0 {
+            return Arc::clone(&self.specs);
+        }
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.0 != count {
+            let later = self.later.iter().filter(|tool| tool.is_offered()).map(spec);
+            *offered = (count, self.specs.iter().cloned().chain(later).collect());
+        }
+        Arc::clone(&offered.1)
     }
 
     /// The tool of a name.
@@ -79,6 +95,19 @@ impl Registry {
         }
     }
 
+    /// Parameters that the tool `name` does not know and will not look at, in words for people.
+    pub(crate) fn ignored(&self, name: &str, args: &Value) -> Option<String> {
+        let schema = &self.tools.get(name)?.tool.spec().input_schema;
+        let known = schema.get("properties")?.as_object()?;
+        if schema.get("additionalProperties").is_some() {
+            return None;
+        }
+        let keys = args.as_object()?.keys().filter(|key| !known.contains_key(*key));
+        let unknown: Vec<&str> = keys.map(String::as_str).collect();
+        (!unknown.is_empty())
+            .then(|| format!("Unknown parameters (will be ignored): {}", unknown.join(", ")))
+    }
+
     fn unknown(&self, name: &str) -> String {
         let near = self.tools.keys().find(|known| known.eq_ignore_ascii_case(name));
         match near {
@@ -86,6 +115,10 @@ impl Registry {
             None => format!("Unknown tool: {name}"),
         }
     }
+}
+
+fn spec(tool: &Arc<dyn Tool>) -> Arc<ToolSpec> {
+    Arc::new(tool.spec().clone())
 }
 
 fn missing<'a>(schema: &'a Value, args: &Value) -> Vec<&'a str> {

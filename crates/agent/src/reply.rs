@@ -28,6 +28,36 @@ pub(crate) enum Asked {
     Failed(Draft, ProviderError),
 }
 
+/// How to ask.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    /// How failed requests are repeated.
+    pub(crate) retry: Retry,
+    /// Who hears the pieces.
+    pub(crate) audience: Audience,
+}
+
+/// Who hears the pieces of a reply as they come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Everybody, all of them.
+    Everybody,
+    /// Everybody, all but the text, which may still change.
+    WithoutText,
+    /// Nobody: the reply is for the program.
+    Nobody,
+}
+
+impl Audience {
+    fn hears(self, piece: &Piece) -> bool {
+        match self {
+            Self::Everybody => true,
+            Self::WithoutText => !matches!(piece, Piece::Text { .. }),
+            Self::Nobody => false,
+        }
+    }
+}
+
 /// A reply as far as it has arrived.
 #[derive(Default)]
 pub(crate) struct Draft {
@@ -42,6 +72,18 @@ impl Draft {
         self.reply.parts.retain(|part| matches!(part, Part::Text { .. }));
         self.reply.stop = StopReason::Interrupted;
         self
+    }
+
+    /// Puts other words in the place of the reply's own.
+    pub(crate) fn say(&mut self, text: String) {
+        let parts = &mut self.reply.parts;
+        let is_text = |part: &Part| matches!(part, Part::Text { .. });
+        let first = parts.iter().position(is_text);
+        let place = first.unwrap_or_else(|| {
+            parts.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(parts.len())
+        });
+        parts.retain(|part| !is_text(part));
+        parts.insert(place, Part::Text { text });
     }
 
     fn take(&mut self, delta: Delta) -> Option<Piece> {
@@ -99,18 +141,21 @@ impl Draft {
 pub(crate) async fn ask(
     provider: &dyn Provider,
     request: Request,
-    retry: Retry,
+    manner: Manner,
     journal: &mut Journal,
     cancel: &CancellationToken,
 ) -> Result<Asked, LogError> {
-    let mut attempt = 1;
+    let (mut attempt, retry) = (1, manner.retry);
     loop {
         let mut draft = Draft::default();
         let teller = journal.teller();
         let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
-            outcome = receive(provider, request.clone(), &mut draft, &teller) => outcome,
+            outcome = receive(provider, request.clone(), &mut draft, Listeners {
+                teller: &teller,
+                audience: manner.audience,
+            }) => outcome,
         };
         let Err(error) = outcome else {
             return Ok(Asked::Whole(draft));
@@ -118,7 +163,7 @@ pub(crate) async fn ask(
         let Some(wait) = retry.wait(attempt, error.kind) else {
             return Ok(Asked::Failed(draft, error));
         };
-        if !draft.reply.parts.is_empty() {
+        if !draft.reply.parts.is_empty() && manner.audience != Audience::Nobody {
             teller.tell(What::ReplyDelta { piece: Piece::Restart }).await;
         }
         attempt += 1;
@@ -135,11 +180,18 @@ pub(crate) async fn ask(
     }
 }
 
+/// Who hears the pieces of a reply, and which.
+#[derive(Clone, Copy)]
+struct Listeners<'a> {
+    teller: &'a Teller,
+    audience: Audience,
+}
+
 async fn receive(
     provider: &dyn Provider,
     request: Request,
     draft: &mut Draft,
-    teller: &Teller,
+    listeners: Listeners<'_>,
 ) -> Result<(), ProviderError> {
     let stream: ReplyStream = provider.stream(request).await?;
     let mut batches = stream.ready_chunks(BATCH);
@@ -156,7 +208,9 @@ async fn receive(
             }
         }
         for piece in pieces.0 {
-            teller.tell(What::ReplyDelta { piece }).await;
+            if listeners.audience.hears(&piece) {
+                listeners.teller.tell(What::ReplyDelta { piece }).await;
+            }
         }
         if let Some(error) = failure {
             return Err(error);

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
+use contract::event::What;
+use contract::hook::Hook;
 use contract::log::Log;
 use contract::message::Usage;
 use contract::policy::{Mode, Policy};
@@ -18,12 +22,54 @@ pub struct Parts {
     pub provider: Option<Arc<dyn Provider>>,
     /// The tools.
     pub registry: Registry,
+    /// Are asked at moments of the conversation, in this order.
+    pub hooks: Vec<Arc<dyn Hook>>,
     /// Judges calls.
     pub policy: Arc<dyn Policy>,
     /// Starts processes.
     pub confinement: Confinement,
     /// Keeps events.
     pub log: Arc<dyn Log>,
+    /// Looks for changes of what extends the program, before each turn but the first.
+    pub renewal: Option<Arc<dyn Renewal>>,
+}
+
+impl Parts {
+    /// Who answers, and how; none without a provider.
+    pub(crate) fn configured(&self, settings: &Settings, system: &str) -> Option<What> {
+        self.provider.as_ref().map(|provider| What::Configured {
+            provider: provider.name().to_owned(),
+            model: settings.request.model.clone(),
+            mode: settings.mode,
+            system: system.to_owned(),
+        })
+    }
+}
+
+/// Looks for changes of what extends the program.
+#[async_trait]
+pub trait Renewal: Send + Sync {
+    /// What is different since it was last asked.
+    async fn renew(&self) -> Renewed;
+}
+
+/// What a look for changes came to.
+#[derive(Default)]
+pub struct Renewed {
+    /// What is different; none where nothing is.
+    pub change: Option<Change>,
+    /// Things to tell.
+    pub notices: Vec<What>,
+}
+
+/// What takes the place of what a conversation was made of.
+pub struct Change {
+    /// The tools.
+    pub registry: Registry,
+    /// The hooks.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// The system prompt.
+    pub system: String,
 }
 
 /// How a conversation goes.
@@ -47,6 +93,20 @@ pub struct Settings {
     pub spill: PathBuf,
     /// How failed requests are repeated.
     pub retry: Retry,
+    /// How calls are recovered that the model only wrote down; none where they are not.
+    pub recovery: Option<RecoverySettings>,
+    /// Identical calls or errors that count as going in circles; none where nobody counts.
+    pub stuck_after: Option<u32>,
+    /// Whether a model that goes in circles is only told so, and never stopped.
+    pub stuck_tells_only: bool,
+    /// Calls of one reply that are run, at most.
+    pub max_calls: Option<usize>,
+    /// Tokens that the model can take in; none where that is not known.
+    pub context_window: Option<u64>,
+    /// What the conversation may cost.
+    pub budget: Budget,
+    /// Whether what would be asked about is approved without asking.
+    pub approves_all: bool,
     /// The folder the conversation works in.
     pub cwd: PathBuf,
 }
@@ -68,8 +128,52 @@ pub struct RequestSettings {
     pub params: std::collections::BTreeMap<String, serde_json::Value>,
     /// Whether replies come in pieces or whole.
     pub delivery: Delivery,
+    /// Whether the tools are sent in the provider's own form.
+    pub sends_tools: bool,
     /// US dollars for a million tokens in and out, for providers that do not tell the cost.
     pub prices: Option<Prices>,
+}
+
+/// How calls are recovered from what a model wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoverySettings {
+    /// Whether the model is told that it should have called the tool.
+    pub tells_model: bool,
+    /// Whether a call counts only after a phrase of intent.
+    pub requires_intent_phrase: bool,
+}
+
+/// What a conversation may cost, from its opening on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budget {
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+    /// Tokens, both ways.
+    pub tokens: Option<u64>,
+    /// Tokens that the model is sent.
+    pub input_tokens: Option<u64>,
+    /// Tokens that the model writes.
+    pub output_tokens: Option<u64>,
+    /// Time.
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    /// The limit that is reached, in words.
+    pub(crate) fn reached(&self, spent: &Usage) -> Option<String> {
+        let counted = [
+            ("max_tokens", self.tokens, spent.total_tokens()),
+            ("input tokens", self.input_tokens, spent.input_tokens),
+            ("output tokens", self.output_tokens, spent.output_tokens),
+        ];
+        for (name, limit, spent) in counted {
+            if let Some(limit) = limit.filter(|limit| spent >= *limit) {
+                return Some(format!("{name} ({limit})"));
+            }
+        }
+        let limit = self.cost_usd?;
+        (spent.cost_usd.unwrap_or(0.0) >= limit).then(|| format!("max_cost (${limit})"))
+    }
 }
 
 /// What tokens cost.

@@ -1,22 +1,25 @@
 //! The order of a tool call. It is the security model, so it stands here and nowhere else:
-//! look up, check against the schema, state the actions, judge, ask where the ruling says so,
-//! run confined, shorten what the model reads.
+//! look up, check against the schema, state the actions, judge, ask hooks, judge again what they
+//! changed, ask the person where the ruling says so, run confined, let hooks revise the result,
+//! shorten what the model reads.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::event::{Answer, CallOutcome, Level, What};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
-use contract::policy::{Access, Action, Decision, Kept, Reach, Ruling};
+use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
 use contract::sandbox::SandboxError;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::hooks::{Advised, Hooks};
 use crate::journal::{Journal, Teller};
+use crate::recover::Recoveries;
 use crate::settings::{Execution, Parts, Settings};
 use crate::truncate::truncate;
 
@@ -28,8 +31,43 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct Bench<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) settings: &'a Settings,
+    pub(crate) hooks: &'a Hooks,
     pub(crate) answers: &'a Answers,
+    pub(crate) recoveries: &'a Mutex<Recoveries>,
+    pub(crate) waiting: &'a Waiting,
     pub(crate) cancel: &'a CancellationToken,
+}
+
+impl Bench<'_> {
+    /// What was recovered in this session so far.
+    pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
+        self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a person said while the model was at work, in order.
+#[derive(Default)]
+pub(crate) struct Waiting(Mutex<Vec<String>>);
+
+impl Waiting {
+    /// Adds some words.
+    pub(crate) fn add(&self, prompt: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(prompt);
+    }
+
+    /// Takes all of them.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Why a person should decide on a call, whatever the rules say.
+#[derive(Clone, Debug)]
+pub(crate) struct Doubt {
+    /// Who doubts.
+    pub(crate) origin: String,
+    /// Why.
+    pub(crate) why: String,
 }
 
 /// Questions that wait for an answer.
@@ -96,14 +134,36 @@ impl Prepared {
 }
 
 impl Settled {
-    fn without_running(call: ToolCall, outcome: CallOutcome, text: impl Into<String>) -> Self {
+    /// A call that does not run, with what the model is told.
+    pub(crate) fn without_running(
+        call: ToolCall,
+        outcome: CallOutcome,
+        text: impl Into<String>,
+    ) -> Self {
         let output = ToolOutput::failure(text);
         Self { call, outcome, output, duration: Duration::ZERO, has_effect: false }
+    }
+
+    /// The call.
+    pub(crate) fn call(&self) -> &ToolCall {
+        &self.call
     }
 
     /// A call that the end of the turn overtook.
     pub(crate) fn interrupted(call: ToolCall) -> Self {
         Self::without_running(call, CallOutcome::Interrupted, "interrupted: not run")
+    }
+
+    /// Lets hooks see the result of a call that ran, and change what the model reads.
+    pub(crate) async fn revise(
+        &mut self,
+        bench: Bench<'_>,
+        journal: &mut Journal,
+    ) -> Result<(), LogError> {
+        if self.outcome != CallOutcome::Ran {
+            return Ok(());
+        }
+        bench.hooks.after_tool(journal, &self.call, &mut self.output, self.duration).await
     }
 
     /// The event that tells it.
@@ -125,6 +185,7 @@ pub(crate) async fn prepare(
     bench: Bench<'_>,
     journal: &mut Journal,
     call: ToolCall,
+    doubt: Option<Doubt>,
 ) -> Result<Prepared, LogError> {
     let settle = |call, outcome, text: String| {
         Ok(Prepared::Settled(Settled::without_running(call, outcome, text)))
@@ -132,18 +193,20 @@ pub(crate) async fn prepare(
     if bench.cancel.is_cancelled() {
         return Ok(Prepared::Settled(Settled::interrupted(call)));
     }
-    if let Err(problem) = bench.parts.registry.check(&call.name, &call.args) {
-        return settle(call, CallOutcome::Invalid, problem);
+    let (call, Judgment { tool, actions, ruling }) = match judge(bench, &call) {
+        Err(problem) => return settle(call, CallOutcome::Invalid, problem),
+        Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
+        Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
+            Consulted::Judged(call, judgment) => (call, judgment),
+            Consulted::Settled(settled) => return Ok(Prepared::Settled(settled)),
+        },
+    };
+    if bench.cancel.is_cancelled() {
+        return Ok(Prepared::Settled(Settled::interrupted(call)));
     }
-    let Some(tool) = bench.parts.registry.get(&call.name).cloned() else {
-        let unknown = format!("Unknown tool: {}", call.name);
-        return settle(call, CallOutcome::Invalid, unknown);
-    };
-    let actions = match tool.actions(&call.args) {
-        Ok(actions) => actions,
-        Err(error) => return settle(call, CallOutcome::Invalid, error.to_string()),
-    };
-    let ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.settings.mode);
+    if let Some(text) = bench.parts.registry.ignored(&call.name, &call.args) {
+        journal.notice(Level::Warning, format!("{}: {text}", call.name), None).await?;
+    }
     let judged = What::ToolJudged {
         call: call.id.clone(),
         args: call.args.clone(),
@@ -188,6 +251,94 @@ pub(crate) async fn prepare(
             answered(bench, journal, approved, (&kept, &ruling), answer).await
         }
     }
+}
+
+/// What the policy makes of a call.
+struct Judgment {
+    tool: Arc<dyn Tool>,
+    actions: Vec<Action>,
+    ruling: Ruling,
+}
+
+/// Looks a call up, checks its arguments, and judges it. Says in words for the model what is wrong.
+fn judge(bench: Bench<'_>, call: &ToolCall) -> Result<Judgment, String> {
+    let registry = &bench.parts.registry;
+    registry.check(&call.name, &call.args)?;
+    let Some(tool) = registry.get(&call.name).cloned() else {
+        return Err(format!("Unknown tool: {}", call.name));
+    };
+    let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
+    let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.settings.mode);
+    if let Some(why) = tool.caution(call) {
+        // No rule can have been made with this in mind.
+        let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
+        ruling.decision = ruling.decision.max(decision);
+        ruling.reasons.insert(0, Reason { decision, subject: call.name.clone(), why, origin });
+    }
+    Ok(Judgment { tool, actions, ruling })
+}
+
+/// What became of a call that hooks were asked about.
+enum Consulted {
+    Judged(ToolCall, Judgment),
+    Settled(Settled),
+}
+
+/// Asks hooks about a call that is not denied. They may tighten and rewrite; what they rewrite is
+/// judged like a call of its own.
+async fn consult(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    mut call: ToolCall,
+    (mut judgment, doubt): (Judgment, Option<Doubt>),
+) -> Result<Consulted, LogError> {
+    let (rewritten, ask) = match bench.hooks.before_tool(journal, &call).await? {
+        Advised::Proceed { rewritten, ask } => (rewritten, ask),
+        Advised::Answer(output) => {
+            let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
+            settled.output = output;
+            return Ok(Consulted::Settled(settled));
+        }
+        Advised::Block { hook, reason } => {
+            let doubt = Doubt { origin: format!("hook {hook}"), why: reason };
+            let why = tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
+            let judged = What::ToolJudged {
+                call: call.id.clone(),
+                args: call.args.clone(),
+                actions: judgment.actions,
+                ruling: judgment.ruling,
+            };
+            journal.note(vec![judged]).await?;
+            let settled = Settled::without_running(call, CallOutcome::Denied, why);
+            return Ok(Consulted::Settled(settled));
+        }
+    };
+    if let Some(args) = rewritten {
+        call.args = args;
+        judgment = match judge(bench, &call) {
+            Ok(judgment) => judgment,
+            Err(problem) => {
+                let text = format!("a hook changed the arguments, and they do not fit: {problem}");
+                let settled = Settled::without_running(call, CallOutcome::Invalid, text);
+                return Ok(Consulted::Settled(settled));
+            }
+        };
+    }
+    let asks_nothing = bench.settings.approves_all || bench.settings.mode == Mode::Yolo;
+    if let Some(doubt) = ask.or(doubt)
+        && !asks_nothing
+    {
+        tightened(&mut judgment.ruling, Decision::Ask, &call.name, doubt);
+    }
+    Ok(Consulted::Judged(call, judgment))
+}
+
+/// Adds a doubt to a ruling, which never becomes milder by it. Returns the reason.
+fn tightened(ruling: &mut Ruling, decision: Decision, subject: &str, doubt: Doubt) -> String {
+    ruling.decision = ruling.decision.max(decision);
+    let (subject, Doubt { origin, why }) = (subject.to_owned(), doubt);
+    ruling.reasons.push(Reason { decision, subject, why: why.clone(), origin });
+    why
 }
 
 async fn ask(

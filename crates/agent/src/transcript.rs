@@ -6,11 +6,15 @@ use std::sync::Arc;
 use contract::event::{CallOutcome, Event, Outcome, What};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
-use contract::tool::ToolOutput;
+use contract::tool::{LASTING, ToolOutput};
+use serde_json::Value;
 
 /// What a call is told that was running when the program ended.
 const LOST: &str = "interrupted: the program ended while this call was running; it may have taken \
                     effect, so check before you repeat it";
+
+/// Bytes of text that make a token, about.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// The history of a conversation, append-only.
 #[derive(Default)]
@@ -19,6 +23,19 @@ pub struct Transcript {
     used_ids: HashSet<CallId>,
     turn_open: bool,
     usage: Usage,
+    spent: Usage,
+    system: String,
+    size: Size,
+    lasting: Vec<String>,
+}
+
+/// How much of the model's context the history takes.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// Tokens that the provider counted, up to its last reply.
+    measured: u64,
+    /// Bytes that came after it.
+    since: usize,
 }
 
 impl Transcript {
@@ -28,6 +45,7 @@ impl Transcript {
         for event in events {
             transcript.apply(&event.what);
         }
+        transcript.spent = Usage::default();
         transcript
     }
 
@@ -42,18 +60,27 @@ impl Transcript {
             What::Injected { text, .. } => self.push(Message::User { text: text.clone() }),
             What::ReplyFinished { reply, usage } => {
                 self.usage.add(usage);
+                self.spent.add(usage);
                 self.used_ids.extend(reply.calls().map(|call| call.id.clone()));
                 if !reply.parts.is_empty() {
                     self.push(Message::Assistant(reply.clone()));
+                }
+                if usage.input_tokens > 0 {
+                    self.size = Size { measured: usage.total_tokens(), since: 0 };
                 }
             }
             What::ToolFinished { call, name, outcome, output, content, .. } => {
                 self.finish_call(call, name, *outcome, output, content);
             }
+            What::Compacted { summary, kept, usage, .. } => {
+                self.usage.add(usage);
+                self.spent.add(usage);
+                self.compact(summary.as_deref(), *kept);
+            }
             What::TurnFinished { .. } => self.turn_open = false,
+            What::Configured { system, .. } => self.system.clone_from(system),
             What::SessionStarted { .. }
             | What::Titled { .. }
-            | What::Configured { .. }
             | What::RequestSent { .. }
             | What::ReplyDelta { .. }
             | What::ToolCalled { .. }
@@ -70,6 +97,26 @@ impl Transcript {
     /// The messages, oldest first.
     pub fn entries(&self) -> Arc<Vec<Arc<Entry>>> {
         Arc::clone(&self.entries)
+    }
+
+    /// The system prompt that was told last.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// What all replies have cost since this was made.
+    pub fn spent(&self) -> &Usage {
+        &self.spent
+    }
+
+    /// How many tokens the next request takes: as the provider counted, and a guess for the rest.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.size.measured + (self.size.since / BYTES_PER_TOKEN) as u64
+    }
+
+    /// Results that outlive a summary, such as the skills in use.
+    pub(crate) fn lasting(&self) -> &[String] {
+        &self.lasting
     }
 
     /// What the turn has cost so far.
@@ -113,7 +160,23 @@ impl Transcript {
         }
     }
 
+    /// Leaves the last messages, after what stands for the others. They are entries of their own,
+    /// because an entry never changes its place in a history.
+    fn compact(&mut self, summary: Option<&str>, kept: u64) {
+        let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(self.entries.len());
+        let last = &self.entries[self.entries.len() - kept..];
+        let first = summary.map(|text| Message::User { text: text.to_owned() });
+        let messages = first.into_iter().chain(last.iter().map(|entry| entry.message.clone()));
+        self.entries = Arc::new(messages.map(|message| Arc::new(Entry::new(message))).collect());
+        if summary.is_none() {
+            self.lasting.clear();
+        }
+        let since = self.entries.iter().map(|entry| entry.message.length()).sum();
+        self.size = Size { measured: 0, since };
+    }
+
     fn push(&mut self, message: Message) {
+        self.size.since += message.length();
         // A request that still holds the list is the one case in which it is copied.
         Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
     }
@@ -128,6 +191,10 @@ impl Transcript {
     ) {
         // A call that no reply made (`tools exec`) is no part of the model's history.
         if self.used_ids.contains(id) {
+            if output.success && output.facts.get(LASTING) == Some(&Value::Bool(true)) {
+                self.lasting.retain(|known| known != content);
+                self.lasting.push(content.to_owned());
+            }
             let is_error = outcome != CallOutcome::Skipped && !output.success;
             self.push(Message::Tool {
                 call: id.clone(),
@@ -202,6 +269,26 @@ mod tests {
             &transcript.entries.last().expect("entries").message,
             Message::Tool { call, is_error: true, .. } if call.as_str() == "b"
         ));
+    }
+
+    #[test]
+    fn a_summary_takes_the_place_of_what_was_dropped() {
+        let mut transcript = Transcript::default();
+        for prompt in ["one", "two", "three"] {
+            transcript.apply(&What::TurnStarted { prompt: prompt.into() });
+        }
+        let before = transcript.entries();
+        transcript.apply(&What::Compacted {
+            summary: Some("so far".into()),
+            strategy: "summarize".into(),
+            dropped: 1,
+            kept: 2,
+            usage: Usage::default(),
+        });
+        let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.message.clone()).collect();
+        let user = |text: &str| Message::User { text: text.into() };
+        assert_eq!(texts, [user("so far"), user("two"), user("three")]);
+        assert!(!Arc::ptr_eq(&before[2], &transcript.entries[2]));
     }
 
     #[test]

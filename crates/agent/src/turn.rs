@@ -3,22 +3,41 @@
 use std::sync::Arc;
 
 use contract::event::{Level, Outcome, What};
+use contract::hook::{Ending, Moment};
 use contract::log::LogError;
-use contract::message::{Reply, ToolCall};
-use contract::provider::{ProviderError, Request};
-use contract::tool::Finish;
-use futures::{StreamExt, stream};
+use contract::message::{Part, Reply};
+use contract::provider::{Failure, ProviderError};
+use contract::tool::Recovery;
 
+use crate::batch::{self, Asked as AskedCall};
+use crate::compact::{self, Shortened};
+use crate::hooks::Words;
 use crate::journal::Journal;
-use crate::reply::{self, Asked, Draft};
-use crate::tool_call::{self, Bench, Prepared};
+use crate::recover::Sought;
+use crate::reply::{Asked, Draft};
+use crate::round;
+use crate::stuck::Circles;
+use crate::tool_call::{Bench, Doubt};
 
-/// Calls that run at once, at most.
-const CONCURRENT_CALLS: usize = 8;
 /// Reminders to end with the required tool before a plain answer is taken.
 const REMINDERS: u32 = 3;
-/// Times that a model which only thinks is asked to go on.
+/// Times that a model which says nothing is asked to go on.
 const NUDGES: u32 = 3;
+/// Times in a row that hooks can keep a turn from ending.
+const HOLDS: u32 = 8;
+
+/// What a turn has come to so far.
+struct Turn<'a> {
+    bench: Bench<'a>,
+    prompt: String,
+    system: Arc<str>,
+    circles: Circles,
+    reminders: u32,
+    nudges: u32,
+    holds: u32,
+    /// Whether the history was shortened because the provider found it too long.
+    was_too_long: bool,
+}
 
 /// Runs a turn to its end and says how it ended.
 pub(crate) async fn run(
@@ -26,137 +45,282 @@ pub(crate) async fn run(
     journal: &mut Journal,
     prompt: String,
 ) -> Result<Outcome, LogError> {
-    journal.note(vec![What::TurnStarted { prompt }]).await?;
-    let mut reminders = 0;
-    let mut nudges = 0;
-    for round in 1..=bench.settings.max_tool_rounds {
-        journal.teller().tell(What::RequestSent { round }).await;
-        let draft = match ask(bench, journal).await? {
-            Asked::Whole(draft) => draft,
-            Asked::Cancelled(draft) => {
-                keep_partial(journal, draft).await?;
-                return Ok(Outcome::Cancelled);
-            }
-            Asked::Failed(draft, error) => {
-                keep_partial(journal, draft).await?;
-                return Ok(failed(error));
-            }
-        };
-        let stop_reason = draft.reply.stop.as_str().to_owned();
-        let words = Words::of(&draft.reply);
-        let calls = keep(bench, journal, draft).await?;
-        if calls.is_empty() {
-            if words == Words::OnlyThought && nudges < NUDGES {
-                nudges += 1;
-                nudge(journal).await?;
-                continue;
-            }
-            let Some(tool) = &bench.settings.required_finish else {
-                warn_of_silence(journal, words).await?;
-                return Ok(Outcome::Answered { stop_reason });
-            };
-            if reminders == REMINDERS {
-                let text = format!("the turn ends without the required call of {tool}");
-                journal.notice(Level::Warning, text, None).await?;
-                return Ok(Outcome::Answered { stop_reason });
-            }
-            reminders += 1;
-            remind(journal, tool).await?;
-            continue;
+    let prompt = match bench.hooks.words(journal, prompt).await? {
+        Words::Sent(prompt) => prompt,
+        Words::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
+        Words::Skipped => return Ok(Outcome::Answered { stop_reason: "skipped".to_owned() }),
+    };
+    journal.note(vec![What::TurnStarted { prompt: prompt.clone() }]).await?;
+    if bench.cancel.is_cancelled() {
+        return Ok(Outcome::Cancelled);
+    }
+    let mut turn = Turn {
+        bench,
+        prompt,
+        system: round::system(bench, journal).await?,
+        circles: Circles::new(bench.settings.stuck_after, bench.settings.stuck_tells_only),
+        reminders: 0,
+        nudges: 0,
+        holds: 0,
+        was_too_long: false,
+    };
+    for number in 1..=bench.settings.max_tool_rounds {
+        if let Some(limit) = bench.settings.budget.reached(journal.transcript.spent()) {
+            return Ok(Outcome::Limited { limit });
         }
-        let finish = run_calls(bench, journal, calls).await?;
-        if bench.cancel.is_cancelled() {
-            return Ok(Outcome::Cancelled);
-        }
-        if let Some(finish) = finish {
-            return Ok(Outcome::Finished(finish));
+        if let Some(outcome) = turn.round(journal, number).await? {
+            return Ok(outcome);
         }
     }
     let limit = format!("max_tool_rounds ({})", bench.settings.max_tool_rounds);
     Ok(Outcome::Limited { limit })
 }
 
-async fn ask(bench: Bench<'_>, journal: &mut Journal) -> Result<Asked, LogError> {
-    let Some(provider) = &bench.parts.provider else {
-        return Ok(Asked::Failed(Draft::default(), no_provider()));
-    };
-    let settings = &bench.settings.request;
-    let request = Request {
-        model: settings.model.clone(),
-        system: Arc::from(bench.settings.system.as_str()),
-        history: journal.transcript.entries(),
-        tools: bench.parts.registry.specs(),
-        max_tokens: settings.max_tokens,
-        temperature: settings.temperature,
-        reasoning_level: settings.reasoning_level.clone(),
-        reasoning_format: settings.reasoning_format.clone(),
-        params: settings.params.clone(),
-        delivery: settings.delivery,
-    };
-    journal.sync()?;
-    reply::ask(provider.as_ref(), request, bench.settings.retry, journal, bench.cancel).await
-}
-
-/// Keeps a whole reply and announces its calls, in one write.
-async fn keep(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    draft: Draft,
-) -> Result<Vec<ToolCall>, LogError> {
-    let Draft { mut reply, mut usage, .. } = draft;
-    journal.transcript.make_ids_unique(&mut reply);
-    if let (None, Some(prices)) = (usage.cost_usd, bench.settings.request.prices) {
-        usage.cost_usd = Some(prices.of(&usage));
+impl Turn<'_> {
+    /// One request with the calls that come of it. Returns how the turn ended, where it did.
+    async fn round(
+        &mut self,
+        journal: &mut Journal,
+        number: u32,
+    ) -> Result<Option<Outcome>, LogError> {
+        let bench = self.bench;
+        self.hear(journal).await?;
+        if let Some(guidance) = bench.hooks.take_guidance() {
+            journal.note(vec![guidance]).await?;
+        }
+        let draft = match self.reply(journal, number).await? {
+            Asked::Whole(draft) => draft,
+            Asked::Cancelled(draft) => {
+                round::keep_partial(journal, draft).await?;
+                return Ok(Some(Outcome::Cancelled));
+            }
+            Asked::Failed(draft, error) => {
+                round::keep_partial(journal, draft).await?;
+                return Ok(Some(failed(error)));
+            }
+        };
+        let mut draft = round::revise(bench, journal, &self.prompt, draft).await?;
+        let doubt = self.recover(journal, &mut draft).await?;
+        let stop_reason = draft.reply.stop.as_str().to_owned();
+        let said = Said::of(&draft.reply);
+        let words = draft.reply.text();
+        let calls = round::keep(bench, journal, draft).await?;
+        if calls.is_empty() {
+            let outcome = self.without_calls(journal, said, stop_reason).await?;
+            return self.ended(journal, outcome, &words).await;
+        }
+        let asked = |call| AskedCall { call, doubt: doubt.clone() };
+        let calls = calls.into_iter().map(asked).collect();
+        let reported = batch::run(bench, journal, &mut self.circles, calls).await?;
+        if bench.cancel.is_cancelled() {
+            return Ok(Some(Outcome::Cancelled));
+        }
+        if let Some(finish) = reported.finish {
+            let words = finish.summary.clone();
+            return self.ended(journal, Some(Outcome::Finished(finish)), &words).await;
+        }
+        if let Some(why) = reported.stuck {
+            return Ok(Some(Outcome::Stuck { why }));
+        }
+        if let Some(what) = reported.suggestion {
+            suggest(journal, &what).await?;
+        }
+        Ok(None)
     }
-    let calls: Vec<ToolCall> = reply.calls().cloned().collect();
-    let mut whats = vec![What::ReplyFinished { reply, usage }];
-    whats.extend(calls.iter().cloned().map(|call| What::ToolCalled { call }));
-    journal.note(whats).await?;
-    Ok(calls)
-}
 
-async fn keep_partial(journal: &mut Journal, draft: Draft) -> Result<(), LogError> {
-    let Draft { reply, usage, .. } = draft.broken_off();
-    if reply.parts.is_empty() {
-        return Ok(());
+    /// How the turn ended, unless a hook has the model go on.
+    async fn ended(
+        &mut self,
+        journal: &mut Journal,
+        outcome: Option<Outcome>,
+        reply: &str,
+    ) -> Result<Option<Outcome>, LogError> {
+        if outcome.is_none() || !self.bench.hooks.wants(Moment::BeforeStop) {
+            return Ok(outcome);
+        }
+        let ending = Ending { reply, is_held: self.holds > 0 };
+        let Some(why) = self.bench.hooks.before_stop(journal, ending).await? else {
+            return Ok(outcome);
+        };
+        if self.bench.cancel.is_cancelled() {
+            return Ok(Some(Outcome::Cancelled));
+        }
+        if self.holds == HOLDS {
+            let text =
+                format!("hooks kept the turn from ending {HOLDS} times; it ends all the same");
+            journal.notice(Level::Warning, text, None).await?;
+            return Ok(outcome);
+        }
+        self.holds += 1;
+        inject(journal, "stop hook", why).await?;
+        Ok(None)
     }
-    journal.commit(vec![What::ReplyFinished { reply, usage }]).await
+
+    /// Takes what the person said meanwhile.
+    async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
+        for prompt in self.bench.waiting.take() {
+            match self.bench.hooks.words(journal, prompt).await? {
+                Words::Sent(text) => {
+                    self.prompt.clone_from(&text);
+                    inject(journal, contract::event::PERSON, text).await?;
+                }
+                Words::Blocked { hook, reason } => {
+                    let text = format!("a message was not sent, because of hook {hook}: {reason}");
+                    journal.notice(Level::Warning, text, None).await?;
+                }
+                Words::Skipped => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The model's reply. A history that is or would be too long is shortened before.
+    async fn reply(&mut self, journal: &mut Journal, number: u32) -> Result<Asked, LogError> {
+        let bench = self.bench;
+        if compact::is_due(bench, journal) {
+            self.shorten(journal).await?;
+        }
+        loop {
+            journal.teller().tell(What::RequestSent { round: number }).await;
+            let request = round::request(bench, journal, Arc::clone(&self.system));
+            let asked = round::ask(bench, journal, request, round::audience(bench)).await?;
+            let is_too_long =
+                matches!(&asked, Asked::Failed(_, error) if error.kind == Failure::TooLong);
+            if !is_too_long || self.was_too_long || !self.shorten(journal).await? {
+                return Ok(asked);
+            }
+            self.was_too_long = true;
+        }
+    }
+
+    /// Shortens the history; `false` where that did not work.
+    async fn shorten(&self, journal: &mut Journal) -> Result<bool, LogError> {
+        match compact::shorten(self.bench, journal, None).await? {
+            Shortened::Done => Ok(true),
+            Shortened::Nothing => Ok(false),
+            Shortened::Failed(outcome) => {
+                if let Outcome::Failed { error, hint } = outcome {
+                    journal.notice(Level::Warning, error, hint).await?;
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Adds the call that a reply without calls speaks of. Returns why a person should decide on it.
+    async fn recover(
+        &self,
+        journal: &mut Journal,
+        draft: &mut Draft,
+    ) -> Result<Option<Doubt>, LogError> {
+        let Some(settings) = self.bench.settings.recovery else { return Ok(None) };
+        let sought = {
+            let mut recoveries = self.bench.recoveries();
+            if draft.reply.calls().next().is_some() {
+                recoveries.saw_native_call();
+                return Ok(None);
+            }
+            recoveries.seek(&draft.reply, &self.bench.parts.registry.specs(), settings)
+        };
+        match sought {
+            Sought::Nothing => Ok(None),
+            Sought::Refused(why) => {
+                journal.notice(Level::Warning, why, None).await?;
+                Ok(None)
+            }
+            Sought::Found { call, policy, told } => {
+                journal.notice(Level::Info, told, None).await?;
+                if settings.tells_model {
+                    self.bench.hooks.guide(format!(
+                        "[System Note] Your last reply spoke of a call of {} without making it. It \
+                         was taken from your words. Call tools directly from here on.",
+                        call.name
+                    ));
+                }
+                draft.reply.parts.push(Part::Call(call));
+                Ok((policy == Recovery::Confirm).then(|| Doubt {
+                    origin: "recovery".to_owned(),
+                    why: "the model wrote this call down and did not make it".to_owned(),
+                }))
+            }
+        }
+    }
+
+    /// What follows a reply that calls nothing: the turn's end, or another request.
+    async fn without_calls(
+        &mut self,
+        journal: &mut Journal,
+        said: Said,
+        stop_reason: String,
+    ) -> Result<Option<Outcome>, LogError> {
+        if said != Said::Something && self.nudges < NUDGES {
+            self.nudges += 1;
+            nudge(journal, said).await?;
+            return Ok(None);
+        }
+        let answered = Some(Outcome::Answered { stop_reason });
+        let Some(tool) = &self.bench.settings.required_finish else {
+            warn_of_silence(journal, said).await?;
+            return Ok(answered);
+        };
+        if self.reminders == REMINDERS {
+            let text = format!("the turn ends without the required call of {tool}");
+            journal.notice(Level::Warning, text, None).await?;
+            return Ok(answered);
+        }
+        self.reminders += 1;
+        remind(journal, tool).await?;
+        Ok(None)
+    }
 }
 
 /// What a reply without calls says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Words {
-    Some,
+enum Said {
+    Something,
     OnlyThought,
-    None,
+    Nothing,
 }
 
-impl Words {
+impl Said {
     fn of(reply: &Reply) -> Self {
         if !reply.text().trim().is_empty() {
-            Self::Some
+            Self::Something
         } else if reply.thinking().trim().is_empty() {
-            Self::None
+            Self::Nothing
         } else {
             Self::OnlyThought
         }
     }
 }
 
-async fn nudge(journal: &mut Journal) -> Result<(), LogError> {
-    let text = "Your last reply held reasoning and nothing else. Go on: call a tool, or answer."
-        .to_owned();
-    journal.note(vec![What::Injected { origin: "empty reply".to_owned(), text }]).await
+async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(), LogError> {
+    journal.note(vec![What::Injected { origin: origin.to_owned(), text }]).await
 }
 
-async fn warn_of_silence(journal: &mut Journal, words: Words) -> Result<(), LogError> {
-    let text = match words {
-        Words::Some => return Ok(()),
-        Words::OnlyThought => "Model failed to produce output after multiple attempts.",
-        Words::None => "the model ended its turn with an empty reply",
-    };
+async fn nudge(journal: &mut Journal, said: Said) -> Result<(), LogError> {
+    let held = if said == Said::OnlyThought { "reasoning and nothing else" } else { "nothing" };
+    let text = format!("Your last reply held {held}. Go on: call a tool, or answer.");
+    inject(journal, "empty reply", text).await
+}
+
+async fn suggest(journal: &mut Journal, what: &str) -> Result<(), LogError> {
+    let text = format!("the model goes in circles: {what}");
+    journal.notice(Level::Warning, text, None).await?;
+    let text = format!(
+        "You are going in circles: {what}. Doing it again gives the same. Try something else, or \
+         say what keeps you from going on."
+    );
+    inject(journal, "repetition", text).await
+}
+
+async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogError> {
+    if said == Said::Something {
+        return Ok(());
+    }
+    let text = "Model failed to produce output after multiple attempts.".to_owned();
     let hint = "ask again, or choose another model".to_owned();
-    journal.notice(Level::Warning, text.to_owned(), Some(hint)).await
+    journal.notice(Level::Warning, text, Some(hint)).await
 }
 
 async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {
@@ -164,90 +328,9 @@ async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {
         "This task ends with a call of the {tool} tool. If the work is done, call {tool} with its \
          status and a summary; if it is not, go on with it."
     );
-    journal.note(vec![What::Injected { origin: "required finish".to_owned(), text }]).await
-}
-
-/// Approves calls in the model's order, runs them together where all allow it, and reports them
-/// in the model's order. Returns how the task went where one of them ended it.
-async fn run_calls(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    calls: Vec<ToolCall>,
-) -> Result<Option<Finish>, LogError> {
-    let is_parallel = |call: &ToolCall| {
-        bench.parts.registry.get(&call.name).is_none_or(|tool| tool.spec().parallel)
-    };
-    if bench.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel) {
-        return run_batch(bench, journal, calls).await;
-    }
-    let mut finish = None;
-    for call in calls {
-        let ended = run_batch(bench, journal, vec![call]).await?;
-        finish = finish.or(ended);
-    }
-    Ok(finish)
-}
-
-async fn run_batch(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    calls: Vec<ToolCall>,
-) -> Result<Option<Finish>, LogError> {
-    let mut prepared = Vec::with_capacity(calls.len());
-    for call in calls {
-        prepared.push(tool_call::prepare(bench, journal, call).await?);
-    }
-    if prepared.iter().any(Prepared::has_effect) {
-        journal.sync()?;
-    }
-    let teller = journal.teller();
-    let mut settled = stream::iter(prepared)
-        .map(|prepared| {
-            let teller = teller.clone();
-            async move {
-                match prepared {
-                    Prepared::Approved(approved) => tool_call::run(bench, approved, teller).await,
-                    Prepared::Settled(settled) => settled,
-                }
-            }
-        })
-        .buffered(CONCURRENT_CALLS);
-    let mut finish = None;
-    while let Some(settled) = settled.next().await {
-        finish = finish.or_else(|| settled.output.finish.clone());
-        let has_effect = settled.has_effect;
-        let finished = vec![settled.into_event(bench.settings)];
-        if has_effect {
-            journal.commit(finished).await?;
-        } else {
-            journal.note(finished).await?;
-        }
-    }
-    Ok(finish)
-}
-
-/// Runs one call that no model made.
-pub(crate) async fn run_single(
-    bench: Bench<'_>,
-    journal: &mut Journal,
-    call: ToolCall,
-) -> Result<Outcome, LogError> {
-    journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
-    run_batch(bench, journal, vec![call]).await?;
-    if bench.cancel.is_cancelled() {
-        return Ok(Outcome::Cancelled);
-    }
-    Ok(Outcome::Answered { stop_reason: "tool_use".to_owned() })
+    inject(journal, "required finish", text).await
 }
 
 fn failed(error: ProviderError) -> Outcome {
     Outcome::Failed { error: error.message, hint: error.hint }
-}
-
-fn no_provider() -> ProviderError {
-    ProviderError {
-        kind: contract::provider::Failure::NotFound,
-        message: "no model is configured".to_owned(),
-        hint: None,
-    }
 }

@@ -1,0 +1,126 @@
+//! The calls of one reply: approved in the model's order, run together where all allow it, reported
+//! in the model's order.
+
+use contract::event::{CallOutcome, Outcome, What};
+use contract::log::LogError;
+use contract::message::ToolCall;
+use contract::tool::Finish;
+use futures::{StreamExt, stream};
+
+use crate::journal::Journal;
+use crate::stuck::{Advice, Circles};
+use crate::tool_call::{self, Bench, Doubt, Prepared, Settled};
+
+/// Calls that run at once, at most.
+const CONCURRENT_CALLS: usize = 8;
+
+/// What a batch of calls means for the turn.
+#[derive(Default)]
+pub(crate) struct Reported {
+    /// How the task went, where a call ended it.
+    pub(crate) finish: Option<Finish>,
+    /// What the model should hear about going in circles.
+    pub(crate) suggestion: Option<String>,
+    /// What it did again and again, although it was told.
+    pub(crate) stuck: Option<String>,
+}
+
+/// A call with what makes it doubtful.
+pub(crate) struct Asked {
+    /// The call.
+    pub(crate) call: ToolCall,
+    /// Why a person should decide, whatever the rules say.
+    pub(crate) doubt: Option<Doubt>,
+}
+
+/// Runs the calls of a reply.
+pub(crate) async fn run(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    circles: &mut Circles,
+    mut calls: Vec<Asked>,
+) -> Result<Reported, LogError> {
+    let limit = bench.settings.max_calls.unwrap_or(usize::MAX);
+    let beyond = calls.split_off(calls.len().min(limit));
+    let is_parallel = |asked: &Asked| {
+        bench.parts.registry.get(&asked.call.name).is_none_or(|tool| tool.spec().parallel)
+    };
+    let mut reported = Reported::default();
+    circles.next_reply();
+    if bench.settings.parallel_tools && calls.len() > 1 && calls.iter().all(is_parallel) {
+        batch(bench, journal, (circles, &mut reported), calls).await?;
+    } else {
+        for call in calls {
+            batch(bench, journal, (circles, &mut reported), vec![call]).await?;
+        }
+    }
+    for Asked { call, .. } in beyond {
+        let text = format!("not run: {limit} calls of one reply are run, this was one too many");
+        let settled = Settled::without_running(call, CallOutcome::Invalid, text);
+        journal.note(vec![settled.into_event(bench.settings)]).await?;
+    }
+    Ok(reported)
+}
+
+async fn batch(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    (circles, reported): (&mut Circles, &mut Reported),
+    calls: Vec<Asked>,
+) -> Result<(), LogError> {
+    let mut prepared = Vec::with_capacity(calls.len());
+    for Asked { call, doubt } in calls {
+        let circling =
+            || circles.doubt(&call).map(|why| Doubt { origin: "repetition".into(), why });
+        let doubt = doubt.or_else(circling);
+        prepared.push(tool_call::prepare(bench, journal, call, doubt).await?);
+    }
+    if prepared.iter().any(Prepared::has_effect) {
+        journal.sync()?;
+    }
+    let teller = journal.teller();
+    let mut settled = stream::iter(prepared)
+        .map(|prepared| {
+            let teller = teller.clone();
+            async move {
+                match prepared {
+                    Prepared::Approved(approved) => tool_call::run(bench, approved, teller).await,
+                    Prepared::Settled(settled) => settled,
+                }
+            }
+        })
+        .buffered(CONCURRENT_CALLS);
+    while let Some(mut settled) = settled.next().await {
+        settled.revise(bench, journal).await?;
+        reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
+        let content = settled.output.for_model();
+        match circles.observe(settled.call(), &content, !settled.output.success) {
+            Advice::GoOn => {}
+            Advice::Suggest(what) => reported.suggestion = Some(what),
+            Advice::Stop(what) => reported.stuck = Some(what),
+        }
+        let has_effect = settled.has_effect;
+        let finished = vec![settled.into_event(bench.settings)];
+        if has_effect {
+            journal.commit(finished).await?;
+        } else {
+            journal.note(finished).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs one call that no model made.
+pub(crate) async fn run_single(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    call: ToolCall,
+) -> Result<Outcome, LogError> {
+    journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
+    let asked = Asked { call, doubt: None };
+    run(bench, journal, &mut Circles::new(None, false), vec![asked]).await?;
+    if bench.cancel.is_cancelled() {
+        return Ok(Outcome::Cancelled);
+    }
+    Ok(Outcome::Answered { stop_reason: "tool_use".to_owned() })
+}

@@ -1,0 +1,202 @@
+//! Shortens what the model sees of a long history. The log keeps all of it.
+
+use std::sync::Arc;
+
+use contract::event::{Level, Outcome, What};
+use contract::log::LogError;
+use contract::message::{Entry, Message, Usage};
+use contract::provider::Failure;
+
+use crate::journal::Journal;
+use crate::reply::{Asked, Audience};
+use crate::round;
+use crate::tool_call::Bench;
+
+/// A summary by the model takes the place of what is dropped.
+const SUMMARIZE: &str = "summarize";
+/// What is dropped is dropped; the last messages stay.
+const TRUNCATE: &str = "truncate";
+
+/// Bytes of the last messages that stay as they are.
+const KEPT: usize = 32_000;
+/// Bytes of the first prompt that stay word for word.
+const TASK: usize = 4_000;
+/// How much of the context may be used before the history is shortened, in percent.
+const FULL: u64 = 80;
+
+/// How shortening went.
+pub(crate) enum Shortened {
+    /// The model sees less.
+    Done,
+    /// There is nothing that could go.
+    Nothing,
+    /// It did not work.
+    Failed(Outcome),
+}
+
+/// Shortens the history because a person asked for it.
+pub(crate) async fn run(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    instructions: Option<&str>,
+) -> Result<Outcome, LogError> {
+    match shorten(bench, journal, instructions).await? {
+        Shortened::Failed(outcome) => return Ok(outcome),
+        Shortened::Done => {}
+        Shortened::Nothing => {
+            let text = "the history is short: there is nothing to compact".to_owned();
+            journal.notice(Level::Info, text, None).await?;
+        }
+    }
+    Ok(Outcome::Answered { stop_reason: "compacted".to_owned() })
+}
+
+/// Forgets the whole history.
+pub(crate) async fn clear(journal: &mut Journal) -> Result<Outcome, LogError> {
+    let dropped = journal.transcript.entries().len() as u64;
+    let strategy = "clear".to_owned();
+    let usage = Usage::default();
+    let cleared = What::Compacted { summary: None, strategy, dropped, kept: 0, usage };
+    journal.commit(vec![cleared]).await?;
+    Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
+}
+
+/// Whether the next request would fill too much of the context.
+pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
+    let window = bench.settings.context_window;
+    window.is_some_and(|window| journal.transcript.tokens() > window / 100 * FULL)
+}
+
+/// Shortens the history.
+pub(crate) async fn shorten(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    instructions: Option<&str>,
+) -> Result<Shortened, LogError> {
+    let entries = journal.transcript.entries();
+    let kept = kept(&entries);
+    let dropped = entries.len() - kept;
+    if dropped < 2 {
+        return Ok(Shortened::Nothing);
+    }
+    let advised = bench.hooks.before_compact(journal, SUMMARIZE).await?;
+    let mut strategy = strategy(journal, advised.strategy).await?;
+    let (summary, usage) = match advised.summary {
+        Some(summary) => (summary, Usage::default()),
+        None if strategy == TRUNCATE => (DROPPED.to_owned(), Usage::default()),
+        None => match summarize(bench, journal, instructions).await? {
+            Summary::Text(summary, usage) => (summary, usage),
+            Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
+            Summary::TooLong => {
+                strategy = TRUNCATE;
+                (DROPPED.to_owned(), Usage::default())
+            }
+        },
+    };
+    let compacted = What::Compacted {
+        summary: Some(framed(journal, &entries, &summary)),
+        strategy: strategy.to_owned(),
+        dropped: dropped as u64,
+        kept: kept as u64,
+        usage,
+    };
+    journal.commit(vec![compacted]).await?;
+    Ok(Shortened::Done)
+}
+
+/// What stands for messages that nobody could summarize.
+const DROPPED: &str = "Earlier messages were dropped. Look again at what you need.";
+
+/// The strategy that a hook asks for, where it is known.
+async fn strategy(journal: &mut Journal, wanted: Option<String>) -> Result<&'static str, LogError> {
+    match wanted.as_deref() {
+        None | Some(SUMMARIZE) => Ok(SUMMARIZE),
+        Some(TRUNCATE) => Ok(TRUNCATE),
+        Some(unknown) => {
+            let text = format!("a hook asks for the unknown strategy `{unknown}`");
+            let hint = format!("there are `{SUMMARIZE}` and `{TRUNCATE}`");
+            journal.notice(Level::Warning, text, Some(hint)).await?;
+            Ok(SUMMARIZE)
+        }
+    }
+}
+
+/// How many of the last messages stay: a third of all, and not too much. They do not begin with a
+/// result, so that no call is parted from it.
+fn kept(entries: &[Arc<Entry>]) -> usize {
+    let all: usize = entries.iter().map(|entry| entry.message.length()).sum();
+    let most = KEPT.min(all / 3);
+    let mut size = 0;
+    let mut kept = 0;
+    for (index, entry) in entries.iter().rev().enumerate() {
+        size += entry.message.length();
+        if size > most || index + 1 == entries.len() {
+            break;
+        }
+        if !matches!(entry.message, Message::Tool { .. }) {
+            kept = index + 1;
+        }
+    }
+    kept
+}
+
+/// What asking for a summary came to.
+enum Summary {
+    Text(String, Usage),
+    TooLong,
+    Failed(Outcome),
+}
+
+/// Asks the model for a summary. The request begins like the one before it, so that what the
+/// provider has cached still counts.
+async fn summarize(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    instructions: Option<&str>,
+) -> Result<Summary, LogError> {
+    let mut text = String::from(
+        "Write a summary of this conversation that lets you go on with the work without seeing it \
+         again: the task and what the person decided, what was done and found out, which files \
+         matter and why, what is still open, the next step. Call no tool.",
+    );
+    if let Some(instructions) = instructions {
+        text.push_str("\nAbove all: ");
+        text.push_str(instructions);
+    }
+    let system = round::system(bench, journal).await?;
+    let mut request = round::request(bench, journal, system);
+    Arc::make_mut(&mut request.history).push(Arc::new(Entry::new(Message::User { text })));
+    Ok(match round::ask(bench, journal, request, Audience::Nobody).await? {
+        Asked::Whole(draft) => {
+            let summary = draft.reply.text();
+            if summary.trim().is_empty() {
+                Summary::Failed(failed("the model gave no summary"))
+            } else {
+                Summary::Text(summary, round::priced(bench, draft.usage))
+            }
+        }
+        Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
+        Asked::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
+        Asked::Failed(_, error) => Summary::Failed(failed(&format!("no summary: {error}"))),
+    })
+}
+
+fn failed(error: &str) -> Outcome {
+    let hint = Some("the history is as it was; try again, or `/clear` it".to_owned());
+    Outcome::Failed { error: error.to_owned(), hint }
+}
+
+/// The summary as the model reads it: after the task and what must last, word for word.
+fn framed(journal: &Journal, entries: &[Arc<Entry>], summary: &str) -> String {
+    let task = entries.iter().find_map(|entry| match &entry.message {
+        Message::User { text } => Some(contract::text::head(text, TASK)),
+        Message::Assistant(_) | Message::Tool { .. } => None,
+    });
+    let task = task.unwrap_or_default();
+    let mut parts = vec![format!(
+        "[Earlier messages were replaced by this summary]\nThe conversation began with:\n{task}"
+    )];
+    parts.extend(journal.transcript.lasting().iter().cloned());
+    parts.push(format!("Summary:\n{summary}"));
+    parts.join("\n\n")
+}

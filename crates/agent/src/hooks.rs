@@ -1,0 +1,321 @@
+//! Asks hooks, one after the other, and folds what they say. A hook that fails costs a notice;
+//! what else it means is the hook's own `on_failure`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use contract::event::{Level, What};
+use contract::hook::{
+    Advice, CallView, CompactVerdict, Ending, Hook, HookError, Moment, Occasion, OnFailure,
+    OutputVerdict, ReplyVerdict, ResultView, Scene, StopVerdict, ToolVerdict, WordsVerdict,
+};
+use contract::log::LogError;
+use contract::message::ToolCall;
+use contract::tool::ToolOutput;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::journal::Journal;
+use crate::tool_call::Doubt;
+
+/// How long hooks may keep the end of a session waiting, all together.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The hooks of a conversation, and what they want the model to read.
+pub(crate) struct Hooks {
+    list: Vec<Arc<dyn Hook>>,
+    scene: Scene,
+    guidance: Mutex<Vec<String>>,
+    cancel: CancellationToken,
+}
+
+/// What became of a person's words.
+pub(crate) enum Words {
+    /// They go to the model like this.
+    Sent(String),
+    /// A hook stopped them.
+    Blocked {
+        /// The hook.
+        hook: String,
+        /// Why.
+        reason: String,
+    },
+    /// A hook dropped them.
+    Skipped,
+}
+
+/// What became of a call that hooks were asked about.
+pub(crate) enum Advised {
+    /// It goes on.
+    Proceed {
+        /// Its arguments, where a hook changed them.
+        rewritten: Option<Value>,
+        /// Why a person must decide.
+        ask: Option<Doubt>,
+    },
+    /// This is its result.
+    Answer(ToolOutput),
+    /// It does not run.
+    Block {
+        /// The hook.
+        hook: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Hooks {
+    /// Hooks in the order in which they are asked.
+    pub(crate) fn new(list: Vec<Arc<dyn Hook>>, scene: Scene) -> Self {
+        Self { list, scene, guidance: Mutex::default(), cancel: CancellationToken::new() }
+    }
+
+    /// From here on this stops a hook that is being asked.
+    pub(crate) fn stop_with(&mut self, cancel: CancellationToken) {
+        self.cancel = cancel;
+    }
+
+    /// Waits for an answer, unless the person has had enough.
+    async fn answer<V>(
+        &self,
+        asked: impl Future<Output = Result<Advice<V>, HookError>>,
+    ) -> Result<Advice<V>, HookError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(HookError("interrupted".to_owned())),
+            answer = asked => answer,
+        }
+    }
+
+    /// The same place with other hooks; what the model is to read stays.
+    pub(crate) fn replace(&mut self, list: Vec<Arc<dyn Hook>>) {
+        self.list = list;
+    }
+
+    /// Whether any hook wants to be asked.
+    pub(crate) fn wants(&self, moment: Moment) -> bool {
+        self.list.iter().any(|hook| hook.wants(moment))
+    }
+
+    fn asked(&self, moment: Moment) -> impl Iterator<Item = &Arc<dyn Hook>> {
+        self.list.iter().filter(move |hook| hook.wants(moment))
+    }
+
+    /// What the model is to read before its next reply, as one message.
+    pub(crate) fn take_guidance(&self) -> Option<What> {
+        let mut waiting = self.guidance.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = std::mem::take(&mut *waiting);
+        if texts.is_empty() {
+            return None;
+        }
+        let text = format!("[System guidance]\n{}\n[/System guidance]", texts.join("\n\n"));
+        Some(What::Injected { origin: "hooks".to_owned(), text })
+    }
+
+    /// Adds to what the model is to read before its next reply.
+    pub(crate) fn guide(&self, text: String) {
+        self.guidance.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// Takes what a hook wants the model to read, and leaves what it decided.
+    fn heard<V>(&self, advice: Advice<V>) -> V {
+        if let Some(text) = advice.inject {
+            self.guide(text);
+        }
+        advice.verdict
+    }
+
+    /// What the answer of a hook, or its failure, comes to.
+    async fn settle<V>(
+        &self,
+        journal: &mut Journal,
+        hook: &dyn Hook,
+        answer: Result<Advice<V>, HookError>,
+    ) -> Result<Result<V, (OnFailure, String)>, LogError> {
+        match answer {
+            Ok(advice) => Ok(Ok(self.heard(advice))),
+            Err(error) => {
+                let text = format!("hook {}: {error}", hook.name());
+                journal.notice(Level::Warning, text.clone(), None).await?;
+                Ok(Err((hook.on_failure(), text)))
+            }
+        }
+    }
+
+    /// Tells what happened.
+    pub(crate) async fn occasion(
+        &self,
+        journal: &mut Journal,
+        occasion: &Occasion,
+    ) -> Result<(), LogError> {
+        for hook in self.asked(Moment::Occasion) {
+            let answer = hook.occasion(&self.scene, occasion).await;
+            // Nothing can be stopped here, whatever the failure means elsewhere.
+            let _ = self.settle(journal, hook.as_ref(), answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells that the session ends, without letting anybody delay it for long.
+    pub(crate) async fn farewell(&self, journal: &mut Journal) -> Result<(), LogError> {
+        let told = tokio::time::timeout(FAREWELL, self.occasion(journal, &Occasion::SessionEnded));
+        if let Ok(told) = told.await {
+            return told;
+        }
+        let text = "hooks of session_end took too long and were stopped".to_owned();
+        journal.notice(Level::Warning, text, None).await
+    }
+
+    /// Asks about a person's words: as they were sent, then as they go to the model.
+    pub(crate) async fn words(
+        &self,
+        journal: &mut Journal,
+        mut text: String,
+    ) -> Result<Words, LogError> {
+        for moment in [Moment::BeforePrompt, Moment::BeforeMessage] {
+            for hook in self.asked(moment) {
+                let answer = if moment == Moment::BeforePrompt {
+                    self.answer(hook.before_prompt(&self.scene, &text)).await
+                } else {
+                    self.answer(hook.before_message(&self.scene, &text)).await
+                };
+                let hook_name = || hook.name().to_owned();
+                match self.settle(journal, hook.as_ref(), answer).await? {
+                    Ok(WordsVerdict::Keep) | Err((OnFailure::Continue, _)) => {}
+                    Ok(WordsVerdict::Replace(changed)) => text = changed,
+                    Ok(WordsVerdict::Skip) => return Ok(Words::Skipped),
+                    Ok(WordsVerdict::Block(reason))
+                    | Err((OnFailure::Ask | OnFailure::Block, reason)) => {
+                        return Ok(Words::Blocked { hook: hook_name(), reason });
+                    }
+                }
+            }
+        }
+        Ok(Words::Sent(text))
+    }
+
+    /// The system prompt with what hooks add to it.
+    pub(crate) async fn system(
+        &self,
+        journal: &mut Journal,
+        base: &str,
+    ) -> Result<String, LogError> {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for hook in self.asked(Moment::BeforeRequest) {
+            let answer = self.answer(hook.before_request(&self.scene, base)).await;
+            if let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? {
+                before.extend(verdict.prepend);
+                after.extend(verdict.append);
+            }
+        }
+        before.push(base.to_owned());
+        before.extend(after);
+        before.retain(|part| !part.is_empty());
+        Ok(before.join("\n\n"))
+    }
+
+    /// The text of a reply as hooks leave it; none where they leave it alone.
+    pub(crate) async fn reply(
+        &self,
+        journal: &mut Journal,
+        prompt: &str,
+        text: &str,
+    ) -> Result<Option<String>, LogError> {
+        let mut changed: Option<String> = None;
+        for hook in self.asked(Moment::AfterReply) {
+            let seen = changed.as_deref().unwrap_or(text);
+            let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;
+            if let Ok(ReplyVerdict::Replace(text)) =
+                self.settle(journal, hook.as_ref(), answer).await?
+            {
+                changed = Some(text);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Asks about a call that the policy did not deny.
+    pub(crate) async fn before_tool(
+        &self,
+        journal: &mut Journal,
+        call: &ToolCall,
+    ) -> Result<Advised, LogError> {
+        let mut rewritten: Option<Value> = None;
+        let mut ask: Option<Doubt> = None;
+        for hook in self.asked(Moment::BeforeTool) {
+            let args = rewritten.as_ref().unwrap_or(&call.args);
+            let view = CallView { tool: &call.name, args };
+            let answer = self.answer(hook.before_tool(&self.scene, view)).await;
+            let hook_name = || hook.name().to_owned();
+            match self.settle(journal, hook.as_ref(), answer).await? {
+                Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => {}
+                Ok(ToolVerdict::Rewrite(args)) => rewritten = Some(args),
+                Ok(ToolVerdict::Answer(output)) => return Ok(Advised::Answer(output)),
+                Ok(ToolVerdict::Ask(why)) | Err((OnFailure::Ask, why)) => {
+                    let origin = format!("hook {}", hook.name());
+                    ask = ask.or(Some(Doubt { origin, why }));
+                }
+                Ok(ToolVerdict::Block(reason)) | Err((OnFailure::Block, reason)) => {
+                    return Ok(Advised::Block { hook: hook_name(), reason });
+                }
+            }
+        }
+        Ok(Advised::Proceed { rewritten, ask })
+    }
+
+    /// Asks about a call that ran, and changes what it said where a hook says so.
+    pub(crate) async fn after_tool(
+        &self,
+        journal: &mut Journal,
+        call: &ToolCall,
+        output: &mut ToolOutput,
+        duration: Duration,
+    ) -> Result<(), LogError> {
+        for hook in self.asked(Moment::AfterTool) {
+            let call = CallView { tool: &call.name, args: &call.args };
+            let view = ResultView { call, output, duration };
+            let answer = self.answer(hook.after_tool(&self.scene, view)).await;
+            if let Ok(OutputVerdict::Replace(text)) =
+                self.settle(journal, hook.as_ref(), answer).await?
+            {
+                output.output = text;
+                output.error = None;
+                output.display = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks how to shorten the history.
+    pub(crate) async fn before_compact(
+        &self,
+        journal: &mut Journal,
+        strategy: &str,
+    ) -> Result<CompactVerdict, LogError> {
+        let mut verdict = CompactVerdict::default();
+        for hook in self.asked(Moment::BeforeCompact) {
+            let strategy = verdict.strategy.as_deref().unwrap_or(strategy);
+            let answer = self.answer(hook.before_compact(&self.scene, strategy)).await;
+            if let Ok(said) = self.settle(journal, hook.as_ref(), answer).await? {
+                verdict.strategy = said.strategy.or(verdict.strategy);
+                verdict.summary = said.summary.or(verdict.summary);
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// Asks whether a turn may end. Returns why it must not, where a hook says so.
+    pub(crate) async fn before_stop(
+        &self,
+        journal: &mut Journal,
+        ending: Ending<'_>,
+    ) -> Result<Option<String>, LogError> {
+        for hook in self.asked(Moment::BeforeStop) {
+            let answer = self.answer(hook.before_stop(&self.scene, ending)).await;
+            if let Ok(StopVerdict::GoOn(why)) = self.settle(journal, hook.as_ref(), answer).await? {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
+    }
+}

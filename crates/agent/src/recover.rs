@@ -1,0 +1,126 @@
+//! Finds a tool call that a model wrote down as text or thought of, and did not make. Pure: what is
+//! found goes the way of any other call.
+
+mod content;
+mod thinking;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use contract::id::CallId;
+use contract::message::{Reply, ToolCall};
+use contract::tool::{Recovery, Risk, ToolSpec};
+use serde_json::{Map, Value};
+
+use crate::settings::RecoverySettings;
+
+/// Calls that are recovered in one session, at most.
+const BUDGET: u32 = 20;
+
+/// What was recovered in a session so far.
+#[derive(Default)]
+pub(crate) struct Recoveries {
+    count: u32,
+    last: Option<(String, Value)>,
+}
+
+/// What looking for a call came to.
+pub(crate) enum Sought {
+    /// There is none.
+    Nothing,
+    /// This one, with a line for people.
+    Found {
+        /// The call.
+        call: ToolCall,
+        /// What happens with a call of this tool that was recovered.
+        policy: Recovery,
+        /// What happened.
+        told: String,
+    },
+    /// The same one as before, or one too many: it does not run.
+    Refused(String),
+}
+
+/// A call as it was found.
+struct Candidate {
+    tool: Arc<ToolSpec>,
+    args: Map<String, Value>,
+    kind: &'static str,
+    is_thought: bool,
+}
+
+impl Recoveries {
+    /// Notes that the model made a call of its own.
+    pub(crate) fn saw_native_call(&mut self) {
+        self.last = None;
+    }
+
+    /// Looks for a call in a reply that has none.
+    pub(crate) fn seek(
+        &mut self,
+        reply: &Reply,
+        specs: &[Arc<ToolSpec>],
+        settings: RecoverySettings,
+    ) -> Sought {
+        let offered: Vec<&Arc<ToolSpec>> =
+            specs.iter().filter(|spec| spec.recovery_policy != Recovery::Deny).collect();
+        let found = content::find(&reply.text(), &offered).or_else(|| {
+            thinking::find(&reply.thinking(), &offered, settings.requires_intent_phrase)
+        });
+        let Some(Candidate { tool, args, kind, is_thought }) = found else {
+            return Sought::Nothing;
+        };
+        let key = (tool.name.clone(), Value::Object(args));
+        if self.last.as_ref() == Some(&key) {
+            return Sought::Refused(format!(
+                "Recovery loop detected: {} - stopping recovery",
+                tool.name
+            ));
+        }
+        if self.count == BUDGET {
+            return Sought::Refused(format!(
+                "{BUDGET} calls were recovered from text in this session; no more are"
+            ));
+        }
+        self.count += 1;
+        let prefix = if is_thought { "recovered-" } else { "recovered-content-" };
+        let id = CallId(format!("{prefix}{:012x}", fastrand::u64(..1 << 48)));
+        let told = if is_thought {
+            let risk = risk_name(tool.risk_level);
+            format!("Recovered tool call from thinking: {} (type: {kind}, risk: {risk})", key.0)
+        } else {
+            format!("Recovered tool call from content: {} (type: {kind})", key.0)
+        };
+        let (name, args) = key.clone();
+        self.last = Some(key);
+        let call = ToolCall { id, name, args, opaque: None };
+        Sought::Found { call, policy: tool.recovery_policy, told }
+    }
+}
+
+fn risk_name(risk: Risk) -> &'static str {
+    match risk {
+        Risk::ReadOnly => "read_only",
+        Risk::Mutating => "mutating",
+        Risk::HighImpact => "high_impact",
+    }
+}
+
+/// The tool of a name, as exactly as possible.
+fn named<'a>(name: &str, specs: &[&'a Arc<ToolSpec>]) -> Option<&'a Arc<ToolSpec>> {
+    let exact = specs.iter().find(|spec| spec.name == name);
+    exact.or_else(|| specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name))).copied()
+}
+
+/// The names of a tool's parameters: all of them, and those that it cannot do without.
+fn parameters(spec: &ToolSpec) -> (HashSet<&str>, Vec<&str>) {
+    let schema = &spec.input_schema;
+    let known = schema.get("properties").and_then(Value::as_object);
+    let known = known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    (known, required)
+}
+
+#[cfg(test)]
+mod tests;

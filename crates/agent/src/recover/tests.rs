@@ -1,0 +1,130 @@
+use contract::message::{Part, Reply};
+use contract::tool::{Recovery, Risk, ToolSpec};
+use serde_json::json;
+
+use super::*;
+
+fn spec(name: &str, parameters: &[&str], required: &[&str]) -> Arc<ToolSpec> {
+    let properties: Map<String, Value> =
+        parameters.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        input_schema: json!({"type": "object", "properties": properties, "required": required}),
+        version: "1.0.0".into(),
+        categories: Vec::new(),
+        requires_permission: false,
+        risk_level: Risk::ReadOnly,
+        recovery_policy: Recovery::Allow,
+        parallel: true,
+        source: "builtin".into(),
+    })
+}
+
+fn tools() -> Vec<Arc<ToolSpec>> {
+    vec![
+        spec("Read", &["file_path", "limit"], &["file_path"]),
+        spec("Find_All", &["name", "depth"], &[]),
+        Arc::new(ToolSpec {
+            recovery_policy: Recovery::Deny,
+            ..spec("Bash", &["command"], &["command"]).as_ref().clone()
+        }),
+    ]
+}
+
+fn thought(text: &str) -> Reply {
+    let thinking = Part::Thinking { text: text.into(), opaque: None };
+    Reply { parts: vec![thinking], ..Reply::default() }
+}
+
+fn said(text: &str) -> Reply {
+    Reply { parts: vec![Part::Text { text: text.into() }], ..Reply::default() }
+}
+
+const SETTINGS: RecoverySettings =
+    RecoverySettings { tells_model: true, requires_intent_phrase: false };
+
+fn sought(reply: &Reply) -> Option<(String, Value, String)> {
+    match Recoveries::default().seek(reply, &tools(), SETTINGS) {
+        Sought::Found { call, told, .. } => Some((call.name, call.args, told)),
+        Sought::Nothing | Sought::Refused(_) => None,
+    }
+}
+
+#[test]
+fn an_object_at_the_end_of_a_thought_is_a_call() {
+    let (name, args, told) = sought(&thought(r#"Let me look. {"file_path": "a.txt"}"#)).unwrap();
+    assert_eq!((name.as_str(), args), ("Read", json!({"file_path": "a.txt"})));
+    assert_eq!(
+        told,
+        "Recovered tool call from thinking: Read (type: trailing_json, risk: read_only)"
+    );
+}
+
+#[test]
+fn an_envelope_is_unwrapped() {
+    let text = r#"{"name": "Read", "input": {"file_path": "a", "limit": 2}} and so on"#;
+    let (name, args, told) = sought(&thought(text)).unwrap();
+    assert_eq!((name.as_str(), args), ("Read", json!({"file_path": "a", "limit": 2})));
+    assert!(told.contains("json_with_trailing_text"));
+}
+
+#[test]
+fn a_tool_that_is_named_before_an_object_is_meant() {
+    let (name, _, told) = sought(&thought(r#"with find all: {"depth": 3}"#)).unwrap();
+    assert_eq!(name, "Find_All");
+    assert!(told.contains("trailing_json") || told.contains("fallback_json"));
+}
+
+#[test]
+fn an_example_is_no_call() {
+    assert_eq!(sought(&thought(r#"Example: {"file_path": "a"}"#)), None);
+}
+
+#[test]
+fn a_tool_that_must_not_be_recovered_is_not() {
+    assert_eq!(sought(&thought(r#"{"command": "ls"}"#)), None);
+    assert_eq!(sought(&said(r#"[tool_call: Bash(command="ls")]"#)), None);
+}
+
+#[test]
+fn a_tag_in_the_answer_is_a_call() {
+    let text = r#"I look: [tool_call: read(file_path="a (1).txt", limit=5)] done"#;
+    let (name, args, told) = sought(&said(text)).unwrap();
+    assert_eq!((name.as_str(), args), ("Read", json!({"file_path": "a (1).txt", "limit": 5})));
+    assert_eq!(told, "Recovered tool call from content: Read (type: content_tag)");
+}
+
+#[test]
+fn an_object_in_the_answer_itself_is_none() {
+    assert_eq!(sought(&said(r#"{"file_path": "a.txt"}"#)), None);
+}
+
+#[test]
+fn the_same_call_twice_is_a_loop_unless_the_model_called_something_meanwhile() {
+    let reply = thought(r#"{"file_path": "a"}"#);
+    let mut recoveries = Recoveries::default();
+    assert!(matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. }));
+    let Sought::Refused(why) = recoveries.seek(&reply, &tools(), SETTINGS) else { panic!() };
+    assert_eq!(why, "Recovery loop detected: Read - stopping recovery");
+    recoveries.saw_native_call();
+    assert!(matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. }));
+}
+
+#[test]
+fn a_budget_ends_recovery() {
+    let mut recoveries = Recoveries::default();
+    let found = (0..30).filter(|number| {
+        let reply = thought(&format!(r#"{{"file_path": "{number}"}}"#));
+        matches!(recoveries.seek(&reply, &tools(), SETTINGS), Sought::Found { .. })
+    });
+    assert_eq!(found.count(), 20);
+}
+
+#[test]
+fn intent_is_asked_for_where_the_profile_says_so() {
+    let settings = RecoverySettings { requires_intent_phrase: true, ..SETTINGS };
+    let seek = |text: &str| Recoveries::default().seek(&thought(text), &tools(), settings);
+    assert!(matches!(seek(r#"It was {"file_path": "a"}"#), Sought::Nothing));
+    assert!(matches!(seek(r#"I'll read it: {"file_path": "a"}"#), Sought::Found { .. }));
+}

@@ -1,0 +1,137 @@
+//! A call in reasoning: a JSON object that fits the parameters of a tool.
+
+use std::sync::Arc;
+
+use contract::text::tail;
+use contract::tool::ToolSpec;
+use serde_json::{Map, Value};
+
+use super::{Candidate, named, parameters};
+
+/// How much of the end of the reasoning is looked at, in bytes.
+const WINDOW: usize = 16_384;
+/// Objects that are tried, from the end.
+const CANDIDATES: usize = 20;
+/// Beginnings that are tried for one end of an object.
+const BEGINNINGS: usize = 64;
+/// How far before an object a word about examples, or of intent, counts.
+const NEAR: usize = 100;
+/// How far before an object the name of its tool counts.
+const NAMED_WITHIN: usize = 500;
+/// What a match by required parameters weighs more than one by others.
+const REQUIRED_WEIGHT: usize = 10;
+
+/// Words that make what follows an example.
+const EXAMPLES: &[&str] = &[
+    "example:",
+    "for instance",
+    "the format is:",
+    "might look like:",
+    "would look like:",
+    "looks like this:",
+    "here's an example",
+    "here's the example",
+    "here is an example",
+];
+/// Words that make what follows an intent.
+const INTENTS: &[&str] =
+    &["let me", "let's", "i will", "i'll", "i should", "i need to", "now call", "call ", "use "];
+
+/// The last call in `text`.
+pub(super) fn find(
+    text: &str,
+    specs: &[&Arc<ToolSpec>],
+    requires_intent: bool,
+) -> Option<Candidate> {
+    let text = tail(text, WINDOW);
+    objects(text).take(CANDIDATES).find_map(|(start, end, object)| {
+        let before = tail(&text[..start], NEAR).to_lowercase();
+        if EXAMPLES.iter().any(|phrase| before.contains(phrase)) {
+            return None;
+        }
+        if requires_intent && !INTENTS.iter().any(|phrase| before.contains(phrase)) {
+            return None;
+        }
+        let is_last = text[end..].trim().is_empty();
+        let kind = if is_last { "trailing_json" } else { "json_with_trailing_text" };
+        let found = |(tool, args): (&Arc<ToolSpec>, _), kind| Candidate {
+            tool: Arc::clone(tool),
+            args,
+            kind,
+            is_thought: true,
+        };
+        if let Some(inner) = unwrapped(&object, specs) {
+            return Some(found(inner, kind));
+        }
+        if let Some(tool) = best_fit(&object, specs) {
+            return Some(found((tool, object), kind));
+        }
+        let tool = named_before(tail(&text[..start], NAMED_WITHIN), &object, specs)?;
+        Some(found((tool, object), "fallback_json"))
+    })
+}
+
+/// The objects in a text, last first: for each closing brace the nearest opening one that makes an
+/// object with it.
+fn objects(text: &str) -> impl Iterator<Item = (usize, usize, Map<String, Value>)> {
+    let ends = text.rmatch_indices('}').map(|(at, _)| at + 1);
+    ends.filter_map(move |end| {
+        let starts = text[..end].rmatch_indices('{').map(|(at, _)| at).take(BEGINNINGS);
+        starts.into_iter().find_map(|start| {
+            let object = serde_json::from_str(&text[start..end]).ok()?;
+            Some((start, end, object))
+        })
+    })
+}
+
+/// The call inside an envelope that names its tool.
+fn unwrapped<'a>(
+    object: &Map<String, Value>,
+    specs: &[&'a Arc<ToolSpec>],
+) -> Option<(&'a Arc<ToolSpec>, Map<String, Value>)> {
+    let name = ["name", "tool", "tool_name"].iter().find_map(|key| object.get(*key)?.as_str())?;
+    let args = ["input", "arguments", "parameters"]
+        .iter()
+        .find_map(|key| object.get(*key)?.as_object())?;
+    Some((named(name, specs)?, args.clone()))
+}
+
+/// The tool whose parameters fit best: all that it requires, and at least one that it knows.
+fn best_fit<'a>(
+    object: &Map<String, Value>,
+    specs: &[&'a Arc<ToolSpec>],
+) -> Option<&'a Arc<ToolSpec>> {
+    let mut best: Option<(usize, &Arc<ToolSpec>)> = None;
+    for spec in specs {
+        let (known, required) = parameters(spec);
+        let fitting = object.keys().filter(|key| known.contains(key.as_str())).count();
+        if fitting == 0 || !required.iter().all(|key| object.contains_key(*key)) {
+            continue;
+        }
+        let score = fitting + if required.is_empty() { 0 } else { REQUIRED_WEIGHT };
+        if best.is_none_or(|(highest, _)| score > highest) {
+            best = Some((score, spec));
+        }
+    }
+    best.map(|(_, spec)| spec)
+}
+
+/// The tool that is named last before an object which has one of its parameters.
+fn named_before<'a>(
+    before: &str,
+    object: &Map<String, Value>,
+    specs: &[&'a Arc<ToolSpec>],
+) -> Option<&'a Arc<ToolSpec>> {
+    let before = before.to_lowercase();
+    let place = |spec: &Arc<ToolSpec>| {
+        let name = spec.name.to_lowercase();
+        let forms = [name.replace('_', " "), name.replace('_', ""), name];
+        forms.iter().filter_map(|form| before.rfind(form.as_str())).max()
+    };
+    let fits = |spec: &Arc<ToolSpec>| {
+        let (known, _) = parameters(spec);
+        object.keys().any(|key| known.contains(key.as_str()))
+    };
+    let named = specs.iter().filter(|spec| fits(spec));
+    named.filter_map(|spec| Some((place(spec)?, *spec))).max_by_key(|(at, _)| *at).map(|it| it.1)
+}

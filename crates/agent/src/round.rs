@@ -1,0 +1,122 @@
+//! One round: what the model is asked, and what is kept of its reply.
+
+use std::sync::Arc;
+
+use contract::event::{Piece, What};
+use contract::hook::Moment;
+use contract::log::LogError;
+use contract::message::{ToolCall, Usage};
+use contract::provider::{Failure, ProviderError, Request};
+
+use crate::journal::Journal;
+use crate::reply::{self, Asked, Audience, Draft, Manner};
+use crate::tool_call::Bench;
+
+/// The system prompt of this turn, with what hooks add. One that differs from the last is told.
+pub(crate) async fn system(bench: Bench<'_>, journal: &mut Journal) -> Result<Arc<str>, LogError> {
+    let system = bench.hooks.system(journal, &bench.settings.system).await?;
+    if system != journal.transcript.system() {
+        let configured = bench.parts.configured(bench.settings, &system);
+        journal.note(configured.into_iter().collect()).await?;
+    }
+    Ok(system.into())
+}
+
+/// What the model is asked.
+pub(crate) fn request(bench: Bench<'_>, journal: &Journal, system: Arc<str>) -> Request {
+    let settings = &bench.settings.request;
+    Request {
+        model: settings.model.clone(),
+        system,
+        history: journal.transcript.entries(),
+        tools: if settings.sends_tools { bench.parts.registry.specs() } else { Arc::new([]) },
+        max_tokens: settings.max_tokens,
+        temperature: settings.temperature,
+        reasoning_level: settings.reasoning_level.clone(),
+        reasoning_format: settings.reasoning_format.clone(),
+        params: settings.params.clone(),
+        delivery: settings.delivery,
+    }
+}
+
+/// Who hears a reply to a person: where hooks may change its words, nobody does before that.
+pub(crate) fn audience(bench: Bench<'_>) -> Audience {
+    if bench.hooks.wants(Moment::AfterReply) { Audience::WithoutText } else { Audience::Everybody }
+}
+
+/// Asks the model.
+pub(crate) async fn ask(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    request: Request,
+    audience: Audience,
+) -> Result<Asked, LogError> {
+    let Some(provider) = &bench.parts.provider else {
+        return Ok(Asked::Failed(Draft::default(), no_provider()));
+    };
+    journal.sync()?;
+    let manner = Manner { retry: bench.settings.retry, audience };
+    reply::ask(provider.as_ref(), request, manner, journal, bench.cancel).await
+}
+
+fn no_provider() -> ProviderError {
+    ProviderError {
+        kind: Failure::NotFound,
+        message: "no model is configured".to_owned(),
+        hint: None,
+    }
+}
+
+/// The reply as hooks leave it.
+pub(crate) async fn revise(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    prompt: &str,
+    mut draft: Draft,
+) -> Result<Draft, LogError> {
+    if !bench.hooks.wants(Moment::AfterReply) {
+        return Ok(draft);
+    }
+    let mut text = draft.reply.text();
+    if let Some(changed) = bench.hooks.reply(journal, prompt, &text).await? {
+        text.clone_from(&changed);
+        draft.say(changed);
+    }
+    if !text.is_empty() {
+        let piece = Piece::Text { text };
+        journal.teller().tell(What::ReplyDelta { piece }).await;
+    }
+    Ok(draft)
+}
+
+/// Keeps a whole reply and announces its calls, in one write.
+pub(crate) async fn keep(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    draft: Draft,
+) -> Result<Vec<ToolCall>, LogError> {
+    let Draft { mut reply, usage, .. } = draft;
+    journal.transcript.make_ids_unique(&mut reply);
+    let calls: Vec<ToolCall> = reply.calls().cloned().collect();
+    let mut whats = vec![What::ReplyFinished { reply, usage: priced(bench, usage) }];
+    whats.extend(calls.iter().cloned().map(|call| What::ToolCalled { call }));
+    journal.note(whats).await?;
+    Ok(calls)
+}
+
+/// Keeps what arrived of a reply that broke off.
+pub(crate) async fn keep_partial(journal: &mut Journal, draft: Draft) -> Result<(), LogError> {
+    let Draft { reply, usage, .. } = draft.broken_off();
+    if reply.parts.is_empty() {
+        return Ok(());
+    }
+    journal.commit(vec![What::ReplyFinished { reply, usage }]).await
+}
+
+/// The usage with its price, where the configuration tells it and the provider does not.
+pub(crate) fn priced(bench: Bench<'_>, mut usage: Usage) -> Usage {
+    if let (None, Some(prices)) = (usage.cost_usd, bench.settings.request.prices) {
+        usage.cost_usd = Some(prices.of(&usage));
+    }
+    usage
+}
