@@ -70,8 +70,8 @@ fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<F
 /// Judges one action; also returns whether it is proven to change nothing.
 fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
     match action {
-        Action::Read { path } => (read(call, path), true),
-        Action::Write { path, .. } => (write(call, path), false),
+        Action::Read { path } => (read(&call.on_files(), path), true),
+        Action::Write { path, .. } => (write(&call.on_files(), path), false),
         Action::Run { command, cwd } => {
             let outcome = commands::judge(call, command, cwd);
             let mut findings = outcome.findings;

@@ -5,18 +5,23 @@ use std::path::Path;
 use contract::policy::{Decision, Mode};
 use contract::tool::ToolSpec;
 
-use crate::ToolSettings;
 use crate::findings::{Finding, Lift, ask, deny};
 use crate::glob::Reading;
 use crate::paths::{Place, Places, is_secret};
 use crate::rules::{Rule, Scope, Target, Touch};
+use crate::{Search, ToolSettings};
 
 /// What the steps of a judgment share.
 pub(crate) struct Call<'a> {
     pub(crate) tool: &'a ToolSpec,
     pub(crate) settings: &'a ToolSettings,
     pub(crate) mode: Mode,
+    /// The places that commands know.
     pub(crate) places: &'a Places,
+    /// The places that tools for files know.
+    pub(crate) file_places: &'a Places,
+    /// Where commands find their programs.
+    pub(crate) search: &'a Search,
     /// All rules that concern the tool, by scope.
     pub(crate) rules: Vec<&'a Rule>,
 }
@@ -37,6 +42,11 @@ pub(crate) enum Verdict {
 }
 
 impl<'a> Call<'a> {
+    /// The same call with the places that tools for files know.
+    pub(crate) fn on_files(&self) -> Self {
+        Self { places: self.file_places, rules: self.rules.clone(), ..*self }
+    }
+
     /// The rules of one decision.
     pub(crate) fn rules_that(&self, decision: Decision) -> impl Iterator<Item = &'a Rule> {
         let rules = self.rules.clone();

@@ -2,10 +2,11 @@
 //! part of it is allowed.
 
 mod grant;
+mod hosts;
 mod index;
 mod writes;
 
-pub(crate) use grant::{Grant, grant, unwrapped};
+pub(crate) use grant::{Grant, grant, unsure, unwrapped};
 pub(crate) use writes::written;
 
 use std::path::{Path, PathBuf};
@@ -96,8 +97,9 @@ fn rule_steps(call: &Call<'_>, survey: &Survey, index: &Index, decision: Decisio
             Target::Command(pattern) => index.first_hit(survey, pattern),
             Target::AnyCommand => survey.commands.first().map(|found| floor::shown(found.argv())),
             Target::Path(..) => named_file(call, survey, rule),
+            Target::Host(_) => hosts::named_host(survey, rule),
             // Rules for whole tools are applied to the whole call.
-            Target::Anything | Target::Host(_) | Target::What(_) => None,
+            Target::Anything | Target::What(_) => None,
         };
         steps.extend(hit.map(|subject| Call::step(rule, &subject)));
     }
@@ -121,9 +123,17 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     let Target::Path(touch, pattern) = &rule.matcher.target else {
         return None;
     };
-    let fits = |word: &Piece, folders: &[PathBuf]| {
-        let near = |text: &str| word.home || pattern.could_be(text);
-        if !near(&word.text) && !folders.iter().any(|folder| near(&folder.to_string_lossy())) {
+    // Most words are in the same few folders.
+    let mut near_folders: Option<(*const PathBuf, bool)> = None;
+    let mut fits = |word: &Piece, folders: &[PathBuf]| {
+        let (seen, is_near) = near_folders.unwrap_or((std::ptr::null(), false));
+        let is_near = if seen == folders.as_ptr() {
+            is_near
+        } else {
+            folders.iter().any(|folder| pattern.could_be(&folder.to_string_lossy()))
+        };
+        near_folders = Some((folders.as_ptr(), is_near));
+        if !is_near && !word.home && !pattern.could_be(&word.text) {
             return false;
         }
         let reading = if word.glob { Reading::Shell } else { Reading::Literal };
@@ -178,9 +188,8 @@ fn forbidden(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
         }
     }
     for found in &survey.commands {
-        for word in written(found.argv()) {
-            steps.extend(protected(call, &word, &found.folders));
-        }
+        let words = written(found.argv());
+        steps.extend(words.iter().filter_map(|word| protected(call, word, &found.folders)));
         if steps.len() >= LISTED {
             break;
         }
@@ -191,6 +200,9 @@ fn forbidden(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
 
 fn protected(call: &Call<'_>, word: &Piece, folders: &[PathBuf]) -> Option<Finding> {
     folders.iter().find_map(|folder| {
+        if !word.home && call.places.is_ordinary(&word.text, folder) {
+            return None;
+        }
         let path = resolve(word, folder, call.places.home.as_deref())?;
         let why = call.places.protection(&path)?;
         Some(deny(&path.display().to_string(), &why, BUILT_IN))

@@ -4,6 +4,8 @@
 mod destroy;
 mod git;
 
+use std::borrow::Cow;
+
 use contract::policy::Decision;
 
 use crate::commands::{Index, written};
@@ -77,12 +79,13 @@ fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
         return None;
     }
     let redirected = survey.redirections.iter().map(|redirection| &redirection.target);
-    let redirected = redirected.filter(|target| target.writes).map(|target| target.word.clone());
+    let redirected =
+        redirected.filter(|target| target.writes).map(|target| Cow::Borrowed(&target.word));
     let written = survey.commands.iter().flat_map(|found| written(found.argv()));
     let disk = redirected.chain(written).find(|word| is_disk(&word.text))?;
     Some(Danger {
         decision: Decision::Ask,
-        subject: disk.text,
+        subject: disk.into_owned().text,
         why: String::from("it overwrites a disk"),
     })
 }

@@ -23,11 +23,11 @@ mod remember;
 pub mod rules;
 mod shell;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-use contract::policy::{Action, Decision, Mode, Policy, Ruling};
+use contract::policy::{Action, Decision, Granted, Mode, Policy, Ruling};
 use contract::tool::ToolSpec;
 use serde::Deserialize;
 
@@ -45,6 +45,9 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// Places outside the workspace that are treated like it.
     pub allowed_paths: Vec<PathBuf>,
+    /// Places that tools for files treat like the workspace and commands do not: they have a
+    /// scratch space of their own there.
+    pub scratch_paths: Vec<PathBuf>,
     /// Places outside the workspace that may be read.
     pub readable_paths: Vec<PathBuf>,
     /// Places that are never written: the program's own configuration and state.
@@ -53,8 +56,20 @@ pub struct Settings {
     pub rules: Vec<Rule>,
     /// Settings of single tools, by name.
     pub tools: BTreeMap<String, ToolSettings>,
+    /// Where commands find their programs.
+    pub search: Search,
     /// Whether the user approved everything beforehand.
     pub approve_all: bool,
+}
+
+/// Where commands find their programs, as far as their names can be relied on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// The first place on the search path that is not the system's or the user's alone: one in
+    /// the workspace, or relative. A program that is not found before it may be anybody's.
+    pub doubtful: Option<PathBuf>,
+    /// The names of all programs found before that place.
+    pub certain: BTreeSet<String>,
 }
 
 /// Settings of one tool.
@@ -84,11 +99,24 @@ pub enum RequireApproval {
     Never,
 }
 
+/// The programs that `command`, run in `cwd`, is proven to run, each with its arguments and in
+/// order; none where that is not proven, or where the shell fills in names of files.
+pub fn proven_programs(command: &str, cwd: &Path) -> Option<Vec<Vec<String>>> {
+    let parts = shell::prove(command, cwd).parts.ok()?;
+    let words = |part: shell::Simple| -> Option<Vec<String>> {
+        part.argv.into_iter().map(|word| (!word.glob).then_some(word.text)).collect()
+    };
+    let programs: Option<Vec<Vec<String>>> = parts.into_iter().map(words).collect();
+    programs.map(|programs| programs.into_iter().filter(|argv| !argv.is_empty()).collect())
+}
+
 /// Judges calls by its settings and by what was approved in the session.
 #[derive(Debug)]
 pub struct Judge {
     settings: Settings,
     places: Places,
+    /// The same for tools that work on files.
+    file_places: Places,
     session: RwLock<Vec<Rule>>,
 }
 
@@ -104,7 +132,10 @@ pub fn policy(mut settings: Settings) -> Judge {
         allowed: clean(&settings.allowed_paths),
         protected: clean(&settings.protected_paths),
     };
-    Judge { settings, places, session: RwLock::default() }
+    let scratch: Vec<PathBuf> = clean(&settings.scratch_paths);
+    let file_places =
+        Places { allowed: [places.allowed.clone(), scratch].concat(), ..places.clone() };
+    Judge { settings, places, file_places, session: RwLock::default() }
 }
 
 impl Judge {
@@ -166,6 +197,8 @@ impl Judge {
             settings: self.settings.tools.get(&tool.name).unwrap_or(&USUAL),
             mode,
             places: &self.places,
+            file_places: &self.file_places,
+            search: &self.settings.search,
             rules: rules.filter(|rule| rule.concerns(tool)).collect(),
         }
     }
@@ -192,6 +225,24 @@ impl Policy for Judge {
         let words = words(&added);
         session.extend(added);
         words
+    }
+
+    fn grant(&self, rules: &[String], origin: &str) -> Granted {
+        let mut granted = Granted::default();
+        let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
+        for text in rules {
+            let value = serde_json::json!({ "allow": [text] });
+            let Ok(parsed) = rules::parse(&value, Scope::Session, |_| origin.to_owned()) else {
+                granted.refused.push(text.clone());
+                continue;
+            };
+            let is_held = |rule: &Rule| rule.text == *text && rule.origin == origin;
+            if !session.iter().any(is_held) {
+                session.extend(parsed.rules);
+            }
+            granted.rules.push(text.clone());
+        }
+        granted
     }
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {

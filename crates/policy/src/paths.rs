@@ -22,6 +22,13 @@ pub(crate) struct Places {
     pub(crate) protected: Vec<PathBuf>,
 }
 
+/// Whether a path from the workspace must, by its text alone, lie strictly within it, with no
+/// name that anything is known about. A quick look that answers for most words.
+fn is_ordinary(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-/,:+@%= ".contains(&b);
+    !text.is_empty() && !text.starts_with('/') && text.bytes().all(plain)
+}
+
 /// Where a path lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -91,6 +98,15 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
 }
 
 impl Places {
+    /// Whether a word names something in the workspace that is neither protected nor holds any
+    /// other place. Says yes only where that is plain from the text.
+    pub(crate) fn is_ordinary(&self, text: &str, folder: &Path) -> bool {
+        let elsewhere = |place: &PathBuf| !place.starts_with(&self.workspace);
+        is_ordinary(text)
+            && folder == self.workspace
+            && self.home.iter().chain(&self.protected).all(elsewhere)
+    }
+
     /// Where `path` lies. Whole components are compared, so `/w/app-x` is not in `/w/app`.
     pub(crate) fn place(&self, path: &Path) -> Place {
         let path = normalize(path);

@@ -86,6 +86,11 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
     Knowledge::Checked { identity: 1, outcome }
 }
 
+/// Whether a script of `sed` neither runs a program nor writes a file.
+pub(crate) fn only_edits(script: &str) -> bool {
+    sed::only_edits(script)
+}
+
 /// Whether a program of this name has its arguments checked.
 pub(crate) fn is_known(name: &str) -> bool {
     let word = Word { text: name.to_owned(), range: 0..0, glob: false, quoted: false };

@@ -7,7 +7,7 @@ use contract::policy::{Action, Decision};
 use contract::tool::Risk;
 
 use crate::call::{Call, Verdict};
-use crate::commands::{Grant, grant, unwrapped};
+use crate::commands::{Grant, grant, unsure, unwrapped};
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
 use crate::rules::{
@@ -38,8 +38,8 @@ const PREFIXES: &[&[&str]] = &[
 pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
     let targets = actions.iter().flat_map(|action| match action {
         Action::Run { command, cwd } => commands(call, command, cwd),
-        Action::Write { path, .. } => written(call, path).into_iter().collect(),
-        Action::Read { path } => read(call, path).into_iter().collect(),
+        Action::Write { path, .. } => written(&call.on_files(), path).into_iter().collect(),
+        Action::Read { path } => read(&call.on_files(), path).into_iter().collect(),
         Action::Connect { host } => {
             HostPattern::parse(host).map(Target::Host).into_iter().collect()
         }
@@ -117,6 +117,9 @@ fn part_target(call: &Call<'_>, part: &Simple) -> Option<Target> {
     }
     let words: Vec<&str> = argv.iter().map(|word| word.text.as_str()).collect();
     let (program, _) = words.split_first()?;
+    if unsure(call, program, &[]).is_some() {
+        return None;
+    }
     if let Some(prefix) = PREFIXES.iter().find(|prefix| words.starts_with(prefix)) {
         let pattern = CommandPattern::of(prefix, Tail::Open, folder.clone());
         return Some(Target::Command(pattern));

@@ -2,6 +2,7 @@
 //! over-approximate; an allow rule covers only what it spells out.
 
 mod command;
+mod host;
 mod memory;
 mod parse;
 mod target;
@@ -13,7 +14,8 @@ pub use memory::Memory;
 pub use parse::{Parsed, RuleError, parse};
 
 pub(crate) use command::{CommandPattern, Tail};
-pub(crate) use target::{HostPattern, PathPattern, Touch};
+pub(crate) use host::HostPattern;
+pub(crate) use target::{PathPattern, Touch};
 
 use crate::glob::{Reading, meet};
 

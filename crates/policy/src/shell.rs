@@ -25,8 +25,6 @@ use std::path::Path;
 const TRIED: usize = 4096;
 /// Plain text past this many bytes is asked about.
 const PLAIN: usize = 64 * 1024;
-/// Commands past this number are asked about.
-const PARTS: usize = 50;
 
 /// Why text is not proven to be harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +77,7 @@ fn plain(text: &str, cwd: &Path) -> Result<Plain, Obstacle> {
     if text.len() > PLAIN {
         return Err(Obstacle::new("it is too long to be understood as a whole"));
     }
-    if let Some(c) = text.chars().find(|c| is_deceptive(*c)) {
+    if let Some(c) = deceptive(text) {
         return Err(Obstacle::new(format!(
             "it holds the character {}, which is not what it looks like",
             c.escape_unicode()
@@ -88,9 +86,6 @@ fn plain(text: &str, cwd: &Path) -> Result<Plain, Obstacle> {
     let tokens = strict::tokens(text)?;
     let words = lower::words(&tokens);
     let parts = lower::lower(text, tokens, cwd)?;
-    if parts.len() > PARTS {
-        return Err(Obstacle::new(format!("it has more than {PARTS} commands")));
-    }
     Ok((parts, words))
 }
 
@@ -116,7 +111,15 @@ fn agree(
     Ok(())
 }
 
-/// Whether a character may look like another, or like nothing.
+/// The first character of a text that may look like another, or like nothing.
+fn deceptive(text: &str) -> Option<char> {
+    let is_harmless = |b: u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(is_harmless) {
+        return None;
+    }
+    text.chars().find(|c| is_deceptive(*c))
+}
+
 fn is_deceptive(c: char) -> bool {
     contract::text::is_hidden(c)
         || (!c.is_ascii() && c.is_whitespace())

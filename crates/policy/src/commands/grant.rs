@@ -72,7 +72,7 @@ pub(crate) fn grant(call: &Call<'_>, part: &Simple) -> Grant {
     match part.argv.as_slice() {
         [] if part.assignments.is_empty() => known("it only opens files that may be opened"),
         [] => Grant::Doubtful(String::from("it sets a variable for what comes after it")),
-        argv => program(call, argv, &part.cwd),
+        argv => program(call, argv, &part.cwd, OWN),
     }
 }
 
@@ -118,8 +118,15 @@ fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Resu
     }
 }
 
-/// Judges a program with its arguments.
-fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
+/// What Bash does by itself, before it looks for a program.
+const OWN: &[&str] =
+    &["echo", "printf", "pwd", "test", "true", "false", ":", "type", "cd", "command", "time"];
+
+/// Judges a program with its arguments; `own` are names that need no program.
+fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd, own: &[&str]) -> Grant {
+    if let Some(why) = unsure(call, &argv[0].text, own) {
+        return Grant::Doubtful(why);
+    }
     if let Some(granted) = rule(call, argv, cwd, CommandPattern::is_exact) {
         return granted;
     }
@@ -132,21 +139,33 @@ fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     {
         return known("it only looks up a program");
     }
-    if wrappers::find(&name.text).is_some() {
+    if let Some(wrapper) = wrappers::find(&name.text) {
         let inner = unwrapped(argv);
         // `cd` behind `time` or `command` would move what comes after it.
         let wrapped = inner
             .first()
             .is_none_or(|name| name.text == "cd" || wrappers::find(&name.text).is_some());
         if wrapped || argv.iter().any(|word| word.glob) {
-            return Grant::Doubtful(format!("`{}` runs another program", name.text));
+            // A rule must spell out what is run, and by a wrapper that is nothing without it.
+            let spelled = |pattern: &CommandPattern| wrapper.is_opaque() && pattern.length() > 1;
+            return rule(call, argv, cwd, spelled).unwrap_or_else(|| {
+                Grant::Doubtful(format!("`{}` runs another program", name.text))
+            });
         }
-        return program(call, inner, cwd);
+        return program(call, inner, cwd, &[]);
     }
     if name.text == "cd" {
         return change_folder(call, argv, cwd);
     }
     checked(call, argv, cwd)
+}
+
+/// Why a name may not mean the program that it means to the user.
+pub(crate) fn unsure(call: &Call<'_>, name: &str, own: &[&str]) -> Option<String> {
+    let place = call.search.doubtful.as_ref()?;
+    let is_sure = name.contains('/') || own.contains(&name) || call.search.certain.contains(name);
+    let why = || format!("`{name}` may be a program in `{}`, on the search path", place.display());
+    (!is_sure).then(why)
 }
 
 fn known(why: &str) -> Grant {

@@ -1,5 +1,7 @@
 //! Which of a program's arguments it writes, as far as that can be told from its name.
 
+use std::borrow::Cow;
+
 use crate::shell::{Piece, base_name};
 
 /// Programs that write, move or remove every operand.
@@ -15,7 +17,7 @@ const OUTPUTS: &[&str] = &["-o", "-O", "-t", "--output", "--output-document"];
 const ATTACHED: &[&str] = &["of=", "--output=", "--target-directory=", "--directory="];
 
 /// The words of a command that name what it writes.
-pub(crate) fn written(words: &[Piece]) -> Vec<Piece> {
+pub(crate) fn written(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
     let Some((program, args)) = words.split_first() else {
         return Vec::new();
     };
@@ -23,23 +25,23 @@ pub(crate) fn written(words: &[Piece]) -> Vec<Piece> {
     let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
     let in_place =
         |word: &Piece| word.text.starts_with("-i") || word.text.starts_with("--in-place");
-    let mut targets: Vec<Piece> = Vec::new();
+    let mut targets: Vec<Cow<'_, Piece>> = Vec::new();
     if EVERY.contains(&name) {
         // Destroying the repository as a whole is the floor's question.
         let whole =
             |word: &&Piece| word.text.trim_end_matches('/').rsplit('/').next() == Some(".git");
-        targets.extend(operands().filter(|word| !whole(word)).cloned());
+        targets.extend(operands().filter(|word| !whole(word)).map(Cow::Borrowed));
     } else if LAST.contains(&name) {
-        targets.extend(operands().next_back().cloned());
+        targets.extend(operands().next_back().map(Cow::Borrowed));
     } else if matches!(name, "sed" | "gsed" | "perl") && args.iter().any(in_place) {
-        targets.extend(operands().cloned());
+        targets.extend(operands().map(Cow::Borrowed));
     }
     for (at, word) in args.iter().enumerate() {
         let value = ATTACHED.iter().find_map(|option| word.text.strip_prefix(option));
         if let Some(value) = value {
-            targets.push(Piece { text: value.to_owned(), ..word.clone() });
+            targets.push(Cow::Owned(Piece { text: value.to_owned(), ..word.clone() }));
         } else if OUTPUTS.contains(&word.text.as_str()) {
-            targets.extend(args.get(at + 1).cloned());
+            targets.extend(args.get(at + 1).map(Cow::Borrowed));
         }
     }
     targets

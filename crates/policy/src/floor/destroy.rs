@@ -138,9 +138,14 @@ fn losses(target: &Piece, command: &Found, places: &Places, filtered: bool) -> V
     let mut losses: Vec<Loss> = command
         .folders
         .iter()
-        .map(|folder| match resolve(target, folder, places.home.as_deref()) {
-            Some(path) => loss(&path, target.glob, places, filtered),
-            None => Loss::Total(String::from("the home folder")),
+        .map(|folder| {
+            if !target.home && places.is_ordinary(&target.text, folder) {
+                return Loss::None;
+            }
+            match resolve(target, folder, places.home.as_deref()) {
+                Some(path) => loss(&path, target.glob, places, filtered),
+                None => Loss::Total(String::from("the home folder")),
+            }
         })
         .collect();
     if relative && command.adrift {

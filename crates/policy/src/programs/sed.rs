@@ -43,6 +43,11 @@ pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
     Ok(Looked { contents: operands.map(|word| Operand::from(*word)).collect(), names: Vec::new() })
 }
 
+/// Whether a script is understood, and only edits what it prints.
+pub(crate) fn only_edits(script: &str) -> bool {
+    script_prints(script).is_some()
+}
+
 /// Reads a whole script; none where anything is not understood.
 fn script_prints(script: &str) -> Option<()> {
     let mut rest = script;

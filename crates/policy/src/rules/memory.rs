@@ -41,6 +41,18 @@ impl Memory {
         (again.matcher.target == rule.matcher.target).then_some(memory)
     }
 
+    /// The name of the program that it lets run; none where it is no rule for a command.
+    pub fn program(&self) -> Option<String> {
+        match short(&self.rule, Decision::Allow).ok()?.target {
+            Target::Command(pattern) => Some(pattern.program().to_owned()),
+            Target::Anything
+            | Target::AnyCommand
+            | Target::Path(..)
+            | Target::Host(_)
+            | Target::What(_) => None,
+        }
+    }
+
     /// The rule again. Fails for words that no approval leads to.
     pub fn recall(&self, scope: Scope, origin: String) -> Result<Rule, String> {
         let mut matcher = short(&self.rule, Decision::Allow)?;

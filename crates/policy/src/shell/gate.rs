@@ -54,7 +54,7 @@ const PUNCTUATION: &[&str] = &[
 pub(crate) fn parse(text: &str) -> Option<Gate> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    let bytes = text.as_bytes();
+    let bytes = &ascii(text);
     let mut reports = 0;
     let enough = REPORTS + text.len() / PACE;
     let mut progress = |_: &ParseState| {
@@ -78,6 +78,12 @@ pub(crate) fn parse(text: &str) -> Option<Gate> {
     }
     walk(&mut gate, root);
     Some(gate)
+}
+
+/// The text with a letter for every byte of other alphabets, which are parts of words to Bash. The
+/// parser's own scanner looks such characters up in a table that ends before them.
+fn ascii(text: &str) -> Vec<u8> {
+    text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
 /// Visits every node in order, without recursion: trees are as deep as their text is long.
@@ -120,5 +126,23 @@ fn visit(gate: &mut Gate, node: Node<'_>) {
         gate.commands += 1;
     } else if !STRUCTURE.contains(&kind) && !INSIDE_WORDS.contains(&kind) {
         gate.foreign = Some(kind.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn characters_far_from_ascii_do_not_reach_the_scanner() {
+        for c in ['é', '漢', '\u{2003}', '\u{afb93}', '\u{10ffff}'] {
+            for text in
+                [format!("[[ a =~ b ]]\"a&{c}"), format!("<<<[=' ~[{c}"), format!("a{c} {c}")]
+            {
+                let _ = parse(&text);
+            }
+        }
+        let gate = parse("echo üñ漢 é").unwrap();
+        assert_eq!(gate.words, [0..4, 5..12, 13..15]);
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Cwd {
 
 /// More possible folders than this are not followed.
 const FOLDERS: usize = 8;
+/// Commands past this number are asked about.
+const PARTS: usize = 50;
 
 impl Cwd {
     fn with(mut self, other: &Self) -> Self {
@@ -120,6 +122,9 @@ impl Walk<'_> {
                 moved_to = Cwd { folders, moved: true };
             }
             self.parts.push(simple);
+        }
+        if self.parts.len() > PARTS {
+            return Err(Obstacle::new(format!("it has more than {PARTS} commands")));
         }
         let (success, failure) = (moved_to, input);
         match self.last {

@@ -1,13 +1,15 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod runners;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::tolerant::{self, Piece, Segment, Target};
 use super::wrappers::{self, Inner};
-use super::{Grammar, braces, is_deceptive, raw};
+use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
 
 /// How deep shell text within shell text is followed; deeper text is read by its words.
@@ -57,6 +59,11 @@ impl Found {
         &self.words[self.start..self.end]
     }
 
+    /// What stands before the program in the same run of words: variables that are set for it.
+    pub(crate) fn before(&self) -> &[Piece] {
+        &self.words[..self.start]
+    }
+
     /// Whether all words of `other` are among the last of this one, in the same folders.
     pub(crate) fn ends_like(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.words, &other.words)
@@ -85,6 +92,8 @@ pub(crate) struct Survey {
     home: Option<PathBuf>,
     adrift: bool,
     loose: bool,
+    /// Whether something runs a file of shell text.
+    runs_file: bool,
     /// Bytes that may yet be read as shell text within shell text.
     effort: usize,
 }
@@ -97,11 +106,13 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         folders: Rc::new([normalize(cwd)]),
         home: home.map(normalize),
         adrift: false,
+        runs_file: false,
         effort: 4 * text.len() + 4096,
-        loose: grammar == Grammar::Broken || text.chars().any(is_deceptive),
+        loose: grammar == Grammar::Broken || deceptive(text).is_some(),
     };
     survey.script(text, 0);
-    if survey.loose {
+    // What is run from a file may be what the same text has just written there.
+    if survey.loose || (survey.runs_file && survey.writes_file()) {
         survey.loosen(text);
     }
     survey
@@ -110,6 +121,9 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
 impl Survey {
     /// Adds the commands of shell text.
     fn script(&mut self, text: &str, depth: usize) {
+        if text.is_empty() {
+            return;
+        }
         if depth > NESTING || text.len() > self.effort {
             self.loose = true;
             self.words_of(contract::text::head(text, self.effort));
@@ -120,9 +134,25 @@ impl Survey {
         let scan = tolerant::scan(text);
         self.loose |= scan.torn;
         let mut listening: HashMap<usize, Listens> = HashMap::new();
+        let mut said: HashMap<usize, Vec<String>> = HashMap::new();
+        let last = scan.segments.iter().map(|segment| segment.pipeline).max().unwrap_or(0);
+        let mut stages = vec![0_u32; last + 1];
+        for segment in &scan.segments {
+            stages[segment.pipeline] += 1;
+        }
         for segment in scan.segments {
             let pipeline = segment.pipeline;
+            // Only what has company in its pipeline can be fed to something.
+            let texts =
+                segment.words.iter().filter(|_| stages[pipeline] > 1).map(|word| &word.text);
+            let texts: Vec<String> =
+                texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
             let listens = self.segment(segment, depth);
+            if listens == Listens::Interpreter {
+                said.remove(&pipeline).into_iter().flatten().for_each(|text| self.words_of(&text));
+            } else if !texts.is_empty() {
+                said.entry(pipeline).or_default().extend(texts);
+            }
             // Whatever comes before a shell in its pipeline may write text that it runs.
             self.loose |= listens == Listens::Shell;
             if listens != Listens::No {
@@ -148,7 +178,11 @@ impl Survey {
         }
         let words = expanded(segment.words);
         let start = program_index(&words);
-        self.loose |= words[..start].iter().any(|word| word.text == "case");
+        let loosens = |word: &Piece| {
+            let name = word.text.split('=').next().unwrap_or_default();
+            word.text == "case" || ["ENV", "BASH_ENV"].contains(&name)
+        };
+        self.loose |= words[..start].iter().any(loosens);
         for word in &words[..start] {
             if let Some((_, value)) = word.text.split_once('=')
                 && value.contains(char::is_whitespace)
@@ -196,6 +230,7 @@ impl Survey {
             self.loose |= computed || (program.glob && program.text != "[");
             let name = base_name(&program.text);
             let args = start + 1;
+            self.embedded(name, &words[args..], depth);
             if let Some(listens) = self.special(name, words, args, depth) {
                 return listens;
             }
@@ -218,168 +253,6 @@ impl Survey {
         }
         self.add(words, start, words.len(), Fit::Loose);
         Listens::No
-    }
-
-    /// Handles programs that take text to run, or change the folder.
-    fn special(
-        &mut self,
-        name: &str,
-        words: &Rc<Vec<Piece>>,
-        args: usize,
-        depth: usize,
-    ) -> Option<Listens> {
-        let rest = &words[args..];
-        match name {
-            "cd" | "pushd" | "chdir" => self.change_folder(rest),
-            "eval" => {
-                let joined: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
-                self.script(&joined.join(" "), depth + 1);
-                self.loose |= rest.iter().any(|word| word.dynamic);
-            }
-            "coproc" => self.add(words, args, words.len(), Fit::Loose),
-            "find" | "fd" | "fdfind" => self.actions(words, args, depth),
-            "git" => self.git_programs(words, args, depth),
-            _ if wrappers::is_shell(name) => return Some(self.shell(name, words, args, depth)),
-            _ if wrappers::is_interpreter(name) => {
-                for word in rest {
-                    if word.text.contains(|c: char| c.is_whitespace() || "('\";".contains(c)) {
-                        self.words_of(&word.text);
-                    }
-                }
-                return Some(Listens::Interpreter);
-            }
-            _ => return None,
-        }
-        Some(Listens::No)
-    }
-
-    /// A shell: text in its arguments, or a command in them, or else text on its standard input.
-    fn shell(&mut self, name: &str, words: &Rc<Vec<Piece>>, args: usize, depth: usize) -> Listens {
-        const REMOTE: &[&str] =
-            &["ssh", "docker", "podman", "kubectl", "parallel", "su", "tmux", "screen"];
-        let mut takes_text = false;
-        let mut after_c = matches!(name, "trap");
-        for word in &words[args..] {
-            let value = word.text.rsplit_once('=').map_or("", |(_, value)| value);
-            if after_c || word.text.contains(|c: char| c.is_whitespace() || ";|&$`<>(".contains(c))
-            {
-                takes_text = true;
-                self.loose |= word.dynamic;
-                self.script(&word.text, depth + 1);
-                self.script(value, depth + 1);
-            } else if name == "alias" && !value.is_empty() {
-                self.script(value, depth + 1);
-            }
-            after_c = word.text.starts_with('-') && word.text.contains('c');
-            takes_text |= after_c;
-        }
-        if REMOTE.contains(&name) {
-            self.add(words, args, words.len(), Fit::Loose);
-        }
-        if let Some(wrapper) = wrappers::find(name) {
-            let texts: Vec<&str> =
-                words[args..].iter().map(|w| w.text.as_str()).take(256).collect();
-            if let Inner::At(at) = wrapper.inner(&texts)
-                && depth < NESTING
-            {
-                self.command(words, args + at, depth + 1);
-            } else {
-                self.add(words, args, words.len(), Fit::Loose);
-            }
-        }
-        let mut operands = words[args..].iter().filter(|word| !word.text.starts_with('-'));
-        let from_input = operands.next().is_none_or(|word| {
-            matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
-        });
-        let told_to = words[args..].iter().any(|word| matches!(word.text.as_str(), "-s" | "-"));
-        if matches!(name, "at" | "batch") || (!takes_text && (from_input || told_to)) {
-            Listens::Shell
-        } else {
-            Listens::No
-        }
-    }
-
-    /// `env -S 'program arguments'`.
-    fn split_strings(&mut self, args: &[Piece], depth: usize) {
-        for word in args {
-            if word.text.contains(char::is_whitespace) {
-                let text = word.text.trim_start_matches("--split-string=");
-                let text = text.trim_start_matches("-S");
-                self.script(text, depth + 1);
-            }
-        }
-    }
-
-    /// `find ... -exec program ... ;`
-    fn actions(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
-        const RUNNERS: &[&str] =
-            &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-        let mut at = args;
-        while at < words.len() {
-            if RUNNERS.contains(&words[at].text.as_str()) {
-                let end = words[at + 1..]
-                    .iter()
-                    .position(|word| matches!(word.text.as_str(), ";" | "+"))
-                    .map_or(words.len(), |length| at + 1 + length);
-                let inner: Rc<Vec<Piece>> = Rc::new(words[at + 1..end].to_vec());
-                if depth < NESTING {
-                    self.command(&inner, 0, depth + 1);
-                } else {
-                    self.add(words, at + 1, end, Fit::Loose);
-                }
-                at = end;
-            }
-            at += 1;
-        }
-    }
-
-    /// Programs that git is told to run.
-    fn git_programs(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
-        let rest = &words[args..];
-        for (word, next) in rest.iter().zip(rest.iter().skip(1)) {
-            match word.text.as_str() {
-                "-c" => {
-                    let value = next.text.split_once('=').map_or("", |(_, value)| value);
-                    self.script(value.trim_start_matches('!'), depth + 1);
-                }
-                "-x" | "--exec" | "foreach" => self.script(&next.text, depth + 1),
-                _ => {}
-            }
-        }
-        if let Some(at) = rest.iter().position(|word| word.text == "run") {
-            self.add(words, args + at + 1, words.len(), Fit::Exact);
-        }
-    }
-
-    /// Options whose value is a program, whatever program takes them.
-    fn options_that_run(&mut self, args: &[Piece], depth: usize) {
-        const OPTIONS: &[&str] = &[
-            "--pre",
-            "--compress-program",
-            "--use-compress-program",
-            "--to-command",
-            "--pager",
-            "--upload-pack",
-            "--receive-pack",
-            "--rsh",
-            "--checkpoint-action",
-            "--exec",
-            "--open-files-in-pager",
-            "--hostname-bin",
-            "--extcmd",
-        ];
-        for (at, word) in args.iter().enumerate() {
-            let (name, value) = match word.text.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (word.text.as_str(), None),
-            };
-            if OPTIONS.contains(&name) {
-                let next = args.get(at + 1).map(|word| word.text.as_str());
-                if let Some(text) = value.or(next) {
-                    self.script(text.trim_start_matches("exec="), depth + 1);
-                }
-            }
-        }
     }
 
     fn change_folder(&mut self, args: &[Piece]) {
@@ -409,6 +282,18 @@ impl Survey {
             let end = run.len();
             self.add(&Rc::new(run), 0, end, Fit::Loose);
         }
+    }
+
+    /// Whether the text writes a file.
+    fn writes_file(&self) -> bool {
+        let redirected = |redirection: &Redirection| {
+            redirection.target.writes && redirection.target.word.text != "/dev/null"
+        };
+        let written = |found: &Found| {
+            let program = found.argv().first().map_or("", |program| base_name(&program.text));
+            ["tee", "dd", "cp", "mv", "install"].contains(&program)
+        };
+        self.redirections.iter().any(redirected) || self.commands.iter().any(written)
     }
 
     /// Reads the whole text by its words, and every command found as if any word could run.

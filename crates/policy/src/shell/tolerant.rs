@@ -3,6 +3,9 @@
 
 use super::survey::NESTING;
 
+/// Substitutions nested deeper are read as if they stood side by side.
+const DEEPEST: usize = 256;
+
 /// A word as the shell might see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -153,6 +156,16 @@ impl Scanner<'_> {
         self.top().word.get_or_insert_default()
     }
 
+    /// Adds the plain bytes that follow to the current word, at once.
+    fn push_plain(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./,:+@%".contains(b);
+        let length = rest.iter().position(|b| !is_plain(b)).unwrap_or(rest.len());
+        let run = &self.text[self.at..self.at + length];
+        self.at += length;
+        self.word().text.push_str(run);
+    }
+
     /// Adds the character at `from` to the current word and moves past it.
     fn push(&mut self, from: usize) {
         let Some(c) = self.text.get(from..).and_then(|rest| rest.chars().next()) else {
@@ -165,6 +178,9 @@ impl Scanner<'_> {
 
     fn step(&mut self) {
         let byte = self.bytes[self.at];
+        if byte.is_ascii_alphanumeric() {
+            return self.push_plain();
+        }
         let (closer, quoted) = (self.top().closer, self.top().quoted);
         match byte {
             b'$' => self.dollar(quoted),
@@ -266,6 +282,10 @@ impl Scanner<'_> {
     fn open(&mut self, closer: Closer, length: usize) {
         self.at += length;
         self.word().dynamic = true;
+        if self.frames.len() >= DEEPEST {
+            self.scan.torn = true;
+            return self.end_segment(Next::Fresh);
+        }
         let frame = new_frame(self.scan, closer, false);
         self.frames.push(frame);
     }

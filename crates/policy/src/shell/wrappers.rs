@@ -1,5 +1,9 @@
 //! Programs that run other programs, and where in their arguments the other program begins.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
+
 /// A program that runs the program named in its arguments.
 pub(crate) struct Wrapper {
     /// Its name.
@@ -102,6 +106,42 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("valgrind", "", 0),
     wrapper("gdb", "", 0),
     wrapper("perf", "", 1),
+    wrapper("ssh-agent", "", 0),
+    wrapper("dbus-launch", "", 0),
+    wrapper("xvfb-run", "a", 0),
+    wrapper("cpulimit", "l:b", 0),
+    wrapper("numactl", "", 0),
+    wrapper("eatmydata", "", 0),
+    wrapper("faketime", "", 1),
+    wrapper("rlwrap", "", 0),
+    wrapper("proxychains4", "q", 0),
+    wrapper("tsocks", "", 0),
+    wrapper("torify", "", 0),
+    wrapper("pkexec", "", 0),
+    wrapper("run0", "", 0),
+    wrapper("gosu", "", 1),
+    wrapper("su-exec", "", 1),
+    wrapper("setpriv", "", 0),
+    wrapper("bwrap", "", 0),
+    wrapper("poetry", "", 1),
+    wrapper("uv", "", 1),
+    wrapper("pipenv", "", 1),
+    wrapper("hatch", "", 1),
+    wrapper("bundle", "", 1),
+    wrapper("direnv", "", 2),
+    wrapper("mise", "", 1),
+    wrapper("asdf", "", 1),
+    wrapper("nix", "", 1),
+    wrapper("bunx", "", 0),
+    wrapper("watchexec", "", 0),
+    wrapper("nodemon", "", 0),
+    wrapper("gtimeout", "k:s:v", 1),
+    wrapper("gnice", "n:", 0),
+    wrapper("genv", "i0u:C:v", 0),
+    wrapper("ld-linux-x86-64.so.2", "", 0),
+    wrapper("ld-linux-aarch64.so.1", "", 0),
+    wrapper("ld-linux.so.2", "", 0),
+    wrapper("ld.so", "", 0),
 ];
 
 /// Programs that take shell text: in an argument, or on standard input.
@@ -118,6 +158,8 @@ const SHELLS: &[&str] = &[
     "csh",
     "tcsh",
     "su",
+    "capsh",
+    "sg",
     "runuser",
     "script",
     "ssh",
@@ -168,6 +210,46 @@ const INTERPRETERS: &[&str] = &[
     "nawk",
 ];
 
+/// Programs with commands of their own by which they run others.
+const EMBEDDING: &[&str] = &[
+    "vi",
+    "vim",
+    "nvim",
+    "view",
+    "ex",
+    "ed",
+    "emacs",
+    "sed",
+    "gsed",
+    "psql",
+    "mysql",
+    "sqlite3",
+    "gdb",
+    "lldb",
+    "tar",
+    "gtar",
+    "bsdtar",
+    "zip",
+    "rsync",
+    "scp",
+    "sftp",
+    "less",
+    "more",
+    "man",
+    "crontab",
+    "mapfile",
+    "readarray",
+    "complete",
+    "make",
+    "gmake",
+    "ninja",
+    "tig",
+    "mutt",
+];
+/// Those of them that read such commands from their input.
+const LISTENERS: &[&str] = &[
+    "vi", "vim", "nvim", "ex", "ed", "psql", "mysql", "sqlite3", "gdb", "lldb", "crontab", "sftp",
+];
 /// Programs whose remembered approval would allow anything at all.
 const UNBOUNDED: &[&str] = &[
     "rm",
@@ -260,20 +342,89 @@ pub(crate) enum Inner {
     Nothing,
 }
 
+/// What is known of a program by its name.
+#[derive(Clone, Copy, Default)]
+struct Role {
+    wrapper: Option<&'static Wrapper>,
+    kinds: u8,
+}
+
+const SHELL: u8 = 1;
+const INTERPRETER: u8 = 2;
+const EMBEDS: u8 = 4;
+const LISTENS: u8 = 8;
+
+/// Every name of the lists above: they are looked up for each command of a text.
+static ROLES: LazyLock<HashMap<&'static str, Role, Quick>> = LazyLock::new(|| {
+    let mut roles: HashMap<&'static str, Role, Quick> = HashMap::default();
+    for wrapper in WRAPPERS {
+        roles.entry(wrapper.name).or_default().wrapper = Some(wrapper);
+    }
+    let lists =
+        [(SHELLS, SHELL), (INTERPRETERS, INTERPRETER), (EMBEDDING, EMBEDS), (LISTENERS, LISTENS)];
+    for (names, kind) in lists {
+        for name in names {
+            roles.entry(name).or_default().kinds |= kind;
+        }
+    }
+    roles
+});
+
+type Quick = BuildHasherDefault<Fnv>;
+
+/// A quick hash: the keys of its only table are ours, so nobody can choose them to collide.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+fn role(name: &str) -> Role {
+    ROLES.get(name).copied().unwrap_or_default()
+}
+
+fn is(name: &str, kind: u8) -> bool {
+    role(name).kinds & kind != 0
+}
+
+/// Whether a program has commands of its own by which it runs others.
+pub(crate) fn embeds(name: &str) -> bool {
+    is(name, EMBEDS)
+}
+
+/// Whether a program reads such commands from its input.
+pub(crate) fn listens(name: &str) -> bool {
+    is(name, LISTENS)
+}
+
 /// The wrapper of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Wrapper> {
-    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+    role(name).wrapper
 }
 
 /// Whether a program takes shell text.
 pub(crate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
+    is(name, SHELL)
 }
 
 /// Whether a program takes program text.
 pub(crate) fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem)
+    is(name, INTERPRETER) || (stem != name && is(stem, INTERPRETER))
 }
 
 /// Whether an approval of this program must never be remembered.
@@ -289,6 +440,11 @@ impl Wrapper {
     /// Where the inner program begins in `args`, every option of the wrapper understood.
     pub(crate) fn inner(&self, args: &[&str]) -> Inner {
         self.look(args, self.short, self.long, self.assignments)
+    }
+
+    /// Whether it is never looked through to allow.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.harmless.is_none()
     }
 
     /// Where the inner program begins, if the wrapper changes nothing about what it does.
@@ -318,6 +474,8 @@ impl Wrapper {
                     return Inner::Unclear;
                 }
                 at += if takes_value && !attached { 2 } else { 1 };
+            } else if arg == "-" && self.name == "env" && short.contains('i') {
+                at += 1;
             } else if arg.len() > 1 && arg.starts_with('-') {
                 let Some(used) = cluster(&arg[1..], short, self.name) else {
                     return Inner::Unclear;
@@ -328,6 +486,9 @@ impl Wrapper {
             }
         }
         at += self.operands;
+        if self.operands > 0 && args.get(at) == Some(&"--") {
+            at += 1;
+        }
         while assignments && args.get(at).is_some_and(|arg| is_assignment(arg)) {
             at += 1;
         }

@@ -135,3 +135,32 @@ fn what_is_remembered_reads_back_as_a_rule() {
         }
     }
 }
+
+#[test]
+fn what_is_granted_allows_until_somebody_says_otherwise() {
+    let settings = Settings {
+        rules: rules(&json!({"ask": ["Bash(prettier:*)"], "deny": ["Bash(curl:*)"]}), Scope::User),
+        ..bare()
+    };
+    let judge = policy(settings);
+    let wanted = ["Bash(eslint:*)", "Bash(prettier:*)", "Bash(curl:*)", "Bash(", "Write"];
+    let wanted: Vec<String> = wanted.iter().map(|rule| (*rule).to_owned()).collect();
+    let granted = judge.grant(&wanted, "skill lint");
+    assert_eq!(granted.refused, ["Bash("]);
+    assert_eq!(granted.rules.len(), 4);
+    let decide = |text: &str, mode| judge.judge(&bash(), &[command(text)], mode);
+    let allowed = decide("eslint x", Mode::Normal);
+    assert_eq!(allowed.decision, Decision::Allow);
+    assert!(allowed.reasons.iter().any(|reason| reason.origin == "skill lint"));
+    assert_eq!(decide("prettier x", Mode::Normal).decision, Decision::Ask);
+    assert_eq!(decide("curl x", Mode::Normal).decision, Decision::Deny);
+    assert_eq!(
+        decide("rm -rf ~", Mode::Normal).decision,
+        policy(bare()).judge(&bash(), &[command("rm -rf ~")], Mode::Normal).decision
+    );
+    let writer = tool("Write", true, Risk::Mutating);
+    let write = Action::Write { path: "/w/a".into(), diff: None };
+    let look = |mode| judge.judge(&writer, std::slice::from_ref(&write), mode).decision;
+    assert_eq!(look(Mode::Normal), Decision::Allow);
+    assert_eq!(look(Mode::ReadOnly), Decision::Deny);
+}

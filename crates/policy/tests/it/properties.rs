@@ -3,6 +3,7 @@
 use contract::policy::{Decision, Mode};
 use proptest::prelude::*;
 
+use crate::oracles;
 use crate::setting::{judge, run};
 
 const ALLOWED: &[&str] = &[
@@ -107,11 +108,29 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_every_ruling_has_a_deciding_reason(text in "\\PC{0,60}|[ -~\n\t\r]{0,80}") {
-        for mode in [Mode::ReadOnly, Mode::Normal, Mode::Yolo] {
-            let ruling = run(&judge(), &text, mode);
-            prop_assert!(ruling.deciding().is_some());
-        }
+    fn any_text_is_judged_as_the_target_says(text in "\\PC{0,60}|[ -~\n\t\r]{0,80}|([a-z.~]{0,6}[ '\"|&;<>()$`\\\\#\n*?!{}=-]{0,3}){0,8}") {
+        oracles::shell_text(text.as_bytes());
+    }
+
+    #[test]
+    fn any_rule_and_path_are_judged_as_the_target_says(
+        rule in "(~/|/|\\./)?(\\*\\*|[a-cA-C*?.]{1,4}|w|etc)(/(\\*\\*|[a-cA-C*?.]{1,4})){0,3}/?",
+        path in "/?([a-cA-C.]{1,3}|w|etc|home/u)(/([a-cA-C.]{1,3}|\\.\\.)){0,4}",
+    ) {
+        oracles::rule_and_path(format!("{rule}\n{path}").as_bytes());
+    }
+
+    #[test]
+    fn any_host_is_judged_as_the_target_says(
+        text in "\\PC{0,20}|(docs\\.ok\\.example|DOCS.ok.example)[:.@/%a-z0-9]{0,6}|[0-9a-fx.:\\[\\]]{0,20}",
+    ) {
+        oracles::host(text.as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_reach_a_terminal_as_the_target_says(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
+        oracles::terminal_text(&bytes);
+        oracles::terminal_text(text.as_bytes());
     }
 
     #[test]

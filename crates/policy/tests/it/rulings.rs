@@ -348,7 +348,7 @@ fn a_rule_that_spells_out_an_option_vouches_for_that_option_only() {
         rules: rules(
             &json!({"allow": [
                 "Bash(sed -i:*)", "Bash(git:*)", "Bash(git commit:*)", "Bash(find src -delete)",
-                "Bash(./run.sh:*)", "Bash(timeout:*)",
+                "Bash(./run.sh:*)", "Bash(timeout:*)", "Bash(uv run pytest:*)", "Bash(npx:*)",
             ]}),
             Scope::User,
         ),
@@ -365,6 +365,9 @@ fn a_rule_that_spells_out_an_option_vouches_for_that_option_only() {
         ("find src -name x -delete", Decision::Ask),
         ("./run.sh fast", Decision::Allow),
         ("timeout 5 make", Decision::Ask),
+        ("uv run pytest -q", Decision::Allow),
+        ("uv run python x.py", Decision::Ask),
+        ("npx cowsay", Decision::Ask),
     ] {
         assert_eq!(run(&judge, text, Mode::Normal).decision, wanted, "{text}");
     }

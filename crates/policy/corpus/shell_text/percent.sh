@@ -1,0 +1,1 @@
+wget %65%76il.test %zz %
