@@ -12,6 +12,8 @@ mod reference;
 mod repository;
 mod scope;
 mod staging;
+mod submodules;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,8 +31,9 @@ use reference::Move;
 use repository::{Head, Repository};
 use scope::Scope;
 
-/// A file in the workspace may be a pipe that nobody writes to.
 const PATIENCE: Duration = Duration::from_mins(10);
+/// After this long it is worth a look at what git may be waiting for.
+const SUSPICION: Duration = Duration::from_secs(3);
 
 /// What the broker needs to know.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +89,8 @@ impl GitBroker {
         let head = repository.head()?;
         let parent = reference::tip(&repository, &head)?;
         git.copy_index(&repository)?;
-        let staged = staging::stage(&git, &preferences, &scope, parent.as_deref()).await?;
+        let staged =
+            staging::stage(&git, &repository, &preferences, &scope, parent.as_deref()).await?;
         let id = commit_tree(&git, &staged.tree, parent.as_deref(), &message).await?;
         let committer = committer(&git, &id).await?;
 
@@ -107,8 +111,25 @@ impl Broker for GitBroker {
     }
 
     async fn commit(&self, request: &CommitRequest) -> Result<Committed, BrokerError> {
+        let attempt = self.attempt(request);
+        tokio::pin!(attempt);
+        if let Ok(result) = tokio::time::timeout(SUSPICION, &mut attempt).await {
+            return result;
+        }
+        let root = Repository::find(&self.settings.workspace)?.root;
+        let search = tokio::task::spawn_blocking(move || waiting::pipe(&root));
+        let result = tokio::select! {
+            result = &mut attempt => return result,
+            found = search => found.ok().flatten(),
+        };
+        if let Some(pipe) = result {
+            let pipe = pipe.display();
+            return Err(BrokerError::Refused(format!(
+                "{pipe} is a pipe, for which git would wait without end; remove it"
+            )));
+        }
         let late = |_| BrokerError::Failed("git did not end within ten minutes".to_owned());
-        tokio::time::timeout(PATIENCE, self.attempt(request)).await.map_err(late)?
+        tokio::time::timeout(PATIENCE, attempt).await.map_err(late)?
     }
 }
 

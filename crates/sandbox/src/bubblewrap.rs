@@ -2,6 +2,7 @@
 //! helper inside it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -10,14 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::policy::Access;
-use contract::sandbox::{Child, Network, SandboxError};
+use contract::sandbox::{ChannelEnds, Child, Network, SandboxError};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
 use crate::guard::After;
-use crate::launch::{self, Launcher, Outcome};
+use crate::launch::{self, Descriptors, Launcher, Outcome};
 use crate::plan::{Plan, Walls};
 use crate::request::Request;
 use crate::running::{End, Running};
@@ -25,7 +27,7 @@ use crate::stubs::Stubs;
 use crate::system_program::trusted;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
-use crate::{HELPER_COMMAND, Settings, helper};
+use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
 
 /// The only places where bubblewrap is looked for.
 const PLACES: [&str; 4] =
@@ -64,12 +66,16 @@ impl Bubblewrap {
                 after.holds.push(stubs.hold(root)?);
             }
         }
+        let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
+        after.group = group;
+        after.disks.extend(request.own.clone());
+        after.notice.clone_from(&settings.notice);
         loop {
             let options = self.options(request, settings, &after);
-            match attempt(&program, &options, request, launcher)? {
-                Attempt::Runs(child) => {
+            match attempt(&program, &options, door.as_ref(), request, launcher)? {
+                Attempt::Runs(child, channel) => {
                     let end = End::Namespace(first_inside(child.id()));
-                    let child = Running::adopt(*child, end, after, Arc::clone(launcher));
+                    let child = Running::adopt(*child, channel, end, after, Arc::clone(launcher));
                     return child.map_err(|error| start_error(&request.program, error).into());
                 }
                 Attempt::Broke(words) if words.contains("--disable-userns") => {
@@ -89,7 +95,6 @@ impl Bubblewrap {
             "--unshare-pid",
             "--unshare-ipc",
             "--unshare-uts",
-            "--unshare-cgroup-try",
             "--new-session",
             "--die-with-parent",
             "--clearenv",
@@ -97,6 +102,10 @@ impl Bubblewrap {
         options.add("--cap-drop", ["ALL"]);
         if self.knows_disable.load(Ordering::Relaxed) {
             options.flags(&["--disable-userns"]);
+        }
+        if after.group.is_none() {
+            // From inside a namespace of its own nothing could enter a group outside of it.
+            options.flags(&["--unshare-cgroup-try"]);
         }
         if request.network == Network::None {
             options.flags(&["--unshare-net"]);
@@ -121,6 +130,9 @@ impl Bubblewrap {
                 // What the owner of the folder writes here is seen by nobody and gone afterwards.
                 options.scratch(path, 0, "0555");
             }
+        }
+        for folder in &request.own {
+            options.add("--bind", [folder, folder]);
         }
         for socket in request.roots.iter().flat_map(|root| view::sockets(root)) {
             options.add("--ro-bind", [Path::new("/dev/null"), &socket]);
@@ -151,30 +163,40 @@ pub(crate) fn find() -> Result<PathBuf, Cause> {
 }
 
 enum Attempt {
-    Runs(Box<tokio::process::Child>),
+    Runs(Box<tokio::process::Child>, Option<ChannelEnds>),
     Broke(String),
 }
 
 fn attempt(
     program: &Path,
     options: &Options,
+    door: Option<&File>,
     request: &Request,
     launcher: &Launcher,
 ) -> Result<Attempt, Failure> {
     let fault = |error| Failure::from(start_error(&request.program, error));
-    let plan = memory_file(&plan(request).encode()).map_err(fault)?;
+    let plan =
+        memory_file(&plan(request).map_err(SandboxError::Refused)?.encode()).map_err(fault)?;
     let options = memory_file(&options.bytes).map_err(fault)?;
     let (status, told) = io::pipe().map_err(fault)?;
-    let told = OwnedFd::from(told);
+    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
+    let mut handed = Descriptors::default();
+    handed.add(helper::PLAN, plan);
+    handed.add(helper::STATUS, told.into());
+    handed.add_channel(theirs);
+    if let Some(door) = door {
+        handed.add(helper::GROUP, door.try_clone().map_err(fault)?.into());
+    }
     let mut command = launch::command(program, request.stdin);
     command
         .args(["--args", &options.as_raw_fd().to_string(), "--"])
         .args([INSIDE, HELPER_COMMAND, helper::BECOME])
-        .args([plan.as_raw_fd().to_string(), told.as_raw_fd().to_string()]);
-    let child = launcher.launch(command, vec![options, plan, told]);
+        .args(&handed.words);
+    handed.inherited.push(options);
+    let child = launcher.launch(command, handed.inherited);
     let mut child = child.map_err(fault)?;
     match launch::outcome(status) {
-        Outcome::Running => Ok(Attempt::Runs(Box::new(child))),
+        Outcome::Running => Ok(Attempt::Runs(Box::new(child), ours)),
         Outcome::NotExecuted(error) => Err(fault(error)),
         Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
         Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
@@ -209,7 +231,7 @@ pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn plan(request: &Request) -> Plan {
+fn plan(request: &Request) -> Result<Plan, String> {
     let mut env = request.env.clone();
     let home = request.home.as_deref().unwrap_or(Path::new("/tmp"));
     let home = home.to_string_lossy().into_owned();
@@ -218,10 +240,11 @@ fn plan(request: &Request) -> Plan {
     let mut write: Vec<PathBuf> =
         ["/tmp", "/run", "/var", "/dev", "/proc/self"].map(PathBuf::from).into();
     write.extend(request.home.clone());
+    write.extend(request.own.clone());
     if request.access == Access::Workspace {
         write.extend(request.roots.clone());
     }
-    Plan {
+    Ok(Plan {
         program: request.program.clone().into(),
         args: request.args.clone(),
         cwd: request.cwd.clone(),
@@ -232,7 +255,8 @@ fn plan(request: &Request) -> Plan {
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
-    }
+        filters: walls::filters(Walls::Inner, request.network)?,
+    })
 }
 
 /// Options for bubblewrap, each ended by a zero.

@@ -80,7 +80,10 @@ impl Ladder {
             // What cannot be removed hinders nothing: it is tried again at the next start.
             let _ = crate::stubs::Stubs::new(&self.settings.state).sweep();
             #[cfg(target_os = "linux")]
-            crate::landlock::sweep(&self.settings.state);
+            {
+                crate::landlock::sweep(&self.settings.state);
+                crate::control_group::sweep();
+            }
         }
         Ok(self.launcher.get_or_init(|| launcher))
     }

@@ -20,6 +20,8 @@ pub struct RungReport {
     pub rung: Rung,
     /// Whether it works here.
     pub usable: Result<(), Cause>,
+    /// What bounds a command here.
+    pub holds: Vec<String>,
     /// What it does not protect from, or does not allow, here.
     pub lacks: Vec<String>,
     /// Whether this is the rung that would be used.
@@ -42,7 +44,17 @@ impl fmt::Display for Cause {
 pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
     let mut reports: Vec<RungReport> = Rung::ALL
         .into_iter()
-        .map(|rung| RungReport { rung, usable: usable(rung), lacks: lacks(rung), chosen: false })
+        .map(|rung| {
+            let mut report = RungReport {
+                rung,
+                usable: usable(rung),
+                holds: Vec::new(),
+                lacks: lacks(rung),
+                chosen: false,
+            };
+            tell_of_limits(&mut report);
+            report
+        })
         .collect();
     let chosen = reports.iter_mut().find(|report| {
         report.usable.is_ok() && settings.rung.is_none_or(|forced| forced == report.rung)
@@ -88,11 +100,22 @@ fn lacks(rung: Rung) -> Vec<String> {
         ),
         (_, _) => lacks.push("the second wall, Landlock, is missing or incomplete".to_owned()),
     }
-    if rustix::process::geteuid().is_root() {
-        lacks.push("the limit on the number of processes does not bind root".to_owned());
-    }
     lacks
 }
+
+#[cfg(target_os = "linux")]
+fn tell_of_limits(report: &mut RungReport) {
+    if report.rung == Rung::Seatbelt || report.usable.is_err() {
+        return;
+    }
+    match crate::process_limit::describe(report.rung) {
+        Ok(words) => report.holds.push(words.to_owned()),
+        Err(words) => report.lacks.push(words.to_owned()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tell_of_limits(_report: &mut RungReport) {}
 
 #[cfg(not(target_os = "linux"))]
 fn lacks(rung: Rung) -> Vec<String> {

@@ -3,33 +3,29 @@
 //!
 //! By then nothing confined runs, but what it left is hostile: no link is followed.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod snapshot;
+
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use contract::sandbox::SandboxError;
-
 use crate::Notice;
-use crate::protected::{self, is_bare_repository};
+use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
+
+pub(crate) use snapshot::Snapshot;
 
 /// Where planted files are moved to, at the top of a root.
 pub(crate) const QUARANTINE: &str = ".brynhild-quarantine";
-const SAVED_ENTRIES: usize = 2000;
-const SAVED_BYTES: u64 = 4 << 20;
-
-/// The parts of a git directory that make git run or obey something.
-const GIT_PARTS: [&str; 7] =
-    ["config", "config.worktree", "commondir", "hooks", "info", "objects/info", "modules"];
 
 /// What happens after a process; dropping it does it.
 #[derive(Default)]
 pub(crate) struct After {
     /// Roots that were no bare repository before.
     pub(crate) roots: Vec<PathBuf>,
+    /// Folders whose disks must not be filled.
+    pub(crate) disks: Vec<PathBuf>,
     /// Protected names as they were before, where nothing else keeps them.
     pub(crate) snapshots: Vec<Snapshot>,
     /// Stubs in use.
@@ -37,6 +33,9 @@ pub(crate) struct After {
     /// Scratch space.
     #[cfg(target_os = "linux")]
     pub(crate) scratch: Option<crate::landlock::Scratch>,
+    /// The control group of the command.
+    #[cfg(target_os = "linux")]
+    pub(crate) group: Option<crate::control_group::Group>,
     /// Another folder to remove.
     pub(crate) folder: Option<tempfile::TempDir>,
     /// Who hears of it.
@@ -53,9 +52,7 @@ impl Drop for After {
     fn drop(&mut self) {
         let mut moved = Vec::new();
         for root in &self.roots {
-            if is_bare_repository(root) {
-                moved.push(quarantine(root, &root.join("HEAD")));
-            }
+            moved.extend(quarantine_repository(root));
         }
         for snapshot in &self.snapshots {
             snapshot.restore(&mut moved);
@@ -75,147 +72,17 @@ impl Drop for After {
 impl After {
     /// Watches `roots` for planted bare repositories.
     pub(crate) fn watch(roots: &[PathBuf], notice: Option<Notice>) -> Self {
-        let roots = roots.iter().filter(|root| !is_bare_repository(root)).cloned().collect();
         let mut after = Self::default();
-        after.roots = roots;
+        after.roots = roots.iter().filter(|root| !is_bare_repository(root)).cloned().collect();
+        after.disks = roots.to_vec();
         after.notice = notice;
         after
     }
 }
 
-/// The protected names of one root, with their content.
-#[derive(Debug)]
-pub(crate) struct Snapshot {
-    root: PathBuf,
-    names: Vec<PathBuf>,
-    saved: BTreeMap<PathBuf, Saved>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Saved {
-    Folder,
-    File { bytes: Vec<u8>, mode: u32 },
-    Link(PathBuf),
-}
-
-impl Snapshot {
-    /// Saves the protected names under `root`.
-    pub(crate) fn take(root: &Path) -> Result<Self, SandboxError> {
-        let found = protected::find(root)?;
-        let mut snapshot =
-            Self { root: root.to_owned(), names: Vec::new(), saved: BTreeMap::new() };
-        for name in found.present.into_iter().chain(found.absent) {
-            for part in parts(&name) {
-                let mut saved = BTreeMap::new();
-                let mut budget = (SAVED_ENTRIES, SAVED_BYTES);
-                // A tree too large to save is left alone, before and after.
-                if save(&part, &mut saved, &mut budget).is_ok() {
-                    snapshot.saved.append(&mut saved);
-                    snapshot.names.push(part);
-                }
-            }
-        }
-        Ok(snapshot)
-    }
-
-    fn restore(&self, moved: &mut Vec<io::Result<String>>) {
-        for (path, saved) in &self.saved {
-            if read(path).is_ok_and(|found| found.as_ref() == Some(saved)) {
-                continue;
-            }
-            if fs::symlink_metadata(path).is_ok() {
-                moved.push(quarantine(&self.root, path));
-            }
-            if let Err(error) = write(path, saved) {
-                moved.push(Err(error));
-            }
-        }
-        let mut found = BTreeSet::new();
-        for name in &self.names {
-            list(name, &mut found);
-        }
-        for path in found.iter().filter(|path| !self.saved.contains_key(*path)) {
-            if fs::symlink_metadata(path).is_ok() {
-                moved.push(quarantine(&self.root, path));
-            }
-        }
-    }
-}
-
-/// The protected name itself, or the parts of a git directory that matter.
-fn parts(name: &Path) -> Vec<PathBuf> {
-    let is_git = name.ends_with(".git");
-    if is_git && fs::symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir()) {
-        GIT_PARTS.iter().map(|part| name.join(part)).collect()
-    } else {
-        vec![name.to_owned()]
-    }
-}
-
-fn save(
-    path: &Path,
-    saved: &mut BTreeMap<PathBuf, Saved>,
-    budget: &mut (usize, u64),
-) -> io::Result<()> {
-    let Some(entry) = read(path)? else {
-        return Ok(());
-    };
-    let size = match &entry {
-        Saved::File { bytes, .. } => bytes.len() as u64,
-        Saved::Folder | Saved::Link(_) => 0,
-    };
-    let over = || io::Error::from(io::ErrorKind::FileTooLarge);
-    budget.0 = budget.0.checked_sub(1).ok_or_else(over)?;
-    budget.1 = budget.1.checked_sub(size).ok_or_else(over)?;
-    let is_folder = entry == Saved::Folder;
-    saved.insert(path.to_owned(), entry);
-    if is_folder {
-        for entry in fs::read_dir(path)? {
-            save(&entry?.path(), saved, budget)?;
-        }
-    }
-    Ok(())
-}
-
-fn read(path: &Path) -> io::Result<Option<Saved>> {
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if metadata.is_symlink() {
-        return Ok(Some(Saved::Link(fs::read_link(path)?)));
-    }
-    if metadata.is_dir() {
-        return Ok(Some(Saved::Folder));
-    }
-    if !metadata.is_file() || metadata.len() > SAVED_BYTES {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    Ok(Some(Saved::File { bytes: fs::read(path)?, mode: metadata.mode() & 0o7777 }))
-}
-
-fn write(path: &Path, saved: &Saved) -> io::Result<()> {
-    match saved {
-        Saved::Folder => fs::create_dir(path),
-        Saved::Link(target) => std::os::unix::fs::symlink(target, path),
-        Saved::File { bytes, mode } => {
-            OpenOptions::new().write(true).create_new(true).mode(*mode).open(path)?.write_all(bytes)
-        }
-    }
-}
-
-/// Paths at and below `path`, without following links. A planted folder counts as one.
-fn list(path: &Path, found: &mut BTreeSet<PathBuf>) {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return;
-    };
-    found.insert(path.to_owned());
-    if metadata.is_dir() && found.len() < 4 * SAVED_ENTRIES {
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            list(&entry.path(), found);
-        }
-    }
+/// Takes the head off a bare repository at `root`, where there was none before.
+fn quarantine_repository(root: &Path) -> Option<io::Result<String>> {
+    is_bare_repository(root).then(|| quarantine(root, &root.join("HEAD")))
 }
 
 /// Moves `path` out of effect, to a folder in the same file system that nothing looks into.

@@ -1,50 +1,110 @@
 //! The program's other life: it raises the walls around itself and becomes the command, or watches
 //! over the command as its warden. Runs with one thread, no variables, and nothing but a plan.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT};
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper,
-    set_parent_process_death_signal, setsid, wait, waitpid,
+    Pid, Signal, WaitOptions, getpid, ioctl_tiocsctty, kill_process, set_child_subreaper,
+    set_parent_process_death_signal, setsid, wait,
 };
 
+use crate::guard::Snapshot;
 use crate::plan::Plan;
 use crate::walls;
 
 /// The code with which the helper ends when it could not do its work.
 const FAILED: u8 = 125;
 
+/// Descriptors that are only passing through stay at or above this number.
+const ABOVE: RawFd = 10;
+
+/// The names under which descriptors are handed to the helper.
+pub(crate) const PLAN: &str = "plan";
+pub(crate) const STATUS: &str = "status";
+pub(crate) const LIFELINE: &str = "lifeline";
+pub(crate) const HEARD: &str = "in";
+pub(crate) const TOLD: &str = "out";
+pub(crate) const GROUP: &str = "group";
+pub(crate) const SAVED: &str = "saved";
+
 /// Becomes the command.
 pub(crate) const BECOME: &str = "become";
 /// Watches over a second helper that becomes the command.
 pub(crate) const WATCH: &str = "watch";
 
-/// Understands `become PLAN STATUS` and `watch PLAN STATUS LIFELINE`, all descriptor numbers.
+/// Understands `become` and `watch`, each followed by descriptors (see [`Handed`]).
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     let words: Vec<&str> = args.iter().filter_map(|word| word.to_str()).collect();
-    let number = |at: usize| words.get(at).and_then(|word| word.parse::<RawFd>().ok());
-    match (words.first(), number(1), number(2), number(3)) {
-        (Some(&BECOME), Some(plan), Some(status), None) => run(plan, status),
-        (Some(&WATCH), Some(plan), Some(status), Some(lifeline)) => {
-            watch(plan, status, lifeline).unwrap_or(ExitCode::from(FAILED))
+    let result = match words.split_first() {
+        Some((&BECOME, handed)) => Handed::parse(handed).map(|handed| run(&handed)),
+        Some((&WATCH, handed)) => Handed::parse(handed).map(|handed| watch(&handed)),
+        _ => None,
+    };
+    result.and_then(Result::ok).unwrap_or(ExitCode::from(FAILED))
+}
+
+/// The descriptors that the helper was started with, as words like `plan=7`.
+#[derive(Debug, PartialEq, Eq)]
+struct Handed {
+    /// Says what to do.
+    plan: RawFd,
+    /// Hears how it went.
+    status: RawFd,
+    /// Ends when the program that started this does.
+    lifeline: Option<RawFd>,
+    /// Where the command reads and writes besides its streams.
+    channel: Option<[RawFd; 2]>,
+    /// Takes processes into a control group.
+    group: Option<RawFd>,
+    /// What to restore where the program that started this is gone.
+    saved: Option<RawFd>,
+}
+
+impl Handed {
+    fn parse(words: &[&str]) -> Option<Self> {
+        let numbers = words.iter().map(|word| {
+            let (name, number) = word.split_once('=')?;
+            Some((name, number.parse().ok()?))
+        });
+        let numbers: BTreeMap<&str, RawFd> = numbers.collect::<Option<_>>()?;
+        let of = |name: &str| numbers.get(name).copied();
+        Some(Self {
+            plan: of(PLAN)?,
+            status: of(STATUS)?,
+            lifeline: of(LIFELINE),
+            channel: of(HEARD).zip(of(TOLD)).map(|(heard, told)| [heard, told]),
+            group: of(GROUP),
+            saved: of(SAVED),
+        })
+    }
+
+    /// What a warden passes on to the helper that becomes the command.
+    fn passed(&self) -> Vec<(&'static str, RawFd)> {
+        let mut passed = vec![(PLAN, self.plan), (STATUS, self.status)];
+        if let Some([heard, told]) = self.channel {
+            passed.extend([(HEARD, heard), (TOLD, told)]);
         }
-        _ => ExitCode::from(FAILED),
+        passed.extend(self.group.map(|group| (GROUP, group)));
+        passed
     }
 }
 
-fn run(plan: RawFd, status: RawFd) -> ExitCode {
-    let Ok(mut status) = OpenOptions::new().write(true).open(path_of(status)) else {
-        return ExitCode::from(FAILED);
-    };
+fn run(handed: &Handed) -> io::Result<ExitCode> {
+    let mut status = File::from(reopen(handed.status, OpenOptions::new().write(true))?);
     // A failed write means that whoever started this is gone: the command must not run.
-    match prepare(plan, &status) {
+    match prepare(handed, &status) {
         Ok(mut command) => {
             if status.write_all(b"R").is_ok() {
                 let error = command.exec();
@@ -56,17 +116,25 @@ fn run(plan: RawFd, status: RawFd) -> ExitCode {
             let _ = write!(status, "E{words}");
         }
     }
-    ExitCode::from(FAILED)
+    Ok(ExitCode::from(FAILED))
 }
 
-fn prepare(plan: RawFd, status: &File) -> Result<Command, String> {
+fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot be tied to its parent: {error}"))?;
     let bytes =
-        fs::read(path_of(plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
+        fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
     let plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
-    close_all_but(&[status.as_raw_fd()]).map_err(|error| format!("cannot close files: {error}"))?;
+    if let Some(group) = handed.group {
+        fs::write(path_of(group), "0")
+            .map_err(|error| format!("cannot enter its control group: {error}"))?;
+    }
+    settle_descriptors(status, handed.channel)
+        .map_err(|error| format!("cannot put its files in order: {error}"))?;
     let _ = setsid();
+    if handed.channel.is_some() {
+        adopt_terminal();
+    }
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("cannot enter {}: {error}", plan.cwd.display()))?;
     walls::raise(&plan)?;
@@ -75,51 +143,124 @@ fn prepare(plan: RawFd, status: &File) -> Result<Command, String> {
     Ok(command)
 }
 
+/// Makes the channel the terminal of this session, where it is one.
+fn adopt_terminal() {
+    if let Ok(line) = File::open(path_of(CHANNEL_IN))
+        && rustix::termios::isatty(&line)
+    {
+        // A session takes the first terminal that its leader opens, so this may have happened.
+        let _ = ioctl_tiocsctty(&line);
+    }
+}
+
+/// Leaves nothing open but the standard streams, `status`, and the channel at its own numbers.
+fn settle_descriptors(status: &File, channel: Option<[RawFd; 2]>) -> io::Result<()> {
+    let mut kept = vec![status.as_raw_fd()];
+    let mut ends: Vec<(OwnedFd, RawFd)> = Vec::new();
+    if let Some([heard, told]) = channel {
+        ends.push((reopen(heard, OpenOptions::new().read(true))?, CHANNEL_IN));
+        ends.push((reopen(told, OpenOptions::new().write(true))?, CHANNEL_OUT));
+    }
+    kept.extend(ends.iter().map(|(end, _)| end.as_raw_fd()));
+    close_all_but(&kept)?;
+    for (end, number) in ends {
+        let placed = fcntl_dupfd_cloexec(&end, number)?;
+        fcntl_setfd(&placed, FdFlags::empty())?;
+        if placed.into_raw_fd() != number {
+            return Err(io::Error::other(format!("descriptor {number} is in use")));
+        }
+    }
+    Ok(())
+}
+
+/// Opens what an inherited descriptor stands for once more, out of the way of the low numbers.
+fn reopen(descriptor: RawFd, options: &OpenOptions) -> io::Result<OwnedFd> {
+    Ok(fcntl_dupfd_cloexec(options.open(path_of(descriptor))?, ABOVE)?)
+}
+
 /// Stays outside of the walls, ends when the command ends or the lifeline is cut, and takes
 /// everything below it along.
-fn watch(plan: RawFd, status: RawFd, lifeline: RawFd) -> io::Result<ExitCode> {
+fn watch(handed: &Handed) -> io::Result<ExitCode> {
+    let lifeline = handed.lifeline.ok_or(io::ErrorKind::InvalidInput)?;
     let lifeline = File::open(path_of(lifeline))?;
-    close_all_but(&[plan, status, lifeline.as_raw_fd()])?;
+    let mut saved = handed.saved.map(|saved| File::open(path_of(saved))).transpose()?;
+    let passed = handed.passed();
+    let numbers: Vec<RawFd> = passed.iter().map(|(_, number)| *number).collect();
+    let mut kept = [numbers.as_slice(), &[lifeline.as_raw_fd()]].concat();
+    kept.extend(saved.as_ref().map(AsRawFd::as_raw_fd));
+    close_all_but(&kept)?;
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
+    let mut signals = SigSet::empty();
+    signals.add(nix::sys::signal::SIGCHLD);
+    signals.thread_block()?;
+    let ends = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK)?;
     let child = command(Path::new("/proc/self/exe"))
         .arg(crate::HELPER_COMMAND)
-        .args([BECOME, &plan.to_string(), &status.to_string()])
+        .arg(BECOME)
+        .args(passed.iter().map(|(name, number)| format!("{name}={number}")))
         .spawn()?;
-    let _ = nix::unistd::close(status);
-    let _ = nix::unistd::close(plan);
+    for descriptor in numbers {
+        let _ = nix::unistd::close(descriptor);
+    }
     let_go_of_streams()?;
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let id = id.ok_or_else(|| io::Error::other("a child without an id"))?;
-    let ended = pidfd_open(id, PidfdFlags::empty())?;
-    loop {
+    let code = attend(id, &ends, &lifeline)?;
+    if let Some(saved) = saved.as_mut().filter(|_| is_abandoned(&lifeline)) {
+        let mut bytes = Vec::new();
+        saved.read_to_end(&mut bytes)?;
+        Snapshot::restore_all(&bytes);
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Whether the program at the other end is gone, without the word by which it ends a command.
+fn is_abandoned(mut lifeline: &File) -> bool {
+    let mut wanted = [PollFd::from_borrowed_fd(lifeline.as_fd(), PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_ready = poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0);
+    is_ready && lifeline.read(&mut [0]).is_ok_and(|count| count == 0)
+}
+
+/// Buries what ends below, until `command` does or the lifeline is cut; then ends all the rest.
+/// Returns what the command ended with.
+fn attend(command: Pid, ends: &SignalFd, lifeline: &File) -> io::Result<u8> {
+    let mut code = None;
+    while code.is_none() {
         let mut wanted = [
-            PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(ends.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(lifeline.as_fd(), PollFlags::IN),
         ];
         match poll(&mut wanted, None) {
-            Ok(_) => break,
-            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        let is_cut = !wanted[1].revents().is_empty();
+        while let Ok(Some(_)) = ends.read_signal() {}
+        // The command may have ended by itself, which is not to be mistaken for the kill below.
+        while let Ok(Some((child, status))) = wait(WaitOptions::NOHANG) {
+            if child == command {
+                code = Some(code_of(status.as_raw()));
+            }
+        }
+        if is_cut {
+            break;
+        }
     }
-    Ok(ExitCode::from(end_everything(id)))
+    end_everything();
+    Ok(code.unwrap_or(128 + 9))
 }
 
-/// Kills and reaps until nothing is left; returns what `command` ended with.
-fn end_everything(command: Pid) -> u8 {
-    let mut code = 128 + 9;
-    // The command may have ended by itself, which is not to be mistaken for the kill below.
-    if let Ok(Some((_, status))) = waitpid(Some(command), WaitOptions::NOHANG) {
-        code = code_of(status.as_raw());
-    }
+/// Kills and reaps until nothing is left.
+fn end_everything() {
     loop {
         for child in children() {
             let _ = kill_process(child, Signal::KILL);
         }
         match wait(WaitOptions::empty()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return code,
+            Err(_) => return,
         }
     }
 }
@@ -217,5 +358,7 @@ mod tests {
         let failed = format!("{:?}", ExitCode::from(FAILED));
         assert_eq!(format!("{:?}", main(&[])), failed);
         assert_eq!(format!("{:?}", main(&[OsString::from("become")])), failed);
+        assert_eq!(Handed::parse(&["plan=1", "status"]), None);
+        assert_eq!(Handed::parse(&["plan=1", "status=x"]), None);
     }
 }

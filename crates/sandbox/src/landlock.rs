@@ -1,10 +1,9 @@
 //! The rung without namespaces: Landlock, the system call filter and limits, raised by a helper
 //! whose warden ends all that the command started.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,27 +12,29 @@ use contract::sandbox::{Child, SandboxError};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::bubblewrap::memory_file;
+use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::Cause;
 use crate::guard::{After, Snapshot};
-use crate::launch::{self, Launcher, Outcome};
+use crate::launch::{self, Descriptors, Launcher, Outcome};
 use crate::plan::{Plan, Walls};
 use crate::request::Request;
-use crate::running::{End, Running};
+use crate::running::{End, Lifeline, Running};
 use crate::stubs::private_directory;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
-use crate::{HELPER_COMMAND, Settings, helper};
+use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
 
 /// What this rung cannot do, for people.
 pub(crate) const LACKS: [&str; 7] = [
-    "protected names in a writable workspace are restored after the command, not kept from it",
+    "protected names in a writable workspace are restored after the command, not kept from it: \
+     Landlock cannot take back below a folder what it grants there",
     "modes, times and owners of files elsewhere can be changed, not their content",
     "no private /tmp and /dev/shm: a scratch folder stands in, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
     "files in a folder cannot be hidden one by one",
-    "the limit on processes counts what the user runs already, and does not bind root",
-    "a killed helper leaves the command's background processes behind",
+    "the limit on processes counts what the user runs already",
+    "a killed warden leaves the command's processes and its changes to protected names behind",
 ];
 
 /// Parts of `/proc` that say nothing about other processes.
@@ -88,7 +89,10 @@ pub(crate) fn start(
             after.snapshots.push(Snapshot::take(root)?);
         }
     }
-    let plan = plan(request, scratch.folder.path());
+    let plan = plan(request, scratch.folder.path()).map_err(SandboxError::Refused)?;
+    after.disks.push(scratch.folder.path().to_owned());
+    after.disks.extend(request.own.clone());
+    after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
     watched(request, &plan, (settings, launcher), after)
 }
@@ -98,20 +102,35 @@ pub(crate) fn watched(
     request: &Request,
     plan: &Plan,
     (settings, launcher): (&Settings, &Arc<Launcher>),
-    after: After,
+    mut after: After,
 ) -> Result<Child, Failure> {
     let fault = |error| Failure::from(start_error(&request.program, error));
-    let plan = memory_file(&plan.encode()).map_err(fault)?;
+    let bytes = memory_file(&plan.encode()).map_err(fault)?;
     let (status, told) = io::pipe().map_err(fault)?;
     let (heard, lifeline) = io::pipe().map_err(fault)?;
-    let inherited = vec![plan, told.into(), heard.into()];
-    let numbers: Vec<OsString> =
-        inherited.iter().map(|descriptor| descriptor.as_raw_fd().to_string().into()).collect();
+    let group = match plan.walls {
+        Walls::Alone => process_limit::group(Rung::Landlock, &plan.limits),
+        Walls::Inner | Walls::Open => None,
+    };
+    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
+    let mut handed = Descriptors::default();
+    handed.add(helper::PLAN, bytes);
+    handed.add(helper::STATUS, told.into());
+    handed.add(helper::LIFELINE, heard.into());
+    handed.add_channel(theirs);
+    if !after.snapshots.is_empty() {
+        let saved = memory_file(&Snapshot::encode(&after.snapshots)).map_err(fault)?;
+        handed.add(helper::SAVED, saved);
+    }
+    if let Some((group, door)) = group {
+        handed.add(helper::GROUP, door.into());
+        after.group = Some(group);
+    }
     let mut command = launch::command(&settings.helper, request.stdin);
-    command.args([HELPER_COMMAND, helper::WATCH]).args(numbers);
-    let child = launcher.launch(command, inherited).map_err(fault)?;
-    let end = End::Warden(Some(OwnedFd::from(lifeline)));
-    let child = Running::adopt(child, end, after, Arc::clone(launcher)).map_err(fault)?;
+    command.args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
+    let child = launcher.launch(command, handed.inherited).map_err(fault)?;
+    let end = End::Warden(Lifeline::new(OwnedFd::from(lifeline)));
+    let child = Running::adopt(child, ours, end, after, Arc::clone(launcher)).map_err(fault)?;
     match launch::outcome(status) {
         Outcome::Running => Ok(child),
         Outcome::NotExecuted(error) => Err(fault(error)),
@@ -170,7 +189,7 @@ pub(crate) fn sweep(state: &Path) {
     }
 }
 
-fn plan(request: &Request, scratch: &Path) -> Plan {
+fn plan(request: &Request, scratch: &Path) -> Result<Plan, String> {
     let mut env = request.env.clone();
     let text = |name: &str| scratch.join(name).to_string_lossy().into_owned();
     env.insert("HOME".to_owned(), text("home"));
@@ -187,10 +206,11 @@ fn plan(request: &Request, scratch: &Path) -> Plan {
     read.extend(request.read.clone());
     read.extend(request.roots.clone());
     let mut write = vec![scratch.to_owned()];
+    write.extend(request.own.clone());
     if request.access == Access::Workspace {
         write.extend(request.roots.clone());
     }
-    Plan {
+    Ok(Plan {
         program: request.program.clone().into(),
         args: request.args.clone(),
         cwd: request.cwd.clone(),
@@ -201,7 +221,8 @@ fn plan(request: &Request, scratch: &Path) -> Plan {
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
-    }
+        filters: walls::filters(Walls::Alone, request.network)?,
+    })
 }
 
 /// A system folder, or what is in it where root could read secrets there.

@@ -5,7 +5,7 @@
 //! from a short-lived worker thread would die with that worker.
 
 use std::io::{self, PipeReader, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -32,6 +32,30 @@ struct Job {
     inherited: Vec<OwnedFd>,
     runtime: Handle,
     reply: mpsc::Sender<io::Result<Child>>,
+}
+
+/// Descriptors for a child, with the words that tell it their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Descriptors {
+    pub(crate) inherited: Vec<OwnedFd>,
+    pub(crate) words: Vec<String>,
+}
+
+impl Descriptors {
+    /// Adds one under `name`.
+    pub(crate) fn add(&mut self, name: &str, descriptor: OwnedFd) {
+        self.words.push(format!("{name}={}", descriptor.as_raw_fd()));
+        self.inherited.push(descriptor);
+    }
+
+    /// Adds the ends of a channel.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn add_channel(&mut self, ends: Option<[OwnedFd; 2]>) {
+        if let Some([heard, told]) = ends {
+            self.add(crate::helper::HEARD, heard);
+            self.add(crate::helper::TOLD, told);
+        }
+    }
 }
 
 /// What the helper said about a start.

@@ -11,7 +11,10 @@
 mod broker;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
+mod channel;
 mod choose;
+#[cfg(target_os = "linux")]
+mod control_group;
 mod doctor;
 mod guard;
 #[cfg(target_os = "linux")]
@@ -20,9 +23,12 @@ mod hide;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
+mod low_disk;
 mod none;
 #[cfg(target_os = "linux")]
 mod plan;
+#[cfg(target_os = "linux")]
+mod process_limit;
 mod protected;
 mod request;
 mod running;

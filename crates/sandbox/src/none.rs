@@ -29,6 +29,7 @@ pub(crate) fn start(
         read: Vec::new(),
         write: Vec::new(),
         devices: Vec::new(),
+        filters: Vec::new(),
     };
     crate::landlock::watched(request, &plan, (settings, launcher), After::default())
 }
@@ -43,8 +44,12 @@ pub(crate) fn start(
     use crate::choose::start_error;
     use crate::running::{End, Running};
     let fault = |error| Failure::from(start_error(&request.program, error));
+    if request.channel == contract::sandbox::Channel::Private {
+        let words = "a private channel needs a sandbox on this system".to_owned();
+        return Err(contract::sandbox::SandboxError::Refused(words).into());
+    }
     let mut command = crate::launch::command(&request.program, request.stdin);
     command.args(&request.args).envs(&request.env).current_dir(&request.cwd);
     let child = launcher.launch(command, Vec::new()).map_err(fault)?;
-    Running::adopt(child, End::Group, After::default(), Arc::clone(launcher)).map_err(fault)
+    Running::adopt(child, None, End::Group, After::default(), Arc::clone(launcher)).map_err(fault)
 }

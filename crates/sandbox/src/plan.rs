@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Files and device nodes that can be read and written, not created or removed.
     pub(crate) devices: Vec<PathBuf>,
+    /// Filters of system calls, as text.
+    pub(crate) filters: Vec<String>,
 }
 
 /// Which walls the helper raises.
@@ -81,6 +83,9 @@ impl Plan {
                 put(key, path.as_os_str().as_bytes());
             }
         }
+        for filter in &self.filters {
+            put("filter", filter.as_bytes());
+        }
         bytes
     }
 
@@ -97,6 +102,7 @@ impl Plan {
             read: Vec::new(),
             write: Vec::new(),
             devices: Vec::new(),
+            filters: Vec::new(),
         };
         let mut fields = bytes.split(|&byte| byte == 0);
         loop {
@@ -128,6 +134,7 @@ impl Plan {
             "read" => self.read.push(text().into()),
             "write" => self.write.push(text().into()),
             "device" => self.devices.push(text().into()),
+            "filter" => self.filters.push(String::from_utf8(value.to_vec()).ok()?),
             limit => {
                 let number = std::str::from_utf8(value).ok()?.parse().ok()?;
                 match limit {
@@ -170,6 +177,7 @@ mod tests {
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],
             devices: vec![PathBuf::from("/dev/null")],
+            filters: vec!["0020000000000004".to_owned()],
         }
     }
 

@@ -84,7 +84,8 @@ fn is_plain(path: &Path) -> bool {
         && path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
-fn is_real_directory(root: &Path, path: &Path) -> bool {
+/// Whether `path` is a folder beneath `root` that no link leads through.
+pub(crate) fn is_real_directory(root: &Path, path: &Path) -> bool {
     path.ancestors()
         .take_while(|ancestor| *ancestor != root)
         .all(|part| fs::symlink_metadata(part).is_ok_and(|metadata| metadata.is_dir()))

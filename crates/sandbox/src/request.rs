@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Access;
-use contract::sandbox::{Limits, Network, Profile, SandboxError, Spawn, Stdin};
+use contract::sandbox::{Channel, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 
 use crate::view;
 
@@ -18,11 +18,14 @@ pub(crate) struct Request {
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) stdin: Stdin,
+    pub(crate) channel: Channel,
     pub(crate) env: BTreeMap<String, String>,
     /// The workspace and the further writable paths, parents before children.
     pub(crate) roots: Vec<PathBuf>,
     /// Further readable paths, parents before children.
     pub(crate) read: Vec<PathBuf>,
+    /// Folders of the process' own, parents before children.
+    pub(crate) own: Vec<PathBuf>,
     pub(crate) access: Access,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
@@ -54,6 +57,18 @@ impl Request {
         for root in &roots {
             refuse_too_wide(root, home.as_deref())?;
         }
+        let mut own = existing(&profile.own);
+        tidy(&mut own);
+        for folder in &own {
+            refuse_too_wide(folder, home.as_deref())?;
+            if let Some(root) = roots.iter().find(|root| root.starts_with(folder)) {
+                return Err(SandboxError::Refused(format!(
+                    "{} cannot be a folder of the process' own, because {} lies in it",
+                    folder.display(),
+                    root.display()
+                )));
+            }
+        }
         let mut read = existing(&profile.read);
         read.extend(view::git_directory(&workspace));
         let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
@@ -63,13 +78,13 @@ impl Request {
             let path = spawn.cwd.display();
             SandboxError::Refused(format!("the working directory {path} cannot be used: {error}"))
         })?;
-        if !roots.iter().chain(&read).any(|path| cwd.starts_with(path)) {
+        if !roots.iter().chain(&read).chain(&own).any(|path| cwd.starts_with(path)) {
             return Err(SandboxError::Refused(format!(
                 "the working directory {} lies outside of the workspace and the allowed paths",
                 cwd.display()
             )));
         }
-        Ok(Self { cwd, roots, read, home, ..Self::unchecked(spawn, profile) })
+        Ok(Self { cwd, roots, read, own, home, ..Self::unchecked(spawn, profile) })
     }
 
     /// Takes `spawn` as it is, for a start without walls.
@@ -81,9 +96,11 @@ impl Request {
             args: spawn.args.clone(),
             cwd: spawn.cwd.clone(),
             stdin: spawn.stdin,
+            channel: spawn.channel,
             env,
             roots: Vec::new(),
             read: Vec::new(),
+            own: Vec::new(),
             access: profile.access,
             network: profile.network,
             limits: profile.limits,
@@ -124,6 +141,7 @@ mod tests {
             args: Vec::new(),
             cwd: cwd.to_owned(),
             stdin: Stdin::Null,
+            channel: Channel::None,
             env: BTreeMap::from([("B".to_owned(), "spawn".to_owned())]),
         }
     }
@@ -134,6 +152,7 @@ mod tests {
             access: Access::Workspace,
             read: vec![PathBuf::from("/does/not/exist")],
             write: vec![PathBuf::from("/does/not/exist/either")],
+            own: Vec::new(),
             network: Network::None,
             env: BTreeMap::from([
                 ("A".to_owned(), "profile".to_owned()),

@@ -1,19 +1,20 @@
 //! A process that was started: its end, its death, and what is tidied up afterwards.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::sandbox::{Child, Exit, Process};
+use contract::sandbox::{ChannelEnds, Child, Exit, Process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::guard::After;
 use crate::launch::Launcher;
+use crate::low_disk::Watch;
 
 /// Ends that only a signal gives: what a shell makes of them is not taken for anything else.
 const FATAL: [i32; 12] = [4, 5, 6, 7, 8, 9, 11, 13, 15, 24, 25, 31];
@@ -26,6 +27,7 @@ pub(crate) struct Running {
     child: tokio::process::Child,
     id: u32,
     exit: Option<Exit>,
+    watch: Option<Watch>,
     after: Option<After>,
     end: End,
     /// Lives as long as its children, which the kernel ties to its thread.
@@ -37,16 +39,36 @@ pub(crate) struct Running {
 pub(crate) enum End {
     /// A kill of the outermost process takes its namespace with it, whose first process this is.
     Namespace(Option<OwnedFd>),
-    /// Closing this tells the warden to kill everything below it.
-    Warden(Option<OwnedFd>),
+    /// Cutting this tells the warden to kill everything below it.
+    Warden(Lifeline),
     /// A kill of the process group.
     Group,
+}
+
+/// Tells a warden, by its end, to end everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Lifeline(Arc<Mutex<Option<OwnedFd>>>);
+
+impl Lifeline {
+    /// Lives as long as `end` is open.
+    pub(crate) fn new(end: OwnedFd) -> Self {
+        Self(Arc::new(Mutex::new(Some(end))))
+    }
+
+    fn cut(&self) {
+        let end = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(end) = end {
+            // The word tells the warden that somebody is left to tidy up.
+            let _ = std::fs::File::from(end).write_all(b"end");
+        }
+    }
 }
 
 impl Running {
     /// Takes over a started child.
     pub(crate) fn adopt(
         mut child: tokio::process::Child,
+        channel: Option<ChannelEnds>,
         end: End,
         after: After,
         launcher: Arc<Launcher>,
@@ -55,9 +77,12 @@ impl Running {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
+        let id = child.id().ok_or_else(missing)?;
+        let kill = killer(id, &end)?;
         let process = Self {
-            id: child.id().ok_or_else(missing)?,
+            id,
             child,
+            watch: Watch::new(&after.disks, after.notice.clone(), kill),
             exit: None,
             after: Some(after),
             end,
@@ -67,6 +92,7 @@ impl Running {
             stdin: stdin.map(|stdin| Box::new(stdin) as _),
             stdout: Box::new(stdout),
             stderr: Box::new(stderr),
+            channel,
             process: Box::new(process),
         })
     }
@@ -74,22 +100,45 @@ impl Running {
     fn settle(&mut self, status: ExitStatus) -> Exit {
         let exit = exit(status, &self.end);
         self.exit = Some(exit);
+        drop(self.watch.take());
         if matches!(self.end, End::Group) {
-            self.kill_group();
+            kill_group(self.id);
         }
-        if let End::Warden(lifeline) = &mut self.end {
-            drop(lifeline.take());
+        if let End::Warden(lifeline) = &self.end {
+            lifeline.cut();
         }
         drop(self.after.take());
         exit
     }
+}
 
-    fn kill_group(&self) {
-        let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
-        if let Some(id) = id {
-            let _ = kill_process_group(id, Signal::KILL);
-        }
+fn kill_group(id: u32) {
+    if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(id, Signal::KILL);
     }
+}
+
+/// What ends the process `id` and all it started, from another task.
+fn killer(id: u32, end: &End) -> io::Result<Box<dyn FnOnce() + Send>> {
+    Ok(match end {
+        #[cfg(target_os = "linux")]
+        End::Namespace(_) => {
+            use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+            let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+            let pid = pid.ok_or_else(|| io::Error::other("a process without an id"))?;
+            let process = pidfd_open(pid, PidfdFlags::empty())?;
+            Box::new(move || {
+                let _ = pidfd_send_signal(&process, Signal::KILL);
+            })
+        }
+        #[cfg(not(target_os = "linux"))]
+        End::Namespace(_) => Box::new(move || kill_group(id)),
+        End::Warden(lifeline) => {
+            let lifeline = lifeline.clone();
+            Box::new(move || lifeline.cut())
+        }
+        End::Group => Box::new(move || kill_group(id)),
+    })
 }
 
 #[async_trait]
@@ -115,12 +164,12 @@ impl Process for Running {
         if self.exit.is_some() {
             return;
         }
-        match &mut self.end {
+        match &self.end {
             End::Namespace(_) => {
                 let _ = self.child.start_kill();
             }
-            End::Warden(lifeline) => drop(lifeline.take()),
-            End::Group => self.kill_group(),
+            End::Warden(lifeline) => lifeline.cut(),
+            End::Group => kill_group(self.id),
         }
     }
 }

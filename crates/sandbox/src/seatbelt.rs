@@ -1,12 +1,14 @@
 //! The rung of macOS: a Seatbelt profile, generated as text, given to `sandbox-exec`.
 
 use std::fmt::Write;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::policy::Access;
-use contract::sandbox::{Child, Network};
+use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
+use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::Cause;
 use crate::guard::After;
@@ -77,31 +79,44 @@ pub(crate) fn start(
     usable().map_err(Failure::Setup)?;
     let fault = |error| Failure::from(start_error(&request.program, error));
     let mut after = After::default();
+    let mut kept = Vec::new();
     if request.access == Access::Workspace {
         for root in &request.roots {
-            // Nothing is made of the answer: a link at a protected name is refused.
-            protected::find(root)?;
+            let found = protected::find(root)?;
+            kept.extend(found.present.into_iter().chain(found.absent));
         }
         after = After::watch(&request.roots, settings.notice.clone());
     }
     let scratch = tempfile::tempdir().map_err(fault)?;
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;
+    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
     let mut command = launch::command(Path::new(PROGRAM), request.stdin);
+    command.arg("-p").arg(profile(request, &kept, &path));
+    if let Some([heard, told]) = &theirs {
+        command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
+    }
     command
-        .arg("-p")
-        .arg(profile(request, &path))
         .arg(&request.program)
         .args(&request.args)
         .envs(&request.env)
         .env("TMPDIR", &path)
         .current_dir(&request.cwd);
     after.folder = Some(scratch);
-    let child = launcher.launch(command, Vec::new()).map_err(fault)?;
-    Running::adopt(child, End::Group, after, Arc::clone(launcher)).map_err(fault)
+    let child = launcher.launch(command, theirs.into_iter().flatten().collect()).map_err(fault)?;
+    Running::adopt(child, ours, End::Group, after, Arc::clone(launcher)).map_err(fault)
 }
 
-/// The profile of `request`; a later rule overrides an earlier one.
-pub(crate) fn profile(request: &Request, scratch: &Path) -> String {
+/// A shell's line that moves the ends of a channel to their places and becomes its arguments.
+/// The detour keeps one move from closing what the next one needs.
+fn placed(heard: RawFd, told: RawFd) -> String {
+    format!(
+        "exec 8<&{heard} 9>&{told} && exec {CHANNEL_IN}<&8 {CHANNEL_OUT}>&9 8<&- 9>&- && \
+         exec \"$@\""
+    )
+}
+
+/// The profile of `request` with the protected paths `kept`; a later rule overrides an earlier one.
+fn profile(request: &Request, kept: &[PathBuf], scratch: &Path) -> String {
     let mut text = String::from(
         "(version 1)\n(deny default)\n(allow process-fork)\n(allow process-exec)\n\
          (allow signal (target same-sandbox))\n(allow process-info* (target same-sandbox))\n\
@@ -118,15 +133,12 @@ pub(crate) fn profile(request: &Request, scratch: &Path) -> String {
     read.extend(request.roots.clone());
     rule(&mut text, "allow file-read*", "subpath", &read);
     rule(&mut text, "allow file-read* file-write*", "subpath", &[scratch.to_owned()]);
+    rule(&mut text, "allow file-read* file-write*", "subpath", &request.own);
     if request.access == Access::Workspace {
         rule(&mut text, "allow file-write*", "subpath", &request.roots);
         rule(&mut text, "deny file-write-unlink", "literal", &request.roots);
-        let kept: Vec<PathBuf> = request
-            .roots
-            .iter()
-            .flat_map(|root| protected::NAMES.map(|name| root.join(name)))
-            .collect();
-        rule(&mut text, "deny file-write*", "subpath", &kept);
+        rule(&mut text, "deny file-write*", "subpath", kept);
+        rule(&mut text, "deny file-write-unlink", "literal", &folders_above(kept, &request.roots));
     }
     text.push_str("(deny file-write-setugid)\n");
     services(&mut text, &SERVICES);
@@ -135,6 +147,20 @@ pub(crate) fn profile(request: &Request, scratch: &Path) -> String {
         services(&mut text, &NETWORK_SERVICES);
     }
     text
+}
+
+/// The folders between the roots and `kept`: whoever could move one away could put another in its
+/// place.
+fn folders_above(kept: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
+    let below = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
+    let mut folders: Vec<PathBuf> = kept
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1).take_while(|folder| below(folder)))
+        .map(Path::to_owned)
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
 }
 
 fn rule(text: &mut String, action: &str, kind: &str, paths: &[PathBuf]) {
@@ -158,7 +184,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use contract::sandbox::{Limits, Stdin};
+    use contract::sandbox::{Channel, Limits, Stdin};
 
     use super::*;
 
@@ -168,9 +194,11 @@ mod tests {
             args: Vec::new(),
             cwd: PathBuf::from("/srv/app"),
             stdin: Stdin::Null,
+            channel: Channel::None,
             env: BTreeMap::new(),
             roots: vec![PathBuf::from("/srv/app")],
             read: vec![PathBuf::from("/srv/\"odd\\name")],
+            own: Vec::new(),
             access,
             network,
             limits: Limits::default(),
@@ -179,7 +207,9 @@ mod tests {
     }
 
     fn text(access: Access, network: Network) -> String {
-        profile(&request(access, network), Path::new("/private/tmp/scratch"))
+        let mut kept = protected::NAMES.map(|name| Path::new("/srv/app").join(name)).to_vec();
+        kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
+        profile(&request(access, network), &kept, Path::new("/private/tmp/scratch"))
     }
 
     #[test]
@@ -206,6 +236,32 @@ mod tests {
         for name in protected::NAMES {
             let rule = format!("(deny file-write* (subpath \"/srv/app/{name}\"))");
             assert!(text.find(&rule).unwrap() > allowed, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_channel_is_moved_to_its_numbers() {
+        let line = placed(12, 13);
+        assert_eq!(line, "exec 8<&12 9>&13 && exec 3<&8 4>&9 8<&- 9>&- && exec \"$@\"");
+    }
+
+    #[test]
+    fn no_folder_above_a_protected_name_can_be_moved_away() {
+        let text = text(Access::Workspace, Network::None);
+        for folder in ["/srv/app", "/srv/app/lib", "/srv/app/lib/sub"] {
+            let rule = format!("(deny file-write-unlink (literal \"{folder}\"))");
+            assert!(text.contains(&rule), "{folder}");
+        }
+        assert!(text.contains("(deny file-write* (subpath \"/srv/app/lib/sub/.git\"))"));
+    }
+
+    #[test]
+    fn other_programs_cannot_be_told_what_to_do() {
+        for network in [Network::None, Network::Host] {
+            let text = text(Access::Workspace, network);
+            assert!(!text.contains("appleevent") && !text.contains("mach-register"));
+            assert!(!text.contains("(allow mach-lookup)") && !text.contains("launchd"));
+            assert!(!text.contains("docker") && !text.contains("(allow file-ioctl)"));
         }
     }
 

@@ -1,7 +1,10 @@
-//! The system calls a confined process may not make: a filter for the kernel, built anew in the
-//! helper. What is not named here is allowed; walls around files are built elsewhere.
+//! The system calls a confined process may not make: a filter for the kernel, built once by the
+//! program and handed to its helpers as text. What is not named here is allowed; walls around
+//! files are built elsewhere.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use libc::c_long;
 use seccompiler::{
@@ -10,7 +13,7 @@ use seccompiler::{
 };
 
 /// What of the machine's communication stays open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Openings {
     /// Internet sockets.
     pub(crate) internet: bool,
@@ -129,8 +132,41 @@ const ARCHITECTURE: (TargetArch, u32) = (TargetArch::x86_64, 0xC000_003E);
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: (TargetArch, u32) = (TargetArch::aarch64, 0xC000_00B7);
 
+/// The filters as text, in the order in which they are to be loaded.
+pub(crate) fn written(openings: Openings) -> Result<Vec<String>, String> {
+    static KNOWN: Mutex<BTreeMap<Openings, Vec<String>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(texts) = known.get(&openings) {
+        return Ok(texts.clone());
+    }
+    let texts: Vec<String> = filters(openings)?.iter().map(|filter| write(filter)).collect();
+    known.insert(openings, texts.clone());
+    Ok(texts)
+}
+
+/// A filter from its text. `None` where the text is none.
+pub(crate) fn read(text: &str) -> Option<BpfProgram> {
+    let steps = text.split_whitespace().map(|step| {
+        Some(sock_filter {
+            code: u16::from_str_radix(step.get(..4)?, 16).ok()?,
+            jt: u8::from_str_radix(step.get(4..6)?, 16).ok()?,
+            jf: u8::from_str_radix(step.get(6..8)?, 16).ok()?,
+            k: u32::from_str_radix(step.get(8..)?, 16).ok()?,
+        })
+    });
+    steps.collect::<Option<BpfProgram>>().filter(|program| !program.is_empty())
+}
+
+fn write(filter: &[sock_filter]) -> String {
+    let mut text = String::with_capacity(filter.len() * 17);
+    for step in filter {
+        let _ = write!(text, "{:04x}{:02x}{:02x}{:08x} ", step.code, step.jt, step.jf, step.k);
+    }
+    text
+}
+
 /// The filters, in the order in which they are to be loaded.
-pub(crate) fn filters(openings: Openings) -> Result<[BpfProgram; 2], String> {
+fn filters(openings: Openings) -> Result<[BpfProgram; 2], String> {
     let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
     let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
     let mut first = own_interface_only();

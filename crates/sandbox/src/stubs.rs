@@ -2,7 +2,8 @@
 //! can lie on them. They are recorded outside of the workspace, shared by the sandboxes that run
 //! in it at the same time, and removed by the last of them, or by the next start after a crash.
 //!
-//! Git shows no empty folder, so a stub is never litter in its status.
+//! Git shows no empty folder, so a stub is never litter in its status. Stubs are moved in and out
+//! of a store of spare ones where they can be: removing a folder can cost milliseconds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,9 +12,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::sandbox::SandboxError;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 use crate::protected::{self, Protected};
+
+/// How many spare stubs are kept.
+const SPARES: usize = 64;
 
 /// Where records of stubs are kept.
 #[derive(Clone, Debug)]
@@ -59,8 +63,9 @@ impl Stubs {
         }
         file.seek(SeekFrom::End(0))?;
         file.write_all(&lines)?;
+        let mut spares = self.spares();
         for path in &found.absent {
-            fs::DirBuilder::new().mode(0o700).create(path)?;
+            place(path, &mut spares)?;
         }
         flock(&file, FlockOperation::LockShared)?;
         let is_stub = |path: &PathBuf| recorded.contains(path) && is_empty_folder(path);
@@ -84,10 +89,38 @@ impl Stubs {
         let _mutex = self.lock()?;
         for entry in entries.flatten() {
             if entry.file_name() != "lock" {
-                remove_if_unused(&entry.path(), &mut open(&entry.path())?)?;
+                self.remove_if_unused(&entry.path(), &mut open(&entry.path())?)?;
             }
         }
         Ok(())
+    }
+
+    fn store(&self) -> PathBuf {
+        self.directory.with_extension("spare")
+    }
+
+    fn spares(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.store());
+        entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    }
+
+    fn remove_if_unused(&self, record: &Path, file: &mut File) -> io::Result<()> {
+        if flock(&*file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(());
+        }
+        private_directory(&self.store())?;
+        let taken = self.spares();
+        let free = (0..SPARES).map(|number| self.store().join(number.to_string()));
+        let mut free = free.filter(|place| !taken.contains(place));
+        for path in read(file)? {
+            // Only an empty folder goes: whatever somebody has put there stays.
+            let is_stored =
+                is_empty_folder(&path) && free.next().is_some_and(|place| put_away(&path, &place));
+            if !is_stored {
+                let _ = fs::remove_dir(path);
+            }
+        }
+        fs::remove_file(record)
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -102,7 +135,7 @@ impl Drop for Hold {
         // What cannot be removed here is removed by the sweep of a later start.
         if let Ok(_mutex) = self.stubs.lock() {
             let _ = flock(&self.file, FlockOperation::Unlock);
-            let _ = remove_if_unused(&self.record, &mut self.file);
+            let _ = self.stubs.remove_if_unused(&self.record, &mut self.file);
         }
     }
 }
@@ -112,15 +145,30 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn remove_if_unused(record: &Path, file: &mut File) -> io::Result<()> {
-    if flock(&*file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(());
+/// Puts a stub at `path`: a spare one, or a fresh one where those are on another disk.
+fn place(path: &Path, spares: &mut Vec<PathBuf>) -> io::Result<()> {
+    while let Some(spare) = spares.pop() {
+        if !is_empty_folder(&spare) {
+            continue;
+        }
+        if move_to(&spare, path).is_ok() {
+            return Ok(());
+        }
+        spares.clear();
     }
-    for path in read(file)? {
-        // Only an empty folder goes: whatever somebody has put there stays.
-        let _ = fs::remove_dir(path);
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Moves a stub to the store, and back if somebody used it at that moment.
+fn put_away(path: &Path, place: &Path) -> bool {
+    if move_to(path, place).is_err() {
+        return false;
     }
-    fs::remove_file(record)
+    is_empty_folder(place) || move_to(place, path).is_ok()
+}
+
+fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
 fn is_empty_folder(path: &Path) -> bool {
@@ -196,6 +244,32 @@ mod tests {
         assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
         drop(hold);
         assert!(!place.root.join(".idea").exists());
+    }
+
+    #[test]
+    fn stubs_are_used_again() {
+        use std::os::unix::fs::MetadataExt;
+        let place = place();
+        let inodes = || {
+            let hold = place.stubs.hold(&place.root).unwrap();
+            hold.absent.iter().map(|path| fs::metadata(path).unwrap().ino()).collect::<Vec<_>>()
+        };
+        let (mut first, mut second) = (inodes(), inodes());
+        first.sort_unstable();
+        second.sort_unstable();
+        assert_eq!(first, second);
+        assert_eq!(place.stubs.spares().len(), first.len());
+    }
+
+    #[test]
+    fn a_spare_that_is_no_empty_folder_is_never_used() {
+        let place = place();
+        drop(place.stubs.hold(&place.root).unwrap());
+        for spare in place.stubs.spares() {
+            fs::write(spare.join("planted"), "x").unwrap();
+        }
+        let hold = place.stubs.hold(&place.root).unwrap();
+        assert!(hold.absent.iter().all(|path| is_empty_folder(path)));
     }
 
     #[test]

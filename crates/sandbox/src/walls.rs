@@ -1,6 +1,7 @@
 //! The walls that the helper raises around itself: limits, Landlock, the system call filter.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use contract::sandbox::{Limits, Network};
 use landlock::{
@@ -11,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 use crate::plan::{Plan, Walls};
+use crate::process_limit;
 use crate::seccomp::{self, Openings};
 
 /// The newest interface of the kernel whose rights are known here.
@@ -35,7 +37,13 @@ pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| format!("cannot give up privileges: {error}"))?;
     drop_capabilities().map_err(|error| format!("cannot give up capabilities: {error}"))?;
+    if plan.walls == Walls::Inner {
+        process_limit::bound_numbers(&plan.limits);
+    }
     limit(&plan.limits, plan.walls).map_err(|error| format!("cannot set a limit: {error}"))?;
+    let filters = plan.filters.iter().map(|text| seccomp::read(text)).collect::<Option<Vec<_>>>();
+    let filters = filters.filter(|filters| !filters.is_empty());
+    let filters = filters.ok_or("has no system call filter")?;
     let strength = strength();
     if plan.walls == Walls::Alone && strength == Strength::Missing {
         return Err("finds no Landlock in this kernel".to_owned());
@@ -43,15 +51,21 @@ pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
     if strength > Strength::Missing {
         restrict(plan).map_err(|error| format!("cannot apply Landlock: {error}"))?;
     }
-    for filter in seccomp::filters(openings(plan, strength))? {
+    for filter in filters {
         seccompiler::apply_filter(&filter)
             .map_err(|error| format!("cannot apply the system call filter: {error}"))?;
     }
     Ok(())
 }
 
-/// Asks the kernel for Landlock.
+/// How much of Landlock there is.
 pub(crate) fn strength() -> Strength {
+    static KNOWN: OnceLock<Strength> = OnceLock::new();
+    *KNOWN.get_or_init(ask)
+}
+
+/// Asks the kernel for Landlock.
+fn ask() -> Strength {
     let make = |attempt: &dyn Fn(Ruleset) -> Result<Ruleset, landlock::RulesetError>| {
         let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         attempt(strict).and_then(Ruleset::create).is_ok()
@@ -69,17 +83,22 @@ pub(crate) fn strength() -> Strength {
     }
 }
 
-fn openings(plan: &Plan, strength: Strength) -> Openings {
-    match plan.walls {
+/// The filters for `walls` with this network.
+pub(crate) fn filters(walls: Walls, network: Network) -> Result<Vec<String>, String> {
+    seccomp::written(openings(walls, network, strength()))
+}
+
+fn openings(walls: Walls, network: Network, strength: Strength) -> Openings {
+    match walls {
         // The mount view hides the host's sockets with a path; an abstract one is out of reach
         // in a network namespace of its own, or by a scope.
         Walls::Inner => Openings {
             internet: true,
-            local: plan.network == Network::None || strength == Strength::Scoped,
+            local: network == Network::None || strength == Strength::Scoped,
             ipc: true,
         },
         Walls::Alone | Walls::Open => {
-            Openings { internet: plan.network == Network::Host, local: false, ipc: false }
+            Openings { internet: network == Network::Host, local: false, ipc: false }
         }
     }
 }
@@ -168,13 +187,10 @@ mod tests {
 
     #[test]
     fn local_sockets_close_where_nothing_hides_those_of_the_host() {
-        let mut plan = Plan::decode(b"program\0sh\0walls\0inner\0network\0host\0").unwrap();
-        assert!(!openings(&plan, Strength::Files).local);
-        assert!(openings(&plan, Strength::Scoped).local);
-        plan.walls = Walls::Alone;
-        assert!(!openings(&plan, Strength::Scoped).local);
-        assert!(openings(&plan, Strength::Scoped).internet);
-        plan.network = Network::None;
-        assert!(!openings(&plan, Strength::Scoped).internet);
+        assert!(!openings(Walls::Inner, Network::Host, Strength::Files).local);
+        assert!(openings(Walls::Inner, Network::Host, Strength::Scoped).local);
+        assert!(!openings(Walls::Alone, Network::Host, Strength::Scoped).local);
+        assert!(openings(Walls::Alone, Network::Host, Strength::Scoped).internet);
+        assert!(!openings(Walls::Alone, Network::None, Strength::Scoped).internet);
     }
 }

@@ -90,10 +90,10 @@ fn beneath(path: &Path, workspace: &Path) -> Result<PathBuf, BrokerError> {
         if fs::symlink_metadata(&parent).is_ok_and(|found| found.is_symlink()) {
             return Err(refuse("it leads through a symbolic link"));
         }
-        inner.push(name);
-        if fs::symlink_metadata(workspace.join(&inner).join(".git")).is_ok() {
+        if !inner.as_os_str().is_empty() && fs::symlink_metadata(parent.join(".git")).is_ok() {
             return Err(refuse("it belongs to another repository; submodules are not entered"));
         }
+        inner.push(name);
     }
     Ok(inner)
 }
@@ -121,6 +121,7 @@ mod tests {
         let both = ["a/b c".into(), work.join("link")];
         assert_eq!(of(&both, root), Scope::Only(vec!["w/a/b c".into(), "w/link".into()]));
         assert_eq!(of(&both, &work), Scope::Only(vec!["a/b c".into(), "link".into()]));
+        assert_eq!(of(&["sub".into()], &work), Scope::Only(vec!["sub".into()]));
     }
 
     #[test]

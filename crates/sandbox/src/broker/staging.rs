@@ -6,7 +6,9 @@ use contract::broker::BrokerError;
 
 use super::git::{Git, Index};
 use super::preferences::{Filter, Preferences};
+use super::repository::Repository;
 use super::scope::Scope;
+use super::submodules;
 use crate::guard::QUARANTINE;
 
 /// What is to be committed.
@@ -31,6 +33,7 @@ struct Changes {
 /// Stages what is in `scope`, and makes a tree of that and of nothing else, unless it is everything.
 pub(crate) async fn stage(
     git: &Git,
+    repository: &Repository,
     preferences: &Preferences,
     scope: &Scope,
     parent: Option<&str>,
@@ -49,6 +52,7 @@ pub(crate) async fn stage(
         let words = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
         git.run(Index::Kept, &words, &[], &joined(&changes.present)).await?;
     }
+    submodules::record(git, repository, scope).await?;
     let index = match scope {
         Scope::Everything => Index::Kept,
         Scope::Only(_) => {

@@ -125,3 +125,12 @@ fn only_the_opened_socket_families_exist() {
     assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_shmget, &[]), EPERM);
     assert_eq!(call(libc::SYS_shmget, &[]), ALLOW);
 }
+
+#[test]
+fn a_filter_survives_being_written() {
+    for filter in filters(OPEN).unwrap() {
+        assert_eq!(read(&write(&filter)), Some(filter));
+    }
+    assert!(read("").is_none() && read("zz").is_none());
+    assert_eq!(written(OPEN).unwrap(), written(OPEN).unwrap());
+}

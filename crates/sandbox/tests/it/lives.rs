@@ -12,19 +12,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::rig::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
 
 /// Without walls, and with each kind that this machine has.
-fn modes() -> Vec<Mode> {
+pub(crate) fn modes() -> Vec<Mode> {
     [Mode::Open].into_iter().chain(rungs().into_iter().map(Mode::Confined)).collect()
 }
 
 /// Whether a process with `mark` in its command line runs anywhere on the machine.
-fn runs(mark: &str) -> bool {
+pub(crate) fn runs(mark: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).split('\0').any(|word| word == mark)
     })
 }
 
-fn eventually(what: &str, is: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, is: impl Fn() -> bool) {
     let start = Instant::now();
     while !is() {
         assert!(start.elapsed() < Duration::from_secs(20), "{what}");
@@ -33,7 +33,7 @@ fn eventually(what: &str, is: impl Fn() -> bool) {
 }
 
 /// A number for `sleep` that no other test uses.
-fn mark(world: &World) -> String {
+pub(crate) fn mark(world: &World) -> String {
     let name = world.base().to_string_lossy().bytes().fold(7_u64, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte)) % 1_000_000_007
     });
@@ -213,7 +213,7 @@ async fn the_death_of_the_program_ends_its_children_and_the_next_start_tidies_up
             .env("VICTIM_WORK", &world.work)
             .env("VICTIM_STATE", world.state())
             .env("VICTIM_MODE", format!("{mode:?}"))
-            .env("VICTIM_SCRIPT", format!("setsid sleep {mark} & sleep {mark}"))
+            .env("VICTIM_SCRIPT", format!("echo x > .envrc; setsid sleep {mark} & sleep {mark}"))
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
@@ -224,12 +224,17 @@ async fn the_death_of_the_program_ends_its_children_and_the_next_start_tidies_up
         if mode == Mode::Open {
             continue;
         }
+        eventually(&format!("{mode:?}: a plant outlives the program"), || {
+            !world.work.join(".envrc").is_file()
+        });
         let other = world.home.join("outside");
         let mut profile = world.profile.clone();
         profile.workspace.clone_from(&other);
         let spawn = Spawn { cwd: other, ..world.spawn("true") };
         collect(world.sandbox(mode).start(&spawn, &profile).unwrap()).await;
-        assert_eq!(fs::read_dir(&world.work).unwrap().count(), 0, "H5 {mode:?}");
+        let names = fs::read_dir(&world.work).unwrap().flatten().map(|entry| entry.file_name());
+        let left: Vec<_> = names.filter(|name| name != ".brynhild-quarantine").collect();
+        assert!(left.is_empty(), "H5 {mode:?}: {left:?}");
         let scratch = fs::read_dir(world.state().join("scratch"));
         assert_eq!(scratch.map_or(0, Iterator::count), 0, "H5 {mode:?}");
     }
@@ -252,6 +257,32 @@ async fn victim_of_a_kill() {
     let spawn = world.spawn(&order("VICTIM_SCRIPT"));
     let mut child = sandbox.start(&spawn, &world.profile).unwrap();
     child.process.wait().await.unwrap();
+}
+
+#[tokio::test]
+async fn orphans_are_buried_while_the_command_runs() {
+    for mode in modes() {
+        let world = World::new();
+        let script = "for i in $(seq 100); do (true & ); done; sleep 0.3; echo $$ > id; read x";
+        let spawn = Spawn { stdin: Stdin::Piped, ..world.spawn(script) };
+        let mut child = world.sandbox(mode).start(&spawn, &world.profile).unwrap();
+        eventually("the command is half way", || world.work.join("id").exists());
+        let dead = zombies_below(child.process.id());
+        assert!(dead < 10, "{mode:?}: {dead} processes are dead and not buried");
+        drop(child.stdin.take());
+        collect(child).await;
+    }
+}
+
+/// How many children of a process have ended without anybody taking notice.
+fn zombies_below(id: u32) -> usize {
+    let status = |path: PathBuf| fs::read_to_string(path.join("status")).unwrap_or_default();
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .map(|entry| status(entry.path()))
+        .filter(|text| text.contains(&format!("PPid:\t{id}\n")) && text.contains("State:\tZ"))
+        .count()
 }
 
 #[tokio::test]

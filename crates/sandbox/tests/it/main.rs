@@ -1,14 +1,14 @@
-//! Attacks on the sandbox, what must keep working inside it, and the lives of its processes.
+//! What profiles grant and withhold, the lives of processes, and commits. Attacks are tried through
+//! the shipped program, in the tests of `brynhild`.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod bounds;
 mod broker;
-mod escapes;
 mod lives;
 mod plants;
-mod probe;
-mod reach;
 mod rig;
 mod usability;
 mod users;
+mod workers;

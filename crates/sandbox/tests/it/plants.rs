@@ -5,69 +5,7 @@ use std::fs;
 use contract::sandbox::SandboxError;
 use sandbox::Rung;
 
-use crate::probe::{Kind, Probe, assert_all, plant};
 use crate::rig::{Mode, World, host_shell, rungs};
-
-#[tokio::test]
-async fn a_git_repository_stays_as_it_is() {
-    assert_all(&[
-        Probe {
-            host: "git commit -q --allow-empty -m x",
-            ..plant(
-                Kind::Git,
-                "P01",
-                "printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > .git/hooks/pre-commit && \
-                 chmod +x .git/hooks/pre-commit",
-            )
-        },
-        plant(Kind::Git, "P02", "git config core.fsmonitor \"touch $REAL/PWNED;false\""),
-        plant(
-            Kind::Git,
-            "P02b",
-            "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> .git/config",
-        ),
-        plant(
-            Kind::Git,
-            "P03",
-            "mv .git .g2 && cp -r .g2 .git && chmod -R u+w .git; \
-             printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> .git/config",
-        ),
-        plant(
-            Kind::Git,
-            "P04",
-            "mkdir -p ev && cp -r .git/. ev/ && \
-             printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> ev/config; \
-             echo ../ev > .git/commondir",
-        ),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn no_git_repository_is_planted() {
-    assert_all(&[
-        plant(
-            Kind::Plain,
-            "P05",
-            "git init -q . ; git config core.fsmonitor \"touch $REAL/PWNED;false\"",
-        ),
-        plant(
-            Kind::Plain,
-            "P06",
-            "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; \
-             printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = %s\\n\
-             \\tfsmonitor = touch %s/PWNED;false\\n' $W $REAL > config",
-        ),
-        plant(
-            Kind::Plain,
-            "P07",
-            "mkdir -p ev/objects ev/refs; echo 'ref: refs/heads/main' > ev/HEAD; \
-             printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = %s\\n\
-             \\tfsmonitor = touch %s/PWNED;false\\n' $W $REAL > ev/config; echo 'gitdir: ev' > .git",
-        ),
-    ])
-    .await;
-}
 
 #[tokio::test]
 async fn protected_names_are_neither_created_nor_changed() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use contract::policy::Access;
 use contract::sandbox::{
-    Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
+    Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
 use sandbox::{Rung, Settings};
 use tokio::io::AsyncReadExt;
@@ -99,7 +99,7 @@ impl World {
         }
         fs::write(base.join("tmp_canary"), "original").unwrap();
         let probe = base.join("tools/sysprobe.py");
-        fs::write(&probe, include_str!("sysprobe.py")).unwrap();
+        fs::write(&probe, include_str!("../../../brynhild/tests/it/probes/sysprobe.py")).unwrap();
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         let env = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
@@ -116,6 +116,7 @@ impl World {
             access: Access::Workspace,
             read: vec![base.join("tools")],
             write: Vec::new(),
+            own: Vec::new(),
             network: Network::None,
             env: env.map(|(name, value)| (name.to_owned(), value)).into(),
             limits: Limits::default(),
@@ -137,8 +138,9 @@ impl World {
     pub(crate) fn start_host(&mut self) {
         let name = format!("brynhild-{}", self.folder.path().display()).replace('/', "-");
         let mut child = plain(&python())
-            .args(["-c", include_str!("hostd.py")])
+            .args(["-c", include_str!("../../../brynhild/tests/it/probes/hostd.py")])
             .args([self.home.join("run"), self.work.clone(), PathBuf::from(&name)])
+            .arg(self.base().join("agent.sock"))
             .env_clear()
             .env("VICTIM_SECRET", "SECRET-ENVIRONMENT")
             .stdin(Stdio::piped())
@@ -188,6 +190,7 @@ impl World {
             args: vec![OsString::from("-c"), OsString::from(script)],
             cwd: self.work.clone(),
             stdin: Stdin::Null,
+            channel: Channel::None,
             env: BTreeMap::new(),
         }
     }

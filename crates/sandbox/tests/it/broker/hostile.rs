@@ -207,3 +207,15 @@ async fn the_repository_of_another_user_is_refused_unless_declared_safe() {
     rig.shell("git config --global --add safe.directory \"$PWD\"");
     rig.commit("declared", &[]).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_pipe_that_git_would_wait_for_is_named() {
+    for name in [".gitignore", "deep/er/.gitattributes"] {
+        let rig = Rig::new();
+        rig.write("deep/er/file", "x");
+        rig.shell(&format!("mkfifo {name}"));
+        let error = rig.commit("waiting", &[]).await.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("is a pipe"), "{error}");
+        assert!(!rig.settings.workspace.join(".git/index.lock").exists());
+    }
+}

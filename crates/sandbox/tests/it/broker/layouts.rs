@@ -62,9 +62,14 @@ async fn a_submodule_commits_to_itself_and_is_not_entered_from_above() {
     let committed = commit(&rig.at("sub"), "inside", &[]).await.unwrap();
     assert_eq!(committed.files, ["m"]);
     assert_eq!(rig.shell("git -C sub log -1 --format=%s; git -C sub status -s"), "inside\n");
+    let recorded = rig.committed("above", &["sub"]).await;
+    assert_eq!(recorded.files, ["sub"]);
+    assert_eq!(rig.shell("git ls-tree HEAD sub").split_whitespace().nth(2).unwrap(), committed.id);
+    assert_eq!(rig.status(), "");
     rig.shell("git init -q nested && echo n > nested/n && echo two > a.txt");
-    let committed = rig.committed("above", &[]).await;
-    assert_eq!(committed.files, ["a.txt"]);
+    rig.shell("echo three > sub/m && git -C sub commit -qam three");
+    let committed = rig.committed("all of it", &[]).await;
+    assert_eq!(committed.files, ["a.txt", "sub"]);
     assert!(committed.notes[0].contains("nested is a repository of its own"), "{committed:?}");
 }
 
@@ -138,4 +143,17 @@ async fn while_something_else_is_going_on_there_is_no_commit() {
     assert!(matches!(rig.commit("locked", &[]).await, Err(BrokerError::Locked(_))));
     fs::remove_file(rig.settings.workspace.join(".git/refs/heads/main.lock")).unwrap();
     rig.committed("free", &[]).await;
+}
+
+#[tokio::test]
+async fn a_pointer_is_not_taken_from_a_repository_elsewhere() {
+    let rig = Rig::new();
+    rig.shell(
+        "git init -q -b main ../module && cd ../module && echo m > m && git add . && \
+         git commit -q -m module && git commit -q --allow-empty -m more && cd - && \
+         git -c protocol.file.allow=always submodule --quiet add ../module sub && \
+         git commit -q -m with && git -C ../module commit -q --allow-empty -m elsewhere && \
+         echo 'gitdir: ../../module/.git' > sub/.git",
+    );
+    assert!(matches!(rig.refused(&[]).await, BrokerError::NothingToCommit(_)));
 }

@@ -1,0 +1,113 @@
+//! What a profile says is what a process gets: variables, limits, network.
+
+use contract::sandbox::{Exit, Limits, Network};
+
+use sandbox::Rung;
+
+use crate::rig::{Mode, World, is_root, rungs, skip};
+
+#[tokio::test]
+async fn only_the_variables_of_the_profile_are_seen() {
+    for rung in rungs() {
+        let mut world = World::new();
+        world.profile.env.clear();
+        world.profile.env.insert("MINE".to_owned(), "a b\nc".to_owned());
+        let output = world.run(Mode::Confined(rung), "printf '%s' \"$MINE\"; env -0").await;
+        let names: Vec<&str> = output
+            .stdout
+            .trim_start_matches("a b\nc")
+            .split('\0')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, _)| name)
+            .collect();
+        assert!(output.stdout.starts_with("a b\nc"), "{output:?}");
+        for name in names {
+            let known = ["MINE", "HOME", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD"];
+            assert!(known.contains(&name), "S03 {rung}: {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn variables_of_the_linker_reach_only_the_command() {
+    for rung in rungs() {
+        let mut world = World::new();
+        world.profile.env.insert("LD_DEBUG".to_owned(), "libs".to_owned());
+        world
+            .profile
+            .env
+            .insert("LD_DEBUG_OUTPUT".to_owned(), format!("{}/ld", world.work.display()));
+        world.run(Mode::Confined(rung), "exec true").await;
+        let traces = std::fs::read_dir(&world.work).unwrap().flatten().filter(|entry| {
+            entry.file_name().to_string_lossy().starts_with("ld.")
+                && std::fs::read_to_string(entry.path()).unwrap().contains("bwrap")
+        });
+        assert_eq!(traces.count(), 0, "{rung}");
+    }
+}
+
+#[tokio::test]
+async fn resources_have_bounds() {
+    const MEGABYTE: u64 = 1 << 20;
+    for rung in rungs() {
+        let mut world = World::new();
+        world.profile.limits = Limits {
+            processes: 100,
+            memory: 512 * MEGABYTE,
+            file_size: 50 * MEGABYTE,
+            open_files: 64,
+            scratch: 40 * MEGABYTE,
+        };
+        let mut scripts = vec![
+            ("R02", "$SP mem 700"),
+            ("R03", "$SP falloc ./big 60"),
+            ("R04", "$SP falloc ${TMPDIR}/big 60"),
+            ("R05", "$SP falloc /dev/shm/big 45"),
+        ];
+        if rung == Rung::Bubblewrap {
+            scripts.push(("R04b", "$SP falloc /tmp/big 45"));
+            scripts.push((
+                "R04c",
+                "$SP falloc $HOME/big 45; $SP falloc /big 1; $SP falloc /dev/big 1",
+            ));
+        }
+        match (bounds_processes(&world, rung), rung, is_root()) {
+            (false, _, _) => skip(&format!("R01 on {rung}, whose doctor says that it lacks it")),
+            // The highest number in a namespace cannot be lower than three hundred and some.
+            (true, Rung::Bubblewrap, true) => scripts.push(("R01", "$SP forkbomb 450")),
+            // Counted over all that the user runs.
+            (true, Rung::Landlock, false) => scripts.push(("R01", "$SP forkbomb 4000")),
+            (true, _, _) => scripts.push(("R01", "$SP forkbomb 150")),
+        }
+        for (id, script) in scripts {
+            let output = world.run(Mode::Confined(rung), script).await;
+            assert!(!output.stdout.contains("ESC"), "{id} {rung}: {output:?}");
+            assert!(output.stdout.contains("refused"), "{id} {rung} did not try: {output:?}");
+        }
+        let output = world.run(Mode::Confined(rung), "ulimit -c; ulimit -n").await;
+        assert_eq!(output.stdout, "0\n64\n", "{rung}");
+        assert_eq!(output.exit, Exit::Code(0));
+    }
+}
+
+fn bounds_processes(world: &World, rung: Rung) -> bool {
+    let reports = sandbox::doctor(&world.settings(Some(rung)));
+    let report = reports.into_iter().find(|report| report.rung == rung).unwrap();
+    report.holds.iter().any(|words| words.contains("number of processes"))
+}
+
+#[tokio::test]
+async fn a_granted_network_is_the_network_and_not_the_sockets() {
+    for rung in rungs() {
+        let mut world = World::new();
+        world.start_host();
+        world.profile.network = Network::Host;
+        let mode = Mode::Confined(rung);
+        let output = world.run(mode, "$SP tcp $TCP").await;
+        assert!(output.stdout.contains("ESC"), "{rung}: {output:?}");
+        let script = "$SP abstract $NAME; $SP unix $REAL/run/docker.sock; $SP unix $W/dev.sock; \
+                      $SP socket 16 3 0";
+        let output = world.run(mode, script).await;
+        assert!(!output.stdout.contains("ESC"), "{rung}: {output:?}");
+    }
+}
