@@ -48,6 +48,8 @@ pub enum Wire {
     Ollama,
     /// A scenario file.
     Script,
+    /// Whatever a plugin speaks; the plugin connects, and nothing in this crate does.
+    Plugin,
 }
 
 /// How a vendor differs from the plain format.

@@ -103,13 +103,19 @@ impl Origin {
         ProviderError { kind, message: format!("{} ({}) {what}", self.provider, self.host), hint }
     }
 
-    fn shown(&self, text: &str) -> String {
-        let mut text = visible(text).into_owned();
+    /// The text without any key in it.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        let mut text = text.to_owned();
         for secret in &self.secrets {
             if secret.expose().len() >= 4 {
                 text = text.replace(secret.expose(), "[redacted]");
             }
         }
+        text
+    }
+
+    fn shown(&self, text: &str) -> String {
+        let mut text = self.without_secrets(&visible(text));
         let short = head(&text, SHOWN);
         if short.len() < text.len() {
             text = format!("{short} …");

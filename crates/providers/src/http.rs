@@ -147,7 +147,8 @@ impl Http {
         delivery: Delivery,
     ) -> Result<Answer, ProviderError> {
         let url = self.endpoint.join(path);
-        let testimony = Testimony::of_request(self.witness.as_ref(), url.as_ref(), &body);
+        let testimony =
+            Testimony::of_request(self.witness.as_ref(), &self.origin, url.as_ref(), &body);
         let request = self
             .client()?
             .post(url)

@@ -114,11 +114,11 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
                 .witnessed(witness);
             Arc::new(ollama::Ollama::new(vendor, http))
         }
-        Wire::Script => {
+        Wire::Script | Wire::Plugin => {
             return Err(ProviderError {
                 kind: Failure::Rejected,
-                message: format!("`{}` plays a scenario and has no server", instance.name),
-                hint: Some("give the scenario file as the model".into()),
+                message: format!("`{}` has no server of its own", instance.name),
+                hint: Some("a scenario file is given as the model".into()),
             });
         }
     })
@@ -140,7 +140,7 @@ fn headers(instance: &Instance) -> Result<Headers, ProviderError> {
     if let Some(key) = key.filter(|key| !key.expose().trim().is_empty()) {
         match instance.vendor.wire {
             Wire::Anthropic => headers.key("x-api-key", "", key)?,
-            Wire::OpenaiChat | Wire::Ollama | Wire::Script => {
+            Wire::OpenaiChat | Wire::Ollama | Wire::Script | Wire::Plugin => {
                 headers.key("authorization", "Bearer ", key)?;
             }
         }

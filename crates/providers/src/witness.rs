@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::failure::Origin;
+
 /// Sees exchanges.
 pub trait Witness: Send + Sync {
     /// Takes one.
@@ -51,6 +53,7 @@ impl Direction {
 #[derive(Clone, Default)]
 pub(crate) struct Testimony {
     witness: Option<Arc<dyn Witness>>,
+    origin: Option<Arc<Origin>>,
     endpoint: String,
     sent: Option<Instant>,
     stream: Vec<u8>,
@@ -60,12 +63,14 @@ impl Testimony {
     /// Shows a request to the witness, if there is one.
     pub(crate) fn of_request(
         witness: Option<&Arc<dyn Witness>>,
+        origin: &Arc<Origin>,
         endpoint: &str,
         body: &[u8],
     ) -> Self {
         let Some(witness) = witness else { return Self::default() };
         let testimony = Self {
             witness: Some(Arc::clone(witness)),
+            origin: Some(Arc::clone(origin)),
             endpoint: endpoint.to_owned(),
             sent: Some(Instant::now()),
             stream: Vec::new(),
@@ -74,10 +79,15 @@ impl Testimony {
         testimony
     }
 
-    /// Shows what came back.
+    /// Shows what came back, without a key that the server has repeated.
     pub(crate) fn show(&self, direction: Direction, payload: &[u8]) {
         if let Some(witness) = &self.witness {
             let elapsed = self.sent.map(|sent| sent.elapsed()).unwrap_or_default();
+            let clean = match (&self.origin, std::str::from_utf8(payload)) {
+                (Some(origin), Ok(text)) => Some(origin.without_secrets(text)),
+                _ => None,
+            };
+            let payload = clean.as_ref().map_or(payload, |text| text.as_bytes());
             witness.saw(&Exchange { direction, endpoint: &self.endpoint, payload, elapsed });
         }
     }

@@ -108,6 +108,7 @@ impl Summarizer {
             | What::Answered { .. }
             | What::ToolProgress { .. }
             | What::Notice { .. }
+            | What::Compacted { .. }
             | What::Custom { .. }
             | What::TurnFinished { .. }
             | What::SessionEnded => {}

@@ -66,6 +66,13 @@ impl Project {
         self
     }
 
+    /// Adds to the user's configuration.
+    pub fn config_more(&self, yaml: &str) -> &Self {
+        let path = self.config_folder().join("config.yaml");
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        self.config(&format!("{before}{yaml}"))
+    }
+
     /// Sets a variable for everything that is run here.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
@@ -100,7 +107,10 @@ impl Project {
 
     /// Runs the executable with these arguments on a terminal of so many columns and rows.
     pub fn terminal<A: AsRef<OsStr>>(&self, args: &[A], size: (u16, u16)) -> Terminal {
-        let invocation = self.command(args).env("TERM", "xterm-256color");
+        let mut invocation = self.command(args);
+        if invocation.env.iter().all(|(name, _)| name != "TERM") {
+            invocation = invocation.env("TERM", "xterm-256color");
+        }
         Terminal::start(
             &invocation.program,
             &invocation.args,

@@ -94,6 +94,24 @@ impl Terminal {
         shown(&self.shared.lock())
     }
 
+    /// What the screen shows and all that has left it at the top, without the spaces at the ends
+    /// of lines.
+    pub fn history(&self) -> String {
+        let mut state = self.shared.lock();
+        let (_, columns) = state.parser.screen().size();
+        let screen = state.parser.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let mut lines = Vec::new();
+        for above in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(above);
+            lines.extend(screen.rows(0, columns.get()).next());
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, columns.get()));
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
     /// All that was written to the terminal, with its escape sequences.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.shared.lock().output).into_owned()
@@ -211,6 +229,15 @@ mod tests {
         let screen = terminal.wait_for("red");
         assert_eq!(screen, "\n  red");
         assert!(terminal.output().contains("\x1b[31mred"));
+    }
+
+    #[test]
+    fn what_has_left_the_screen_is_still_known() {
+        let terminal = shell("seq 12");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let numbers: Vec<String> = (1..=12).map(|number| number.to_string()).collect();
+        assert_eq!(terminal.history(), numbers.join("\n"));
+        assert_eq!(terminal.screen(), "9\n10\n11\n12");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::sandbox::{Exit, Spawn, Stdin};
+use contract::sandbox::{Channel, Exit, Spawn, Stdin};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const DEFAULT_TIMEOUT: usize = 120_000;
 const MAX_TIMEOUT: usize = 600_000;
 /// A command that prints more than this is killed.
 const MAX_PRINTED: u64 = 10 << 30;
-/// The most text a call returns.
+/// The most characters a call returns.
 const MAX_RETURNED: usize = 50_000;
 /// What is left of it once the notes on what was cut are taken off.
 const BUDGET: usize = 48_000;
@@ -116,6 +116,7 @@ impl Tool for Bash {
             args: vec!["-c".into(), args.command.into()],
             cwd: self.root.clone(),
             stdin: Stdin::Null,
+            channel: Channel::None,
             env: std::collections::BTreeMap::new(),
         };
         let mut child = context.confinement.start(&spawn)?;
@@ -180,10 +181,10 @@ fn git_was_locked_out(text: &str) -> bool {
 /// What both streams held, cut to what a model can take in.
 async fn text(streams: pump::Streams) -> String {
     let (stdout, stderr) = (streams.stdout, streams.stderr);
-    let (printed, complained) = (stdout.len(), stderr.len());
+    let (printed, complained) = (stdout.characters(), stderr.characters());
     let separator = "\n--- stderr ---\n";
     let between = if complained == 0 { 0 } else { separator.len() };
-    let whole = printed + complained + between <= MAX_RETURNED;
+    let whole = printed.saturating_add(complained).saturating_add(between) <= MAX_RETURNED;
     let for_errors = complained.min(ERROR_BUDGET.max(BUDGET.saturating_sub(printed)));
     let (for_output, for_errors) =
         if whole { (printed, complained) } else { (printed.min(BUDGET - for_errors), for_errors) };

@@ -107,6 +107,7 @@ impl Project {
             access: Access::Workspace,
             read: Vec::new(),
             write: Vec::new(),
+            own: Vec::new(),
             network: Network::None,
             env: BTreeMap::new(),
             limits: Limits::default(),
@@ -160,6 +161,7 @@ impl Sandbox for Unconfined {
             stdin: None,
             stdout: Box::new(child.stdout.take().unwrap()),
             stderr: Box::new(child.stderr.take().unwrap()),
+            channel: None,
             process: Box::new(Group { id: child.id().unwrap(), child }),
         })
     }

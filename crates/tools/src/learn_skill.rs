@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::skill::Skill;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{LASTING, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -116,6 +116,7 @@ impl Tool for LearnSkill {
     async fn run(&self, call: &ToolCall, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let question = Question::parse(&call.args)?;
         let skills = Arc::clone(&self.skills);
+        let is_body = matches!(question, Question::Body(_));
         outcome::blocking(move || {
             let text = match question {
                 Question::List => skills.list(),
@@ -131,7 +132,11 @@ impl Tool for LearnSkill {
                     skills.script(&skill, &file)?.display().to_string()
                 }
             };
-            Ok(ToolOutput::success(text))
+            let mut output = ToolOutput::success(text);
+            if is_body {
+                output.facts.insert(LASTING.to_owned(), Value::Bool(true));
+            }
+            Ok(output)
         })
         .await
     }

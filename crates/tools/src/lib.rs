@@ -27,6 +27,7 @@ mod write;
 #[cfg(test)]
 mod fixture;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     pub temp: Option<PathBuf>,
     /// Further folders that may be read and written.
     pub allowed_paths: Vec<PathBuf>,
+    /// Further folders that a single tool may read and write, by its name.
+    pub own_paths: BTreeMap<String, Vec<PathBuf>>,
     /// Further folders that may be read: spilled output, installed skills.
     pub readable_paths: Vec<PathBuf>,
     /// What `LearnSkill` can teach.
@@ -55,23 +58,30 @@ pub struct Settings {
 
 /// Every built-in tool, in the order in which people list them.
 pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
-    let paths = Arc::new(paths::Paths::new(&settings));
+    let shared = Arc::new(paths::Paths::new(&settings));
+    let paths = |tool: &str| match settings.own_paths.get(tool) {
+        Some(own) => {
+            let allowed_paths = [settings.allowed_paths.as_slice(), own].concat();
+            Arc::new(paths::Paths::new(&Settings { allowed_paths, ..settings.clone() }))
+        }
+        None => Arc::clone(&shared),
+    };
     let seen = Arc::new(seen::Seen::default());
     let is_repository =
         |broker: &Arc<dyn Broker>| !matches!(broker.branch(), Err(BrokerError::NotARepository(_)));
-    let broker = settings.broker.filter(is_repository);
+    let broker = settings.broker.clone().filter(is_repository);
     let committing = match broker {
         Some(_) => bash::Committing::ByTool,
         None => bash::Committing::Nowhere,
     };
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(bash::Bash::new(settings.root, committing)),
-        Arc::new(read::Read::new(Arc::clone(&paths), Arc::clone(&seen))),
-        Arc::new(write::Write::new(Arc::clone(&paths), Arc::clone(&seen))),
-        Arc::new(edit::Edit::new(Arc::clone(&paths), seen)),
-        Arc::new(grep::Grep::new(Arc::clone(&paths))),
-        Arc::new(glob::Glob::new(Arc::clone(&paths))),
-        Arc::new(inspect::Inspect::new(paths)),
+        Arc::new(bash::Bash::new(settings.root.clone(), committing)),
+        Arc::new(read::Read::new(paths("Read"), Arc::clone(&seen))),
+        Arc::new(write::Write::new(paths("Write"), Arc::clone(&seen))),
+        Arc::new(edit::Edit::new(paths("Edit"), seen)),
+        Arc::new(grep::Grep::new(paths("Grep"))),
+        Arc::new(glob::Glob::new(paths("Glob"))),
+        Arc::new(inspect::Inspect::new(paths("Inspect"))),
     ];
     if let Some(broker) = broker {
         tools.push(Arc::new(git_commit::GitCommit::new(broker)));

@@ -43,6 +43,7 @@ impl Paths {
         let temporary = [Path::new("/tmp").to_owned()];
         let writable = temporary.iter().chain(&settings.temp).chain(&settings.allowed_paths);
         let mut open = paths.resolve_all(writable);
+        open.dedup();
         open.push(settings.root.clone());
         // Every path lies below an empty one.
         open.retain(|folder| folder.is_absolute());

@@ -85,9 +85,20 @@ impl Translator {
             What::TurnFinished { outcome: Outcome::Failed { error, hint }, .. } => {
                 self.push(at, "error", json!({"error": error, "context": hint}));
             }
+            What::TurnFinished { outcome: Outcome::Blocked { hook, reason }, .. } => {
+                let context = format!("hook {hook} did not let the prompt through");
+                self.push(at, "error", json!({"error": reason, "context": context}));
+            }
             What::Custom { plugin, name, data } => {
                 let fields = json!({"plugin": plugin, "name": name, "data": data});
                 self.push(at, "plugin_event", fields);
+            }
+            What::Compacted { summary, strategy, dropped, kept, usage } => {
+                let fields = json!({
+                    "summary": summary, "strategy": strategy, "dropped": dropped, "kept": kept,
+                });
+                self.push(at, "context_reset", fields);
+                self.usage(at, usage);
             }
             What::SessionEnded => {
                 let total = self.count + 1;

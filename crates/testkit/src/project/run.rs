@@ -132,6 +132,11 @@ impl Running {
         String::from_utf8_lossy(&self.shared.lock().stdout).into_owned()
     }
 
+    /// Its standard error so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.shared.lock().stderr).into_owned()
+    }
+
     /// Waits until it has ended and all that holds its output has closed it.
     pub fn wait(mut self) -> Run {
         self.stdin = None;

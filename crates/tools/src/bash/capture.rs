@@ -2,6 +2,7 @@
 //! long, and its lines passed on while it runs.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::message::ToolCall;
@@ -10,8 +11,9 @@ use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-/// How much of the beginning, and of the end, stays in memory.
-const KEPT: usize = 50_000;
+/// How many bytes of the beginning, and of the end, stay in memory: enough for as many characters
+/// as a call returns, four bytes each.
+const KEPT: usize = 4 * super::MAX_RETURNED;
 /// How much goes to the file.
 const MAX_SPILLED: u64 = 64 << 20;
 /// How much of a line is passed on.
@@ -56,9 +58,18 @@ impl Capture {
         self.total
     }
 
-    /// How many bytes came, as far as memory can count.
-    pub(super) fn len(&self) -> usize {
-        usize::try_from(self.total).unwrap_or(usize::MAX)
+    /// How many characters came; `usize::MAX` where they are more than a call can return.
+    pub(super) fn characters(&self) -> usize {
+        if self.is_whole() {
+            String::from_utf8_lossy(&self.head).chars().count()
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// Whether all that came is in `head`.
+    fn is_whole(&self) -> bool {
+        self.total <= KEPT as u64
     }
 
     /// Takes what a read gave. No bytes, or an error, end the stream.
@@ -89,25 +100,27 @@ impl Capture {
         self.head.extend_from_slice(first);
     }
 
-    /// All that came as text; cut in the middle where it is longer than `budget` bytes, with a note
-    /// that says where the whole is.
+    /// All that came as text; cut in the middle where it is longer than `budget` characters, with
+    /// a note that says where the whole is.
     pub(super) async fn finish(mut self, budget: usize) -> String {
-        if self.len() <= budget {
-            let whole = [self.head, self.tail].concat();
-            return String::from_utf8_lossy(&whole).into_owned();
-        }
-        if self.total <= KEPT as u64 {
+        if self.is_whole() {
+            let whole = String::from_utf8_lossy(&self.head).into_owned();
+            if whole.chars().count() <= budget {
+                return whole;
+            }
             self.spill.write(&self.head).await;
         }
         let note = self.spill.note(self.name, self.total).await;
+        let head = whole_start(&self.head);
         // Nothing is missing between the two unless the tail alone is long enough.
-        let mut end = self.tail;
-        if end.len() < budget / 2 {
-            end = [self.head.as_slice(), &end].concat();
-        }
-        let head = &self.head[..budget / 2];
-        let tail = &end[end.len() - budget / 2..];
-        format!("{}\n{note}\n{}", whole_start(head), whole_end(tail))
+        let tail = if self.tail.len() < KEPT {
+            whole_end(&[self.head, self.tail].concat())
+        } else {
+            whole_end(&self.tail)
+        };
+        let end = head.char_indices().nth(budget / 2).map_or(head.len(), |(at, _)| at);
+        let start = tail.char_indices().nth_back((budget / 2).max(1) - 1).map_or(0, |(at, _)| at);
+        format!("{}\n{note}\n{}", &head[..end], &tail[start..])
     }
 
     /// Passes on complete lines, or drops them where nobody keeps up.
@@ -210,6 +223,14 @@ async fn create(path: &Path) -> io::Result<(PathBuf, File)> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(folder).await?;
+        let found = tokio::fs::symlink_metadata(folder).await?;
+        let is_ours = found.is_dir()
+            && found.uid() == rustix::process::geteuid().as_raw()
+            && found.mode().trailing_zeros() >= 6;
+        if !is_ours {
+            let folder = folder.display();
+            return Err(io::Error::other(format!("{folder} is not a folder of yours alone")));
+        }
     }
     let mut attempt = 1;
     loop {

@@ -174,9 +174,24 @@ async fn two_streams_that_are_too_long_together_are_both_cut_and_kept() {
 
 #[tokio::test]
 async fn a_cut_does_not_split_a_character() {
-    let output = bash("yes é漢 | head -n 20000 | tr -d '\\n'").await.output;
+    let output = bash("yes é漢 | head -n 100001 | tr -d '\\n'").await.output;
     assert!(output.contains("TRUNCATED"));
     assert!(!output.contains('\u{fffd}'));
+}
+
+#[tokio::test]
+async fn characters_are_counted_and_not_their_bytes() {
+    let print = |character: &str, count: usize| {
+        format!("head -c {count} /dev/zero | sed 's/\\x0/{character}/g'")
+    };
+    let whole = bash(&print("漢", 50_000)).await.output;
+    assert_eq!(whole, "漢".repeat(50_000));
+    let cut = bash(&print("😀", 60_000)).await.output;
+    assert!(cut.contains("(All 240000 bytes of stdout are in "), "{}", &cut[..200]);
+    assert_eq!(cut.matches('😀').count(), BUDGET);
+    let both = bash(&format!("{}; {} >&2", print("é", 30_000), print("漢", 30_000))).await.output;
+    let kept = (both.matches('é').count(), both.matches('漢').count());
+    assert_eq!(kept, (BUDGET - 18_000, 18_000));
 }
 
 #[tokio::test]
