@@ -87,16 +87,24 @@ impl Refusal {
 
 /// Reads at most `limit` bytes of a text file, without a byte order mark.
 pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, Refusal> {
-    if let Err(error) = fs::symlink_metadata(path) {
-        return Err(if is_absence(&error) { Refusal::Missing } else { Refusal::System(error) });
-    }
-    let target = fs::canonicalize(path).map_err(|error| {
-        if is_absence(&error) { Refusal::Dangling } else { Refusal::System(error) }
+    let file = match boundary {
+        Boundary::Anywhere => open_regular(path),
+        Boundary::Within(_) => fs::canonicalize(path).map_err(Refusal::System).and_then(|target| {
+            if boundary.holds(&target) {
+                open_regular(&target)
+            } else {
+                Err(Refusal::Outside(target))
+            }
+        }),
+    };
+    let file = file.map_err(|refusal| match refusal {
+        Refusal::System(error) if is_absence(&error) => match fs::symlink_metadata(path) {
+            Ok(_) => Refusal::Dangling,
+            Err(error) if is_absence(&error) => Refusal::Missing,
+            Err(error) => Refusal::System(error),
+        },
+        refusal => refusal,
     })?;
-    if !boundary.holds(&target) {
-        return Err(Refusal::Outside(target));
-    }
-    let file = open_regular(&target)?;
     let mut bytes = Vec::new();
     file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(Refusal::System)?;
     let truncated = bytes.len() > limit;
@@ -123,6 +131,16 @@ pub(crate) fn entries(folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, 
     }
     paths.sort();
     Ok((paths, false))
+}
+
+/// A path in a folder that is canonical, canonical itself: only a link in its last part has to be
+/// followed, which spares a look at every part of the path.
+pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
+    if fs::symlink_metadata(path)?.is_symlink() {
+        fs::canonicalize(path)
+    } else {
+        Ok(path.to_path_buf())
+    }
 }
 
 /// Whether an error says that there is nothing at a path.

@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::yaml;
 
+mod blocks;
+
+pub(crate) use blocks::Blocks;
+
 /// Bytes a file with front matter may have.
 pub(crate) const LIMIT: usize = 1 << 20;
 
@@ -56,7 +60,19 @@ impl Document<'_> {
 
 /// Splits a file and reads its front matter.
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {
+    parse_known(text, reading, &mut Blocks::default())
+}
+
+/// The same, for a block that may have been read before.
+pub(crate) fn parse_known<'a>(
+    text: &'a str,
+    reading: Reading,
+    blocks: &mut Blocks,
+) -> Result<Document<'a>, Error> {
     let (block, body) = split(text)?;
+    if let Some(keys) = blocks.get(block) {
+        return Ok(Document { keys, body, repaired: None, block });
+    }
     let (value, repaired) = match (yaml::read(block), reading) {
         (Ok(value), _) => (value, None),
         (Err(error), Reading::Strict) => return Err(in_block(&error)),
@@ -69,7 +85,12 @@ pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error>
         }
     };
     match value {
-        Value::Object(keys) => Ok(Document { keys, body, repaired, block }),
+        Value::Object(keys) => {
+            if repaired.is_none() {
+                blocks.keep(block, &keys);
+            }
+            Ok(Document { keys, body, repaired, block })
+        }
         Value::Null => Err(empty()),
         _ => Err(Error {
             what: "line 2: the front matter is not a mapping".into(),

@@ -1,13 +1,31 @@
-//! Extensions that are plain files: skills, rules and model profiles.
+//! Extensions: plugins as they are found, commands, skills, rules, model profiles, hooks, and the
+//! host of plugins written in Python.
 //!
-//! Everything here only reads. Where to look comes in as arguments; nothing of what is found is
-//! run. A file that cannot be used costs one [`problem::Problem`] and nothing else.
+//! Finding and loading only read; where to look comes in as arguments. Only `chibi`, `hooks` and
+//! `python` start anything, through the sandbox that they are given; only `rest` uses the network.
+//! A file that cannot be used costs one [`problem::Problem`] and nothing else.
 
+pub mod chibi;
+pub mod claude;
+mod closest;
+pub mod commands;
+pub mod discovery;
+pub mod entry_points;
 mod files;
 mod frontmatter;
 mod hidden;
+pub mod hooks;
+pub mod index;
+pub mod initrunner;
+pub mod lmao;
+pub mod manifest;
+pub mod offer;
+pub mod plugin;
 pub mod problem;
 pub mod profiles;
+pub mod python;
+pub mod rest;
 pub mod rules;
 pub mod skills;
+pub mod state;
 mod yaml;

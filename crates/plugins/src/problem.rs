@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use contract::text;
+use serde::{Deserialize, Serialize};
 
 /// One thing wrong with one file. The rest of the program goes on without it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The file or folder.
     pub path: PathBuf,
@@ -17,7 +18,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(path: &Path, what: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
+    /// A problem of a file, in words that may come from anywhere.
+    pub fn new(path: &Path, what: impl AsRef<str>, hint: impl AsRef<str>) -> Self {
         Self {
             path: path.to_path_buf(),
             what: text::visible(what.as_ref()).into_owned(),

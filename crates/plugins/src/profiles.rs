@@ -7,6 +7,7 @@ use contract::model_profile::ModelProfile;
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
+use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 use crate::yaml;
 
@@ -27,13 +28,18 @@ static BUILTIN: LazyLock<[ModelProfile; 3]> = LazyLock::new(|| {
     .map(|text| yaml::read(text).expect("the built-in profiles are well-formed"))
 });
 
-/// All profiles, each name once: those of the folders' `*.yaml` first, in order, then the built-in
-/// ones. Of two with one name the later folder's or file's is kept, and a file's before a built-in.
-pub fn load(folders: &[PathBuf]) -> (Vec<ModelProfile>, Vec<Problem>) {
+/// All profiles, each name once: those of the folders' `*.yaml` first, in order, then those of
+/// plugins, then the built-in ones. Of two with one name the later folder's or file's is kept; a
+/// plugin's takes the place of a built-in one and of no other.
+pub fn load(
+    folders: &[PathBuf],
+    contributions: &Contributions<'_>,
+) -> (Vec<ModelProfile>, Vec<Problem>) {
     let mut search = Search::default();
     for folder in folders {
-        search.scan(folder);
+        search.scan(folder, Boundary::Anywhere, Search::add);
     }
+    search.contributed(contributions);
     for profile in BUILTIN.iter() {
         let taken = search.profiles.iter().find(|(_, p)| p.name == profile.name);
         if let Some((path, _)) = taken {
@@ -84,7 +90,46 @@ struct Search {
 }
 
 impl Search {
-    fn scan(&mut self, folder: &Path) {
+    /// The files in `profiles/` of every plugin, and what packages offer.
+    fn contributed(&mut self, contributions: &Contributions<'_>) {
+        for plugin in contributions.plugins.iter().filter(|plugin| plugin.package.is_none()) {
+            let roots: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
+            let boundary =
+                if roots.is_empty() { Boundary::Anywhere } else { Boundary::Within(&roots) };
+            self.scan(&plugin.root.join("profiles"), boundary, Search::add_guest);
+        }
+        for offer in &contributions.offers {
+            for item in &offer.profiles {
+                let place = PathBuf::from(format!("<entry_point:{}>", offer.entry_point(item)));
+                match offered(item, &place) {
+                    Ok(profile) => self.add_guest(place, profile),
+                    Err(problem) => self.problems.push(problem),
+                }
+            }
+        }
+    }
+
+    /// Adds a profile whose name nobody has yet.
+    fn add_guest(&mut self, path: PathBuf, profile: ModelProfile) {
+        let same = |(_, earlier): &&(PathBuf, ModelProfile)| earlier.name == profile.name;
+        if let Some((earlier, _)) = self.profiles.iter().find(same) {
+            let what = format!(
+                "the profile `{}` is left out, as {} has one of that name",
+                profile.name,
+                shown(earlier)
+            );
+            let hint = "give one of them another name if you want both";
+            return self.problems.push(Problem::new(&path, what, hint));
+        }
+        self.add(path, profile);
+    }
+
+    fn scan(
+        &mut self,
+        folder: &Path,
+        boundary: Boundary<'_>,
+        add: fn(&mut Self, PathBuf, ModelProfile),
+    ) {
         let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
             Ok(listing) => listing,
             Err(error) => {
@@ -101,8 +146,8 @@ impl Search {
             path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
         };
         for path in entries.into_iter().filter(is_yaml) {
-            match read(&path) {
-                Ok(profile) => self.add(path, profile),
+            match read(&path, boundary) {
+                Ok(profile) => add(self, path, profile),
                 Err(problem) => self.problems.push(problem),
             }
         }
@@ -138,9 +183,24 @@ fn clash(path: &Path, name: &str, other: &str) -> Problem {
     )
 }
 
-fn read(path: &Path) -> Result<ModelProfile, Problem> {
-    let file = files::read(path, Boundary::Anywhere, FILE_LIMIT)
-        .map_err(|refusal| refusal.problem(path))?;
+/// A profile that a package offers.
+fn offered(item: &Value, place: &Path) -> Result<ModelProfile, Problem> {
+    let mut item = item.clone();
+    if let Value::Object(fields) = &mut item {
+        fields.shift_remove("entry_point");
+    }
+    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+    if name.trim().is_empty() {
+        return Err(Problem::new(place, "the profile has no `name`", "return one with a `name`"));
+    }
+    serde_json::from_value(item).map_err(|error| {
+        let hint = "`docs/profiles.md` lists the keys and their types";
+        Problem::new(place, error.to_string(), hint)
+    })
+}
+
+fn read(path: &Path, boundary: Boundary<'_>) -> Result<ModelProfile, Problem> {
+    let file = files::read(path, boundary, FILE_LIMIT).map_err(|refusal| refusal.problem(path))?;
     if file.truncated {
         return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
     }

@@ -1,14 +1,17 @@
-//! Standing instructions in files: the person's own, then those of the project from its root down
-//! to the working folder. What the model gets is bounded, visible text, each text once.
+//! Standing instructions in files: the person's own, those of plugins, then those of the project
+//! from its root down to the working folder. What the model gets is bounded, visible text, each text once.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::text;
+use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
 use crate::hidden;
+use crate::offer::{Contributions, Offer};
+use crate::plugin::Plugin;
 use crate::problem::{Problem, shown};
 
 /// Bytes of one file that the model gets.
@@ -56,10 +59,16 @@ pub struct Found {
 }
 
 /// Finds and reads all rules.
-pub fn load(places: &Places) -> Found {
+pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
     let mut search = Search::default();
     if let Some(folder) = &places.global {
         search.global(folder);
+    }
+    for plugin in &contributions.plugins {
+        search.plugin(plugin);
+    }
+    for offer in &contributions.offers {
+        search.offer(offer);
     }
     if let Ok(root) = fs::canonicalize(&places.root) {
         let cwd = fs::canonicalize(&places.cwd).unwrap_or_else(|_| root.clone());
@@ -139,6 +148,58 @@ impl Search {
             Err(error) => {
                 let problem = Refusal::System(error).problem(folder);
                 self.found.problems.push(problem);
+            }
+        }
+    }
+
+    /// The files that a plugin declares, in its order.
+    fn plugin(&mut self, plugin: &Plugin) {
+        if plugin.package.is_some() {
+            return;
+        }
+        let folders = [plugin.root.clone()];
+        for name in &plugin.manifest.rules {
+            let has_ending = Path::new(name).extension().is_some();
+            let file = if has_ending { name.clone() } else { format!("{name}.md") };
+            let usual = plugin.root.join("rules").join(&file);
+            // Some write the path from the plugin's folder.
+            let direct = plugin.root.join(&file);
+            let path = if !usual.exists() && direct.exists() { direct } else { usual };
+            if path.exists() {
+                self.read(&path, Boundary::Within(&folders));
+            } else {
+                let what =
+                    format!("the plugin `{}` declares rules that are not there", plugin.name());
+                self.report(
+                    &path,
+                    what,
+                    "write the file, or take it out of `rules` in plugin.yaml",
+                );
+            }
+        }
+    }
+
+    /// What a package offers.
+    fn offer(&mut self, offer: &Offer) {
+        for item in &offer.rules {
+            let content = match item {
+                Value::String(text) => Some(text.as_str()),
+                item => item.get("content").and_then(Value::as_str),
+            };
+            let name = item.get("name").and_then(Value::as_str);
+            let name = name.unwrap_or_else(|| offer.entry_point(item));
+            let place = PathBuf::from(format!("<{} {name}>", offer.plugin));
+            match content {
+                Some(text) => {
+                    let truncated = text.len() > FILE_LIMIT;
+                    let text = text::head(text, FILE_LIMIT).to_owned();
+                    self.add(&place, &files::Text { text, truncated });
+                }
+                None => self.report(
+                    &place,
+                    "these rules are no text",
+                    "return text, or a dict with `content`",
+                ),
             }
         }
     }

@@ -9,11 +9,15 @@ use std::path::{Path, PathBuf};
 use contract::skill::Skill;
 
 use crate::files::{self, Boundary};
+use crate::frontmatter::Blocks;
+use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 
 mod folder;
+mod offered;
 mod strict;
 
+pub(crate) use folder::{fault_of_name, split_tools};
 pub use strict::validate;
 
 /// Lines of a body above which a skill should move text to references.
@@ -36,6 +40,8 @@ pub struct Places {
     pub custom: Vec<PathBuf>,
     /// The project's, each two levels below the project's root. Links may not lead out of them.
     pub project: Vec<PathBuf>,
+    /// Where what was read is kept for the next time, if anywhere.
+    pub cache: Option<PathBuf>,
 }
 
 /// What was found.
@@ -47,26 +53,29 @@ pub struct Found {
     pub problems: Vec<Problem>,
 }
 
-/// Finds all skills: built-in, then global, then custom, then the project's; a later one takes the
-/// place of an earlier one of the same name.
-pub fn discover(places: &Places) -> Found {
-    let mut search = Search::default();
+/// Finds all skills: built-in, then global, custom, plugins', packages', the project's; a later one
+/// takes the place of an earlier one of the same name.
+pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
+    let blocks = Blocks::load(places.cache.clone());
+    let mut search = Search { blocks, ..Search::default() };
     for (name, text) in BUILTIN {
-        let (skill, _) = folder::parse(text, Path::new(name), "builtin")
+        let (skill, _) = folder::parse(text, Path::new(name), "builtin", &mut search.blocks)
             .expect("the built-in skills are well-formed");
         search.skills.insert(skill.name.clone(), skill);
     }
     for place in &places.global {
-        search.scan(place, "global", Boundary::Anywhere);
+        search.own(place, "global");
     }
     for place in &places.custom {
         search.custom(place);
     }
+    search.contributed(contributions);
     let boundary: Vec<_> =
         places.project.iter().filter_map(|place| search.project_place(place)).collect();
     for place in &boundary {
         search.scan(place, "project", Boundary::Within(&boundary));
     }
+    search.blocks.save();
     Found { skills: search.skills.into_values().collect(), problems: search.problems }
 }
 
@@ -136,20 +145,55 @@ pub fn activation(skill: &Skill) -> String {
 struct Search {
     skills: BTreeMap<String, Skill>,
     problems: Vec<Problem>,
+    blocks: Blocks,
 }
 
 impl Search {
+    fn own(&mut self, place: &Path, source: &str) {
+        let canonical = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());
+        self.scan(&canonical, source, Boundary::Anywhere);
+    }
+
     fn custom(&mut self, place: &Path) {
         if folder::skill_file(place).is_some() {
-            self.load(place, "custom", Boundary::Anywhere);
+            let canonical = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());
+            self.load(&canonical, "custom", Boundary::Anywhere);
         } else if place.is_dir() {
-            self.scan(place, "custom", Boundary::Anywhere);
+            self.own(place, "custom");
         } else {
             self.problems.push(Problem::new(
                 place,
                 "this folder for skills does not exist",
                 "correct or remove it in `BRYNHILD_SKILL_PATH`",
             ));
+        }
+    }
+
+    /// Every folder in `skills/` of a plugin that declares any skill, and what packages offer.
+    fn contributed(&mut self, contributions: &Contributions<'_>) {
+        for plugin in &contributions.plugins {
+            if plugin.manifest.skills.is_empty() || plugin.package.is_some() {
+                continue;
+            }
+            let source = format!("plugin:{}", plugin.name());
+            let folders: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
+            let boundary =
+                if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+            if let Ok(place) = files::resolved(&plugin.root.join("skills")) {
+                self.scan(&place, &source, boundary);
+            }
+        }
+        for skill in &contributions.skills {
+            self.add(Skill::clone(skill));
+        }
+        for offer in &contributions.offers {
+            for item in &offer.skills {
+                let source = format!("entry_point:{}", offer.entry_point(item));
+                match offered::read(item, &source) {
+                    Ok(skill) => self.add(skill),
+                    Err(problem) => self.problems.push(problem),
+                }
+            }
         }
     }
 
@@ -188,7 +232,7 @@ impl Search {
     }
 
     fn load(&mut self, entry: &Path, source: &str, boundary: Boundary<'_>) {
-        match folder::load(entry, source, boundary) {
+        match folder::load(entry, source, boundary, &mut self.blocks) {
             Ok(None) => {}
             Ok(Some((skill, remarks))) => {
                 self.problems.extend(remarks);

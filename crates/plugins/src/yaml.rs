@@ -29,6 +29,18 @@ pub(crate) fn read_with_repeated_keys<T: DeserializeOwned>(yaml: &str) -> Result
     read_with(yaml, DuplicateKeyPolicy::LastWins)
 }
 
+/// Reads a YAML text in which only `true` and `false` are truth values: `n` and `on` are text.
+pub(crate) fn read_with_plain_words<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: VALUES_LIMIT },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASES_LIMIT },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| describe(&error))
+}
+
 fn read_with<T: DeserializeOwned>(yaml: &str, keys: DuplicateKeyPolicy) -> Result<T, Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: VALUES_LIMIT },
@@ -76,6 +88,12 @@ mod tests {
     fn repeated_keys_can_be_accepted() {
         let value: Value = read_with_repeated_keys("a: 1\na: 2").unwrap();
         assert_eq!(value["a"], 2);
+    }
+
+    #[test]
+    fn words_can_stay_words() {
+        let value: Value = read_with_plain_words("[n, on, yes, true]").unwrap();
+        assert_eq!(value, serde_json::json!(["n", "on", "yes", true]));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plugins::{profiles, rules, skills};
+use plugins::discovery::Trust;
+use plugins::index::Index;
+use plugins::offer::Contributions;
+use plugins::{commands, discovery, manifest, profiles, rules, skills};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -23,8 +26,10 @@ fn block(page: &str, language: &str) -> String {
 fn the_example_skill_is_valid_and_complete() {
     let place = repository().join("examples/skills");
     assert_eq!(skills::validate(&place.join("release-notes")), []);
-    let found =
-        skills::discover(&skills::Places { custom: vec![place], ..skills::Places::default() });
+    let found = skills::discover(
+        &skills::Places { custom: vec![place], ..skills::Places::default() },
+        &Contributions::default(),
+    );
     assert_eq!(found.problems, []);
     let skill = found.skills.iter().find(|s| s.name == "release-notes");
     let skill = skill.unwrap();
@@ -44,8 +49,10 @@ fn the_skill_on_the_page_about_skills_is_valid() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("SKILL.md"), block("skills.md", "markdown")).unwrap();
     assert_eq!(skills::validate(&folder), []);
-    let found =
-        skills::discover(&skills::Places { project: vec![place], ..skills::Places::default() });
+    let found = skills::discover(
+        &skills::Places { project: vec![place], ..skills::Places::default() },
+        &Contributions::default(),
+    );
     assert!(skills::prompt_block(&found.skills).contains("\n**code-review**: Reviews"));
 }
 
@@ -54,11 +61,14 @@ fn the_file_on_the_page_about_rules_reaches_the_model() {
     let project = tempfile::tempdir().unwrap();
     let text = block("rules.md", "markdown");
     fs::write(project.path().join("AGENTS.md"), &text).unwrap();
-    let found = rules::load(&rules::Places {
-        global: None,
-        root: project.path().to_path_buf(),
-        cwd: project.path().to_path_buf(),
-    });
+    let found = rules::load(
+        &rules::Places {
+            global: None,
+            root: project.path().to_path_buf(),
+            cwd: project.path().to_path_buf(),
+        },
+        &Contributions::default(),
+    );
     assert!(rules::prompt_block(&found.rules).contains(text.trim()));
 }
 
@@ -66,7 +76,8 @@ fn the_file_on_the_page_about_rules_reaches_the_model() {
 fn the_profile_on_the_page_about_profiles_does_what_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("qwen.yaml"), block("profiles.md", "yaml")).unwrap();
-    let (profiles, problems) = profiles::load(&[folder.path().to_path_buf()]);
+    let (profiles, problems) =
+        profiles::load(&[folder.path().to_path_buf()], &Contributions::default());
     assert_eq!(problems, []);
     let profile = profiles::resolve(&profiles, "qwen3:8b", "ollama");
     assert_eq!(profile.name, "my-qwen");
@@ -84,4 +95,54 @@ fn the_page_about_profiles_lists_every_key() {
     for key in keys.keys() {
         assert!(page.contains(&format!("`{key}`")), "{key}");
     }
+}
+
+#[test]
+fn the_example_plugins_are_valid_and_whole() {
+    let place = repository().join("examples/plugins");
+    for entry in fs::read_dir(&place).unwrap() {
+        let root = entry.unwrap().path();
+        // Without a manifest of ours it belongs to another system.
+        if !root.join("plugin.yaml").exists() {
+            continue;
+        }
+        let validation = manifest::validate(&root);
+        assert!(validation.errors.is_empty(), "{:?}", validation.errors);
+        assert!(validation.warnings.is_empty(), "{:?}", validation.warnings);
+        let folder = root.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(validation.manifest.unwrap().name, folder);
+    }
+    let places = discovery::Places { configured: vec![place], ..discovery::Places::default() };
+    let found = discovery::discover(&places, &mut Index::default(), &|_, _| Trust::Given);
+    assert_eq!((found.problems, found.notes), (vec![], vec![]));
+    let plugins = found.plugins.iter().collect();
+    let contributions = Contributions { plugins, ..Contributions::default() };
+    let commands = commands::discover(&commands::Places::default(), &contributions);
+    assert_eq!(commands.problems, []);
+    assert!(commands.commands.iter().any(|command| command.name == "review"));
+    let (profiles, problems) = profiles::load(&[], &contributions);
+    assert_eq!(problems, []);
+    assert_eq!(profiles::resolve(&profiles, "qwen2.5-coder:7b", "ollama").name, "small-qwen-coder");
+    let skills = skills::discover(&skills::Places::default(), &contributions);
+    assert_eq!(skills.problems, []);
+    let changelog = skills.skills.iter().find(|skill| skill.name == "changelog").unwrap();
+    assert_eq!(skills::validate(changelog.folder.as_ref().unwrap()), []);
+}
+
+#[test]
+fn the_plugin_on_the_page_about_plugins_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("todo");
+    fs::create_dir_all(root.join("commands")).unwrap();
+    fs::write(root.join("plugin.yaml"), block("plugins.md", "yaml")).unwrap();
+    fs::write(root.join("commands/todo.md"), block("plugins.md", "markdown")).unwrap();
+    let validation = manifest::validate(&root);
+    assert!(validation.errors.is_empty() && validation.warnings.is_empty());
+    let command = block("slash-commands.md", "markdown");
+    fs::write(root.join("commands/deploy.md"), command).unwrap();
+    let places = commands::Places { global: Some(root.join("commands")), ..Default::default() };
+    let found = commands::discover(&places, &Contributions::default());
+    assert_eq!(found.problems, []);
+    let names: Vec<&str> = found.commands.iter().map(|command| command.name.as_str()).collect();
+    assert_eq!(names, ["deploy", "todo"]);
 }

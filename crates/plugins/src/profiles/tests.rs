@@ -11,7 +11,7 @@ fn load_files(files: &[(&str, &str)]) -> (Vec<ModelProfile>, Vec<Problem>) {
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    load(&[folder.path().to_path_buf()])
+    load(&[folder.path().to_path_buf()], &Contributions::default())
 }
 
 fn only_problem(text: &str) -> Problem {
@@ -23,7 +23,7 @@ fn only_problem(text: &str) -> Problem {
 
 #[test]
 fn the_built_in_profiles_are_complete() {
-    let (profiles, problems) = load(&[]);
+    let (profiles, problems) = load(&[], &Contributions::default());
     assert_eq!(problems, []);
     assert_eq!(find(&profiles, "default").unwrap(), &{
         let mut plain = profile("default", "");
@@ -47,7 +47,7 @@ fn the_built_in_profiles_are_complete() {
 
 #[test]
 fn the_longest_built_in_prompt_stays_small() {
-    let (profiles, _) = load(&[]);
+    let (profiles, _) = load(&[], &Contributions::default());
     let prompt = find(&profiles, "gpt-oss-120b").unwrap().wrap_system_prompt("");
     assert!(prompt.len() < 5000, "{}", prompt.len());
 }
@@ -83,7 +83,7 @@ fn the_name_with_the_provider_comes_second_and_the_family_third() {
 
 #[test]
 fn gpt_oss_models_of_every_vendor_get_their_profile() {
-    let (profiles, _) = load(&[]);
+    let (profiles, _) = load(&[], &Contributions::default());
     let name = |model| resolve(&profiles, model, "ollama").name.as_str();
     assert_eq!(name("openai/gpt-oss-120b"), "gpt-oss-120b");
     assert_eq!(name("gpt-oss:20b"), "gpt-oss-120b");
@@ -166,12 +166,12 @@ fn huge_binary_and_irregular_files_are_skipped() {
     fs::write(folder.path().join("binary.yaml"), [0xff, 0xfe]).unwrap();
     fs::create_dir(folder.path().join("folder.yaml")).unwrap();
     fs::write(folder.path().join("notes.txt"), "not a profile").unwrap();
-    let (profiles, problems) = load(&[folder.path().to_path_buf()]);
+    let (profiles, problems) = load(&[folder.path().to_path_buf()], &Contributions::default());
     assert_eq!((profiles.len(), problems.len()), (3, 3), "{problems:?}");
 }
 
 #[test]
 fn a_folder_that_does_not_exist_is_no_problem() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(load(&[folder.path().join("none")]).1, []);
+    assert_eq!(load(&[folder.path().join("none")], &Contributions::default()).1, []);
 }

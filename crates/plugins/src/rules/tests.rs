@@ -25,11 +25,14 @@ impl Project {
     }
 
     fn load(&self) -> Found {
-        load(&Places {
-            global: Some(self.path("global")),
-            root: self.path("root"),
-            cwd: self.path("root/a/b"),
-        })
+        load(
+            &Places {
+                global: Some(self.path("global")),
+                root: self.path("root"),
+                cwd: self.path("root/a/b"),
+            },
+            &Contributions::default(),
+        )
     }
 
     fn texts(&self) -> Vec<String> {
@@ -73,8 +76,10 @@ fn a_working_folder_outside_of_the_root_adds_nothing() {
     let project = Project::new();
     project.write("root/AGENTS.md", "root");
     project.write("global/AGENTS.md", "elsewhere");
-    let found =
-        load(&Places { global: None, root: project.path("root"), cwd: project.path("global") });
+    let found = load(
+        &Places { global: None, root: project.path("root"), cwd: project.path("global") },
+        &Contributions::default(),
+    );
     assert_eq!(found.rules.len(), 1);
 }
 
@@ -190,11 +195,14 @@ fn a_deep_working_folder_is_walked() {
     let project = Project::new();
     let deep = "d/".repeat(500);
     project.write(&format!("root/{deep}AGENTS.md"), "deep");
-    let found = load(&Places {
-        global: None,
-        root: project.path("root"),
-        cwd: project.path(&format!("root/{deep}")),
-    });
+    let found = load(
+        &Places {
+            global: None,
+            root: project.path("root"),
+            cwd: project.path(&format!("root/{deep}")),
+        },
+        &Contributions::default(),
+    );
     assert_eq!(found.rules[0].text, "deep");
 }
 

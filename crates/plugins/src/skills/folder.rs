@@ -7,7 +7,7 @@ use contract::skill::Skill;
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
-use crate::frontmatter::{self, Document, Reading};
+use crate::frontmatter::{self, Blocks, Document, Reading};
 use crate::hidden;
 use crate::problem::Problem;
 
@@ -17,13 +17,15 @@ pub(super) const NAME_LIMIT: usize = 64;
 /// Characters a description may have.
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
-/// Reads the skill in a folder; none where the path is no folder with a `SKILL.md`.
+/// Reads the skill in a folder, which lies in a canonical one; none where the path is no folder with
+/// a `SKILL.md`.
 pub(super) fn load(
     entry: &Path,
     source: &str,
     boundary: Boundary<'_>,
+    blocks: &mut Blocks,
 ) -> Result<Option<(Skill, Vec<Problem>)>, Problem> {
-    let Ok(folder) = fs::canonicalize(entry) else {
+    let Ok(folder) = files::resolved(entry) else {
         return Err(Refusal::Dangling.problem(entry));
     };
     if !folder.is_dir() {
@@ -48,7 +50,7 @@ pub(super) fn load(
         Boundary::Within(_) => Boundary::Within(&own_folder),
     };
     let text = read(&file, inside)?;
-    let (mut skill, remarks) = parse(&text, &file, source)?;
+    let (mut skill, remarks) = parse(&text, &file, source, blocks)?;
     skill.folder = Some(folder);
     Ok(Some((skill, remarks)))
 }
@@ -80,10 +82,11 @@ pub(super) fn parse(
     text: &str,
     file: &Path,
     source: &str,
+    blocks: &mut Blocks,
 ) -> Result<(Skill, Vec<Problem>), Problem> {
     let mut remarks = Vec::new();
     let text = strip(text, file, &mut remarks);
-    let document = frontmatter::parse(&text, Reading::Lenient)
+    let document = frontmatter::parse_known(&text, Reading::Lenient, blocks)
         .map_err(|error| Problem::new(file, error.what, error.hint))?;
     if let Some(error) = &document.repaired {
         let what = format!("{} (read as text all the same)", error.what);
@@ -108,7 +111,7 @@ pub(super) fn parse(
 }
 
 /// What is wrong with a name, if anything.
-pub(super) fn fault_of_name(name: &str) -> Option<&'static str> {
+pub(crate) fn fault_of_name(name: &str) -> Option<&'static str> {
     let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() {
         Some("is empty")
@@ -124,7 +127,7 @@ pub(super) fn fault_of_name(name: &str) -> Option<&'static str> {
 }
 
 /// Splits tool names at separators outside of parentheses.
-pub(super) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
+pub(crate) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
     let mut depth = 0_usize;
     text.split(|c: char| {
         match c {

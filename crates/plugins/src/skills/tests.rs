@@ -32,13 +32,17 @@ impl World {
     }
 
     fn discover(&self) -> Found {
-        discover(&Places {
-            global: vec![self.path("global")],
-            custom: vec![self.path("custom")],
-            project: [".brynhild", ".agents", ".claude"]
-                .map(|folder| self.path(&format!("project/{folder}/skills")))
-                .to_vec(),
-        })
+        discover(
+            &Places {
+                global: vec![self.path("global")],
+                custom: vec![self.path("custom")],
+                project: [".brynhild", ".agents", ".claude"]
+                    .map(|folder| self.path(&format!("project/{folder}/skills")))
+                    .to_vec(),
+                cache: Some(self.path("cache/skills.json")),
+            },
+            &Contributions::default(),
+        )
     }
 
     /// What is found besides the built-in skills, without complaints about a missing custom place.
@@ -67,7 +71,7 @@ fn names(skills: &[Skill]) -> Vec<&str> {
 
 #[test]
 fn the_built_in_skills_are_there_and_pass_the_strict_check() {
-    let found = discover(&Places::default());
+    let found = discover(&Places::default(), &Contributions::default());
     assert_eq!(names(&found.skills), ["commit-helper", "skill-creator"]);
     assert_eq!(found.problems, []);
     for skill in &found.skills {
@@ -296,4 +300,20 @@ fn an_activation_holds_the_body() {
          Work by the instructions of the skill `a` for the request it was activated for.\n\n\
          <skill name=\"a\">\nbody\n</skill>"
     );
+}
+
+#[test]
+fn what_was_read_before_is_taken_from_the_cache_and_a_change_is_seen() {
+    let world = World::new();
+    world.skill("global/a", "a");
+    let (first, _) = world.found();
+    let cache = fs::read_to_string(world.path("cache/skills.json")).unwrap();
+    assert!(cache.contains("from global/a"), "{cache}");
+    fs::write(world.path("cache/skills.json"), cache.replace("\"from global/a\"", "\"kept\""))
+        .unwrap();
+    assert_eq!(world.found().0[0].description, "kept");
+    world.write("global/a/SKILL.md", "---\nname: a\ndescription: changed\n---\nbody\n");
+    assert_eq!(world.found().0[0].description, "changed");
+    fs::write(world.path("cache/skills.json"), "broken").unwrap();
+    assert_eq!(world.found().0.len(), first.len());
 }

@@ -1,0 +1,46 @@
+"""Reads one plugin's folder and checks that it holds what its manifest says."""
+from __future__ import annotations
+
+import pathlib as _pathlib
+
+from brynhild.plugins.manifest import Plugin, load_manifest
+
+__all__ = ["PluginLoadError", "PluginLoader"]
+
+
+class PluginLoadError(Exception):
+    """A plugin that cannot be loaded."""
+
+
+class PluginLoader:
+    """Loads plugins from their folders."""
+
+    def load(self, path) -> Plugin:
+        """The plugin in a folder."""
+        folder = _pathlib.Path(path)
+        if not folder.is_dir():
+            raise PluginLoadError("Plugin directory not found: %s" % folder)
+        try:
+            return Plugin(load_manifest(folder), folder)
+        except FileNotFoundError as error:
+            raise PluginLoadError(str(error)) from error
+        except ValueError as error:
+            raise PluginLoadError("Invalid plugin manifest in %s: %s" % (folder, error)) from error
+
+    def validate(self, path) -> list[str]:
+        """What the manifest declares and the folder lacks."""
+        plugin = self.load(path)
+        manifest = plugin.manifest
+        warnings = []
+        for name in manifest.commands:
+            if not (plugin.commands_path / (name + ".md")).is_file():
+                warnings.append("Declared command not found: %s.md" % name)
+        for name in manifest.tools:
+            if not (plugin.tools_path / (name + ".py")).is_file():
+                warnings.append("Declared tool not found: %s.py" % name)
+        if manifest.hooks and not plugin.hooks_path.is_file():
+            warnings.append("Plugin declares hooks but hooks.yaml missing")
+        for name in manifest.skills:
+            if not (plugin.skills_path / name / "SKILL.md").is_file():
+                warnings.append("Declared skill not found: %s/SKILL.md" % name)
+        return warnings

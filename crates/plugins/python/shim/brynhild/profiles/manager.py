@@ -1,0 +1,55 @@
+"""Finds the profile that suits a model."""
+from __future__ import annotations
+
+import pathlib as _pathlib
+
+from brynhild.profiles.types import ModelProfile
+
+__all__ = ["ProfileCollisionError", "ProfileManager"]
+
+
+class ProfileCollisionError(Exception):
+    """Two sources give a profile of one name."""
+
+
+class ProfileManager:
+    """Profiles by name: the default one, those of a folder, those that are registered."""
+
+    def __init__(self, profiles_dir=None) -> None:
+        self._profiles = {"default": ModelProfile("default", description="Suits any model")}
+        folder = _pathlib.Path(profiles_dir) if profiles_dir is not None else None
+        for file in sorted(folder.glob("*.yaml")) if folder is not None and folder.is_dir() else ():
+            self._read(file)
+
+    def register(self, profile: ModelProfile) -> None:
+        """Add a profile, in the place of one with its name."""
+        self._profiles[profile.name] = profile
+
+    def get_profile(self, name: str) -> ModelProfile | None:
+        """The profile of a name."""
+        return self._profiles.get(name)
+
+    def list_profiles(self) -> list[ModelProfile]:
+        """All profiles, by name."""
+        return [profile for _, profile in sorted(self._profiles.items())]
+
+    def resolve(self, model: str, provider: str | None = None) -> ModelProfile:
+        """By name, by `provider/name`, by the family that begins the name, else the default."""
+        name = model.lower().rpartition("/")[2].replace(":", "-")
+        for candidate in (name, "%s/%s" % (provider, name)):
+            if candidate in self._profiles:
+                return self._profiles[candidate]
+        for profile in self._profiles.values():
+            if profile.family and name.startswith(profile.family.lower()):
+                return profile
+        return self._profiles["default"]
+
+    def _read(self, file):
+        import warnings
+
+        from brynhild._frontmatter import load_yaml
+
+        try:
+            self.register(ModelProfile.from_dict(load_yaml(file.read_text(encoding="utf-8"))))
+        except (TypeError, ValueError, OSError) as error:
+            warnings.warn("profile %s is left out: %s" % (file, error), stacklevel=3)

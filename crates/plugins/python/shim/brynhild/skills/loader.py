@@ -1,0 +1,25 @@
+"""Loads skills step by step: their line, their body, one of their files."""
+from __future__ import annotations
+
+import pathlib as _pathlib
+
+from brynhild.skills.skill import Skill, load_skill
+
+__all__ = ["SkillLoader"]
+
+
+class SkillLoader:
+    """Reads skills and their references."""
+
+    def load(self, path, source: str = "project") -> Skill:
+        """The skill in a folder."""
+        return load_skill(path, source)
+
+    def load_reference(self, skill: Skill, name: str) -> str:
+        """The text of a reference; ValueError when it lies outside the skill's folder."""
+        root = _pathlib.Path(skill.path).resolve()
+        candidates = [(root / "references" / name).resolve(), (root / name).resolve()]
+        for file in candidates:
+            if root in file.parents and file.is_file():
+                return file.read_text(encoding="utf-8")
+        raise ValueError("Reference not found in skill '%s': %s" % (skill.name, name))

@@ -1,0 +1,85 @@
+"""Loads a plugin's modules from their sources alone.
+
+Bytecode in a plugin's folder is never used: what was trusted is the source. Compiled code is kept in the plugin's own
+data folder instead, and belongs to exactly one source.
+"""
+import _imp
+import marshal
+import os
+import sys
+from _frozen_importlib_external import (
+    PathFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+    spec_from_file_location,
+)
+
+_MAGIC = 0x62727968
+_DIGEST = 8
+
+cache_folder = None
+
+
+def keep_bytecode(folder):
+    """Keep compiled modules in this folder, if it can be written."""
+    global cache_folder
+    cache_folder = folder
+
+
+def spec_of_file(name, path):
+    """The spec of one file."""
+    return spec_from_file_location(name, path, loader=SourceLoader(name, path))
+
+
+def spec_in(name, folders):
+    """The spec of a module or package in one of the folders, or nothing."""
+    spec = PathFinder.find_spec(name, folders)
+    if spec is None or spec.loader is None or isinstance(spec.loader, SourcelessFileLoader):
+        return None
+    if isinstance(spec.loader, SourceFileLoader):
+        spec.loader = SourceLoader(spec.loader.name, spec.loader.path)
+        spec.cached = None
+    return spec
+
+
+class SourceLoader(SourceFileLoader):
+    """Compiles a source, or takes the code that was compiled from the very same one."""
+
+    def get_code(self, fullname):
+        source = self.get_data(self.path)
+        digest = _imp.source_hash(_MAGIC, os.fsencode(self.path) + b"\0" + source)
+        kept = self._kept()
+        code = _read(kept, digest)
+        if code is None:
+            code = self.source_to_code(source, self.path)
+            _write(kept, digest + marshal.dumps(code))
+        return code
+
+    def _kept(self):
+        if cache_folder is None:
+            return None
+        return os.path.join(cache_folder, "%s.%s.pyc" % (self.name, sys.implementation.cache_tag))
+
+
+def _read(path, digest):
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        return marshal.loads(memoryview(data)[_DIGEST:]) if data[:_DIGEST] == digest else None
+    except (OSError, EOFError, ValueError, TypeError):
+        return None
+
+
+def _write(path, data):
+    if path is None:
+        return
+    temporary = "%s.%d" % (path, os.getpid())
+    try:
+        os.makedirs(cache_folder, exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        return

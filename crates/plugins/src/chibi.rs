@@ -1,0 +1,191 @@
+//! Plugins in the manner of chibi: executables that describe themselves with `--schema`, take JSON
+//! on standard input and answer on standard output, one process for each call.
+//!
+//! Finding only reads. A plugin is run to describe itself where nothing is kept of it from an
+//! earlier run, and always confined by what the person grants it.
+
+mod call;
+mod find;
+mod gate;
+mod hook;
+mod kept;
+mod member;
+mod point;
+mod run;
+mod schema;
+mod tool;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::sandbox::{ChannelEnds, Sandbox};
+use contract::tool::Tool;
+use futures::stream::{self, StreamExt as _};
+
+use crate::problem::Problem;
+use crate::python::{Listener, Surroundings};
+pub use find::{Candidate, Search, find};
+use hook::PointHook;
+use kept::Kept;
+use member::Member;
+use point::{POINTS, Standing};
+use schema::Schema;
+use tool::ChibiTool;
+
+/// Plugins that describe themselves at the same time.
+const AT_ONCE: usize = 8;
+
+/// What running these plugins needs.
+pub struct Settings {
+    /// A file of ours, for the descriptions that are kept between runs.
+    pub kept: PathBuf,
+    /// The folder in which each plugin has one of its own.
+    pub data: PathBuf,
+    /// Starts processes.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// Where they find themselves.
+    pub surroundings: Surroundings,
+    /// The folder that chibi itself would keep its files in.
+    pub home: PathBuf,
+    /// Whether the person wants to hear more.
+    pub is_verbose: bool,
+    /// Hears what plugins print on standard error.
+    pub on_output: Listener,
+    /// Opens the person's terminal, where there is one.
+    pub console: Option<Console>,
+}
+
+/// Opens a terminal.
+pub type Console = Arc<dyn Fn() -> std::io::Result<ChannelEnds> + Send + Sync>;
+
+/// What all plugins share.
+pub(crate) struct Host {
+    pub(crate) settings: Settings,
+    mode: Mutex<Mode>,
+    /// What people were told already.
+    told: Mutex<HashSet<String>>,
+}
+
+impl Host {
+    /// The mode in force.
+    pub(crate) fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells people something about a plugin, once.
+    pub(crate) fn tell_once(&self, plugin: &str, words: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(format!("{plugin}: {words}")) {
+            (self.settings.on_output)(plugin, words);
+        }
+    }
+}
+
+/// The plugins that were found, described.
+pub struct Plugins {
+    /// What is wrong with them, one message each.
+    pub problems: Vec<Problem>,
+    host: Arc<Host>,
+    members: Vec<(Arc<Member>, Schema)>,
+}
+
+/// A plugin for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// What was loaded, and what was ignored and why.
+    pub report: Vec<String>,
+}
+
+impl Plugins {
+    /// Describes plugins: from what is kept, else by running them, several at once.
+    pub async fn open(candidates: Vec<Candidate>, settings: Settings, mode: Mode) -> Self {
+        let kept = Kept::read(&settings.kept);
+        let host = Arc::new(Host { settings, mode: Mutex::new(mode), told: Mutex::default() });
+        let describe = |candidate: Candidate| {
+            let member = Arc::new(Member::new(candidate, Arc::clone(&host)));
+            let kept = &kept;
+            async move {
+                let schema = if member.is_active() {
+                    kept::describe(kept, &member).await
+                } else {
+                    Schema::default()
+                };
+                (member, schema)
+            }
+        };
+        let asked = stream::iter(candidates.into_iter().map(describe)).buffered(AT_ONCE);
+        let members: Vec<(Arc<Member>, Schema)> = asked.collect().await;
+        kept.save(&host.settings.kept);
+        let problems = members.iter().flat_map(|(_, schema)| schema.problems.clone()).collect();
+        Self { problems, host, members }
+    }
+
+    /// Their tools.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let each = self.members.iter().flat_map(|(member, schema)| {
+            schema.tools.iter().map(|tool| ChibiTool::new(tool.clone(), Arc::clone(member)))
+        });
+        each.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
+    }
+
+    /// Their hooks, in the order in which they are asked.
+    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        let count = self.members.iter().map(|(_, schema)| schema.tools.len()).sum();
+        let made = POINTS.iter().filter_map(|point| {
+            let mut listeners = Vec::new();
+            for (member, schema) in &self.members {
+                let wanting = schema.tools.iter().filter(|tool| tool.hooks.contains(&point.name));
+                listeners.extend(wanting.map(|_| Arc::clone(member)));
+            }
+            let is_asked = !listeners.is_empty() && point.moment().is_some();
+            is_asked.then(|| PointHook::new(point, listeners, Arc::clone(&self.host), count))
+        });
+        made.map(|hook| Arc::new(hook) as Arc<dyn Hook>).collect()
+    }
+
+    /// All of them, for people.
+    pub fn listing(&self) -> Vec<Listed> {
+        let listed = |(member, schema): &(Arc<Member>, Schema)| Listed {
+            name: member.plugin.name().to_owned(),
+            path: member.executable.clone(),
+            enabled: member.plugin.is_active(),
+            report: report(schema),
+        };
+        self.members.iter().map(listed).collect()
+    }
+
+    /// Has calls from here on do no more than the mode lets them.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.host.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+}
+
+fn report(schema: &Schema) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tool in &schema.tools {
+        lines.push(format!("tool {}", tool.name));
+        for name in &tool.hooks {
+            let Some(point) = POINTS.iter().find(|point| point.name == *name) else { continue };
+            lines.push(match point.standing {
+                Standing::Asked(..) => format!("hook {name}"),
+                Standing::Told(_, lost) => format!("hook {name}: its answer has no effect: {lost}"),
+                Standing::Absent(why) => format!("hook {name}: no counterpart: {why}"),
+            });
+        }
+    }
+    let problems = schema.problems.iter();
+    lines.extend(problems.map(|problem| format!("{} ({})", problem.what, problem.hint)));
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! What one call of a plugin is: the variables it finds and the words it reads.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What a plugin is run for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// To describe itself.
+    Schema,
+    /// To run the tool of this name.
+    Tool(&'a str),
+    /// To hear of this point.
+    Hook(&'static str),
+}
+
+/// One run of a plugin.
+pub(crate) struct Call<'a> {
+    pub(crate) purpose: Purpose<'a>,
+    /// The conversation, where there is one.
+    pub(crate) context: Option<&'a str>,
+    /// What it reads; nothing where there is none.
+    pub(crate) input: Option<&'a Value>,
+}
+
+impl Call<'_> {
+    /// What it reads, as bytes.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.input.map(|input| input.to_string().into_bytes()).unwrap_or_default()
+    }
+
+    /// The variables of this run. `in_variables` is for plugins that look for their input there.
+    pub(crate) fn variables(&self, in_variables: bool) -> BTreeMap<String, String> {
+        let mut variables = BTreeMap::new();
+        let mut set = |name: &str, value: &str| {
+            variables.insert(name.to_owned(), value.to_owned());
+        };
+        let input_variable = match self.purpose {
+            Purpose::Schema => None,
+            Purpose::Tool(name) => {
+                set("CHIBI_TOOL_NAME", name);
+                Some("CHIBI_TOOL_ARGS")
+            }
+            Purpose::Hook(name) => {
+                set("CHIBI_HOOK", name);
+                Some("CHIBI_HOOK_DATA")
+            }
+        };
+        if let (true, Some(name), Some(input)) = (in_variables, input_variable, self.input) {
+            set(name, &input.to_string());
+        }
+        if let Some(context) = self.context {
+            set("CHIBI_CONTEXT", context);
+        }
+        variables
+    }
+}

@@ -1,0 +1,162 @@
+//! Which files of a folder are plugins: executables `NAME`, and `NAME/NAME`. Runs nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::files;
+use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
+use crate::problem::{Problem, shown};
+
+/// Entries of one folder that are looked at.
+const ENTRIES_LIMIT: usize = 10_000;
+
+/// What in a folder says that it is a plugin of another system.
+const OTHERS: [&str; 6] =
+    [".claude-plugin", "SKILL.md", "plugin.json", "plugin.yaml", "plugin.yml", "tool.py"];
+
+/// What in a folder says that not all of its executables are meant as plugins.
+const SOURCES: [&str; 8] = [
+    ".mcp.json",
+    "Cargo.toml",
+    "agents",
+    "commands",
+    "hooks",
+    "package.json",
+    "pyproject.toml",
+    "skills",
+];
+
+/// Endings of scripts that are no part of a plugin's name.
+const ENDINGS: [&str; 9] = ["bash", "js", "lua", "pl", "py", "rb", "sh", "ts", "zsh"];
+
+/// A plugin before anything of it has run. Its `root` is the file, or the folder of `NAME/NAME`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The plugin, on and trusted until somebody says otherwise.
+    pub plugin: Plugin,
+    /// What is run; no link is left in the path.
+    pub executable: PathBuf,
+    /// The folder of plugins that it lies in.
+    pub folder: PathBuf,
+}
+
+/// What was found in a folder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Search {
+    /// The plugins, sorted by name.
+    pub candidates: Vec<Candidate>,
+    /// What was refused.
+    pub problems: Vec<Problem>,
+}
+
+/// Finds the plugins of a folder, or the plugin whose own folder it is.
+pub fn find(folder: &Path, place: Place) -> Search {
+    let mut search = Search::default();
+    let Ok(folder) = fs::canonicalize(folder) else { return search };
+    if has_any(&folder, &OTHERS) {
+        return search;
+    }
+    if let Some(executable) = own_executable(&folder) {
+        search.take(&folder, &executable, (&folder, place));
+        return search;
+    }
+    if place == Place::Flag && has_any(&folder, &SOURCES) {
+        return search;
+    }
+    let Ok((entries, _)) = files::entries(&folder, ENTRIES_LIMIT) else { return search };
+    for entry in entries {
+        search.entry(&entry, (&folder, place));
+    }
+    search
+}
+
+impl Search {
+    fn entry(&mut self, entry: &Path, within: (&Path, Place)) {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') || name.ends_with(".disabled") {
+            return;
+        }
+        let Ok(found) = fs::metadata(entry) else { return };
+        if found.is_file() && is_executable(entry) {
+            return self.take(entry, entry, within);
+        }
+        if !found.is_dir() || has_any(entry, &OTHERS) {
+            return;
+        }
+        if let Some(executable) = own_executable(entry) {
+            self.take(entry, &executable, within);
+        } else if has_executable(entry) && !has_any(entry, &SOURCES) {
+            let what = format!("there is no executable `{name}` in this folder of a plugin");
+            let hint = "call the executable like its folder, or put `.disabled` after the name of \
+                        the folder";
+            self.problems.push(Problem::new(entry, what, hint));
+        }
+    }
+
+    fn take(&mut self, root: &Path, executable: &Path, (folder, place): (&Path, Place)) {
+        let executable = match fs::canonicalize(executable) {
+            Ok(target) if target.starts_with(folder) => target,
+            Ok(target) => {
+                let what = format!(
+                    "this link leads out of the folder of plugins, to {}, and is not followed",
+                    shown(&target)
+                );
+                let hint = "put a copy in its place, or name the folder that it leads to in \
+                            `plugins.search_paths`";
+                return self.problems.push(Problem::new(root, what, hint));
+            }
+            Err(error) => {
+                let problem = files::Refusal::System(error).problem(root);
+                return self.problems.push(problem);
+            }
+        };
+        let file = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let root = if root.is_dir() {
+            fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf())
+        } else {
+            executable.clone()
+        };
+        let taken = |name: &str| self.candidates.iter().any(|one| one.plugin.name() == name);
+        let short = short_name(&file);
+        let name = if taken(short) { file.clone() } else { short.to_owned() };
+        let manifest = Manifest { name, version: "0.0.0".to_owned(), ..Manifest::default() };
+        let plugin = Plugin {
+            manifest,
+            root,
+            place,
+            enabled: true,
+            trusted: true,
+            settings: PluginSettings::default(),
+            package: None,
+        };
+        self.candidates.push(Candidate { plugin, executable, folder: folder.to_path_buf() });
+    }
+}
+
+/// A file's name without the ending of a script.
+fn short_name(file: &str) -> &str {
+    match file.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() && ENDINGS.contains(&ending) => stem,
+        _ => file,
+    }
+}
+
+/// The executable of a plugin with a folder of its own.
+fn own_executable(folder: &Path) -> Option<PathBuf> {
+    let executable = folder.join(folder.file_name()?);
+    is_executable(&executable).then_some(executable)
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+fn has_executable(folder: &Path) -> bool {
+    let Ok((entries, _)) = files::entries(folder, ENTRIES_LIMIT) else { return false };
+    entries.iter().any(|entry| is_executable(entry))
+}
+
+fn has_any(folder: &Path, names: &[&str]) -> bool {
+    names.iter().any(|name| folder.join(name).symlink_metadata().is_ok())
+}

@@ -1,0 +1,114 @@
+//! Which calls of our tools the permission hooks are asked about, and in whose words: a plugin
+//! knows chibi's tools by name, and not ours.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use contract::hook::CallView;
+use serde_json::{Value, json};
+
+/// What the hooks of a permission point are asked about a call; nothing where it is not their
+/// affair.
+pub(crate) fn question(point: &str, call: CallView<'_>, workspace: &Path) -> Option<Value> {
+    let text = |key: &str| call.args.get(key).and_then(Value::as_str);
+    match point {
+        "pre_file_read" => {
+            let (name, path) = match call.tool {
+                "Read" => ("file_head", text("file_path")?),
+                "Grep" => ("grep_files", text("path")?),
+                "Glob" => ("glob_files", text("path")?),
+                "Inspect" => ("dir_list", text("path")?),
+                _ => return None,
+            };
+            let path = workspace.join(path);
+            let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            // What lies in the project is read without a question.
+            let is_outside = !real.starts_with(workspace);
+            is_outside.then(|| json!({"tool_name": name, "path": real}))
+        }
+        "pre_file_write" => match call.tool {
+            "Write" => Some(json!({
+                "tool_name": "write_file", "path": text("file_path")?, "content": text("content"),
+            })),
+            "Edit" => Some(json!({
+                "tool_name": "file_edit", "path": text("file_path")?, "content": text("new_string"),
+                "operation": "replace_string",
+            })),
+            _ => None,
+        },
+        "pre_shell_exec" if call.tool == "Bash" => {
+            Some(json!({"tool_name": "shell_exec", "command": text("command")?}))
+        }
+        "pre_fetch_url" => {
+            let url = text("url")?;
+            let why = sensitive(url)?;
+            Some(json!({
+                "tool_name": call.tool, "url": url, "safety": "sensitive", "reason": why,
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// What the answer to such a question refuses, if it does. Both protocols count: `denied`, and
+/// `approved`, of which the latter can refuse but not lift what our own rules ask for.
+pub(crate) fn refusal(answer: &Value) -> Option<String> {
+    let is = |key: &str, value: bool| answer.get(key).and_then(Value::as_bool) == Some(value);
+    if !is("denied", true) && !is("approved", false) {
+        return None;
+    }
+    let reason = ["reason", "message"].into_iter().find_map(|key| answer.get(key)?.as_str());
+    Some(reason.unwrap_or("denied by plugin").to_owned())
+}
+
+/// Why an address is not one of the open internet.
+fn sensitive(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = match host.strip_prefix('[') {
+        Some(inner) => inner.split(']').next()?,
+        None => host.split(':').next()?,
+    };
+    let host = host.to_ascii_lowercase();
+    if host == "localhost" || host.ends_with(".localhost") {
+        return Some("loopback address".to_owned());
+    }
+    let kind = match host.parse::<IpAddr>().ok()? {
+        IpAddr::V4(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
+        IpAddr::V4(ip) if ip.is_link_local() => "link-local address",
+        IpAddr::V4(ip) if ip.is_private() => "private network address",
+        IpAddr::V6(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => "link-local address",
+        IpAddr::V6(ip) if ip.is_unique_local() => "private network address",
+        IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some() => "mapped address",
+        IpAddr::V4(_) | IpAddr::V6(_) => return None,
+    };
+    Some(kind.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_inside_are_sensitive() {
+        for url in
+            ["http://localhost:8/x", "http://u@127.0.0.1/", "https://[::1]/", "http://10.1.2.3"]
+        {
+            assert!(sensitive(url).is_some(), "{url}");
+        }
+        for url in ["https://example.org/localhost", "http://8.8.8.8/", "nonsense"] {
+            assert!(sensitive(url).is_none(), "{url}");
+        }
+    }
+
+    #[test]
+    fn both_protocols_refuse_and_neither_lifts() {
+        assert_eq!(refusal(&json!({"denied": true})).unwrap(), "denied by plugin");
+        assert_eq!(refusal(&json!({"approved": false, "reason": "no"})).unwrap(), "no");
+        for answer in [json!({"approved": true}), json!({"denied": false}), json!("denied")] {
+            assert_eq!(refusal(&answer), None, "{answer}");
+        }
+    }
+}

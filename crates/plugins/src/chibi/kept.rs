@@ -1,0 +1,150 @@
+//! Descriptions from earlier runs, by what is in the plugin's files, so that a start runs nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::member::Member;
+use super::schema::Schema;
+use crate::problem::Problem;
+use crate::python::fingerprint::Files;
+use crate::python::store::{read_json, write_json};
+
+/// How long a plugin that failed is left alone, unless its file is touched.
+const REST: Duration = Duration::from_hours(1);
+/// Plugins above which what is kept is begun anew.
+const MOST: usize = 4096;
+
+/// What is kept of all plugins.
+pub(crate) struct Kept(Mutex<Entries>);
+
+#[derive(Default, Serialize, Deserialize)]
+struct Entries {
+    plugins: BTreeMap<String, Entry>,
+    #[serde(skip)]
+    is_changed: bool,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Entry {
+    /// The files by their times, and all else that a description depends on.
+    stamp: String,
+    /// The same by their content.
+    content: String,
+    said: Said,
+}
+
+/// What came of `--schema`.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Said {
+    /// This was printed.
+    Printed(Value),
+    /// It failed, at this time.
+    Failed { problem: Problem, at: u64 },
+}
+
+impl Kept {
+    /// Reads what is kept.
+    pub(crate) fn read(file: &Path) -> Self {
+        Self(Mutex::new(read_json(file).unwrap_or_default()))
+    }
+
+    /// Writes it, where it has changed. What cannot be written is found out again the next time.
+    pub(crate) fn save(&self, file: &Path) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut entries.is_changed) {
+            let _ = write_json(file, &*entries);
+        }
+    }
+
+    fn get(&self, key: &Key) -> Option<Said> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.plugins.get_mut(&key.path)?;
+        let is_same = entry.stamp == key.stamp;
+        match &entry.said {
+            Said::Failed { at, .. } if !is_same || now() > at + REST.as_secs() => return None,
+            Said::Printed(_) if !is_same && entry.content != key.content() => return None,
+            Said::Failed { .. } | Said::Printed(_) => {}
+        }
+        entry.stamp.clone_from(&key.stamp);
+        let said = entry.said.clone();
+        entries.is_changed |= !is_same;
+        Some(said)
+    }
+
+    fn put(&self, key: Key, said: Said) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.plugins.len() >= MOST {
+            entries.plugins.clear();
+        }
+        let entry = Entry { content: key.content(), stamp: key.stamp, said };
+        entries.plugins.insert(key.path, entry);
+        entries.is_changed = true;
+    }
+}
+
+/// What a plugin says of itself: as it is kept, else as it says when it is run.
+pub(crate) async fn describe(kept: &Kept, member: &Member) -> Schema {
+    let file = &member.executable;
+    let key = Key::of(member);
+    let known = key.as_ref().and_then(|key| kept.get(key));
+    let said = match known {
+        Some(said) => said,
+        None => match member.schema().await {
+            Ok(said) => {
+                if let Some(key) = key {
+                    kept.put(key, said.clone());
+                }
+                said
+            }
+            // The machine's fault, and not the plugin's: it is asked again the next time.
+            Err(problem) => return Schema { tools: Vec::new(), problems: vec![problem] },
+        },
+    };
+    match said {
+        Said::Printed(printed) => Schema::read(file, &printed),
+        Said::Failed { problem, .. } => Schema::failed(file, &problem.what, &problem.hint),
+    }
+}
+
+/// A failure of this moment.
+pub(crate) fn failed(problem: Problem) -> Said {
+    Said::Failed { problem, at: now() }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// What a description is kept under.
+struct Key {
+    path: String,
+    stamp: String,
+    base: blake3::Hasher,
+    files: Files,
+}
+
+impl Key {
+    /// None where there are too many files to keep track of.
+    fn of(member: &Member) -> Option<Self> {
+        let files = Files::below(&member.plugin.root)?;
+        let mut base = blake3::Hasher::new();
+        // What it is granted may decide what it can say of itself.
+        base.update(format!("{:?}", member.plugin.settings).as_bytes());
+        let mut stamp = base.clone();
+        files.stamp(&mut stamp);
+        let stamp = stamp.finalize().to_hex().to_string();
+        Some(Self { path: member.executable.to_string_lossy().into_owned(), stamp, base, files })
+    }
+
+    fn content(&self) -> String {
+        let mut hasher = self.base.clone();
+        self.files.content(&mut hasher);
+        hasher.finalize().to_hex().to_string()
+    }
+}

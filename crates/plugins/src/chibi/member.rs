@@ -1,0 +1,240 @@
+//! A plugin that can be run: what of it is started, under which profile, for how long.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::sandbox::{Channel, Profile, SandboxError, Spawn, Stdin};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Host;
+use super::call::{Call, Purpose};
+use super::find::Candidate;
+use super::kept::{self, Said};
+use super::run::{self, End, Ran, Watch};
+use crate::plugin::Plugin;
+use crate::problem::Problem;
+use crate::python::confine;
+
+/// How long a run may take where the person says nothing.
+const USUAL_TIME: Duration = Duration::from_secs(30);
+/// Bytes of a script in which its declared packages are looked for.
+const HEAD: u64 = 64 << 10;
+
+/// A plugin with all that it needs to run.
+pub(crate) struct Member {
+    pub(crate) plugin: Plugin,
+    pub(crate) executable: PathBuf,
+    pub(crate) host: Arc<Host>,
+    folder: PathBuf,
+}
+
+/// Why a plugin did not run.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    Sandbox(SandboxError),
+    Other(String),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sandbox(error) => error.fmt(f),
+            Self::Other(words) => f.write_str(words),
+        }
+    }
+}
+
+impl Member {
+    pub(crate) fn new(candidate: Candidate, host: Arc<Host>) -> Self {
+        let Candidate { plugin, executable, folder } = candidate;
+        Self { plugin, executable, host, folder }
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.plugin.is_active()
+    }
+
+    /// How long one run may take.
+    pub(crate) fn time(&self) -> Duration {
+        self.plugin.settings.timeout.unwrap_or(USUAL_TIME)
+    }
+
+    /// Runs it once.
+    pub(crate) async fn run(
+        &self,
+        call: &Call<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ran, Trouble> {
+        let deadline = Instant::now() + self.time();
+        let settings = &self.host.settings;
+        let profile = self.profile()?;
+        let in_variables = self.plugin.settings.own.get("legacy") == Some(&Value::Bool(true));
+        let (program, mut args) = self.program();
+        let is_schema = matches!(call.purpose, Purpose::Schema);
+        if is_schema {
+            args.push("--schema".into());
+        }
+        let console = settings.console.as_ref().filter(|_| !is_schema);
+        let console = console.and_then(|open| open().ok());
+        let spawn = Spawn {
+            program,
+            args,
+            cwd: settings.surroundings.folder().to_owned(),
+            stdin: if is_schema { Stdin::Null } else { Stdin::Piped },
+            channel: if console.is_some() { Channel::Terminal } else { Channel::None },
+            env: call.variables(in_variables),
+        };
+        let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
+        let watch = Watch {
+            deadline,
+            cancel,
+            plugin: self.plugin.name(),
+            listener: &settings.on_output,
+            console,
+        };
+        let ran = run::run(child, &call.bytes(), watch).await;
+        ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
+    }
+
+    /// Has it describe itself. An error is the machine's, and not the plugin's.
+    pub(crate) async fn schema(&self) -> Result<Said, Problem> {
+        let call = Call { purpose: Purpose::Schema, context: None, input: None };
+        let fault = |what: String, hint: &str| Problem::new(&self.executable, what, hint);
+        let ran = match self.run(&call, &CancellationToken::new()).await {
+            Ok(ran) => ran,
+            Err(Trouble::Sandbox(SandboxError::Start { source, .. })) => {
+                let what = format!("the plugin does not start: {source}");
+                let hint = "check the interpreter in its first line; one outside the system's \
+                            folders needs `plugins.NAME.sandbox.exec`";
+                return Ok(kept::failed(fault(what, hint)));
+            }
+            Err(Trouble::Sandbox(SandboxError::Unavailable { cause, hint })) => {
+                return Err(fault(format!("no sandbox to run the plugin in: {cause}"), &hint));
+            }
+            Err(trouble) => {
+                return Err(fault(trouble.to_string(), "see `brynhild sandbox doctor`"));
+            }
+        };
+        let printed = ran.stdout.text.trim();
+        let said = [ran.stderr.trim(), printed].into_iter().find(|text| !text.is_empty());
+        let said = said.map(|said| format!(": {}", contract::text::tail(said, 300)));
+        let said = said.unwrap_or_default();
+        let retry = "mend it, or put `.disabled` after its name; a failed plugin is tried again \
+                     when its file is touched";
+        let what = match ran.end {
+            End::Exited(0) => match serde_json::from_str::<Value>(printed) {
+                Ok(value) => return Ok(Said::Printed(value)),
+                Err(error) => format!("`--schema` prints no JSON ({error}){said}"),
+            },
+            End::Exited(code) => format!("`--schema` ended with exit code {code}{said}"),
+            End::Late | End::Cancelled => {
+                let time = self.time().as_secs_f64();
+                format!("`--schema` did not end within {time} s{said}")
+            }
+        };
+        let is_missing_uv = ran.end == End::Exited(127) && what.contains("uv");
+        let hint = if is_missing_uv {
+            "grant `plugins.NAME.sandbox: {exec: [uv], network: true}` if you trust the plugin"
+        } else {
+            retry
+        };
+        Ok(kept::failed(fault(what, hint)))
+    }
+
+    /// What it may see and do. Makes its folder for data.
+    fn profile(&self) -> Result<Profile, Trouble> {
+        let settings = &self.host.settings;
+        let data = settings.data.join(self.plugin.name());
+        fs::create_dir_all(&data).map_err(|error| {
+            Trouble::Other(format!("its folder for data cannot be made: {error}"))
+        })?;
+        let mode = self.host.mode();
+        let surroundings = &settings.surroundings;
+        let (mut profile, problems) = confine::granted(&self.plugin, surroundings, &data, mode);
+        for problem in problems {
+            self.host.tell_once(self.plugin.name(), &problem.what);
+        }
+        if self.may_see_neighbors() {
+            profile.read.push(self.folder.clone());
+        }
+        let mut set = |name: &str, value: String| profile.env.insert(name.to_owned(), value);
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        set("CHIBI_PROJECT_ROOT", path(&surroundings.workspace));
+        set("CHIBI_HOME", path(&settings.home));
+        set("BRYNHILD_PLUGIN_DATA", path(&data));
+        set("UV_CACHE_DIR", path(&data.join("uv")));
+        if settings.is_verbose {
+            set("CHIBI_VERBOSE", "1".to_owned());
+        }
+        Ok(profile)
+    }
+
+    /// Whether a plugin of one file may read what lies beside it. Not where that is the home, or
+    /// more.
+    fn may_see_neighbors(&self) -> bool {
+        let home = self.host.settings.surroundings.home.as_deref();
+        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        self.plugin.root.is_file() && home.is_none_or(|home| !home.starts_with(&self.folder))
+    }
+
+    /// What is started. A script for `uv` that declares no packages needs nothing but Python.
+    fn program(&self) -> (PathBuf, Vec<OsString>) {
+        if is_plain_python(&self.executable) {
+            return (PathBuf::from("python3"), vec![self.executable.clone().into()]);
+        }
+        (self.executable.clone(), Vec::new())
+    }
+}
+
+fn is_plain_python(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = fs::File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    if read.is_err() || !head.starts_with(b"#!") {
+        return false;
+    }
+    let head = String::from_utf8_lossy(&head);
+    let first = head.lines().next().unwrap_or_default();
+    first.contains("uv run") && first.contains("--script") && !declares_packages(&head)
+}
+
+/// Whether the block of metadata in a script names packages.
+fn declares_packages(script: &str) -> bool {
+    let mut lines = script.lines().skip_while(|line| line.trim_end() != "# /// script").skip(1);
+    let block: String = lines
+        .by_ref()
+        .take_while(|line| line.starts_with('#') && line.trim_end() != "# ///")
+        .flat_map(|line| [line.trim_start_matches('#'), "\n"])
+        .collect();
+    let Some((_, list)) = block.split_once("dependencies") else { return false };
+    let list = list.split_once(']').map_or(list, |(list, _)| list);
+    list.contains(['"', '\''])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_for_uv_without_packages_is_plain_python() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p");
+        let line = "#!/usr/bin/env -S uv run --quiet --script\n";
+        for (rest, is_plain) in [
+            ("import json\n", true),
+            ("# /// script\n# dependencies = []\n# ///\n", true),
+            ("# /// script\n# requires-python = \">=3.11\"\n# ///\ndependencies = ['x']\n", true),
+            ("# /// script\n# dependencies = [\n#   \"httpx\",\n# ]\n# ///\n", false),
+        ] {
+            fs::write(&file, format!("{line}{rest}")).unwrap();
+            assert_eq!(is_plain_python(&file), is_plain, "{rest}");
+        }
+        fs::write(&file, "#!/usr/bin/env python3\n").unwrap();
+        assert!(!is_plain_python(&file));
+    }
+}

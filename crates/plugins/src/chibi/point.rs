@@ -1,0 +1,100 @@
+//! The points at which chibi asks its hooks, and which of our moments each of them is.
+
+use contract::hook::{Moment, OnFailure};
+
+/// A point.
+#[derive(Debug)]
+pub(crate) struct Point {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What becomes of it here.
+    pub(crate) standing: Standing,
+}
+
+/// What becomes of a point here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Standing {
+    /// Its hooks are asked at this moment; a hook that does not answer means this.
+    Asked(Moment, OnFailure),
+    /// Its hooks hear of it, but what they answer has no effect, for this reason.
+    Told(Moment, &'static str),
+    /// It does not come up, for this reason.
+    Absent(&'static str),
+}
+
+impl Point {
+    /// The moment at which its hooks are asked, if they are.
+    pub(crate) fn moment(&self) -> Option<Moment> {
+        match self.standing {
+            Standing::Asked(moment, _) | Standing::Told(moment, _) => Some(moment),
+            Standing::Absent(_) => None,
+        }
+    }
+
+    /// What it means that a hook did not answer.
+    pub(crate) fn on_failure(&self) -> OnFailure {
+        match self.standing {
+            Standing::Asked(_, on_failure) => on_failure,
+            Standing::Told(..) | Standing::Absent(_) => OnFailure::Continue,
+        }
+    }
+}
+
+const fn asked(name: &'static str, moment: Moment) -> Point {
+    Point { name, standing: Standing::Asked(moment, OnFailure::Block) }
+}
+
+const fn heard(name: &'static str, moment: Moment) -> Point {
+    Point { name, standing: Standing::Asked(moment, OnFailure::Continue) }
+}
+
+const fn absent(name: &'static str, why: &'static str) -> Point {
+    Point { name, standing: Standing::Absent(why) }
+}
+
+const CACHE: &str = "long output is shortened after all hooks, with the whole of it in a file";
+const REQUEST: &str = "requests are made by the provider and not shown to plugins";
+const MESSAGES: &str = "there are no messages between contexts";
+const VFS: &str = "there is no virtual file system";
+const CLEAR: &str = "a history is never cleared; a session is begun anew instead";
+const ROLLING: &str = "the history is summarized in one way, at pre_compact";
+
+/// All points, in the order in which those of one moment come up.
+pub(crate) const POINTS: [Point; 33] = [
+    heard("on_start", Moment::Occasion),
+    heard("on_end", Moment::Occasion),
+    asked("pre_message", Moment::BeforeMessage),
+    Point {
+        name: "pre_agentic_loop",
+        standing: Standing::Told(Moment::BeforeMessage, "there is no fuel and no fallback tool"),
+    },
+    heard("post_message", Moment::AfterReply),
+    asked("pre_system_prompt", Moment::BeforeRequest),
+    asked("post_system_prompt", Moment::BeforeRequest),
+    asked("pre_tool", Moment::BeforeTool),
+    asked("pre_file_read", Moment::BeforeTool),
+    asked("pre_file_write", Moment::BeforeTool),
+    asked("pre_shell_exec", Moment::BeforeTool),
+    asked("pre_fetch_url", Moment::BeforeTool),
+    asked("pre_spawn_agent", Moment::BeforeTool),
+    asked("pre_tool_output", Moment::AfterTool),
+    heard("post_tool_output", Moment::AfterTool),
+    heard("post_tool", Moment::AfterTool),
+    heard("post_spawn_agent", Moment::AfterTool),
+    heard("pre_compact", Moment::BeforeCompact),
+    absent("post_compact", "nothing is asked after the history was summarized"),
+    absent("pre_rolling_compact", ROLLING),
+    absent("post_rolling_compact", ROLLING),
+    absent("pre_cache_output", CACHE),
+    absent("post_cache_output", CACHE),
+    absent("pre_api_tools", "which tools are offered is settled when the conversation begins"),
+    absent("pre_api_request", REQUEST),
+    absent("post_tool_batch", "there is no fuel and no fallback tool"),
+    absent("pre_send_message", MESSAGES),
+    absent("post_send_message", MESSAGES),
+    absent("post_index_file", "there is no index of the project's code"),
+    absent("pre_vfs_write", VFS),
+    absent("post_vfs_write", VFS),
+    absent("pre_clear", CLEAR),
+    absent("post_clear", CLEAR),
+];

@@ -1,0 +1,141 @@
+//! What `--schema` prints: one tool or a list of them, each with the hooks that it wants.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::point::POINTS;
+use crate::hidden;
+use crate::problem::Problem;
+use crate::python::description::object_schema;
+
+/// The longest name of a tool that model APIs take.
+const LONGEST_NAME: usize = 64;
+
+const HINT: &str = "mend what the plugin prints for `--schema`";
+
+/// What a plugin says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Schema {
+    pub(crate) tools: Vec<ToolEntry>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// One tool of a plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ToolEntry {
+    /// The name the model calls.
+    pub(crate) name: String,
+    /// The name the plugin knows.
+    pub(crate) own_name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Value,
+    /// The points it wants to be asked at, by the names of the table.
+    pub(crate) hooks: Vec<&'static str>,
+    pub(crate) parallel: bool,
+    pub(crate) flow: Flow,
+    pub(crate) summary_params: Vec<String>,
+}
+
+/// What a call does to the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Flow {
+    /// Nothing: it runs.
+    Runs,
+    /// It runs, and the turn ends.
+    RunsLast,
+    /// It does not run, and the turn goes on.
+    Continues,
+    /// It does not run, and the turn ends.
+    Ends,
+}
+
+impl Schema {
+    /// A plugin that could not be described.
+    pub(crate) fn failed(file: &Path, what: &str, hint: &str) -> Self {
+        Self { tools: Vec::new(), problems: vec![Problem::new(file, what, hint)] }
+    }
+
+    /// Reads what a plugin printed. A bad one of several tools costs that tool alone.
+    pub(crate) fn read(file: &Path, printed: &Value) -> Self {
+        let mut schema = Self::default();
+        let entries = match printed {
+            Value::Array(entries) => entries.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        if entries.is_empty() {
+            schema.problems.push(Problem::new(file, "`--schema` lists no tool", HINT));
+        }
+        for entry in entries {
+            match tool(file, entry, &mut schema.problems) {
+                Ok(tool) if schema.tools.iter().any(|other| other.name == tool.name) => {
+                    let what = format!("the plugin has another tool called `{}`", tool.name);
+                    schema.problems.push(Problem::new(file, what, HINT));
+                }
+                Ok(tool) => schema.tools.push(tool),
+                Err(what) => schema.problems.push(Problem::new(file, what, HINT)),
+            }
+        }
+        schema
+    }
+}
+
+fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolEntry, String> {
+    if !entry.is_object() {
+        return Err("`--schema` prints neither an object nor a list of objects".to_owned());
+    }
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let own_name = text("name").filter(|name| !name.is_empty());
+    let own_name = own_name.ok_or("`--schema` has a tool without a `name`")?.to_owned();
+    let said = text("description");
+    let said = said.ok_or_else(|| format!("the tool `{own_name}` has no `description`"))?;
+    let stripped = hidden::strip(said);
+    if let Some(report) = stripped.report {
+        let what = format!("in the description of `{own_name}`: {report}");
+        problems.push(Problem::new(file, what, hidden::HINT));
+    }
+    let parameters = object_schema(entry.get("parameters").unwrap_or(&Value::Null));
+    let parameters = parameters
+        .ok_or_else(|| format!("`parameters` of `{own_name}` is no JSON Schema of an object"))?;
+    let switch = |key: &str, usual: bool| entry.get(key).and_then(Value::as_bool).unwrap_or(usual);
+    let flow = match (switch("flow_control", false), switch("ends_turn", false)) {
+        (false, false) => Flow::Runs,
+        (false, true) => Flow::RunsLast,
+        (true, false) => Flow::Continues,
+        (true, true) => Flow::Ends,
+    };
+    let mut hooks = Vec::new();
+    for name in texts(entry, "hooks") {
+        match POINTS.iter().find(|point| point.name == name) {
+            Some(point) if hooks.contains(&point.name) => {}
+            Some(point) => hooks.push(point.name),
+            None => {
+                let what = format!("Unknown hook '{name}' in tool '{own_name}'");
+                let hint = "`docs/chibi.md` lists the hooks; the rest of the plugin is used";
+                problems.push(Problem::new(file, what, hint));
+            }
+        }
+    }
+    Ok(ToolEntry {
+        name: callable(&own_name),
+        description: stripped.text,
+        parameters,
+        hooks,
+        parallel: switch("parallel", true),
+        flow,
+        summary_params: texts(entry, "summary_params"),
+        own_name,
+    })
+}
+
+fn texts(entry: &Value, key: &str) -> Vec<String> {
+    let items = entry.get(key).and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A name that model APIs take.
+fn callable(name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.chars().map(|c| if fits(c) { c } else { '_' }).take(LONGEST_NAME).collect()
+}

@@ -1,0 +1,126 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::plugin::Place;
+use crate::python::fixture::{Open, surroundings};
+
+fn script(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{text}")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn names(search: &Search) -> Vec<&str> {
+    search.candidates.iter().map(|candidate| candidate.plugin.name()).collect()
+}
+
+fn settings(base: &Path) -> Settings {
+    Settings {
+        kept: base.join("kept.json"),
+        data: base.join("data"),
+        sandbox: Arc::new(Open),
+        surroundings: surroundings(base),
+        home: base.join("home/.chibi"),
+        is_verbose: false,
+        on_output: Arc::new(|_, _| {}),
+        console: None,
+    }
+}
+
+async fn opened(base: &Path) -> Plugins {
+    let found = find(&base.join("plugins"), Place::Global);
+    Plugins::open(found.candidates, settings(base), Mode::Normal).await
+}
+
+#[test]
+fn executables_and_folders_named_like_theirs_are_plugins() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("plugins");
+    script(&folder.join("one"), "");
+    script(&folder.join("two.py"), "");
+    script(&folder.join("three/three"), "");
+    script(&folder.join("off.disabled"), "");
+    script(&folder.join("off2.disabled/off2.disabled"), "");
+    script(&folder.join("odd/other"), "");
+    script(&folder.join("ours/ours"), "");
+    script(&base.path().join("elsewhere"), "");
+    fs::write(folder.join("ours/plugin.yaml"), "name: ours\n").unwrap();
+    fs::write(folder.join("README.md"), "words").unwrap();
+    symlink(base.path().join("elsewhere"), folder.join("link")).unwrap();
+    symlink("one", folder.join("same")).unwrap();
+    let search = find(&folder, Place::Global);
+    assert_eq!(names(&search), ["one", "same", "three", "two"]);
+    let problems: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 2, "{problems:#?}");
+    assert!(problems[0].contains("leads out of the folder of plugins"), "{problems:#?}");
+    assert!(problems[1].contains("there is no executable `odd`"), "{problems:#?}");
+    let own = find(&folder.join("three"), Place::Flag);
+    assert_eq!(names(&own), ["three"]);
+    assert!(find(&folder.join("ours"), Place::Flag).candidates.is_empty());
+}
+
+#[test]
+fn a_schema_may_be_an_object_or_a_list_and_bad_parts_are_named() {
+    let file = Path::new("/p");
+    let one = json!({"name": "a b", "description": "d", "parallel": false, "ends_turn": "yes",
+        "hooks": ["pre_tool", "on_context_switch"], "summary_params": ["x"], "type": "odd"});
+    let schema = Schema::read(file, &one);
+    let tool = &schema.tools[0];
+    assert_eq!((tool.name.as_str(), tool.own_name.as_str()), ("a_b", "a b"));
+    assert_eq!((tool.parallel, tool.flow), (false, schema::Flow::Runs));
+    assert_eq!(tool.hooks, ["pre_tool"]);
+    assert_eq!(schema.problems[0].what, "Unknown hook 'on_context_switch' in tool 'a b'");
+    let list = json!([one, {"name": "x"}, 3, {"name": "y", "description": "", "parameters": []}]);
+    let schema = Schema::read(file, &list);
+    assert_eq!((schema.tools.len(), schema.problems.len()), (1, 4), "{:#?}", schema.problems);
+    for nothing in [json!([]), json!(null), json!("x")] {
+        assert_eq!(Schema::read(file, &nothing).problems.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_description_is_kept_as_long_as_the_content_is_the_same() {
+    let base = tempfile::tempdir().unwrap();
+    let file = base.path().join("plugins/p");
+    let said = "echo x >> ../runs; echo '{\"name\": \"p\", \"description\": \"d\"}'\n";
+    script(&file, said);
+    let runs = || fs::read_to_string(base.path().join("runs")).unwrap().len() / 2;
+    assert_eq!(opened(base.path()).await.tools().len(), 1);
+    assert_eq!(opened(base.path()).await.tools().len(), 1);
+    assert_eq!(runs(), 1);
+    script(&file, said);
+    assert_eq!(opened(base.path()).await.tools().len(), 1);
+    assert_eq!(runs(), 1, "the times differ, the content does not");
+    script(&file, &format!("{said}#"));
+    assert_eq!(opened(base.path()).await.tools().len(), 1);
+    assert_eq!(runs(), 2);
+}
+
+#[tokio::test]
+async fn a_plugin_that_fails_is_left_alone_until_it_is_touched() {
+    let base = tempfile::tempdir().unwrap();
+    let file = base.path().join("plugins/p");
+    script(&file, "echo x >> ../runs; echo why >&2; exit 3\n");
+    let runs = || fs::read_to_string(base.path().join("runs")).unwrap().len() / 2;
+    for _ in 0..2 {
+        let plugins = opened(base.path()).await;
+        assert_eq!(plugins.problems.len(), 1);
+        assert_eq!(plugins.problems[0].what, "`--schema` ended with exit code 3: why");
+    }
+    assert_eq!(runs(), 1);
+    script(&file, "echo x >> ../runs; echo why >&2; exit 3\n");
+    opened(base.path()).await;
+    assert_eq!(runs(), 2);
+}
+
+#[test]
+fn every_point_has_its_place() {
+    let mut names: Vec<&str> = POINTS.iter().map(|point| point.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 33);
+}

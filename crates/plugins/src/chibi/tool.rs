@@ -1,0 +1,147 @@
+//! A plugin's tool: one process for each call.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::text;
+use contract::tool::{Finish, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::Value;
+
+use super::call::{Call, Purpose};
+use super::member::{Member, Trouble};
+use super::run::{End, Ran};
+use super::schema::{Flow, ToolEntry};
+
+/// Bytes of a call's arguments that people are shown.
+const SHOWN: usize = 2000;
+
+/// A plugin's tool.
+pub(crate) struct ChibiTool {
+    spec: ToolSpec,
+    entry: ToolEntry,
+    member: Arc<Member>,
+}
+
+impl ChibiTool {
+    pub(crate) fn new(entry: ToolEntry, member: Arc<Member>) -> Self {
+        let runs = matches!(entry.flow, Flow::Runs | Flow::RunsLast);
+        let spec = ToolSpec {
+            name: entry.name.clone(),
+            description: entry.description.clone(),
+            input_schema: entry.parameters.clone(),
+            version: "0.0.0".to_owned(),
+            categories: vec!["plugin".to_owned()],
+            requires_permission: runs,
+            risk_level: if runs { Risk::Mutating } else { Risk::ReadOnly },
+            recovery_policy: Recovery::Allow,
+            parallel: entry.parallel,
+            source: member.plugin.name().to_owned(),
+        };
+        Self { spec, entry, member }
+    }
+
+    /// What a call comes to that only steers the turn; none for one that runs.
+    fn steered(&self, args: &Value) -> Option<ToolOutput> {
+        let text = |key: &str| args.get(key).and_then(Value::as_str);
+        match self.entry.flow {
+            Flow::Runs | Flow::RunsLast => None,
+            Flow::Continues => Some(ToolOutput::success(match text("prompt") {
+                Some(prompt) => format!("Continuing with: {prompt}"),
+                None => "Continuing processing".to_owned(),
+            })),
+            Flow::Ends => {
+                let words = text("message").unwrap_or("Returning to user").to_owned();
+                Some(ended(ToolOutput::success(words)))
+            }
+        }
+    }
+
+    /// The line for people that names a call by its telling arguments.
+    fn summary(&self, args: &Value) -> Option<String> {
+        let values = self.entry.summary_params.iter();
+        let values: Vec<&str> = values.filter_map(|name| args.get(name)?.as_str()).collect();
+        let words = text::visible(&values.join(" ")).into_owned();
+        (!words.is_empty()).then(|| format!("[Tool: {}] {}", self.spec.name, words))
+    }
+
+    fn output(&self, ran: Ran) -> Result<ToolOutput, ToolError> {
+        let name = &self.spec.name;
+        let mut output = ToolOutput { output: ran.stdout.text, ..ToolOutput::default() };
+        if ran.stdout.is_cut {
+            output.output.push_str("\n[the plugin printed more than is kept]");
+        }
+        let why = match ran.end {
+            End::Exited(0) => {
+                output.success = true;
+                return Ok(output);
+            }
+            End::Exited(code) => {
+                output.facts.insert("exit_code".to_owned(), code.into());
+                format!("`{name}` ended with exit code {code}")
+            }
+            End::Late => {
+                let (time, plugin) = (self.member.time().as_secs_f64(), self.member.plugin.name());
+                format!(
+                    "Timed out after {time}s: plugin tool '{name}' was stopped \
+                     (plugins.{plugin}.timeout)"
+                )
+            }
+            End::Cancelled => return Err(ToolError::Cancelled),
+        };
+        output.error = Some(match ran.stderr.as_str() {
+            "" => why,
+            stderr => format!("{why}\n[stderr]\n{stderr}"),
+        });
+        Ok(output)
+    }
+}
+
+/// An output after which the turn ends.
+fn ended(mut output: ToolOutput) -> ToolOutput {
+    let (status, summary) = ("success".to_owned(), output.output.trim().to_owned());
+    output.finish = Some(Finish { status, summary, next_steps: None });
+    output
+}
+
+#[async_trait]
+impl Tool for ChibiTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        if self.steered(args).is_some() {
+            return Ok(Vec::new());
+        }
+        let args = args.to_string();
+        let args = text::visible(text::head(&args, SHOWN)).into_owned();
+        let (plugin, name) = (self.member.plugin.name(), &self.spec.name);
+        Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(output) = self.steered(&call.args) {
+            return Ok(output);
+        }
+        if let Some(line) = self.summary(&call.args) {
+            // Where nobody listens, nobody misses it.
+            let _ = context.progress.send(line).await;
+        }
+        let asked = Call {
+            purpose: Purpose::Tool(&self.entry.own_name),
+            context: Some(context.session.as_str()),
+            input: Some(&call.args),
+        };
+        let ran = self.member.run(&asked, &context.cancel).await.map_err(|why| match why {
+            Trouble::Sandbox(error) => ToolError::Sandbox(error),
+            Trouble::Other(words) => ToolError::Broken(format!("`{}`: {words}", self.spec.name)),
+        })?;
+        let output = self.output(ran)?;
+        Ok(match self.entry.flow {
+            Flow::RunsLast if output.success => ended(output),
+            Flow::Runs | Flow::RunsLast | Flow::Continues | Flow::Ends => output,
+        })
+    }
+}

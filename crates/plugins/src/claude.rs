@@ -1,0 +1,224 @@
+//! Plugins in the manner of Claude Code, and Agent Plugins 1.0.0: folders of commands, agents,
+//! skills, hooks and servers.
+//!
+//! Finding and loading read files and start nothing; handlers of hooks are started through the
+//! sandbox that they are given. What cannot be used is told in a report, and costs nothing else.
+
+mod agent_file;
+mod asked;
+mod command;
+mod decision;
+mod document;
+mod event;
+mod fill;
+mod handlers;
+mod hook;
+mod input;
+mod load;
+mod manifest;
+mod matcher;
+mod portable;
+mod servers;
+pub mod shell;
+mod skill;
+mod transcript;
+mod values;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::skill::Skill;
+use serde_json::{Map, Value};
+
+use crate::commands::Command;
+use crate::files;
+use crate::plugin::{Place, Plugin, PluginSettings};
+use crate::problem::Problem;
+use hook::{Handlers, Shared};
+
+pub use agent_file::AgentFile;
+pub use command::Recipe;
+pub use fill::Piece;
+pub use hook::Settings;
+pub use load::{ProjectFiles, load, project};
+pub use manifest::{Declared, Form, read};
+
+/// Entries of one folder that are looked at.
+const ENTRIES: usize = 10_000;
+
+/// A plugin, or what a project brings, with all its parts.
+#[derive(Default)]
+pub struct Loaded {
+    /// The plugin; none for the project.
+    pub plugin: Option<Plugin>,
+    /// What people can type.
+    pub commands: Vec<Command>,
+    /// What others can hand work to.
+    pub agents: Vec<AgentFile>,
+    /// What the model can learn.
+    pub skills: Vec<Skill>,
+    /// Its MCP servers by name, as other files describe them.
+    pub servers: Map<String, Value>,
+    /// What was loaded, and what was ignored and why, line by line.
+    pub report: Vec<String>,
+    /// What is wrong with its files.
+    pub problems: Vec<Problem>,
+    handlers: Vec<handlers::Handler>,
+    values: values::Values,
+}
+
+impl Loaded {
+    /// The plugin's name; none for the project.
+    pub fn name(&self) -> Option<&str> {
+        self.plugin.as_ref().map(Plugin::name)
+    }
+
+    /// How many handlers of hooks it has.
+    pub fn handler_count(&self) -> usize {
+        self.handlers.len()
+    }
+}
+
+/// The plugins that lie in a folder: the folder itself, or those in it. Looks at names alone.
+pub fn find(folder: &Path, place: Place) -> (Vec<Plugin>, Vec<Problem>) {
+    let Ok(folder) = folder.canonicalize() else {
+        // Whoever looks for plugins of our own tells of a folder that is missing.
+        return (Vec::new(), Vec::new());
+    };
+    let is_named = !matches!(place, Place::Global | Place::Project);
+    if is_named && is_folder(&folder) {
+        let plugins = if is_own_text(&folder) && place == Place::Flag {
+            Vec::new()
+        } else {
+            vec![unread(folder, place)]
+        };
+        return (plugins, Vec::new());
+    }
+    let entries = match files::entries(&folder, ENTRIES) {
+        Ok((entries, _)) => entries,
+        Err(error) => {
+            return (Vec::new(), vec![files::Refusal::System(error).problem(&folder)]);
+        }
+    };
+    let roots = entries.iter().filter_map(|entry| entry.canonicalize().ok());
+    let roots = roots.filter(|root| is_folder(root));
+    (roots.map(|root| unread(root, place)).collect(), Vec::new())
+}
+
+/// Whether a folder, or one in it, is for this dialect and not for Brynhild's own.
+pub(crate) fn claims(folder: &Path) -> bool {
+    if is_folder(folder) {
+        return !is_own_text(folder);
+    }
+    let (entries, _) = files::entries(folder, ENTRIES).unwrap_or_default();
+    entries.iter().any(|entry| is_folder(entry))
+}
+
+/// Whether a folder looks like one of these plugins. Looks at names alone.
+fn is_folder(root: &Path) -> bool {
+    if root.join(crate::manifest::FILE).exists() || root.join("tool.py").exists() {
+        return false;
+    }
+    let is_there = |part: &str| root.join(part).is_file();
+    is_marked(root)
+        || is_there("SKILL.md")
+        || has(&root.join("commands"), |entry| is_markdown(entry) || has(entry, is_markdown))
+        || has(&root.join("skills"), |entry| entry.join("SKILL.md").is_file())
+}
+
+/// Whether a folder has what only these plugins have.
+fn is_marked(root: &Path) -> bool {
+    let files = [manifest::FILE, portable::FILE, "hooks/hooks.json", ".mcp.json"];
+    files.iter().any(|file| root.join(file).symlink_metadata().is_ok())
+        || has(&root.join("agents"), is_markdown)
+}
+
+/// Whether a folder without a manifest holds text that Brynhild's own dialect reads.
+fn is_own_text(root: &Path) -> bool {
+    if is_marked(root) || root.join("SKILL.md").is_file() {
+        return false;
+    }
+    let commands = root.join("commands");
+    let names_itself = |file: &Path| {
+        let text = files::read(file, files::Boundary::Anywhere, 4096).map(|text| text.text);
+        text.is_ok_and(|text| text.lines().any(|line| line.starts_with("name:")))
+    };
+    root.join("profiles").is_dir()
+        || !has(&commands, |entry| is_markdown(entry) || entry.is_dir())
+        || has(&commands, names_itself)
+}
+
+fn has(folder: &Path, fits: impl Fn(&Path) -> bool) -> bool {
+    let (entries, _) = files::entries(folder, ENTRIES).unwrap_or_default();
+    entries.iter().any(|entry| fits(entry))
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md") && path.is_file()
+}
+
+/// A plugin of which nothing is read yet.
+fn unread(root: PathBuf, place: Place) -> Plugin {
+    let manifest =
+        crate::plugin::Manifest { name: manifest::folder_name(&root), ..Default::default() };
+    Plugin {
+        manifest,
+        root,
+        place,
+        enabled: true,
+        trusted: true,
+        settings: PluginSettings::default(),
+        package: None,
+    }
+}
+
+/// The hooks of a conversation.
+pub struct Stage {
+    shared: Arc<Shared>,
+    hooks: Vec<Arc<dyn Hook>>,
+}
+
+impl Stage {
+    /// Those of these plugins and of the project. Starts nothing.
+    pub fn new<'a>(loaded: impl IntoIterator<Item = &'a Loaded>, settings: Settings) -> Self {
+        let shared = Arc::new(Shared::new(settings));
+        let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        for one in loaded.into_iter().filter(|one| !one.handlers.is_empty()) {
+            if hooks.is_empty() {
+                hooks.push(Arc::clone(&shared.transcripts) as Arc<dyn Hook>);
+            }
+            let title = match one.name() {
+                Some(name) => format!("plugin {name}"),
+                None => "the project's .claude/settings.json".to_owned(),
+            };
+            hooks.push(Arc::new(Handlers {
+                title,
+                plugin: one.plugin.clone().map(Arc::new),
+                values: one.values.clone(),
+                list: one.handlers.clone(),
+                shared: Arc::clone(&shared),
+            }));
+        }
+        Self { shared, hooks }
+    }
+
+    /// The hooks, in the order in which they are asked.
+    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        self.hooks.clone()
+    }
+
+    /// Has what starts from here on do no more than the mode lets it.
+    pub fn set_mode(&self, mode: Mode) {
+        self.shared.set_mode(mode);
+    }
+
+    /// Ends what runs.
+    pub fn end(&self) {
+        self.shared.end();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Commands of these plugins: Markdown files whose names are typed, and skills that people may type
+//! too.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::document::{self, Document};
+use super::fill::{self, Blanks, Piece};
+use super::values::{Reader, Values};
+use crate::commands::{Command, Rank};
+use crate::hidden;
+use crate::problem::Problem;
+
+/// How the text of a command is filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recipe {
+    /// Tools that it wants to use without a question.
+    pub allowed_tools: Vec<String>,
+    /// The model that it asks for.
+    pub model: Option<String>,
+    /// The folder whose files it may name beside those of the project.
+    pub root: PathBuf,
+    /// The variables that its commands see.
+    pub env: BTreeMap<String, String>,
+    names: Vec<String>,
+    folder: PathBuf,
+    values: Values,
+}
+
+impl Recipe {
+    /// A body with the words that were typed, taken apart.
+    pub fn pieces(&self, body: &str, typed: &str) -> Vec<Piece> {
+        let mut variables = BTreeMap::new();
+        let folder = self.folder.display().to_string();
+        variables.insert("CLAUDE_SKILL_DIR".to_owned(), folder);
+        for name in names(body) {
+            let put = self.values.put_into(&format!("${{{name}}}"), Reader::Model);
+            if put != format!("${{{name}}}") {
+                variables.insert(name, put);
+            }
+        }
+        fill::fill(body, &Blanks { typed, names: &self.names, variables: &variables })
+    }
+}
+
+/// The names between `${` and `}` in a body.
+fn names(body: &str) -> Vec<String> {
+    let names = body.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+    names.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Where a command comes from.
+pub(crate) struct Origin<'a> {
+    /// `plugin:NAME` or `project`.
+    pub(crate) source: &'a str,
+    pub(crate) plugin: Option<&'a str>,
+    pub(crate) values: &'a Values,
+}
+
+/// Makes a command of the text of a file; `name` is what is typed.
+pub(crate) fn parse(
+    path: &Path,
+    name: String,
+    text: &str,
+    origin: &Origin<'_>,
+) -> Result<(Command, Option<Problem>), Problem> {
+    let stripped = hidden::strip(text);
+    let remark = stripped.report.map(|report| Problem::new(path, report, hidden::HINT));
+    let document = document::read(&stripped.text)
+        .map_err(|error| Problem::new(path, error.what, error.hint))?;
+    Ok((of_document(path, name, &document, origin), remark))
+}
+
+/// Makes a command of a file that was read.
+pub(crate) fn of_document(
+    path: &Path,
+    name: String,
+    document: &Document,
+    origin: &Origin<'_>,
+) -> Command {
+    let body = document.body.clone();
+    let first = || {
+        let line = body.lines().map(str::trim).find(|line| !line.is_empty());
+        line.unwrap_or_default().trim_start_matches(['#', ' ']).chars().take(100).collect()
+    };
+    let recipe = Recipe {
+        allowed_tools: document.names("allowed-tools"),
+        model: document.words("model").filter(|model| model != "inherit"),
+        root: origin.values.root.clone(),
+        env: origin.values.environment(),
+        names: document.names("arguments"),
+        folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        values: origin.values.clone(),
+    };
+    Command {
+        name,
+        description: document.words("description").unwrap_or_else(first),
+        aliases: Vec::new(),
+        args: document.words("argument-hint").unwrap_or_default(),
+        body,
+        source: origin.source.to_owned(),
+        plugin: origin.plugin.map(str::to_owned),
+        path: Some(path.to_path_buf()),
+        rank: Rank::Guest,
+        recipe: Some(Box::new(recipe)),
+    }
+}
+
+/// What is typed for a file in a folder of commands: `git/commit.md` is `git:commit`.
+pub(crate) fn name(folder: &Path, file: &Path) -> Option<String> {
+    let relative = file.strip_prefix(folder).ok()?.with_extension("");
+    let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
+    let name = parts?.join(":");
+    let is_typeable = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '+');
+    (!name.is_empty() && name.chars().all(is_typeable)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_the_name_of_its_file_and_needs_no_front_matter() {
+        let values = Values { root: "/p".into(), ..Values::default() };
+        let origin = Origin { source: "plugin:x", plugin: Some("x"), values: &values };
+        let path = Path::new("/p/commands/git/commit.md");
+        let called = name(Path::new("/p/commands"), path).unwrap();
+        assert_eq!(called, "git:commit");
+        assert_eq!(name(Path::new("/p/commands"), Path::new("/p/commands/a b.md")), None);
+        let text = "# Commit it\n\nUse ${CLAUDE_PLUGIN_ROOT}/x and $ARGUMENTS";
+        let (command, remark) = parse(path, called, text, &origin).unwrap();
+        assert_eq!((command.description.as_str(), remark), ("Commit it", None));
+        let recipe = command.recipe.unwrap();
+        let pieces = recipe.pieces(&command.body, "now");
+        assert_eq!(pieces, [Piece::Text("# Commit it\n\nUse /p/x and now".into())]);
+    }
+}

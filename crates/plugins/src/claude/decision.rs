@@ -1,0 +1,176 @@
+//! What a handler has to say, from how it ended and what it printed. JSON is read at every exit
+//! code, and exit code 2 blocks whatever the JSON says.
+
+use contract::text::{head, visible};
+use serde_json::Value;
+
+use super::event::Event;
+use crate::hooks::process::Ended;
+
+/// Characters of one text that get through.
+const LONGEST: usize = 10_000;
+
+/// What one handler, or several, say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// Why what was about to happen must not; for the end of a turn, why it goes on.
+    pub(crate) block: Option<String>,
+    /// Why a person should decide.
+    pub(crate) ask: Option<String>,
+    /// Why everything should stop.
+    pub(crate) stop: Option<String>,
+    /// The arguments in place of those of the call.
+    pub(crate) updated_input: Option<Value>,
+    /// The result in place of the tool's.
+    pub(crate) updated_output: Option<String>,
+    /// What the model should read.
+    pub(crate) context: Vec<String>,
+    /// What people should read.
+    pub(crate) messages: Vec<String>,
+}
+
+impl Said {
+    /// Adds what another handler says; the strictest wins, and of equals the first.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.block = self.block.or(other.block);
+        self.ask = self.ask.or(other.ask);
+        self.stop = self.stop.or(other.stop);
+        self.updated_input = self.updated_input.or(other.updated_input);
+        self.updated_output = self.updated_output.or(other.updated_output);
+        self.context.extend(other.context);
+        self.messages.extend(other.messages);
+        self
+    }
+
+    /// What the model should read, as one text.
+    pub(crate) fn inject(&self) -> Option<String> {
+        (!self.context.is_empty()).then(|| self.context.join("\n\n"))
+    }
+}
+
+/// Understands how a handler ended.
+pub(crate) fn read(event: Event, ended: &Ended) -> Said {
+    let mut said = Said::default();
+    let stdout = ended.stdout.text.trim();
+    if stdout.starts_with('{') {
+        match serde_json::from_str::<Value>(stdout) {
+            Ok(value) => decided(event, &value, &mut said),
+            Err(error) => {
+                said.messages.push(format!("what it printed is no valid JSON: {error}"));
+            }
+        }
+    } else if ended.code == 0 && event.hears_plain_words() && !stdout.is_empty() {
+        said.context.push(cut(stdout));
+    }
+    let stderr = ended.stderr.text.trim();
+    match ended.code {
+        0 => {}
+        2 => {
+            let why = if stderr.is_empty() { said.block.take() } else { Some(cut(stderr)) };
+            let why = why.or_else(|| said.ask.take());
+            said.block = Some(why.unwrap_or_else(|| "a hook refused and gave no reason".into()));
+        }
+        code => {
+            let words = if stderr.is_empty() { String::new() } else { format!(": {stderr}") };
+            said.messages.push(format!("it failed with exit code {code}{}", cut(&words)));
+        }
+    }
+    said
+}
+
+fn decided(event: Event, value: &Value, said: &mut Said) {
+    let text = |value: &Value, key: &str| {
+        let text = value.get(key).and_then(Value::as_str).map(cut);
+        text.filter(|text| !text.trim().is_empty())
+    };
+    if value.get("continue") == Some(&Value::Bool(false)) {
+        let why = text(value, "stopReason");
+        said.stop = Some(why.unwrap_or_else(|| "a hook stopped the work".to_owned()));
+    }
+    said.messages.extend(text(value, "systemMessage"));
+    let reason = text(value, "reason");
+    if matches!(value.get("decision").and_then(Value::as_str), Some("block" | "deny")) {
+        said.block = Some(reason.unwrap_or_else(|| "a hook refused and gave no reason".into()));
+    }
+    let Some(own) = value.get("hookSpecificOutput") else { return };
+    if let Some(named) = own.get("hookEventName").and_then(Value::as_str)
+        && named != event.name()
+    {
+        said.messages.push(format!("it answers to `{named}`, which was not asked"));
+        return;
+    }
+    said.context.extend(text(own, "additionalContext"));
+    if event == Event::PreToolUse {
+        let reason = text(own, "permissionDecisionReason");
+        let reason = reason.unwrap_or_else(|| "a hook gave no reason".to_owned());
+        match own.get("permissionDecision").and_then(Value::as_str) {
+            Some("deny") => said.block = Some(reason),
+            Some("ask" | "defer") => said.ask = Some(reason),
+            // Nothing that a hook says lifts what rules and people decide.
+            Some("allow") | None => {}
+            Some(other) => said.messages.push(format!("the decision `{other}` is not known")),
+        }
+        said.updated_input = own.get("updatedInput").filter(|input| input.is_object()).cloned();
+    }
+    let updated = own.get("updatedToolOutput").or_else(|| own.get("updatedMCPToolOutput"));
+    said.updated_output = match updated {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(other) => Some(other.to_string()),
+    };
+}
+
+fn cut(text: &str) -> String {
+    let short = head(text, LONGEST);
+    if short.len() == text.len() {
+        return visible(text).into_owned();
+    }
+    format!("{}\n[the rest of {} bytes is left out]", visible(short), text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::hooks::process::Printed;
+
+    fn said(event: Event, code: i32, stdout: &str, stderr: &str) -> Said {
+        let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
+        read(event, &Ended { code, stdout: printed(stdout), stderr: printed(stderr) })
+    }
+
+    #[test]
+    fn exit_code_two_blocks_whatever_the_json_says() {
+        let allow = json!({"hookSpecificOutput": {"permissionDecision": "allow"}}).to_string();
+        let heard = said(Event::PreToolUse, 2, &allow, "no\n");
+        assert_eq!(heard.block.as_deref(), Some("no"));
+        assert!(said(Event::PreToolUse, 2, "{broken", "").block.is_some());
+        let other = said(Event::PreToolUse, 1, "", "oops");
+        assert!(other.block.is_none() && other.messages[0].contains("exit code 1: oops"));
+    }
+
+    #[test]
+    fn plain_words_are_context_where_the_event_hears_them() {
+        assert_eq!(said(Event::SessionStart, 0, " hello ", "").context, ["hello"]);
+        assert!(said(Event::PostToolUse, 0, "hello", "").context.is_empty());
+        assert!(said(Event::UserPromptSubmit, 1, "hello", "").context.is_empty());
+    }
+
+    #[test]
+    fn decisions_are_read_at_every_exit_code() {
+        let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+            "permissionDecision": "deny", "permissionDecisionReason": "why"}});
+        assert_eq!(said(Event::PreToolUse, 1, &deny.to_string(), "").block.as_deref(), Some("why"));
+        let block = json!({"decision": "block", "reason": "r", "systemMessage": "m"}).to_string();
+        let heard = said(Event::Stop, 0, &block, "");
+        assert_eq!(
+            (heard.block.as_deref(), heard.messages.as_slice()),
+            (Some("r"), &["m".into()][..])
+        );
+        let stop = said(Event::PostToolUse, 0, r#"{"continue": false, "stopReason": "s"}"#, "");
+        assert_eq!(stop.stop.as_deref(), Some("s"));
+        let long = said(Event::SessionStart, 0, &"x".repeat(LONGEST * 2), "");
+        assert!(long.context[0].contains("left out"));
+    }
+}

@@ -1,0 +1,120 @@
+//! The events of these hooks: those that have a counterpart here, and the others by name.
+
+use std::time::Duration;
+
+use contract::hook::Moment;
+
+/// An event that happens here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    SessionStart,
+    SessionEnd,
+    UserPromptSubmit,
+    PreToolUse,
+    PostToolUse,
+    PostToolUseFailure,
+    PreCompact,
+    Stop,
+    StopFailure,
+}
+
+/// Those that do not, with what is missing.
+const MISSING: [(&str, &str); 22] = [
+    ("Notification", "nothing here notifies"),
+    ("PermissionRequest", "permissions are given by rules and people alone"),
+    ("PermissionDenied", "permissions are given by rules and people alone"),
+    ("Setup", "there is no setup step"),
+    ("UserPromptExpansion", "UserPromptSubmit sees the expanded text"),
+    ("PostToolBatch", "PostToolUse sees each call"),
+    ("MessageDisplay", "what is shown cannot be changed"),
+    ("SubagentStart", "subagents are not told of"),
+    ("SubagentStop", "subagents are not told of"),
+    ("TaskCreated", "there are no teams"),
+    ("TaskCompleted", "there are no teams"),
+    ("TeammateIdle", "there are no teams"),
+    ("InstructionsLoaded", "loading is not told of"),
+    ("ConfigChange", "a change of settings is not told of"),
+    ("CwdChanged", "a session stays in one folder"),
+    ("DirectoryAdded", "a session stays in one folder"),
+    ("FileChanged", "files are not watched"),
+    ("WorktreeCreate", "there are no worktrees"),
+    ("WorktreeRemove", "there are no worktrees"),
+    ("PostCompact", "only what comes before is told of"),
+    ("Elicitation", "questions of servers go to the person"),
+    ("ElicitationResult", "questions of servers go to the person"),
+];
+
+impl Event {
+    /// The event of a name; where there is none here, why.
+    pub(crate) fn of(name: &str) -> Result<Self, String> {
+        let all = [
+            Self::SessionStart,
+            Self::SessionEnd,
+            Self::UserPromptSubmit,
+            Self::PreToolUse,
+            Self::PostToolUse,
+            Self::PostToolUseFailure,
+            Self::PreCompact,
+            Self::Stop,
+            Self::StopFailure,
+        ];
+        if let Some(event) = all.into_iter().find(|event| event.name() == name) {
+            return Ok(event);
+        }
+        match MISSING.iter().find(|(missing, _)| *missing == name) {
+            Some((_, why)) => Err(format!("it has no counterpart here: {why}")),
+            None => Err("it is no event that is known".to_owned()),
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "SessionStart",
+            Self::SessionEnd => "SessionEnd",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::PreCompact => "PreCompact",
+            Self::Stop => "Stop",
+            Self::StopFailure => "StopFailure",
+        }
+    }
+
+    /// The moment at which it is heard of.
+    pub(crate) fn moment(self) -> Moment {
+        match self {
+            Self::SessionStart | Self::SessionEnd | Self::StopFailure => Moment::Occasion,
+            Self::UserPromptSubmit => Moment::BeforePrompt,
+            Self::PreToolUse => Moment::BeforeTool,
+            Self::PostToolUse | Self::PostToolUseFailure => Moment::AfterTool,
+            Self::PreCompact => Moment::BeforeCompact,
+            Self::Stop => Moment::BeforeStop,
+        }
+    }
+
+    /// Whether it is about a call of a tool.
+    pub(crate) fn is_of_tools(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure)
+    }
+
+    /// Whether a matcher counts.
+    pub(crate) fn has_matcher(self) -> bool {
+        !matches!(self, Self::UserPromptSubmit | Self::Stop)
+    }
+
+    /// Whether plain words on standard output are for the model.
+    pub(crate) fn hears_plain_words(self) -> bool {
+        matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+    }
+
+    /// How long a handler may take that does not say.
+    pub(crate) fn patience(self) -> Duration {
+        match self {
+            Self::UserPromptSubmit => Duration::from_secs(30),
+            Self::SessionEnd => Duration::from_millis(1500),
+            _ => Duration::from_mins(10),
+        }
+    }
+}

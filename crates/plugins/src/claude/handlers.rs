@@ -1,0 +1,224 @@
+//! Hooks as `hooks.json` and `settings.json` write them: events, matchers, handlers. What cannot
+//! be run here is told with the reason, and costs nothing else.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::event::Event;
+use super::matcher::{Condition, Matcher};
+use super::values::{Reader, Values};
+
+/// One program that runs when something happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Handler {
+    pub(crate) event: Event,
+    pub(crate) matcher: Matcher,
+    pub(crate) condition: Option<Condition>,
+    pub(crate) program: Program,
+    pub(crate) timeout: Duration,
+    pub(crate) waiting: Waiting,
+}
+
+/// What is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// A line for a shell.
+    Shell(String),
+    /// A program with its arguments.
+    Direct(Vec<String>),
+}
+
+impl Program {
+    /// It in one line, for people.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Shell(line) => line.clone(),
+            Self::Direct(words) => words.join(" "),
+        }
+    }
+}
+
+/// Whether its end is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// It is.
+    ForEnd,
+    /// It is not, and what it says counts for nothing.
+    No,
+    /// It is not; where it ends with exit code 2, the model reads what it says.
+    Woken,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) handlers: Vec<Handler>,
+    /// What was left out, and why: one line each.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// Reads the value behind `hooks`, or a document that holds it.
+pub(crate) fn read(document: &Value, values: &Values) -> Result<Read, String> {
+    let events = match document.get("hooks") {
+        Some(Value::Object(events)) => events,
+        Some(_) => return Err("`hooks` is not an object".to_owned()),
+        None => match document {
+            // The events stand at the top in files that some people write.
+            Value::Object(events) if events.keys().all(|key| Event::of(key).is_ok()) => events,
+            Value::Object(_) => return Err("`hooks` is missing".to_owned()),
+            _ => return Err("it is not an object".to_owned()),
+        },
+    };
+    let mut read = Read::default();
+    for (name, groups) in events {
+        let event = match Event::of(name) {
+            Ok(event) => event,
+            Err(why) => {
+                read.ignored.push(format!("hooks of {name}: {why}"));
+                continue;
+            }
+        };
+        let Value::Array(groups) = groups else {
+            read.ignored.push(format!("hooks of {name}: they are not a list"));
+            continue;
+        };
+        for group in groups {
+            group_of(event, group, values, &mut read);
+        }
+    }
+    Ok(read)
+}
+
+fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
+    let name = event.name();
+    let matcher = match group.get("matcher") {
+        Some(Value::String(text)) if event.has_matcher() => Matcher::new(text),
+        Some(Value::String(_) | Value::Null) | None => Ok(Matcher::All),
+        Some(_) => Err("its matcher is not text".to_owned()),
+    };
+    let matcher = match matcher {
+        Ok(matcher) => matcher,
+        Err(why) => return read.ignored.push(format!("a hook of {name}: {why}")),
+    };
+    let Some(Value::Array(handlers)) = group.get("hooks") else {
+        return read.ignored.push(format!("a hook of {name}: it has no list `hooks`"));
+    };
+    for handler in handlers {
+        match handler_of(event, handler, values) {
+            Ok(handler) => read.handlers.push(Handler { matcher: matcher.clone(), ..handler }),
+            Err(why) => read.ignored.push(format!("a hook of {name}: {why}")),
+        }
+    }
+}
+
+fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler, String> {
+    let Value::Object(keys) = handler else { return Err("it is not an object".to_owned()) };
+    let text = |key: &str| keys.get(key).and_then(Value::as_str);
+    let flag = |key: &str| keys.get(key) == Some(&Value::Bool(true));
+    match text("type") {
+        Some("command") => {}
+        Some(other @ ("http" | "mcp_tool" | "prompt" | "agent")) => {
+            return Err(format!("handlers of the type `{other}` are not run, only `command`"));
+        }
+        Some(other) => return Err(format!("the type `{other}` is not known")),
+        None if keys.contains_key("command") => {}
+        None => return Err("`type` is missing".to_owned()),
+    }
+    if text("shell").is_some_and(|shell| shell == "powershell") {
+        return Err("it needs PowerShell".to_owned());
+    }
+    Ok(Handler {
+        event,
+        matcher: Matcher::All,
+        condition: text("if").filter(|_| event.is_of_tools()).map(Condition::new),
+        program: program(keys, values)?,
+        timeout: timeout(keys).unwrap_or(event.patience()),
+        waiting: match (flag("asyncRewake"), flag("async")) {
+            (true, _) => Waiting::Woken,
+            (false, true) => Waiting::No,
+            (false, false) => Waiting::ForEnd,
+        },
+    })
+}
+
+fn program(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
+    let Some(command) = keys.get("command").and_then(Value::as_str).map(str::trim) else {
+        return Err("`command` is missing".to_owned());
+    };
+    if command.is_empty() || command.contains('\0') {
+        return Err("`command` says nothing that can be run".to_owned());
+    }
+    let Some(args) = keys.get("args") else {
+        if command.contains("${user_config.") {
+            let what = "an option of the person must not become a part of a shell's line; use \
+                        `args`, or the variable CLAUDE_PLUGIN_OPTION_NAME";
+            return Err(what.to_owned());
+        }
+        return Ok(Program::Shell(command.to_owned()));
+    };
+    let Some(args) = args.as_array() else { return Err("`args` is not a list".to_owned()) };
+    let mut words = vec![values.put_into(command, Reader::Program)];
+    for arg in args {
+        let arg = arg.as_str().ok_or("`args` holds what is not text")?;
+        words.push(values.put_into(arg, Reader::Program));
+    }
+    Ok(Program::Direct(words))
+}
+
+fn timeout(keys: &Map<String, Value>) -> Option<Duration> {
+    let seconds = keys.get("timeout")?.as_f64()?;
+    let seconds = seconds.is_finite().then(|| seconds.clamp(0.01, 86_400.0))?;
+    Some(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_can_run_is_kept_and_the_rest_told() {
+        let document = json!({"description": "x", "hooks": {
+            "PreToolUse": [
+                {"matcher": "Bash", "hooks": [
+                    {"type": "command", "command": "x", "timeout": 5, "if": "Bash(git *)"},
+                    {"type": "http", "url": "https://example.org"},
+                ]},
+                {"matcher": "(", "hooks": []},
+            ],
+            "Stop": [{"hooks": [{"type": "command", "command": "y", "asyncRewake": true}]}],
+            "Notification": [{"hooks": []}],
+            "Sometimes": [],
+        }});
+        let read = read(&document, &Values::default()).unwrap();
+        assert_eq!(read.handlers.len(), 2);
+        assert_eq!(read.handlers[0].timeout, Duration::from_secs(5));
+        assert!(read.handlers[0].condition.is_some());
+        assert_eq!(read.handlers[1].waiting, Waiting::Woken);
+        let told = read.ignored.join("\n");
+        for words in ["`http`", "no regular expression", "Notification", "Sometimes"] {
+            assert!(told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_option_never_gets_into_a_shells_line() {
+        let made = |handler: Value| {
+            let document = json!({"hooks": {"Stop": [{"hooks": [handler]}]}});
+            read(&document, &Values::default()).unwrap()
+        };
+        let shell = made(json!({"type": "command", "command": "x ${user_config.a}"}));
+        assert!(shell.handlers.is_empty() && shell.ignored[0].contains("must not"));
+        let direct = made(json!({"type": "command", "command": "x", "args": ["${user_config.a}"]}));
+        assert!(matches!(direct.handlers[0].program, Program::Direct(_)));
+    }
+
+    #[test]
+    fn a_document_without_hooks_is_refused() {
+        assert!(read(&json!({"x": 1}), &Values::default()).is_err());
+        assert!(read(&json!([]), &Values::default()).is_err());
+        assert!(read(&json!({"Stop": []}), &Values::default()).is_ok());
+    }
+}

@@ -1,0 +1,268 @@
+//! The handlers of one plugin, or of the project, at work: all that fit run at once, and what they
+//! say is folded.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Channel, Network, Profile, Sandbox, Spawn, Stdin};
+use futures::future::join_all;
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use contract::hook::Scene;
+
+use super::decision::{self, Said};
+use super::event::Event;
+use super::handlers::{Handler, Program, Waiting};
+use super::input;
+use super::transcript::Transcripts;
+use super::values::{Reader, Values};
+use crate::hooks::Notice;
+use crate::hooks::process;
+use crate::plugin::Plugin;
+use crate::python::Surroundings;
+use crate::python::confine::granted;
+
+/// What handlers need to run.
+pub struct Settings {
+    /// Starts their processes.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// Where they find themselves.
+    pub surroundings: Surroundings,
+    /// What a command of the model may see and do, which a trusted project's handlers may too.
+    pub profile: Profile,
+    /// Holds a folder for each plugin's data.
+    pub data: PathBuf,
+    /// Holds the transcripts while conversations go on.
+    pub transcripts: PathBuf,
+    /// How the session begins: `startup` or `resume`.
+    pub source: &'static str,
+    /// The mode at the beginning.
+    pub mode: Mode,
+    /// Hears what people should know.
+    pub notice: Notice,
+}
+
+/// What all handlers of a conversation share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) transcripts: Arc<Transcripts>,
+    mode: Mutex<Mode>,
+    /// Those that nobody waits for.
+    behind: Mutex<JoinSet<()>>,
+    /// What those have to say to the model.
+    waiting: Arc<Mutex<Vec<String>>>,
+}
+
+impl Shared {
+    /// Begins with the mode of the settings.
+    pub(crate) fn new(settings: Settings) -> Self {
+        let transcripts = Arc::new(Transcripts::new(settings.transcripts.clone()));
+        let mode = Mutex::new(settings.mode);
+        Self { settings, transcripts, mode, behind: Mutex::default(), waiting: Arc::default() }
+    }
+
+    /// The mode in force.
+    pub(crate) fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes it for what starts from here on.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Ends what runs, and deletes what was kept for it.
+    pub(crate) fn end(&self) {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.transcripts.clear();
+    }
+
+    /// What handlers behind the scenes have to say to the model.
+    fn take_waiting(&self) -> Vec<String> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The handlers of one owner.
+#[derive(Clone)]
+pub(crate) struct Handlers {
+    /// The owner in words.
+    pub(crate) title: String,
+    /// The plugin; none for the project.
+    pub(crate) plugin: Option<Arc<Plugin>>,
+    pub(crate) values: Values,
+    pub(crate) list: Vec<Handler>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What happened.
+pub(crate) struct Happening<'a> {
+    pub(crate) event: Event,
+    pub(crate) scene: &'a Scene,
+    /// What matchers look at.
+    pub(crate) names: Vec<&'a str>,
+    /// What the event says beside the usual.
+    pub(crate) input: Map<String, Value>,
+}
+
+impl Handlers {
+    /// Runs the handlers that what happened is meant for.
+    pub(crate) async fn hear(&self, what: Happening<'_>) -> Said {
+        let call = what.input.get("tool_input").unwrap_or(&Value::Null);
+        let fits = |handler: &&Handler| {
+            handler.event == what.event
+                && handler.matcher.fits(&what.names)
+                && handler.condition.as_ref().is_none_or(|it| it.fits(&what.names, call))
+        };
+        let mut fitting: Vec<&Handler> = Vec::new();
+        for handler in self.list.iter().filter(fits) {
+            // The same program is not asked twice about one thing.
+            if fitting.iter().all(|other| other.program != handler.program) {
+                fitting.push(handler);
+            }
+        }
+        let mut said = Said { context: self.shared.take_waiting(), ..Said::default() };
+        if fitting.is_empty() {
+            return said;
+        }
+        let mode = self.shared.mode();
+        let transcript = self.shared.transcripts.file(what.scene.session.as_str());
+        let mut input = input::common(what.event, what.scene, transcript.as_deref(), mode);
+        input.extend(what.input);
+        let input: Arc<[u8]> = Value::Object(input).to_string().into_bytes().into();
+        let mut asked = Vec::new();
+        for handler in fitting {
+            let run = Run {
+                sandbox: Arc::clone(&self.shared.settings.sandbox),
+                spawn: self.spawn(handler, &what.scene.cwd),
+                profile: self.profile(mode, transcript.as_deref()),
+                input: Arc::clone(&input),
+                handler: handler.clone(),
+            };
+            if handler.waiting == Waiting::ForEnd {
+                asked.push(run.finish());
+            } else {
+                self.leave(run);
+            }
+        }
+        for one in join_all(asked).await {
+            said = said.and(one);
+        }
+        for message in said.messages.drain(..) {
+            self.tell(&message);
+        }
+        said
+    }
+
+    /// Says something that people should know.
+    pub(crate) fn tell(&self, text: &str) {
+        (self.shared.settings.notice)(format!("{}: {text}", self.title));
+    }
+
+    /// Runs a handler that nobody waits for.
+    fn leave(&self, run: Run) {
+        let waiting = Arc::clone(&self.shared.waiting);
+        let mut behind = self.shared.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        while behind.try_join_next().is_some() {}
+        behind.spawn(async move {
+            let wakes = run.handler.waiting == Waiting::Woken;
+            let said = run.finish().await;
+            if let Some(why) = said.block.filter(|_| wakes) {
+                waiting.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+            }
+        });
+    }
+
+    fn spawn(&self, handler: &Handler, cwd: &Path) -> Spawn {
+        let (program, args) = match &handler.program {
+            Program::Shell(line) => {
+                let bash = Path::new("/bin/bash");
+                let shell = if bash.exists() { bash } else { Path::new("/bin/sh") };
+                (shell.to_owned(), vec!["-c".into(), self.line(line).into()])
+            }
+            Program::Direct(words) => {
+                let program = words.first().cloned().unwrap_or_default();
+                (program.into(), words.iter().skip(1).map(Into::into).collect())
+            }
+        };
+        Spawn {
+            program,
+            args,
+            cwd: cwd.to_owned(),
+            stdin: Stdin::Piped,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+        }
+    }
+
+    /// A shell's line with the folders put in where they are plain words; elsewhere the shell finds
+    /// them in its variables.
+    fn line(&self, line: &str) -> String {
+        let is_plain = |path: &Path| {
+            let path = path.to_string_lossy();
+            path.chars().all(|c| c.is_ascii_alphanumeric() || "._/-+@".contains(c))
+        };
+        let values = &self.values;
+        if [&values.root, &values.data, &values.project].into_iter().all(|path| is_plain(path)) {
+            values.put_into(line, Reader::Program)
+        } else {
+            line.to_owned()
+        }
+    }
+
+    fn profile(&self, mode: Mode, transcript: Option<&Path>) -> Profile {
+        let settings = &self.shared.settings;
+        let mut profile = if let Some(plugin) = &self.plugin {
+            if std::fs::create_dir_all(&self.values.data).is_err() {
+                self.tell(&format!("{} cannot be made", self.values.data.display()));
+            }
+            granted(plugin, &settings.surroundings, &self.values.data, mode).0
+        } else {
+            let mut profile = settings.profile.clone();
+            if mode == Mode::ReadOnly {
+                profile.network = Network::None;
+            } else {
+                profile.access = Access::Workspace;
+            }
+            profile
+        };
+        profile.read.extend(transcript.map(Path::to_path_buf));
+        profile.env.extend(self.values.environment());
+        profile
+    }
+}
+
+/// A handler that is about to run.
+struct Run {
+    sandbox: Arc<dyn Sandbox>,
+    spawn: Spawn,
+    profile: Profile,
+    input: Arc<[u8]>,
+    handler: Handler,
+}
+
+impl Run {
+    /// Runs it to its end. One that cannot be asked, or takes too long, decides nothing.
+    async fn finish(self) -> Said {
+        let running = process::run(&*self.sandbox, &self.spawn, &self.profile, &self.input);
+        let event = self.handler.event;
+        let shown = self.handler.program.shown();
+        let mut said = match timeout(self.handler.timeout, running).await {
+            Ok(Ok(ended)) => decision::read(event, &ended),
+            Ok(Err(error)) => Said { messages: vec![error.to_string()], ..Said::default() },
+            Err(_) => {
+                let seconds = self.handler.timeout.as_secs_f64();
+                let text = format!("it took longer than {seconds} s and was stopped");
+                Said { messages: vec![text], ..Said::default() }
+            }
+        };
+        for message in &mut said.messages {
+            *message = format!("hook of {} (`{shown}`): {message}", event.name());
+        }
+        said
+    }
+}

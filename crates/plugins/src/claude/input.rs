@@ -1,0 +1,139 @@
+//! What a handler reads on its standard input, in its own words: tool names, argument keys and
+//! results as scripts know them.
+
+use std::path::Path;
+
+use contract::hook::{CallView, ResultView, Scene};
+use contract::policy::Mode;
+use serde_json::{Map, Value, json};
+
+use super::event::Event;
+
+/// The name under which scripts know a tool.
+pub(crate) fn tool_name(tool: &str) -> &str {
+    if tool == "LearnSkill" { "Skill" } else { tool }
+}
+
+/// All names under which matchers may mean a tool.
+pub(crate) fn tool_names(tool: &str) -> Vec<&str> {
+    match tool {
+        "LearnSkill" => vec!["Skill", tool],
+        "Task" => vec!["Task", "Agent"],
+        _ => vec![tool],
+    }
+}
+
+/// A call's arguments; paths are absolute.
+pub(crate) fn arguments(call: CallView<'_>, cwd: &Path) -> Value {
+    let mut args = call.args.clone();
+    for key in ["file_path", "notebook_path", "path"] {
+        let Some(Value::String(path)) = args.get_mut(key) else { continue };
+        if !path.starts_with('~') && !path.is_empty() {
+            *path = cwd.join(path.as_str()).display().to_string();
+        }
+    }
+    args
+}
+
+/// A name for a call that is the same before and after it ran.
+pub(crate) fn call_id(call: CallView<'_>) -> String {
+    let text = json!([call.tool, call.args]).to_string();
+    format!("toolu_{}", &blake3::hash(text.as_bytes()).to_hex()[..24])
+}
+
+/// The mode in the words of scripts.
+fn permission_mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::ReadOnly => "plan",
+        Mode::Normal => "default",
+        Mode::Yolo => "bypassPermissions",
+    }
+}
+
+/// What every event says.
+pub(crate) fn common(
+    event: Event,
+    scene: &Scene,
+    transcript: Option<&Path>,
+    mode: Mode,
+) -> Map<String, Value> {
+    let mut input = Map::new();
+    let mut set = |key: &str, value: Value| {
+        input.insert(key.to_owned(), value);
+    };
+    set("session_id", scene.session.as_str().into());
+    let transcript = transcript.map(|path| path.display().to_string()).unwrap_or_default();
+    set("transcript_path", transcript.into());
+    set("cwd", scene.cwd.display().to_string().into());
+    set("permission_mode", permission_mode(mode).into());
+    set("hook_event_name", event.name().into());
+    input
+}
+
+/// What is said of a call.
+pub(crate) fn of_call(call: CallView<'_>, cwd: &Path) -> Map<String, Value> {
+    let mut input = Map::new();
+    input.insert("tool_name".to_owned(), tool_name(call.tool).into());
+    input.insert("tool_input".to_owned(), arguments(call, cwd));
+    input.insert("tool_use_id".to_owned(), call_id(call).into());
+    input
+}
+
+/// What is said of a call that has ended.
+pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
+    let mut input = of_call(result.call, cwd);
+    let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
+    input.insert("duration_ms".to_owned(), milliseconds.into());
+    let output = result.output;
+    if output.success {
+        input.insert("tool_response".to_owned(), response(result, cwd));
+    } else {
+        let error = output.error.clone().unwrap_or_else(|| output.for_model());
+        let is_interrupt = error == "interrupted";
+        input.insert("error".to_owned(), error.into());
+        input.insert("is_interrupt".to_owned(), is_interrupt.into());
+    }
+    input
+}
+
+/// A result in the shape that scripts expect of the tool.
+fn response(result: ResultView<'_>, cwd: &Path) -> Value {
+    let output = result.output;
+    let args = arguments(result.call, cwd);
+    let path = args.get("file_path").cloned().unwrap_or_default();
+    match result.call.tool {
+        "Bash" => json!({
+            "stdout": output.output, "stderr": "", "interrupted": false, "isImage": false,
+        }),
+        "Write" | "Edit" => json!({"filePath": path, "success": true}),
+        "Read" => {
+            json!({"type": "text", "file": {"filePath": path, "content": output.output}})
+        }
+        _ => json!({"success": true, "output": output.output}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use contract::tool::ToolOutput;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_absolute_and_results_have_the_shape_of_their_tool() {
+        let args = json!({"file_path": "a.txt", "content": "x"});
+        let call = CallView { tool: "Write", args: &args };
+        let output = ToolOutput::success("ok");
+        let view = ResultView { call, output: &output, duration: Duration::from_millis(3) };
+        let input = of_result(view, Path::new("/w"));
+        assert_eq!(input["tool_input"]["file_path"], "/w/a.txt");
+        assert_eq!(input["tool_response"], json!({"filePath": "/w/a.txt", "success": true}));
+        assert_eq!(input["duration_ms"], 3);
+        let failed = ToolOutput::failure("no");
+        let view = ResultView { output: &failed, ..view };
+        let input = of_result(view, Path::new("/w"));
+        assert_eq!((&input["error"], &input["is_interrupt"]), (&json!("no"), &json!(false)));
+    }
+}

@@ -1,0 +1,341 @@
+//! Loads the parts of a plugin, one by one. What one part lacks costs that part alone.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::command::{self, Origin};
+use super::manifest::{self, Declared, Form, Given};
+use super::values::{self, Values};
+use super::{Loaded, agent_file, handlers, portable, servers, skill};
+use crate::files::{self, Boundary};
+use crate::frontmatter;
+use crate::plugin::Plugin;
+use crate::problem::Problem;
+
+/// Files that are looked at below one folder.
+const FILES: usize = 2000;
+/// How deep a folder of commands is looked at.
+const DEEPEST: usize = 5;
+
+/// Loads the parts of a plugin that counts. `data` holds a folder for each plugin, `project` is
+/// the folder that people work in.
+pub fn load(plugin: Plugin, declared: Declared, data: &Path, project: &Path) -> Loaded {
+    let values = Values {
+        root: plugin.root.clone(),
+        data: data.join(plugin.name()),
+        project: project.to_owned(),
+        choices: values::choices(&declared.options, &plugin),
+    };
+    let source = format!("plugin:{}", plugin.name());
+    let mut loading = Loading {
+        root: plugin.root.clone(),
+        name: Some(plugin.name().to_owned()),
+        source,
+        values: values.clone(),
+        loaded: Loaded { values, ..Loaded::default() },
+    };
+    loading.say(format!("form: {}", declared.form.title()));
+    for folder in &declared.commands {
+        loading.commands(folder);
+    }
+    for folder in &declared.agents {
+        loading.agents(folder);
+    }
+    loading.skills(&declared);
+    for given in &declared.hooks {
+        loading.hooks(given);
+    }
+    for given in &declared.servers {
+        loading.servers(given, declared.form);
+    }
+    for what in declared.ignored {
+        loading.ignore(&what);
+    }
+    loading.loaded.plugin = Some(plugin);
+    loading.loaded
+}
+
+/// The files of a trusted project, with their bytes.
+pub struct ProjectFiles<'a> {
+    /// The project's root.
+    pub root: &'a Path,
+    /// Every file in `.claude` that the person trusts.
+    pub files: Vec<(&'a Path, &'a [u8])>,
+}
+
+/// Loads what a trusted project brings in `.claude`.
+pub fn project(given: &ProjectFiles<'_>) -> Loaded {
+    let root = given.root.join(".claude");
+    let values = Values { project: given.root.to_owned(), ..Values::default() };
+    let mut loading = Loading {
+        root: root.clone(),
+        name: None,
+        source: "project".to_owned(),
+        values: values.clone(),
+        loaded: Loaded { values, ..Loaded::default() },
+    };
+    for (path, bytes) in &given.files {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let problem = files::Refusal::NotText.problem(path);
+            loading.fail(problem);
+            continue;
+        };
+        let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+        let name = path.file_name().unwrap_or_default();
+        if path.starts_with(root.join("commands")) && is_markdown {
+            loading.command(&root.join("commands"), path, text);
+        } else if path.starts_with(root.join("agents")) && is_markdown {
+            loading.agent(path, text);
+        } else if path.parent() == Some(&root) && name.to_string_lossy().starts_with("settings.") {
+            match serde_json::from_str::<Value>(text) {
+                Ok(document) if document.get("hooks").is_some() => {
+                    loading.handlers(&document, path);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let what = format!("this is not valid JSON: {error}");
+                    loading.fail(Problem::new(path, what, "correct the file"));
+                }
+            }
+        }
+    }
+    loading.loaded
+}
+
+/// A plugin whose parts are being loaded.
+struct Loading {
+    root: PathBuf,
+    name: Option<String>,
+    source: String,
+    values: Values,
+    loaded: Loaded,
+}
+
+impl Loading {
+    fn say(&mut self, line: String) {
+        self.loaded.report.push(line);
+    }
+
+    fn ignore(&mut self, what: &str) {
+        self.loaded.report.push(format!("ignored {what}"));
+    }
+
+    /// Leaves a part out for what is wrong with its file.
+    fn fail(&mut self, problem: Problem) {
+        let shown = self.shown(&problem.path);
+        self.loaded.report.push(format!("ignored {shown}: {} ({})", problem.what, problem.hint));
+        self.loaded.problems.push(problem);
+    }
+
+    /// A path from the plugin's folder.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { source: &self.source, plugin: self.name.as_deref(), values: &self.values }
+    }
+
+    /// The text of a file of the plugin.
+    fn text(&mut self, file: &Path) -> Option<String> {
+        let folders = [self.root.clone()];
+        match files::read(file, Boundary::Within(&folders), frontmatter::LIMIT) {
+            Ok(text) if !text.truncated => return Some(text.text),
+            Ok(_) => {
+                self.fail(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
+            }
+            Err(refusal) => self.fail(refusal.problem(file)),
+        }
+        None
+    }
+
+    /// The Markdown files of a folder, or the one that a path names.
+    fn markdown(&mut self, place: &Path, depth: usize) -> Vec<PathBuf> {
+        if place.is_file() {
+            return vec![place.to_path_buf()];
+        }
+        let mut found = Vec::new();
+        self.walk(place, depth, &mut found);
+        found
+    }
+
+    fn walk(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+        let entries = match files::entries(folder, FILES) {
+            Ok((entries, _)) => entries,
+            Err(error) => return self.fail(files::Refusal::System(error).problem(folder)),
+        };
+        for entry in entries {
+            let is_link = entry.is_symlink();
+            if entry.is_dir() && !is_link && depth > 0 && found.len() < FILES {
+                self.walk(&entry, depth - 1, found);
+            } else if entry.extension().is_some_and(|it| it == "md") && !entry.is_dir() {
+                found.push(entry);
+            }
+        }
+    }
+
+    fn commands(&mut self, place: &Path) {
+        let folder = if place.is_file() { place.parent().unwrap_or(place) } else { place };
+        for file in self.markdown(place, DEEPEST) {
+            if let Some(text) = self.text(&file) {
+                self.command(folder, &file, &text);
+            }
+        }
+    }
+
+    fn command(&mut self, folder: &Path, file: &Path, text: &str) {
+        let Some(name) = command::name(folder, file) else {
+            let what = "the file's name cannot be typed as a command";
+            return self.fail(Problem::new(file, what, "use letters, digits and hyphens"));
+        };
+        match command::parse(file, name, text, &self.origin()) {
+            Ok((command, remark)) => {
+                self.loaded.problems.extend(remark);
+                self.say(format!("loaded command /{} ({})", command.qualified(), self.shown(file)));
+                if let Some(model) = command.recipe.as_ref().and_then(|it| it.model.as_deref()) {
+                    let what = format!("`model: {model}` of /{}: the session's", command.name);
+                    self.ignore(&format!("{what} model answers"));
+                }
+                self.loaded.commands.push(command);
+            }
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    fn agents(&mut self, place: &Path) {
+        for file in self.markdown(place, 0) {
+            if let Some(text) = self.text(&file) {
+                self.agent(&file, &text);
+            }
+        }
+    }
+
+    fn agent(&mut self, file: &Path, text: &str) {
+        match agent_file::parse(file, text, self.name.as_deref()) {
+            Ok((agent, refused)) => {
+                let owner = self.name.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
+                self.say(format!("loaded agent {owner}{} ({})", agent.name, self.shown(file)));
+                for key in refused {
+                    let what = format!("`{key}` of the agent {}", agent.name);
+                    self.ignore(&format!("{what}: a plugin cannot give it to its agents"));
+                }
+                self.loaded.agents.push(agent);
+            }
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    fn skills(&mut self, declared: &Declared) {
+        let single = self.root.join("SKILL.md");
+        if single.is_file() && !self.root.join("skills").is_dir() && declared.form != Form::Portable
+        {
+            self.skill(&self.root.clone());
+        }
+        for place in &declared.skills {
+            // A place may be a skill itself.
+            if place.join("SKILL.md").is_file() && *place != self.root {
+                self.skill(place);
+                continue;
+            }
+            let (entries, _) = files::entries(place, FILES).unwrap_or_default();
+            for entry in entries.into_iter().filter(|entry| entry.is_dir()) {
+                if entry.join("SKILL.md").symlink_metadata().is_ok() {
+                    self.skill(&entry);
+                }
+            }
+        }
+    }
+
+    fn skill(&mut self, folder: &Path) {
+        let file = folder.join("SKILL.md");
+        let Some(text) = self.text(&file) else { return };
+        let from = (self.source.as_str(), &self.values);
+        let found = match skill::parse(folder, &file, &text, from) {
+            Ok(found) => found,
+            Err(problem) => return self.fail(problem),
+        };
+        let name = found.skill.name.clone();
+        self.say(format!("loaded skill {name} ({})", self.shown(&file)));
+        if let Some(remark) = found.remark {
+            self.say(format!("note on skill {name}: {remark}"));
+        }
+        if found.is_for_people {
+            let command =
+                command::of_document(&file, name.clone(), &found.document, &self.origin());
+            self.loaded.commands.push(command);
+        }
+        if found.is_for_model {
+            self.loaded.skills.push(found.skill);
+        } else {
+            self.say(format!("note on skill {name}: only people use it, by typing its name"));
+        }
+    }
+
+    /// A document that a manifest gives; none where its file is not there.
+    fn document(&mut self, given: &Given) -> Option<(Value, PathBuf)> {
+        match given {
+            Given::Inline(document) => Some((document.clone(), self.root.join(manifest::FILE))),
+            Given::File(file) if file.symlink_metadata().is_err() => {
+                let usual = ["hooks/hooks.json", ".mcp.json", portable::SERVERS];
+                if !usual.iter().any(|name| *file == self.root.join(name)) {
+                    self.fail(files::Refusal::Missing.problem(file));
+                }
+                None
+            }
+            Given::File(file) => match manifest::json(&self.root, file) {
+                Ok(document) => Some((document, file.clone())),
+                Err(problem) => {
+                    self.fail(problem);
+                    None
+                }
+            },
+        }
+    }
+
+    fn hooks(&mut self, given: &Given) {
+        if let Some((document, file)) = self.document(given) {
+            self.handlers(&document, &file);
+        }
+    }
+
+    fn handlers(&mut self, document: &Value, file: &Path) {
+        let read = match handlers::read(document, &self.values) {
+            Ok(read) => read,
+            Err(why) => {
+                let hint = "write `{\"hooks\": {EVENT: [{\"hooks\": [..]}]}}`";
+                return self.fail(Problem::new(file, why, hint));
+            }
+        };
+        for handler in &read.handlers {
+            let event = handler.event.name();
+            self.say(format!("loaded hook of {event}: {}", handler.program.shown()));
+        }
+        for what in &read.ignored {
+            self.ignore(what);
+        }
+        self.loaded.handlers.extend(read.handlers);
+    }
+
+    fn servers(&mut self, given: &Given, form: Form) {
+        let Some((document, file)) = self.document(given) else { return };
+        let found = if form == Form::Portable {
+            portable::servers(&document, &self.root, &self.values.data)
+        } else {
+            servers::read(&document, &self.values).map(|found| (found, Vec::new()))
+        };
+        match found {
+            Ok((servers, ignored)) => {
+                for name in servers.keys() {
+                    self.say(format!("loaded MCP server {name} ({})", self.shown(&file)));
+                }
+                for what in ignored {
+                    let problem = Problem::new(&file, what, "correct the entry");
+                    self.fail(problem);
+                }
+                self.loaded.servers.extend(servers);
+            }
+            Err(why) => self.fail(Problem::new(&file, why, "correct the file")),
+        }
+    }
+}

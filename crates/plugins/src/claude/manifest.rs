@@ -1,0 +1,349 @@
+//! `.claude-plugin/plugin.json`: where a plugin keeps its parts. Unknown keys are told and ignored;
+//! a known key of the wrong kind keeps the plugin from being loaded.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::files::{self, Boundary};
+use crate::plugin::Manifest;
+use crate::problem::Problem;
+
+/// Where the manifest lies.
+pub(crate) const FILE: &str = ".claude-plugin/plugin.json";
+
+/// Bytes that a JSON file may have.
+const LIMIT: usize = 1 << 20;
+
+/// Keys of a manifest that are understood or of no consequence.
+const KNOWN: [&str; 24] = [
+    "$schema",
+    "name",
+    "displayName",
+    "version",
+    "description",
+    "author",
+    "homepage",
+    "repository",
+    "license",
+    "keywords",
+    "metadata",
+    "defaultEnabled",
+    "skills",
+    "commands",
+    "agents",
+    "hooks",
+    "mcpServers",
+    "userConfig",
+    "workflows",
+    "outputStyles",
+    "lspServers",
+    "experimental",
+    "channels",
+    "dependencies",
+];
+
+/// Parts that other programs load and this one does not, by key and by what lies in the folder.
+const UNUSED: [(&str, &str, &str); 9] = [
+    ("workflows", "workflows", "workflows are not run"),
+    ("outputStyles", "output-styles", "output styles are not used"),
+    ("lspServers", ".lsp.json", "language servers are not started"),
+    ("experimental", "themes", "themes are not used"),
+    ("", "monitors", "monitors are not run"),
+    ("channels", "", "channels are not used"),
+    ("dependencies", "", "plugins that it needs have to be installed by hand"),
+    ("", "bin", "its programs are not put on the search path of commands"),
+    ("", "settings.json", "settings of a plugin are not used"),
+];
+
+/// What kind of folder it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// It has a manifest in `.claude-plugin`.
+    Claude,
+    /// It has a `plugin.json` of Agent Plugins.
+    Portable,
+    /// It has parts and no manifest.
+    #[default]
+    Bare,
+}
+
+impl Form {
+    /// It in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude-style plugin",
+            Self::Portable => "Agent Plugins 1.0.0",
+            Self::Bare => "folder without a manifest",
+        }
+    }
+}
+
+/// A document of its own, or a file that holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    File(PathBuf),
+    Inline(Value),
+}
+
+/// What a folder says of itself, and where its parts are.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    /// What kind of folder it is.
+    pub form: Form,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// Whether it is on where nobody says.
+    pub is_on: bool,
+    pub(crate) commands: Vec<PathBuf>,
+    pub(crate) agents: Vec<PathBuf>,
+    pub(crate) skills: Vec<PathBuf>,
+    pub(crate) hooks: Vec<Given>,
+    pub(crate) servers: Vec<Given>,
+    pub(crate) options: Value,
+    /// What was ignored, and why: one line each.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// Reads what a folder says of itself; `root` has no links in it.
+pub fn read(root: &Path) -> Result<Declared, Problem> {
+    if root.join(FILE).symlink_metadata().is_ok() {
+        return claude(root);
+    }
+    if root.join(super::portable::FILE).symlink_metadata().is_ok() {
+        return super::portable::read(root);
+    }
+    let mut declared = usual(root);
+    declared.form = Form::Bare;
+    declared.manifest.name = folder_name(root);
+    Ok(declared)
+}
+
+/// The JSON of a file of the plugin.
+pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
+    let folders = [root.to_path_buf()];
+    let text = files::read(file, Boundary::Within(&folders), LIMIT)
+        .map_err(|refusal| refusal.problem(file))?;
+    if text.truncated {
+        return Err(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
+    }
+    serde_json::from_str(&text.text).map_err(|error| {
+        Problem::new(file, format!("this is not valid JSON: {error}"), "correct the file")
+    })
+}
+
+/// A name made of that of a folder.
+pub(crate) fn folder_name(root: &Path) -> String {
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    tidy(&name).unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn tidy(name: &str) -> Option<String> {
+    let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.trim().chars().map(usable).take(64).collect();
+    let name = name.trim_matches(['-', '.']).to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The parts where they usually are.
+fn usual(root: &Path) -> Declared {
+    let mut declared = Declared {
+        form: Form::Claude,
+        is_on: true,
+        commands: vec![root.join("commands")],
+        agents: vec![root.join("agents")],
+        skills: vec![root.join("skills")],
+        hooks: vec![Given::File(root.join("hooks/hooks.json"))],
+        servers: vec![Given::File(root.join(".mcp.json"))],
+        ..Declared::default()
+    };
+    declared.ignored.extend(UNUSED.iter().filter_map(|(_, part, why)| {
+        let is_there = !part.is_empty() && root.join(part).exists();
+        is_there.then(|| format!("{part}: {why}"))
+    }));
+    if root.join("CLAUDE.md").exists() {
+        declared.ignored.push("CLAUDE.md: a plugin's instructions are not loaded".to_owned());
+    }
+    declared
+}
+
+fn claude(root: &Path) -> Result<Declared, Problem> {
+    let file = root.join(FILE);
+    let wrong = |what: String| Problem::new(&file, what, "correct the manifest");
+    let Value::Object(keys) = json(root, &file)? else {
+        return Err(wrong("the manifest is not an object".to_owned()));
+    };
+    let reader = Keys { root, keys: &keys };
+    let mut declared = usual(root);
+    declared.manifest = reader.manifest().map_err(wrong)?;
+    declared.is_on = reader.switch("defaultEnabled").map_err(wrong)?.unwrap_or(true);
+    for (key, place) in [("commands", &mut declared.commands), ("agents", &mut declared.agents)] {
+        if let Some(paths) = reader.paths(key).map_err(wrong)? {
+            *place = paths;
+        }
+    }
+    declared.skills.extend(reader.paths("skills").map_err(wrong)?.unwrap_or_default());
+    declared.hooks.extend(reader.given("hooks").map_err(wrong)?);
+    declared.servers.extend(reader.given("mcpServers").map_err(wrong)?);
+    declared.options = match keys.get("userConfig") {
+        Some(options @ Value::Object(_)) => options.clone(),
+        None | Some(Value::Null) => Value::Null,
+        Some(_) => return Err(wrong("`userConfig` is not an object".to_owned())),
+    };
+    for key in keys.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
+        declared.ignored.push(format!("`{key}` in the manifest: the key is not known"));
+    }
+    let unused = UNUSED.iter().filter(|(key, ..)| keys.contains_key(*key));
+    declared.ignored.extend(unused.map(|(key, _, why)| format!("`{key}` in the manifest: {why}")));
+    if root.join(super::portable::FILE).exists() {
+        let what = format!("{}: {FILE} counts", super::portable::FILE);
+        declared.ignored.push(what);
+    }
+    dedupe(&mut declared.hooks);
+    dedupe(&mut declared.servers);
+    declared.skills.dedup();
+    Ok(declared)
+}
+
+/// Leaves each document in once: a manifest may name the usual file.
+fn dedupe(list: &mut Vec<Given>) {
+    let all = std::mem::take(list);
+    for given in all {
+        if !list.contains(&given) {
+            list.push(given);
+        }
+    }
+}
+
+/// Reads the keys of a manifest.
+struct Keys<'a> {
+    root: &'a Path,
+    keys: &'a Map<String, Value>,
+}
+
+impl Keys<'_> {
+    fn text(&self, key: &str) -> Result<Option<String>, String> {
+        match self.keys.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(format!("`{key}` is not text")),
+        }
+    }
+
+    fn switch(&self, key: &str) -> Result<Option<bool>, String> {
+        match self.keys.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(switch)) => Ok(Some(*switch)),
+            Some(_) => Err(format!("`{key}` is neither true nor false")),
+        }
+    }
+
+    fn manifest(&self) -> Result<Manifest, String> {
+        let Some(name) = self.text("name")? else {
+            return Err("`name` is missing".to_owned());
+        };
+        let name = tidy(&name).ok_or("`name` is empty")?;
+        let author = match self.keys.get("author") {
+            Some(Value::Object(author)) => author.get("name").and_then(Value::as_str),
+            Some(Value::String(author)) => Some(author.as_str()),
+            None | Some(Value::Null) => None,
+            Some(_) => return Err("`author` is not an object".to_owned()),
+        };
+        Ok(Manifest {
+            name,
+            version: self.text("version")?.unwrap_or_default(),
+            description: self.text("description")?.unwrap_or_default(),
+            author: author.unwrap_or_default().to_owned(),
+            license: self.text("license")?.unwrap_or_default(),
+            ..Manifest::default()
+        })
+    }
+
+    /// The paths of a key: one, or a list of them.
+    fn paths(&self, key: &str) -> Result<Option<Vec<PathBuf>>, String> {
+        let texts = match self.keys.get(key) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(path)) => vec![path.as_str()],
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|item| item.as_str().ok_or_else(|| format!("`{key}` holds what is no path")))
+                .collect::<Result<_, _>>()?,
+            Some(_) => return Err(format!("`{key}` is neither a path nor a list of paths")),
+        };
+        texts.into_iter().map(|path| self.path(key, path)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A path of the plugin's own.
+    fn path(&self, key: &str, path: &str) -> Result<PathBuf, String> {
+        let relative = match path.strip_prefix("./") {
+            Some(relative) => relative,
+            None if path == "." => "",
+            None => return Err(format!("`{key}` names {path:?}, which does not begin with `./`")),
+        };
+        let leaves =
+            |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
+        if Path::new(relative).components().any(leaves) {
+            return Err(format!("`{key}` names {path:?}, which leads out of the plugin"));
+        }
+        Ok(self.root.join(relative.trim_end_matches('/')))
+    }
+
+    /// The documents of a key: a file, an object, or a list of either.
+    fn given(&self, key: &str) -> Result<Vec<Given>, String> {
+        let one = |value: &Value| match value {
+            Value::String(path) => Ok(Given::File(self.path(key, path)?)),
+            Value::Object(_) => Ok(Given::Inline(value.clone())),
+            _ => Err(format!("`{key}` is neither a path nor an object")),
+        };
+        match self.keys.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items.iter().map(one).collect(),
+            Some(value) => Ok(vec![one(value)?]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read_with(manifest: &str) -> Result<Declared, Problem> {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join(".claude-plugin")).unwrap();
+        fs::write(root.join(FILE), manifest).unwrap();
+        read(&root)
+    }
+
+    #[test]
+    fn declared_places_take_the_place_of_the_usual_or_come_beside_them() {
+        let declared = read_with(
+            r#"{"name": "demo", "commands": ["./a.md"], "skills": "./more", "surprise": 1,
+                "hooks": {"hooks": {}}, "themes": "./x", "workflows": "./w"}"#,
+        )
+        .unwrap();
+        assert!(declared.commands[0].ends_with("a.md") && declared.commands.len() == 1);
+        assert_eq!(declared.skills.len(), 2);
+        assert_eq!(declared.hooks.len(), 2);
+        let told = declared.ignored.join("\n");
+        assert!(told.contains("`surprise`") && told.contains("`workflows`"), "{told}");
+    }
+
+    #[test]
+    fn a_key_of_the_wrong_kind_is_refused() {
+        for manifest in [
+            r#"{"name": 1}"#,
+            r#"{"version": "1"}"#,
+            r#"{"name": "a", "commands": 5}"#,
+            r#"{"name": "a", "commands": "x"}"#,
+            r#"{"name": "a", "agents": "./../x"}"#,
+            r#"{"name": "a", "hooks": true}"#,
+            "[]",
+            "{",
+        ] {
+            assert!(read_with(manifest).is_err(), "{manifest}");
+        }
+    }
+}

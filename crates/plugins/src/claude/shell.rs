@@ -1,0 +1,50 @@
+//! Runs the commands that stand in a command's text, and gives back what they print.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use contract::sandbox::{Channel, Profile, Sandbox, Spawn, Stdin};
+use contract::text::{head, visible};
+use tokio::time::timeout;
+
+use crate::hooks::process;
+
+/// How long one may take.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Bytes of what it prints that get into a prompt.
+const LONGEST: usize = 30_000;
+
+/// What a line prints to both streams. One that fails says so at the end.
+pub async fn output(
+    sandbox: &dyn Sandbox,
+    profile: &Profile,
+    line: &str,
+    cwd: &Path,
+) -> Result<String, String> {
+    let bash = Path::new("/bin/bash");
+    let shell = if bash.exists() { bash } else { Path::new("/bin/sh") };
+    let spawn = Spawn {
+        program: shell.to_owned(),
+        args: vec!["-c".into(), format!("exec 2>&1\n{line}").into()],
+        cwd: cwd.to_owned(),
+        stdin: Stdin::Null,
+        channel: Channel::None,
+        env: BTreeMap::new(),
+    };
+    let running = process::run(sandbox, &spawn, profile, &[]);
+    let ended = match timeout(PATIENCE, running).await {
+        Ok(ended) => ended.map_err(|error| error.to_string())?,
+        Err(_) => return Err(format!("it took longer than {} s", PATIENCE.as_secs())),
+    };
+    let printed = ended.stdout.text.trim_end();
+    let mut text = visible(head(printed, LONGEST)).into_owned();
+    if printed.len() > LONGEST || ended.stdout.is_cut {
+        text.push_str("\n[the rest is left out]");
+    }
+    if ended.code != 0 {
+        let _ = write!(text, "\n[exit code {}]", ended.code);
+    }
+    Ok(text)
+}

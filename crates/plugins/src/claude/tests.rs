@@ -1,0 +1,127 @@
+//! Whole folders, loaded as they are found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (path, text) in files {
+            let path = folder.root().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join("demo")
+    }
+
+    fn load(&self) -> Loaded {
+        let declared = read(&self.root()).unwrap();
+        let mut plugin = unread(self.root(), Place::Global);
+        plugin.manifest = declared.manifest.clone();
+        load(plugin, declared, Path::new("/data"), Path::new("/work"))
+    }
+}
+
+#[test]
+fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
+    let folder = Folder::new(&[
+        ("commands/hello.md", "Say hello to $ARGUMENTS"),
+        ("commands/git/log.md", "---\ndescription: Log\n---\nlog"),
+        ("agents/reviewer.md", "---\ndescription: Reviews\n---\nReview."),
+        ("skills/pages/SKILL.md", "---\nname: pages\ndescription: Makes pages\n---\nBody"),
+        (
+            "hooks/hooks.json",
+            r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}], "Notification": []}}"#,
+        ),
+        (".mcp.json", r#"{"files": {"command": "run"}}"#),
+        ("output-styles/a.md", ""),
+    ]);
+    let loaded = folder.load();
+    let names: Vec<&str> = loaded.commands.iter().map(|command| command.name.as_str()).collect();
+    assert_eq!(names, ["git:log", "hello", "pages"]);
+    assert_eq!((loaded.agents.len(), loaded.skills.len()), (1, 1));
+    assert_eq!((loaded.handler_count(), loaded.servers.len()), (1, 1));
+    assert_eq!(loaded.name(), Some("demo"));
+    assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+    let report = loaded.report.join("\n");
+    for words in [
+        "form: folder without a manifest",
+        "loaded command /demo:hello (commands/hello.md)",
+        "loaded agent demo:reviewer",
+        "loaded skill pages",
+        "loaded hook of Stop: x",
+        "loaded MCP server files",
+        "ignored hooks of Notification: it has no counterpart here",
+        "ignored output-styles",
+    ] {
+        assert!(report.contains(words), "{words} is not in\n{report}");
+    }
+}
+
+#[test]
+fn a_broken_part_costs_one_message_and_nothing_else() {
+    let folder = Folder::new(&[
+        (".claude-plugin/plugin.json", r#"{"name": "broken"}"#),
+        ("commands/good.md", "fine"),
+        ("commands/bad.md", "---\na: [\n---\nx"),
+        ("skills/none/SKILL.md", "---\nname: none\n---\nx"),
+        ("hooks/hooks.json", "{"),
+        (".mcp.json", "[]"),
+    ]);
+    let loaded = folder.load();
+    assert_eq!(loaded.commands.len(), 1);
+    assert_eq!(loaded.problems.len(), 4, "{:?}", loaded.problems);
+    assert!(loaded.problems.iter().all(|problem| !problem.hint.is_empty()));
+}
+
+#[test]
+fn links_that_lead_out_of_the_plugin_are_not_followed() {
+    let folder = Folder::new(&[("commands/good.md", "fine")]);
+    fs::write(folder.0.path().join("secret.md"), "secret").unwrap();
+    std::os::unix::fs::symlink("../../secret.md", folder.root().join("commands/far.md")).unwrap();
+    let loaded = folder.load();
+    assert_eq!((loaded.commands.len(), loaded.problems.len()), (1, 1));
+}
+
+#[test]
+fn an_agent_plugin_has_skills_and_servers_alone() {
+    let schema = "https://agent-plugins.org/schemas/1.0.0/";
+    let manifest = format!(r#"{{"$schema": "{schema}plugin.schema.json", "name": "portable"}}"#);
+    let servers = format!(
+        r#"{{"$schema": "{schema}mcp.schema.json", "mcpServers": {{"s": {{"type": "stdio", "command": "x"}}}}}}"#
+    );
+    let folder = Folder::new(&[
+        ("plugin.json", &manifest),
+        ("mcp.json", &servers),
+        ("skills/one/SKILL.md", "---\nname: one\ndescription: One\n---\nx"),
+        ("commands/not.md", "x"),
+    ]);
+    let loaded = folder.load();
+    assert_eq!((loaded.skills.len(), loaded.servers.len()), (1, 1));
+    assert_eq!(loaded.commands.len(), 1, "the skill can be typed, the command is not one");
+    assert!(loaded.report.iter().any(|line| line.starts_with("ignored commands")));
+    fs::write(folder.root().join("plugin.json"), r#"{"name": "portable"}"#).unwrap();
+    assert!(read(&folder.root()).is_err());
+}
+
+#[test]
+fn folders_are_told_apart_by_names_alone() {
+    let bare = Folder::new(&[("commands/hello.md", "Say hello")]);
+    let found = |folder: &Folder, place| find(&folder.root(), place).0.len();
+    assert_eq!((found(&bare, Place::Flag), claims(&bare.root())), (1, true));
+    let own = Folder::new(&[("commands/hello.md", "---\nname: hello\n---\nHi")]);
+    assert_eq!((found(&own, Place::Flag), claims(&own.root())), (0, false));
+    let other = Folder::new(&[("plugin.yaml", "name: x"), ("commands/a.md", "x")]);
+    assert_eq!((found(&other, Place::Flag), claims(&other.root())), (0, false));
+    let parent = bare.root().parent().unwrap().to_owned();
+    assert_eq!(find(&parent, Place::Global).0.len(), 1);
+    assert!(claims(&parent));
+}

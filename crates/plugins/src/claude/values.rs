@@ -1,0 +1,138 @@
+//! What a plugin's texts can name: its folders and its options. One pass; what was put in is not
+//! looked at again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::plugin::Plugin;
+
+/// An option that a plugin asks the person for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) key: String,
+    /// Its value as text; none where the person gave none and there is no usual one.
+    pub(crate) value: Option<String>,
+    /// Whether it stays out of texts for the model.
+    pub(crate) is_sensitive: bool,
+}
+
+/// The folders and options of a plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Values {
+    /// Its folder.
+    pub(crate) root: PathBuf,
+    /// The folder for its data.
+    pub(crate) data: PathBuf,
+    /// The project.
+    pub(crate) project: PathBuf,
+    pub(crate) choices: Vec<Choice>,
+}
+
+/// Where a text with placeholders goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// To a program.
+    Program,
+    /// To the model, which reads nothing sensitive.
+    Model,
+}
+
+impl Values {
+    /// The variables that its processes see.
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+        let mut env = BTreeMap::from([("CLAUDECODE".to_owned(), "1".to_owned())]);
+        let mut set = |names: &[&str], path: &Path| {
+            if !path.as_os_str().is_empty() {
+                let names = names.iter().map(|name| (*name).to_owned());
+                env.extend(names.map(|name| (name, path.display().to_string())));
+            }
+        };
+        set(&["CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"], &self.root);
+        set(&["CLAUDE_PLUGIN_DATA", "PLUGIN_DATA"], &self.data);
+        set(&["CLAUDE_PROJECT_DIR"], &self.project);
+        for choice in &self.choices {
+            if let Some(value) = &choice.value {
+                let name = format!("CLAUDE_PLUGIN_OPTION_{}", choice.key.to_uppercase());
+                env.insert(name, value.clone());
+            }
+        }
+        env
+    }
+
+    /// A text with what it names put in.
+    pub(crate) fn put_into(&self, text: &str, reader: Reader) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let known = after.split_once('}').and_then(|(name, _)| {
+                self.value(name, reader).map(|value| (name.len() + 1, value))
+            });
+            let (length, value) = known.unwrap_or_else(|| (0, "${".to_owned()));
+            out.push_str(&value);
+            rest = &after[length..];
+        }
+        out.push_str(rest);
+        out
+    }
+
+    fn value(&self, name: &str, reader: Reader) -> Option<String> {
+        let path = match name {
+            "CLAUDE_PLUGIN_ROOT" | "PLUGIN_ROOT" => &self.root,
+            "CLAUDE_PLUGIN_DATA" | "PLUGIN_DATA" => &self.data,
+            "CLAUDE_PROJECT_DIR" => &self.project,
+            name => {
+                let key = name.strip_prefix("user_config.")?;
+                let choice = self.choices.iter().find(|choice| choice.key == key)?;
+                let is_open = reader == Reader::Program || !choice.is_sensitive;
+                return choice.value.clone().filter(|_| is_open);
+            }
+        };
+        Some(path.display().to_string()).filter(|path| !path.is_empty())
+    }
+}
+
+/// The options that a manifest declares, with what the person's configuration says.
+pub(crate) fn choices(declared: &Value, plugin: &Plugin) -> Vec<Choice> {
+    let Value::Object(declared) = declared else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    let choice = |(key, about): (&String, &Value)| {
+        let said = plugin.settings.own.get(key).or_else(|| about.get("default"));
+        Choice {
+            key: key.clone(),
+            value: said.and_then(text),
+            is_sensitive: about.get("sensitive") == Some(&Value::Bool(true)),
+        }
+    };
+    declared.iter().map(choice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_put_in_once_and_the_rest_stays() {
+        let secret = Choice { key: "key".into(), value: Some("k".into()), is_sensitive: true };
+        let values = Values {
+            root: "/p/${CLAUDE_PLUGIN_DATA}".into(),
+            data: "/d".into(),
+            choices: vec![secret],
+            ..Values::default()
+        };
+        let text = "${CLAUDE_PLUGIN_ROOT}/x ${HOME} ${user_config.key} ${";
+        assert_eq!(
+            values.put_into(text, Reader::Program),
+            "/p/${CLAUDE_PLUGIN_DATA}/x ${HOME} k ${"
+        );
+        assert!(values.put_into(text, Reader::Model).contains("${user_config.key}"));
+        assert_eq!(values.environment()["CLAUDE_PLUGIN_OPTION_KEY"], "k");
+        assert!(!values.environment().contains_key("CLAUDE_PROJECT_DIR"));
+    }
+}

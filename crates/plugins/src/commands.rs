@@ -1,0 +1,177 @@
+//! Commands that are prompts in files: `/name words` sends the file's text with the words put in.
+//!
+//! Where to look comes in as arguments. Nothing of a command is run; what it says goes to the model
+//! only when the person types its name.
+
+mod document;
+mod table;
+mod template;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::claude::Recipe;
+use crate::files::{self, Boundary, Refusal};
+use crate::offer::Contributions;
+use crate::problem::Problem;
+
+pub use table::{Rank, Table};
+pub use template::{Blanks, Rendered, Variable};
+
+/// Entries of one folder that are looked at.
+const ENTRIES_LIMIT: usize = 2000;
+
+/// A command as found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Command {
+    /// What is typed after `/`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Other names.
+    pub aliases: Vec<String>,
+    /// What it takes, in words.
+    pub args: String,
+    /// Its text with blanks in it.
+    pub body: String,
+    /// Where it comes from: `global`, `plugin:NAME`, `entry_point:NAME`, `project`.
+    pub source: String,
+    /// The plugin it belongs to.
+    pub plugin: Option<String>,
+    /// Its file, where it has one.
+    pub path: Option<PathBuf>,
+    /// Whether it may take another command's name.
+    #[serde(skip)]
+    pub rank: Rank,
+    /// How its text is filled in, where it is written for another system.
+    #[serde(skip)]
+    pub recipe: Option<Box<Recipe>>,
+}
+
+/// Where commands are looked for beside plugins.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The person's own folder.
+    pub global: Option<PathBuf>,
+    /// The project's folder, beneath the project's root. Links may not lead out of it.
+    pub project: Option<PathBuf>,
+    /// Whether the project's commands may take other commands' names.
+    pub project_rank: Rank,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The commands: the person's own, plugins', packages', the project's.
+    pub commands: Vec<Command>,
+    /// What could not be used.
+    pub problems: Vec<Problem>,
+}
+
+/// Finds all commands.
+pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
+    let mut found = Found::default();
+    if let Some(folder) = &places.global {
+        scan(folder, Boundary::Anywhere, &label("global"), &mut found);
+    }
+    for plugin in &contributions.plugins {
+        let name = plugin.name();
+        let label = Label {
+            source: format!("plugin:{name}"),
+            plugin: Some(name.to_owned()),
+            rank: Rank::Full,
+        };
+        let folders: Vec<PathBuf> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
+        let boundary =
+            if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+        if plugin.package.is_none() {
+            scan(&plugin.root.join("commands"), boundary, &label, &mut found);
+        }
+    }
+    for offer in &contributions.offers {
+        for item in &offer.commands {
+            let label = Label {
+                source: format!("entry_point:{}", offer.entry_point(item)),
+                plugin: Some(offer.plugin.clone()),
+                rank: Rank::Full,
+            };
+            match document::from_value(item, &label) {
+                Ok(command) => found.commands.push(command),
+                Err(problem) => found.problems.push(problem),
+            }
+        }
+    }
+    found.commands.extend(contributions.commands.iter().copied().cloned());
+    if let Some(folder) = &places.project
+        && let Ok(canonical) = fs::canonicalize(folder)
+    {
+        let label = Label { rank: places.project_rank, ..label("project") };
+        project(folder, canonical, &label, &mut found);
+    }
+    found
+}
+
+/// Where a command comes from.
+struct Label {
+    source: String,
+    plugin: Option<String>,
+    rank: Rank,
+}
+
+fn label(source: &str) -> Label {
+    Label { source: source.to_owned(), plugin: None, rank: Rank::Full }
+}
+
+fn project(folder: &Path, canonical: PathBuf, label: &Label, found: &mut Found) {
+    let root = folder.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
+    if !root.is_some_and(|root| canonical.starts_with(root)) {
+        let refusal = Refusal::Outside(canonical);
+        return found.problems.push(refusal.problem(folder));
+    }
+    let boundary = [canonical.clone()];
+    scan(&canonical, Boundary::Within(&boundary), label, found);
+}
+
+fn scan(folder: &Path, boundary: Boundary<'_>, label: &Label, found: &mut Found) {
+    let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
+        Ok(listing) => listing,
+        Err(error) => return found.problems.push(Refusal::System(error).problem(folder)),
+    };
+    if more {
+        let what = format!("only {ENTRIES_LIMIT} entries of this folder were looked at");
+        found.problems.push(Problem::new(folder, what, "keep nothing but commands in it"));
+    }
+    let is_markdown = |path: &PathBuf| path.extension().is_some_and(|it| it == "md");
+    for path in entries.into_iter().filter(is_markdown) {
+        match document::read(&path, boundary, label) {
+            Ok((command, remarks)) => {
+                found.problems.extend(remarks);
+                found.commands.push(command);
+            }
+            Err(problem) => found.problems.push(problem),
+        }
+    }
+}
+
+impl Command {
+    /// Its text with the blanks filled in.
+    pub fn render(&self, blanks: &Blanks<'_>) -> Rendered {
+        template::render(&self.body, blanks)
+    }
+
+    /// The name that is always its own: `plugin:name` for a plugin's.
+    pub fn qualified(&self) -> String {
+        format!("{}:{}", self.plugin.as_deref().unwrap_or(&self.source), self.name)
+    }
+
+    /// As `command list --json` shows it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

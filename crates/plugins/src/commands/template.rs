@@ -1,0 +1,62 @@
+//! Fills in the blanks of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
+//! So words that the person typed are not searched for variables.
+
+/// What goes into the blanks.
+#[derive(Clone, Copy)]
+pub struct Blanks<'a> {
+    /// The words after the command's name.
+    pub args: &'a str,
+    /// The folder that the person is in.
+    pub cwd: &'a str,
+    /// The value of a variable.
+    pub variable: &'a dyn Fn(&str) -> Variable,
+}
+
+/// What a variable has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// Its value.
+    Value(String),
+    /// It is not set.
+    Unset,
+    /// It holds a secret, which no prompt may hold.
+    Secret,
+}
+
+/// A text with its blanks filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// The variables that were left out because they hold secrets.
+    pub withheld: Vec<String>,
+}
+
+pub(super) fn render(body: &str, blanks: &Blanks<'_>) -> Rendered {
+    let mut rendered = Rendered::default();
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once("{{env.") {
+        rendered.text.push_str(before);
+        let name: &str = match after.split_once("}}") {
+            Some((name, _)) if is_name(name) => name,
+            _ => {
+                rendered.text.push_str("{{env.");
+                rest = after;
+                continue;
+            }
+        };
+        match (blanks.variable)(name) {
+            Variable::Value(value) => rendered.text.push_str(&value),
+            Variable::Unset => {}
+            Variable::Secret => rendered.withheld.push(name.to_owned()),
+        }
+        rest = &after[name.len() + "}}".len()..];
+    }
+    rendered.text.push_str(rest);
+    rendered.text = rendered.text.replace("{{args}}", blanks.args).replace("{{cwd}}", blanks.cwd);
+    rendered
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}

@@ -1,0 +1,131 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn add(root: &Path, folder: &str, name: &str, version: &str) {
+    write(root, &format!("{folder}/plugin.yaml"), &format!("name: {name}\nversion: '{version}'\n"));
+}
+
+fn found(places: &Places) -> Found {
+    discover(places, &mut Index::default(), &|_, _| Trust::Given)
+}
+
+fn versions(found: &Found) -> Vec<String> {
+    found.plugins.iter().map(|it| format!("{} {}", it.name(), it.manifest.version)).collect()
+}
+
+#[test]
+fn later_places_win_over_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for place in ["global", "configured", "environment", "project", "flag"] {
+        add(root, &format!("{place}/same"), "same", place);
+        add(root, &format!("{place}/{place}"), place, "1");
+    }
+    let at = |name: &str| root.join(name);
+    let mut places = Places {
+        global: Some(at("global")),
+        configured: vec![at("configured")],
+        environment: vec![at("environment")],
+        project: Some(at("project")),
+        flag: vec![at("flag")],
+    };
+    let winner = |places: &Places| {
+        let found = found(places);
+        found.plugins.iter().find(|it| it.name() == "same").unwrap().manifest.version.clone()
+    };
+    assert_eq!(found(&places).plugins.len(), 6);
+    assert_eq!(winner(&places), "flag");
+    places.flag.clear();
+    assert_eq!(winner(&places), "project");
+    places.project = None;
+    assert_eq!(winner(&places), "environment");
+    places.environment.clear();
+    assert_eq!(winner(&places), "configured");
+    places.configured.clear();
+    assert_eq!(winner(&places), "global");
+}
+
+#[test]
+fn a_plugins_own_folder_is_taken_where_somebody_named_it() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), "one", "one", "1");
+    let places = Places { environment: vec![folder.path().join("one")], ..Places::default() };
+    assert_eq!(versions(&found(&places)), ["one 1"]);
+}
+
+#[test]
+fn linked_folders_are_followed_and_counted_once_by_name() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    add(elsewhere.path(), "real", "linked", "1");
+    symlink(elsewhere.path().join("real"), folder.path().join("link")).unwrap();
+    symlink("nowhere", folder.path().join("dangling")).unwrap();
+    let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
+    let found = found(&places);
+    assert_eq!(versions(&found), ["linked 1"]);
+    assert_eq!(found.plugins[0].root, elsewhere.path().canonicalize().unwrap().join("real"));
+}
+
+#[test]
+fn what_is_no_plugin_costs_a_message_where_it_was_meant_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    add(root, "good", "good", "1");
+    write(root, "broken/plugin.yaml", "name: [");
+    write(root, "ending/plugin.yml", "name: x");
+    write(root, "notes/README.md", "nothing");
+    write(root, "file", "nothing");
+    let places = Places {
+        global: Some(root.to_path_buf()),
+        environment: vec![root.join("none")],
+        flag: vec![root.join("notes")],
+        ..Places::default()
+    };
+    let found = found(&places);
+    assert_eq!(versions(&found), ["good 1"]);
+    let words: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(words.len(), 4, "{words:?}");
+    assert!(words[0].contains("broken/plugin.yaml: the plugin is left out: line 1"), "{words:?}");
+    assert!(words[1].ends_with("ending: the manifest is called `plugin.yml`"), "{words:?}");
+    assert!(words[2].ends_with("none: this folder for plugins does not exist"), "{words:?}");
+    assert!(words[3].ends_with("notes: there is no plugin in this folder"), "{words:?}");
+}
+
+#[test]
+fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    add(root, "global/mine", "mine", "1");
+    write(root, "project/mine/plugin.yaml", "name: [ never parsed");
+    add(root, "project/theirs", "something-else", "9");
+    let places = Places {
+        global: Some(root.join("global")),
+        project: Some(root.join("project")),
+        ..Places::default()
+    };
+    let found = discover(&places, &mut Index::default(), &|_, place| match place {
+        Place::Project => Trust::Missing,
+        _ => Trust::Given,
+    });
+    assert_eq!(found.problems, []);
+    assert_eq!(versions(&found), ["mine 1", "theirs "]);
+    assert!(found.plugins[0].is_active() && !found.plugins[1].is_active());
+}
+
+#[test]
+fn a_folder_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "My Things/skills/a/SKILL.md", "");
+    let places = Places { flag: vec![folder.path().join("My Things")], ..Places::default() };
+    let found = found(&places);
+    assert_eq!(versions(&found), ["my-things 0.0.0"]);
+    assert!(found.problems.is_empty() && found.notes.len() == 1);
+    let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
+    assert!(super::tests::found(&places).plugins.is_empty());
+}

@@ -1,0 +1,201 @@
+//! Plugins that are installed packages: found by the metadata that installers leave beside them.
+//! No Python is run, and no code of a package is read.
+
+mod sites;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, Boundary};
+use crate::index::Index;
+use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
+
+pub use sites::{Surroundings, interpreter, sites};
+
+/// The groups that count.
+pub const GROUPS: [&str; 8] = [
+    "brynhild.plugins",
+    "brynhild.tools",
+    "brynhild.providers",
+    "brynhild.hooks",
+    "brynhild.skills",
+    "brynhild.commands",
+    "brynhild.rules",
+    "brynhild.profiles",
+];
+
+/// Entries of one folder of packages that are looked at.
+const ENTRIES_LIMIT: usize = 20_000;
+
+/// Bytes of a file of metadata that are read.
+const FILE_LIMIT: usize = 256 * 1024;
+
+/// A package that has something for Brynhild.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installed {
+    /// What it is called and offers.
+    pub package: Package,
+    /// Where its code lies.
+    pub root: PathBuf,
+    /// One line of what it is for.
+    pub summary: String,
+}
+
+/// The packages of these folders that have something for Brynhild, each name once: that of the
+/// first folder, as Python itself would take it.
+pub fn packages(sites: &[PathBuf], index: &mut Index) -> Vec<Installed> {
+    let mut found: Vec<Installed> = Vec::new();
+    for site in sites {
+        let Ok(metadata) = fs::metadata(site) else {
+            continue;
+        };
+        for installed in index.site(site, &metadata, || scan(site)) {
+            let same =
+                |other: &Installed| normal(&other.package.name) == normal(&installed.package.name);
+            if !found.iter().any(same) {
+                found.push(installed);
+            }
+        }
+    }
+    found
+}
+
+/// The plugin that a package is. `is_taken` tells of names that other plugins have: one that only
+/// brings providers takes no plugin's place.
+pub fn plugin(installed: Installed, is_taken: impl Fn(&str) -> bool) -> Plugin {
+    let Installed { package, root, summary } = installed;
+    let of = |group: &str| {
+        let points = package.entry_points.iter().filter(move |point| point.group == group);
+        points.map(|point| point.name.clone()).collect::<Vec<String>>()
+    };
+    let own = normal(&package.name);
+    let first = |group: &str| of(group).into_iter().next();
+    let name = match first("brynhild.plugins") {
+        Some(name) => name,
+        None if package.is_only_providers() => {
+            first("brynhild.providers").filter(|name| !is_taken(name)).unwrap_or(own)
+        }
+        None => own,
+    };
+    let manifest = Manifest {
+        name,
+        version: package.version.clone(),
+        description: summary,
+        commands: of("brynhild.commands"),
+        tools: of("brynhild.tools"),
+        hooks: !of("brynhild.hooks").is_empty(),
+        skills: of("brynhild.skills"),
+        providers: of("brynhild.providers"),
+        rules: of("brynhild.rules"),
+        ..Manifest::default()
+    };
+    Plugin {
+        manifest,
+        root,
+        place: Place::EntryPoint,
+        enabled: true,
+        trusted: true,
+        settings: PluginSettings::default(),
+        package: Some(package),
+    }
+}
+
+/// A package's name as installers compare it.
+fn normal(name: &str) -> String {
+    let mut normal = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '-' | '_' | '.' if normal.ends_with('-') => {}
+            '-' | '_' | '.' => normal.push('-'),
+            c => normal.extend(c.to_lowercase()),
+        }
+    }
+    normal
+}
+
+fn scan(site: &Path) -> Vec<Installed> {
+    let Ok((entries, _)) = files::entries(site, ENTRIES_LIMIT) else {
+        return Vec::new();
+    };
+    entries.iter().filter_map(|entry| installed(site, entry)).collect()
+}
+
+fn installed(site: &Path, entry: &Path) -> Option<Installed> {
+    let file_name = entry.file_name()?.to_str()?;
+    let (stem, metadata) = if let Some(stem) = file_name.strip_suffix(".dist-info") {
+        (stem, "METADATA")
+    } else {
+        (file_name.strip_suffix(".egg-info")?, "PKG-INFO")
+    };
+    let points = entry_points(&text(&entry.join("entry_points.txt"))?);
+    if points.is_empty() {
+        return None;
+    }
+    let headers = text(&entry.join(metadata)).unwrap_or_default();
+    let header = |name: &str| {
+        let lines = headers.lines().take_while(|line| !line.trim().is_empty());
+        let mut values = lines.filter_map(|line| line.split_once(':'));
+        let found = values.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.trim().to_owned())
+    };
+    let (name, version) = stem.split_once('-').unwrap_or((stem, "0.0.0"));
+    let package = Package {
+        name: header("Name").unwrap_or_else(|| name.to_owned()),
+        version: header("Version").unwrap_or_else(|| version.to_owned()),
+        entry_points: points,
+    };
+    let root = root(site, entry, &package);
+    let summary = header("Summary").filter(|summary| summary != "UNKNOWN").unwrap_or_default();
+    Some(Installed { package, root, summary })
+}
+
+/// Where a package's code lies: where it is developed, its own folder, or among the others.
+fn root(site: &Path, entry: &Path, package: &Package) -> PathBuf {
+    let direct = || -> Option<PathBuf> {
+        let value: serde_json::Value =
+            serde_json::from_str(&text(&entry.join("direct_url.json"))?).ok()?;
+        value["dir_info"]["editable"].as_bool().filter(|it| *it)?;
+        let path = value["url"].as_str()?.strip_prefix("file://")?;
+        Some(PathBuf::from(path)).filter(|path| path.is_dir())
+    };
+    let own = || {
+        let object = &package.entry_points.first()?.object;
+        let module = object.split([':', '.', ' ']).next()?.trim();
+        Some(site.join(module)).filter(|folder| folder.is_dir())
+    };
+    direct().or_else(own).unwrap_or_else(|| site.to_path_buf())
+}
+
+/// The entry points of the groups that count, in the order of the file.
+fn entry_points(text: &str) -> Vec<EntryPoint> {
+    let mut group = "";
+    let mut points = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            group = name.trim();
+        } else if GROUPS.contains(&group)
+            && let Some((name, object)) = line.split_once('=')
+        {
+            // What follows in brackets names extras, which do not change the object.
+            let object = object.split('[').next().unwrap_or(object);
+            points.push(EntryPoint {
+                group: group.to_owned(),
+                name: name.trim().to_owned(),
+                object: object.trim().to_owned(),
+            });
+        }
+    }
+    points
+}
+
+fn text(path: &Path) -> Option<String> {
+    files::read(path, Boundary::Anywhere, FILE_LIMIT).ok().map(|file| file.text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::*;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn program(path: &Path) {
+    write(path, "#!/bin/sh\n");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn install(site: &Path, name: &str, points: &str) {
+    let info = site.join(format!("{}-1.2.dist-info", name.replace('-', "_")));
+    let headers = format!(
+        "Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\nSummary: Does it\n\nName: body\n"
+    );
+    write(&info.join("METADATA"), &headers);
+    write(&info.join("entry_points.txt"), points);
+}
+
+fn around<'a>(path: &'a str, python_path: &'a str, home: Option<&'a Path>) -> Surroundings<'a> {
+    Surroundings { path, python_path, home }
+}
+
+#[test]
+fn the_groups_that_count_are_read_and_no_others() {
+    let text = "[console_scripts]\nx = a:b\n\n# a note\n[brynhild.tools]\n one = pkg.mod:Tool [extra]\n\
+                two=pkg:Two\n[brynhild.plugins]\nplug = pkg:register\n[brynhildx.tools]\nz = a:b\n";
+    let points = entry_points(text);
+    let words: Vec<String> =
+        points.iter().map(|it| format!("{} {} {}", it.group, it.name, it.object)).collect();
+    assert_eq!(
+        words,
+        [
+            "brynhild.tools one pkg.mod:Tool",
+            "brynhild.tools two pkg:Two",
+            "brynhild.plugins plug pkg:register"
+        ]
+    );
+}
+
+#[test]
+fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path();
+    install(
+        site,
+        "acme-things",
+        "[brynhild.plugins]\nacme = acme:register\n[brynhild.tools]\nt = acme.t:T\n",
+    );
+    install(site, "other", "[console_scripts]\nx = y:z\n");
+    fs::create_dir(site.join("acme")).unwrap();
+    let found = packages(&[site.to_path_buf()], &mut Index::default());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].root, site.join("acme"));
+    let plugin = plugin(found[0].clone(), |_| false);
+    assert_eq!(plugin.source(), "entry_point");
+    let manifest = &plugin.manifest;
+    let words = [&manifest.name, &manifest.version, &manifest.description, &manifest.tools[0]];
+    assert_eq!(words, ["acme", "1.2", "Does it", "t"]);
+    assert_eq!(plugin.to_json()["package_name"], "acme-things");
+    assert_eq!(plugin.to_json()["path"], "<entry-point>");
+}
+
+#[test]
+fn a_package_of_providers_takes_no_plugins_place() {
+    let folder = tempfile::tempdir().unwrap();
+    install(folder.path(), "Acme.Cloud", "[brynhild.providers]\nacme = acme:Provider\n");
+    let found = packages(&[folder.path().to_path_buf()], &mut Index::default());
+    let free = plugin(found[0].clone(), |_| false);
+    assert_eq!((free.name(), free.source()), ("acme", "entry_point_provider"));
+    let taken = plugin(found[0].clone(), |name| name == "acme");
+    assert_eq!(taken.name(), "acme-cloud");
+}
+
+#[test]
+fn the_first_folder_that_has_a_package_counts() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    install(one.path(), "a-b", "[brynhild.tools]\nfirst = a:b\n");
+    install(two.path(), "A_B", "[brynhild.tools]\nsecond = a:b\n");
+    let sites = [one.path().to_path_buf(), two.path().to_path_buf(), "/nowhere".into()];
+    let found = packages(&sites, &mut Index::default());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].package.entry_points[0].name, "first");
+}
+
+#[test]
+fn a_package_in_development_lies_where_it_is_developed() {
+    let (site, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    install(site.path(), "dev", "[brynhild.tools]\nt = dev:T\n");
+    let url = format!(
+        "{{\"url\": \"file://{}\", \"dir_info\": {{\"editable\": true}}}}",
+        source.path().display()
+    );
+    write(&site.path().join("dev-1.2.dist-info/direct_url.json"), &url);
+    let found = packages(&[site.path().to_path_buf()], &mut Index::default());
+    assert_eq!(found[0].root, source.path());
+}
+
+#[test]
+fn the_packages_of_a_virtual_environment_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (venv, base) = (folder.path().join("venv"), folder.path().join("base"));
+    program(&base.join("bin/python3.11"));
+    symlink("python3.11", base.join("bin/python3")).unwrap();
+    fs::create_dir_all(base.join("lib/python3.11/site-packages")).unwrap();
+    fs::create_dir_all(venv.join("bin")).unwrap();
+    symlink(base.join("bin/python3"), venv.join("bin/python3")).unwrap();
+    fs::create_dir_all(venv.join("lib/python3.11/site-packages")).unwrap();
+    let settings = |sees: &str| {
+        let home = base.join("bin");
+        format!("home = {}\ninclude-system-site-packages = {sees}\n", home.display())
+    };
+    let python = venv.join("bin/python3");
+    let own = venv.join("lib/python3.11/site-packages");
+    let shared = base.join("lib/python3.11/site-packages");
+    write(&venv.join("pyvenv.cfg"), &settings("false"));
+    assert_eq!(sites(&python, around("", "", None)), [own.as_path()]);
+    write(&venv.join("pyvenv.cfg"), &settings("true"));
+    assert_eq!(sites(&python, around("", "", None)), [own.as_path(), shared.as_path()]);
+}
+
+#[test]
+fn a_plain_interpreter_has_its_prefix_and_the_persons_own_packages() {
+    let folder = tempfile::tempdir().unwrap();
+    let (prefix, home) = (folder.path().join("prefix"), folder.path().join("home"));
+    program(&prefix.join("bin/python3.12"));
+    let site = prefix.join("lib/python3.12/site-packages");
+    let own = home.join(".local/lib/python3.12/site-packages");
+    fs::create_dir_all(&site).unwrap();
+    fs::create_dir_all(&own).unwrap();
+    let python = prefix.join("bin/python3.12");
+    let named = folder.path().join("named");
+    let python_path = format!("{}:relative", named.display());
+    let found = sites(&python, around("", &python_path, Some(&home)));
+    assert_eq!(found, [named, own, site]);
+}
+
+#[test]
+fn the_interpreter_is_the_one_a_shell_would_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(&root.join("a/python3"), "no program");
+    program(&root.join("pyenv/shims/python3"));
+    program(&root.join("pyenv/versions/3.10.4/bin/python3"));
+    let path = format!("relative:{0}/a:{0}/pyenv/shims", root.display());
+    let shim = root.join("pyenv/shims/python3");
+    assert_eq!(interpreter(None, around(&path, "", None)), Some(shim));
+    write(&root.join("pyenv/version"), "3.10.4\n");
+    let real = root.join("pyenv/versions/3.10.4/bin/python3");
+    assert_eq!(interpreter(None, around(&path, "", None)), Some(real.clone()));
+    assert_eq!(interpreter(Some(&real), around("", "", None)), Some(real));
+    assert_eq!(interpreter(Some(Path::new("/none")), around(&path, "", None)), None);
+}

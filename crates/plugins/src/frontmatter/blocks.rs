@@ -1,0 +1,61 @@
+//! Front matter that was read in earlier runs, by its text: with many skills, most of a start would
+//! go into YAML. A lost or broken file of them costs time and nothing else.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::index::{replace, stored};
+
+/// Entries above which those that were not asked for in this run are dropped.
+const KEPT: usize = 4096;
+
+/// Bytes of a block that is kept.
+const BLOCK_LIMIT: usize = 8 * 1024;
+
+/// The blocks that are known.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    file: Option<PathBuf>,
+    known: HashMap<String, Map<String, Value>>,
+    used: HashSet<String>,
+    is_changed: bool,
+}
+
+impl Blocks {
+    /// Reads those that are kept in a file.
+    pub(crate) fn load(file: Option<PathBuf>) -> Self {
+        let known = file.as_deref().and_then(stored).unwrap_or_default();
+        Self { file, known, ..Self::default() }
+    }
+
+    /// The keys of a block that was read before.
+    pub(super) fn get(&mut self, block: &str) -> Option<Map<String, Value>> {
+        let keys = self.known.get(block)?.clone();
+        self.used.insert(block.to_owned());
+        Some(keys)
+    }
+
+    /// Keeps the keys of a block.
+    pub(super) fn keep(&mut self, block: &str, keys: &Map<String, Value>) {
+        if self.file.is_some() && block.len() <= BLOCK_LIMIT {
+            self.known.insert(block.to_owned(), keys.clone());
+            self.used.insert(block.to_owned());
+            self.is_changed = true;
+        }
+    }
+
+    /// Writes them where something is new.
+    pub(crate) fn save(mut self) {
+        let Some(file) = self.file.take().filter(|_| self.is_changed) else {
+            return;
+        };
+        if self.known.len() > KEPT {
+            self.known.retain(|block, _| self.used.contains(block));
+        }
+        if let Ok(bytes) = serde_json::to_vec(&self.known) {
+            replace(&file, &bytes);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Hooks: commands, scripts and questions to a model that run at fixed moments of a conversation
+//! and of a plugin's life.
+//!
+//! Loading reads files and starts nothing. Processes are started confined, by where a hook comes
+//! from. What cannot be used costs one [`Problem`] and nothing else.
+
+mod answer;
+mod asked;
+mod context;
+mod defined;
+mod definition;
+mod event;
+mod ledger;
+mod lifecycle;
+mod matching;
+mod merge;
+mod node;
+mod origin;
+mod pattern;
+pub(crate) mod process;
+mod prompt;
+mod rehearsal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::sandbox::{Profile, Sandbox};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::files::{self, Boundary};
+use crate::plugin::Plugin;
+use crate::problem::Problem;
+use defined::Defined;
+use ledger::Meter;
+
+pub use event::Event;
+pub use ledger::Ledger;
+pub use lifecycle::Lifecycle;
+pub use rehearsal::{Pretended, Tried};
+
+/// Bytes of a hook file that are read.
+const FILE_LIMIT: usize = 1 << 20;
+
+/// Where hooks are defined.
+pub struct Sources<'a> {
+    /// The person's own file.
+    pub global: Option<PathBuf>,
+    /// The project's file, where the project is trusted.
+    pub project: Option<ProjectFile>,
+    /// All plugins; those that are not active bring nothing.
+    pub plugins: &'a [Plugin],
+    /// What entry points of plugins define.
+    pub offers: Vec<Offered>,
+}
+
+/// A file of a project with the very bytes that the person trusts.
+#[derive(Clone, Debug)]
+pub struct ProjectFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Hooks that an entry point of a plugin defines.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The entry point's name.
+    pub name: String,
+    /// The definitions, in the shape of `hooks.yaml`.
+    pub config: Value,
+}
+
+/// What hooks need to run.
+pub struct Settings {
+    /// Starts their processes.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// What a command of the model may see and do.
+    pub profile: Profile,
+    /// All variables; a plugin sees those that it was granted.
+    pub variables: BTreeMap<String, String>,
+    /// The home, for `~/` in paths.
+    pub home: Option<PathBuf>,
+    /// How much freedom processes have, until [`Ledger::set_mode`] says otherwise.
+    pub mode: Mode,
+    /// The person's own folder: scripts of global hooks lie in its `hooks`, data of plugins in its
+    /// `plugin-data`.
+    pub config_dir: Option<PathBuf>,
+    /// Answers the questions of prompt hooks, where there is a model.
+    pub ask: Option<Arc<dyn Ask>>,
+    /// Hears what people should know and what is no failure.
+    pub notice: Notice,
+    /// Remembers; the same one for a later load.
+    pub ledger: Arc<Ledger>,
+}
+
+/// Hears about what people should know.
+pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Tokens that a model may answer a prompt hook with.
+pub const REPLY_TOKENS: u64 = 500;
+
+/// Puts a question to a model.
+#[async_trait]
+pub trait Ask: Send + Sync {
+    /// The whole reply of a model, at most [`REPLY_TOKENS`] long; of the conversation's own where
+    /// none is named.
+    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
+}
+
+/// The hooks that were found.
+pub struct Loaded {
+    /// Those of conversations, in the order in which they are asked.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Those of plugins' beginnings and ends.
+    pub lifecycle: Lifecycle,
+    /// What could not be used, or only in part.
+    pub problems: Vec<Problem>,
+    /// All of them, for people.
+    pub listing: Vec<Listed>,
+    /// Every file that was looked at: what is loaded holds as long as none of them changes.
+    pub files: Vec<PathBuf>,
+    all: Vec<Arc<Defined>>,
+}
+
+impl Loaded {
+    /// Runs the hooks of an event on something that did not happen.
+    pub async fn rehearse(&self, what: &Pretended<'_>) -> Tried {
+        rehearsal::rehearse(&self.all, what).await
+    }
+}
+
+/// A hook as `hooks list` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    /// The event.
+    pub event: Event,
+    /// Its name.
+    pub name: String,
+    /// `command`, `script` or `prompt`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Whether it runs.
+    pub enabled: bool,
+    /// How long it may take, in seconds.
+    #[serde(serialize_with = "seconds")]
+    pub timeout: Duration,
+    /// `global`, `project`, or the plugin.
+    pub source: String,
+    /// The file that defines it.
+    pub file: PathBuf,
+    /// The line; 0 where there is none.
+    pub line: u64,
+    /// The file whose hook of the same name it takes the place of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<PathBuf>,
+    /// What it runs or asks.
+    pub subject: String,
+    /// The model that it asks, where it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Seconds as people write them.
+fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    if duration.subsec_nanos() == 0 {
+        serializer.serialize_u64(duration.as_secs())
+    } else {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+}
+
+/// Finds all hooks.
+pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
+    let merged = merge::merge(sources);
+    let listing = merged.hooks.iter().map(merge::Found::listed).collect();
+    let settings = Arc::new(settings);
+    let all: Vec<Arc<Defined>> = merged
+        .hooks
+        .into_iter()
+        .enumerate()
+        .filter(|(_, found)| found.definition.enabled)
+        .map(|(position, found)| {
+            let settings = Arc::clone(&settings);
+            Arc::new(Defined::new(found.definition, found.origin, settings, position))
+        })
+        .collect();
+    let (of_plugins, of_conversations): (Vec<_>, Vec<_>) =
+        all.iter().cloned().partition(|hook| hook.definition.event.is_lifecycle());
+    let counts = |hook: &Arc<Defined>| {
+        matches!(hook.definition.event, Event::PostToolUse | Event::SessionEnd)
+    };
+    let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+    if of_conversations.iter().any(counts) {
+        hooks.push(Arc::new(Meter(Arc::clone(&settings.ledger))));
+    }
+    hooks.extend(of_conversations.into_iter().map(|hook| hook as Arc<dyn Hook>));
+    let lifecycle = Lifecycle::new(of_plugins, settings);
+    Loaded { hooks, lifecycle, problems: merged.problems, listing, files: merged.files, all }
+}
+
+/// What a hook file defines: how many hooks, and what is wrong with it.
+pub fn validate(path: &Path) -> Result<(usize, Vec<Problem>), Problem> {
+    match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
+        Ok(file) if file.truncated => Err(merge::too_large(path)),
+        Ok(file) => {
+            let file = definition::read(path, &file.text);
+            Ok((file.definitions.len(), file.problems))
+        }
+        Err(refusal) => Err(refusal.problem(path)),
+    }
+}

@@ -1,0 +1,195 @@
+//! What a hook is told: as JSON on its standard input, and in variables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use contract::hook::{Occasion, ResultView};
+use contract::text;
+use serde_json::{Map, Value, json};
+
+use super::event::Event;
+
+/// Bytes of one variable. A system lets none be longer than 128 kB.
+const VARIABLE_LIMIT: usize = 100_000;
+
+/// What stands at the end of a variable whose value did not fit.
+const CUT: &str = "[cut here: the whole value is in the JSON on standard input]";
+
+/// Something that happened, with all that hooks are told of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) event: Event,
+    fields: Map<String, Value>,
+}
+
+impl Context {
+    /// An event of a session.
+    pub(crate) fn new(event: Event, session: &str, cwd: &Path) -> Self {
+        let mut context = Self { event, fields: Map::new() };
+        context.set("event", event.name());
+        context.set("session_id", session);
+        context.set("cwd", cwd.to_string_lossy());
+        context
+    }
+
+    /// The same for a hook of a plugin.
+    #[must_use]
+    pub(crate) fn of_plugin(mut self, name: &str, root: &Path) -> Self {
+        self.set("plugin_name", name);
+        self.set("plugin_path", root.to_string_lossy());
+        self
+    }
+
+    /// Adds or changes what is told.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.fields.insert(name.to_owned(), value.into());
+    }
+
+    /// The same with one thing more.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// The same with what a tool returned.
+    #[must_use]
+    pub(crate) fn with_result(self, result: &ResultView<'_>) -> Self {
+        let output = result.output;
+        self.with("tool", result.call.tool).with("tool_input", result.call.args.clone()).with(
+            "tool_result",
+            json!({"success": output.success, "output": output.output, "error": output.error}),
+        )
+    }
+
+    /// Something that no hook can change.
+    pub(crate) fn of_occasion(occasion: &Occasion, session: &str, cwd: &Path) -> Self {
+        match occasion {
+            Occasion::SessionStarted => Self::new(Event::SessionStart, session, cwd),
+            Occasion::SessionEnded => Self::new(Event::SessionEnd, session, cwd),
+            Occasion::Failed { error, kind } => Self::new(Event::Error, session, cwd)
+                .with("error", error.as_str())
+                .with("error_type", kind.as_str()),
+        }
+    }
+
+    /// All that is told.
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// What the hook reads.
+    pub(crate) fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.fields).unwrap_or_default()
+    }
+
+    /// The variables of the hook.
+    pub(crate) fn variables(&self) -> BTreeMap<String, String> {
+        const NAMES: [(&str, &str); 13] = [
+            ("EVENT", "event"),
+            ("SESSION_ID", "session_id"),
+            ("CWD", "cwd"),
+            ("PLUGIN_NAME", "plugin_name"),
+            ("PLUGIN_PATH", "plugin_path"),
+            ("TOOL_NAME", "tool"),
+            ("TOOL_INPUT", "tool_input"),
+            ("TOOL_OUTPUT", "tool_result/output"),
+            ("TOOL_SUCCESS", "tool_result/success"),
+            ("MESSAGE", "message"),
+            ("RESPONSE", "response"),
+            ("ERROR", "error"),
+            ("ERROR_TYPE", "error_type"),
+        ];
+        let value = |path: &str| match path.split_once('/') {
+            Some((outer, inner)) => self.fields.get(outer)?.get(inner),
+            None => self.fields.get(path),
+        };
+        NAMES
+            .iter()
+            .filter_map(|(name, path)| {
+                let text = match value(path)? {
+                    Value::Null => return None,
+                    Value::String(text) => text.clone(),
+                    Value::Bool(truth) => truth.to_string(),
+                    other => ascii_json(other),
+                };
+                Some((format!("BRYNHILD_{name}"), fitted(text)))
+            })
+            .collect()
+    }
+}
+
+/// JSON in which every character is ASCII.
+fn ascii_json(value: &Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+/// A value that a system takes as a variable.
+fn fitted(mut value: String) -> String {
+    // No program can be given one.
+    value.retain(|c| c != '\0');
+    if value.len() > VARIABLE_LIMIT {
+        value.truncate(text::head(&value, VARIABLE_LIMIT).len());
+        value.push_str(CUT);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> Context {
+        Context::new(Event::PreToolUse, "s", Path::new("/p"))
+    }
+
+    #[test]
+    fn variables_are_those_of_what_is_known() {
+        let context = context()
+            .of_plugin("tidy", Path::new("/plugins/tidy"))
+            .with("tool", "Bash")
+            .with("tool_input", json!({"command": "écho 🦀", "n": 1}));
+        let variables = context.variables();
+        let shown: Vec<String> =
+            variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            shown,
+            [
+                "BRYNHILD_CWD=/p",
+                "BRYNHILD_EVENT=pre_tool_use",
+                "BRYNHILD_PLUGIN_NAME=tidy",
+                "BRYNHILD_PLUGIN_PATH=/plugins/tidy",
+                "BRYNHILD_SESSION_ID=s",
+                "BRYNHILD_TOOL_INPUT={\"command\":\"\\u00e9cho \\ud83e\\udd80\",\"n\":1}",
+                "BRYNHILD_TOOL_NAME=Bash",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_too_long_for_a_variable_is_cut_and_whole_in_the_json() {
+        let long = "é".repeat(200_000);
+        let context = context().with("message", long.as_str());
+        let variable = &context.variables()["BRYNHILD_MESSAGE"];
+        assert!(variable.len() < 128 * 1024 && variable.ends_with(CUT));
+        let told: Value = serde_json::from_slice(&context.json()).unwrap();
+        assert_eq!(told["message"], long);
+    }
+
+    #[test]
+    fn a_variable_holds_no_nul() {
+        let context = context().with("message", "a\0b");
+        assert_eq!(context.variables()["BRYNHILD_MESSAGE"], "ab");
+    }
+}

@@ -1,0 +1,253 @@
+//! A hook at work: it looks whether what happened fits, runs, and gives an answer. What the answer
+//! does to a conversation is in `asked`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use contract::hook::{ContextVerdict, HookError, OnFailure};
+use contract::policy::Mode;
+use contract::sandbox::{Channel, Profile, Spawn, Stdin};
+use contract::text;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::Settings;
+use super::answer::{Action as Verdict, Answer};
+use super::context::Context;
+use super::definition::{Action, Definition, OnTimeout};
+use super::origin::{Origin, relocated};
+use super::process::{self, Ended};
+use super::prompt;
+
+/// Bytes of what a hook said that a message repeats.
+const QUOTED: usize = 1500;
+
+/// Bytes of what a hook said that a complaint about it repeats.
+const SHOWN: usize = 200;
+
+/// A hook with all that it needs to run.
+pub(crate) struct Defined {
+    pub(crate) definition: Definition,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) settings: Arc<Settings>,
+    /// Its name for people, with where it comes from.
+    pub(crate) title: String,
+    /// Its place among all hooks.
+    pub(crate) position: usize,
+    /// What it said to the system prompts that it was asked about, by session and prompt.
+    pub(crate) said: Mutex<BTreeMap<(String, String), ContextVerdict>>,
+}
+
+impl Defined {
+    /// Makes a hook ready to run.
+    pub(crate) fn new(
+        definition: Definition,
+        origin: Arc<Origin>,
+        settings: Arc<Settings>,
+        position: usize,
+    ) -> Self {
+        let title = format!("'{}' ({})", definition.name, origin.title());
+        Self { definition, origin, settings, title, position, said: Mutex::default() }
+    }
+
+    /// The mode in force.
+    fn mode(&self) -> Mode {
+        self.settings.ledger.mode().unwrap_or(self.settings.mode)
+    }
+
+    /// What it answers to what happened; nothing where that is not its affair.
+    pub(crate) async fn answer(&self, context: Context) -> Result<Option<Answer>, HookError> {
+        let context = match self.origin.plugin() {
+            Some(plugin) => context.of_plugin(plugin.name(), &plugin.root),
+            None => context,
+        };
+        if !self.definition.matcher.fits(context.fields()) {
+            return Ok(None);
+        }
+        let limit = self.definition.timeout.limit;
+        let mut answer = match timeout(limit, self.run(&context)).await {
+            Ok(answer) => answer?,
+            Err(_) => return Ok(Some(self.late(&context))),
+        };
+        if answer.action == Verdict::Block {
+            answer.message = answer.message.filter(|message| !message.trim().is_empty());
+            answer.message = answer.message.or_else(|| self.definition.message.clone());
+            if !context.event.can_block() {
+                let why = answer.message.as_deref().map(|why| format!(": {why}"));
+                self.tell(&format!(
+                    "tried to block {}, which cannot be blocked{}",
+                    context.event.name(),
+                    why.unwrap_or_default()
+                ));
+                answer.action = Verdict::Continue;
+            }
+        }
+        Ok(Some(answer))
+    }
+
+    /// Says something that people should know.
+    pub(crate) fn tell(&self, text: &str) {
+        (self.settings.notice)(format!("hook {}: {text}", self.title));
+    }
+
+    /// What it means that it took too long.
+    fn late(&self, context: &Context) -> Answer {
+        let limit = seconds(self.definition.timeout.limit);
+        let text = format!("Hook '{}' timed out after {limit}s", self.definition.name);
+        if self.definition.timeout.then == OnTimeout::Block && context.event.can_block() {
+            return Answer::block(text);
+        }
+        (self.settings.notice)(format!("{text} ({}); the work goes on", self.origin.title()));
+        Answer::default()
+    }
+
+    async fn run(&self, context: &Context) -> Result<Answer, HookError> {
+        match &self.definition.action {
+            Action::Command(command) => self.command(command, context).await,
+            Action::Script(script) => self.script(script, context).await,
+            Action::Prompt { prompt, model } => {
+                self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await
+            }
+        }
+    }
+
+    async fn command(&self, command: &str, context: &Context) -> Result<Answer, HookError> {
+        let command = relocated(command, &self.origin.base);
+        let profile = self.origin.profile(&self.settings, self.mode());
+        let args = vec!["-c".to_owned(), command];
+        let ended = self.process(Path::new("/bin/sh"), args, &profile, context).await?;
+        Ok(match ended.code {
+            0 => Answer::default(),
+            2 => Answer { action: Verdict::Skip, ..Answer::default() },
+            code => Answer::block(self.reason(code, &ended)),
+        })
+    }
+
+    /// Why a command blocks.
+    fn reason(&self, code: i32, ended: &Ended) -> String {
+        if let Some(message) = &self.definition.message {
+            return message.clone();
+        }
+        let said = [&ended.stderr, &ended.stdout]
+            .into_iter()
+            .map(|printed| printed.text.trim())
+            .find(|text| !text.is_empty());
+        match said {
+            Some(said) => text::head(said, QUOTED).to_owned(),
+            None => format!("Hook '{}' blocked (exit {code})", self.definition.name),
+        }
+    }
+
+    async fn script(&self, script: &Path, context: &Context) -> Result<Answer, HookError> {
+        let path = self.origin.script(script, &self.settings).map_err(HookError)?;
+        let mut profile = self.origin.profile(&self.settings, self.mode());
+        profile.read.push(readable(&path, &self.settings));
+        let file = path.display().to_string();
+        let ended = if runs_itself(&path) {
+            self.process(&path, Vec::new(), &profile, context).await?
+        } else {
+            self.process(Path::new("python3"), vec![file], &profile, context).await?
+        };
+        self.understood(&ended)
+    }
+
+    fn understood(&self, ended: &Ended) -> Result<Answer, HookError> {
+        if ended.code != 0 {
+            let said = text::tail(ended.stderr.text.trim(), QUOTED);
+            let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+            return Err(HookError(format!("the script ended with exit code {}{said}", ended.code)));
+        }
+        if ended.stdout.is_cut {
+            return Err(HookError("the script printed more than an answer may have".to_owned()));
+        }
+        let printed = ended.stdout.text.trim();
+        if printed.is_empty() {
+            return Ok(Answer::default());
+        }
+        let value: Value = serde_json::from_str(printed).map_err(|error| {
+            let shown = text::head(printed, SHOWN);
+            HookError(format!("the script printed what is no JSON ({error}): {shown}"))
+        })?;
+        let (answer, odd) = Answer::parse(&value)
+            .map_err(|what| HookError(format!("the script answered with {what}")))?;
+        if let Some(odd) = odd {
+            self.tell(&odd);
+        }
+        Ok(answer)
+    }
+
+    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<Answer, HookError> {
+        let Some(models) = &self.settings.ask else {
+            return Err(HookError("it asks a model, and there is none here".to_owned()));
+        };
+        let reply = models.ask(model, prompt).await.map_err(HookError)?;
+        let answer = prompt::understood(&reply, &self.definition.name)
+            .map_err(|what| HookError(format!("the model answered with {what}")))?;
+        match answer {
+            Some(answer) => Ok(answer),
+            // Who did not say what a failure means may have asked for something else than a verdict.
+            None if self.definition.on_failure == OnFailure::Continue => Ok(Answer::default()),
+            None => {
+                let shown = text::head(reply.trim(), SHOWN);
+                Err(HookError(format!("the model's reply holds no verdict: {shown}")))
+            }
+        }
+    }
+
+    async fn process(
+        &self,
+        program: &Path,
+        args: Vec<String>,
+        profile: &Profile,
+        context: &Context,
+    ) -> Result<Ended, HookError> {
+        let spawn = Spawn {
+            program: program.to_owned(),
+            args: args.into_iter().map(Into::into).collect(),
+            cwd: cwd(context),
+            stdin: Stdin::Piped,
+            channel: Channel::None,
+            env: context.variables(),
+        };
+        process::run(self.settings.sandbox.as_ref(), &spawn, profile, &context.json()).await
+    }
+}
+
+/// Seconds as a person writes them.
+fn seconds(duration: Duration) -> String {
+    if duration.subsec_nanos() == 0 {
+        duration.as_secs().to_string()
+    } else {
+        duration.as_secs_f64().to_string()
+    }
+}
+
+fn cwd(context: &Context) -> PathBuf {
+    let cwd = context.fields().get("cwd").and_then(Value::as_str);
+    PathBuf::from(cwd.unwrap_or_default())
+}
+
+/// What must be readable for a script: the files beside it, unless it lies among the person's own
+/// configuration.
+fn readable(script: &Path, settings: &Settings) -> PathBuf {
+    let folder = script.parent().unwrap_or(script);
+    let is_configuration = settings.config_dir.as_deref() == Some(folder);
+    let is_home = settings.home.as_deref().is_some_and(|home| home.starts_with(folder));
+    if is_configuration || is_home { script.to_owned() } else { folder.to_owned() }
+}
+
+/// Whether a script is a program by itself, in another language than Python.
+fn runs_itself(path: &Path) -> bool {
+    let is_executable =
+        fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
+    let mut head = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    let head = String::from_utf8_lossy(&head);
+    let first = head.lines().next().unwrap_or_default();
+    is_executable && read.is_ok() && first.starts_with("#!") && !first.contains("python")
+}

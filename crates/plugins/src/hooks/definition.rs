@@ -1,0 +1,411 @@
+//! What `hooks.yaml` says. An entry that makes no sense costs itself and one message; the others
+//! stay. Nothing is run, and no path is looked at.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use contract::hook::OnFailure;
+
+use super::event::{self, Event};
+use super::matching::Matcher;
+use super::node::{Content, Node};
+use crate::closest::closest;
+use crate::problem::Problem;
+use crate::yaml;
+
+/// How long a hook may take where its entry does not say.
+const USUAL_TIME: Duration = Duration::from_secs(30);
+
+/// The longest time that an entry may allow.
+const LONGEST_TIME: f64 = 86_400.0;
+
+/// The keys of an entry.
+const KEYS: [&str; 12] = [
+    "name",
+    "type",
+    "event",
+    "command",
+    "script",
+    "prompt",
+    "model",
+    "match",
+    "message",
+    "timeout",
+    "enabled",
+    "on_failure",
+];
+
+/// A hook as a file defines it.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) event: Event,
+    pub(crate) name: String,
+    pub(crate) action: Action,
+    pub(crate) matcher: Matcher,
+    /// What is said where the hook blocks and does not say why.
+    pub(crate) message: Option<String>,
+    pub(crate) timeout: Timeout,
+    pub(crate) enabled: bool,
+    pub(crate) on_failure: OnFailure,
+    /// Its line; 0 where it comes from no file.
+    pub(crate) line: u64,
+}
+
+/// What a hook does.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Runs a shell command.
+    Command(String),
+    /// Runs a program that speaks JSON.
+    Script(PathBuf),
+    /// Asks a model.
+    Prompt {
+        /// The question, with `{{name}}` for what happened.
+        prompt: String,
+        /// The model; the conversation's where none.
+        model: Option<String>,
+    },
+}
+
+impl Action {
+    /// Its name in `hooks.yaml`.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "command",
+            Self::Script(_) => "script",
+            Self::Prompt { .. } => "prompt",
+        }
+    }
+
+    /// What runs, or what is asked.
+    pub(crate) fn subject(&self) -> String {
+        match self {
+            Self::Command(command) => command.trim().to_owned(),
+            Self::Script(script) => script.display().to_string(),
+            Self::Prompt { prompt, .. } => prompt.trim().to_owned(),
+        }
+    }
+}
+
+/// How long a hook may take, and what it means that it took longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timeout {
+    pub(crate) limit: Duration,
+    pub(crate) then: OnTimeout,
+}
+
+/// What it means that a hook took too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnTimeout {
+    /// What it guards does not happen.
+    Block,
+    /// The work goes on.
+    Continue,
+}
+
+/// What a file defines, and what is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct File {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Understands the text of a file.
+pub(crate) fn read(path: &Path, text: &str) -> File {
+    let mut reader = Reader { path, file: File::default() };
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return reader.file;
+    }
+    match yaml::read_with_repeated_keys::<Node>(text) {
+        Ok(node) => reader.whole(&node),
+        Err(error) => reader.report(
+            error.line,
+            format!("the file cannot be read, so that none of its hooks runs: {}", error.what),
+            "correct the line; `brynhild hooks validate` checks again",
+        ),
+    }
+    reader.file
+}
+
+/// Understands a value of the same shape that comes from no file; `path` is where it comes from.
+pub(crate) fn from_value(path: &Path, value: &serde_json::Value) -> File {
+    let mut reader = Reader { path, file: File::default() };
+    reader.whole(&Node::from(value));
+    reader.file
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    file: File,
+}
+
+/// Why an entry is left out: its line, what is wrong, what to do.
+type Refusal = (u64, String, String);
+
+impl Reader<'_> {
+    fn report(&mut self, line: u64, what: impl AsRef<str>, hint: impl AsRef<str>) {
+        let place = if line == 0 { String::new() } else { format!("line {line}: ") };
+        let what = format!("{place}{}", what.as_ref());
+        self.file.problems.push(Problem::new(self.path, what, hint));
+    }
+
+    fn whole(&mut self, node: &Node) {
+        let Some(pairs) = node.as_map() else {
+            let what = format!("this is {}, where a mapping with `hooks` belongs", node.kind());
+            return self.report(node.line, what, "begin with `version: 1` and `hooks:`");
+        };
+        for (key, value) in pairs {
+            match key.as_str() {
+                "version" => self.version(value),
+                "hooks" => self.events(value),
+                other => {
+                    let hint = Event::parse(other).map_or_else(
+                        || String::from("there are `version` and `hooks`"),
+                        |event| format!("put `{}` beneath `hooks:`", event.name()),
+                    );
+                    self.report(value.line, format!("there is no key `{other}` here"), hint);
+                }
+            }
+        }
+    }
+
+    fn version(&mut self, node: &Node) {
+        let is_one = node.as_number().is_some_and(|number| (number - 1.0).abs() == 0.0);
+        if !is_one && node.as_text() != Some("1") {
+            let what = "only version 1 is known; the file is read as such";
+            self.report(node.line, what, "write `version: 1`");
+        }
+    }
+
+    fn events(&mut self, node: &Node) {
+        if node.is_null() {
+            return;
+        }
+        let Some(events) = node.as_map() else {
+            let what = format!("`hooks` is {}, where a mapping from events belongs", node.kind());
+            return self.report(node.line, what, "write `pre_tool_use:` and a list beneath it");
+        };
+        let mut seen = Vec::new();
+        for (name, entries) in events {
+            let Some(event) = Event::parse(name) else {
+                self.unknown_event(name, entries.line);
+                continue;
+            };
+            if seen.contains(&event) {
+                let what = format!("`{name}` stands twice; the hooks of both count");
+                self.report(entries.line, what, "put them into one list");
+            }
+            seen.push(event);
+            self.entries(event, entries);
+        }
+    }
+
+    fn unknown_event(&mut self, name: &str, line: u64) {
+        let all = || {
+            let names: Vec<&str> = Event::ALL.into_iter().map(Event::name).collect();
+            format!("the events are {}", names.join(", "))
+        };
+        let guess = |meant: &str| format!("did you mean `{meant}`?");
+        let hint = event::meant(name).map_or_else(all, guess);
+        self.report(line, format!("there is no event `{name}`, so its hooks never run"), hint);
+    }
+
+    fn entries(&mut self, event: Event, node: &Node) {
+        let entries = match &node.content {
+            Content::List(entries) => entries,
+            Content::Scalar(serde_json::Value::Null) => return,
+            Content::Scalar(_) | Content::Map(_) => {
+                let what = format!("`{}` is {}, where a list belongs", event.name(), node.kind());
+                return self.report(node.line, what, "begin each hook with `- name: NAME`");
+            }
+        };
+        for entry in entries {
+            match self.entry(event, entry) {
+                Ok(definition) => self.file.definitions.push(definition),
+                Err((line, what, hint)) => {
+                    self.report(line, format!("this hook is left out: {what}"), hint);
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, event: Event, node: &Node) -> Result<Definition, Refusal> {
+        let Some(pairs) = node.as_map() else {
+            let what = format!("it is {}, where a mapping belongs", node.kind());
+            return Err((node.line, what, "begin it with `- name: NAME`".to_owned()));
+        };
+        let entry = Entry { line: node.line, pairs };
+        let name = entry.required("name")?;
+        let definition = Definition {
+            event,
+            action: action(&entry)?,
+            matcher: self.matcher(event, &entry, &name)?,
+            message: entry.text("message")?,
+            timeout: timeout(&entry)?,
+            enabled: match entry.get("enabled") {
+                None => true,
+                Some(node) => {
+                    node.as_truth().ok_or_else(|| wrong("enabled", node, "true or false"))?
+                }
+            },
+            on_failure: on_failure(&entry)?,
+            line: node.line,
+            name,
+        };
+        self.odd_keys(event, &entry, &definition);
+        Ok(definition)
+    }
+
+    fn matcher(&mut self, event: Event, entry: &Entry, name: &str) -> Result<Matcher, Refusal> {
+        let Some(node) = entry.get("match") else { return Ok(Matcher::default()) };
+        let pairs =
+            node.as_map().ok_or_else(|| wrong("match", node, "a mapping such as `tool: Bash`"))?;
+        let (matcher, complaints) = Matcher::new(pairs);
+        for (line, what) in complaints {
+            let hint = "mend the expression; plain characters such as `(` need a `\\` before them";
+            self.report(line, format!("hook `{name}`: {what}"), hint);
+        }
+        let fields = event.fields();
+        for unknown in matcher.names().filter(|name| !fields.contains(name)) {
+            let what =
+                format!("hook `{name}` never runs: {} has no `{unknown}` to match", event.name());
+            let meant = if unknown == "tool_name" && fields.contains(&"tool") {
+                Some("tool")
+            } else {
+                closest(unknown, fields.iter().copied())
+            };
+            let hint = match meant {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("it has {}", fields.join(", ")),
+            };
+            self.report(node.line, what, hint);
+        }
+        Ok(matcher)
+    }
+
+    /// Reports keys that mean nothing; the hook stays, since it may be a guard.
+    fn odd_keys(&mut self, event: Event, entry: &Entry, definition: &Definition) {
+        let name = &definition.name;
+        for (key, node) in entry.pairs {
+            if !KEYS.contains(&key.as_str()) {
+                let hint = match closest(key, KEYS) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("there are {}", KEYS.join(", ")),
+                };
+                self.report(node.line, format!("hook `{name}`: `{key}` has no meaning"), hint);
+            }
+        }
+        let said = entry.get("event").and_then(Node::as_text);
+        if let Some(said) = said.filter(|said| *said != event.name()) {
+            let what =
+                format!("hook `{name}` says `event: {said}`, but stands under {}", event.name());
+            self.report(definition.line, what, "move it, or remove `event`");
+        }
+        let is_name = |other: &&Definition| other.event == event && other.name == *name;
+        if self.file.definitions.iter().any(|other| is_name(&other)) {
+            let what = format!("a second hook of {} is called `{name}`; both run", event.name());
+            self.report(definition.line, what, "give each a name of its own");
+        }
+    }
+}
+
+/// The keys of one hook.
+struct Entry<'a> {
+    line: u64,
+    pairs: &'a [(String, Node)],
+}
+
+impl Entry<'_> {
+    /// The value of a key; the last one where it stands twice, none where it is empty.
+    fn get(&self, key: &str) -> Option<&Node> {
+        let found = self.pairs.iter().rev().find(|(name, _)| name == key);
+        found.map(|(_, node)| node).filter(|node| !node.is_null())
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, Refusal> {
+        let Some(node) = self.get(key) else { return Ok(None) };
+        let text = node.as_text().ok_or_else(|| wrong(key, node, "text"))?;
+        if text.contains('\0') {
+            return Err(wrong(key, node, "text without a NUL character"));
+        }
+        Ok(Some(text.to_owned()))
+    }
+
+    fn required(&self, key: &str) -> Result<String, Refusal> {
+        match self.text(key)? {
+            Some(text) if !text.trim().is_empty() => Ok(text),
+            _ => Err((self.line, format!("it has no `{key}`"), format!("add `{key}: ...`"))),
+        }
+    }
+}
+
+fn wrong(key: &str, node: &Node, wanted: &str) -> Refusal {
+    let what = format!("`{key}` is {}, and must be {wanted}", node.kind());
+    (node.line, what, format!("write `{key}:` and {wanted}"))
+}
+
+fn action(entry: &Entry) -> Result<Action, Refusal> {
+    let kind = entry.required("type")?;
+    match kind.as_str() {
+        "command" => Ok(Action::Command(entry.required("command")?)),
+        "script" => Ok(Action::Script(PathBuf::from(entry.required("script")?.trim()))),
+        "prompt" => {
+            Ok(Action::Prompt { prompt: entry.required("prompt")?, model: entry.text("model")? })
+        }
+        other => {
+            let kinds = ["command", "script", "prompt"];
+            let hint = match closest(other, kinds) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "there are command, script and prompt".to_owned(),
+            };
+            Err((entry.line, format!("there is no type `{other}`"), hint))
+        }
+    }
+}
+
+fn timeout(entry: &Entry) -> Result<Timeout, Refusal> {
+    let usual = Timeout { limit: USUAL_TIME, then: OnTimeout::Block };
+    let Some(node) = entry.get("timeout") else { return Ok(usual) };
+    if let Content::Scalar(_) = &node.content {
+        return Ok(Timeout { limit: seconds(node)?, ..usual });
+    }
+    let pairs = node.as_map().ok_or_else(|| wrong("timeout", node, "a number of seconds"))?;
+    let mut timeout = usual;
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_null()) {
+        match key.as_str() {
+            "seconds" => timeout.limit = seconds(value)?,
+            "on_timeout" => {
+                timeout.then = match value.as_text() {
+                    Some("block") => OnTimeout::Block,
+                    Some("continue") => OnTimeout::Continue,
+                    _ => return Err(wrong("on_timeout", value, "`block` or `continue`")),
+                }
+            }
+            other => {
+                let what = format!("`timeout` has no `{other}`");
+                let hint = "there are `seconds` and `on_timeout`".to_owned();
+                return Err((value.line, what, hint));
+            }
+        }
+    }
+    Ok(timeout)
+}
+
+fn seconds(node: &Node) -> Result<Duration, Refusal> {
+    let number = node.as_number().filter(|seconds| *seconds > 0.0 && *seconds <= LONGEST_TIME);
+    let number = number.ok_or_else(|| wrong("timeout", node, "between 0 and 86400 seconds"))?;
+    Ok(Duration::from_secs_f64(number))
+}
+
+fn on_failure(entry: &Entry) -> Result<OnFailure, Refusal> {
+    let Some(node) = entry.get("on_failure") else { return Ok(OnFailure::Continue) };
+    match node.as_text() {
+        Some("continue") => Ok(OnFailure::Continue),
+        Some("ask") => Ok(OnFailure::Ask),
+        Some("block") => Ok(OnFailure::Block),
+        _ => Err(wrong("on_failure", node, "`block`, `ask` or `continue`")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use serde_json::json;
+
+use super::*;
+
+fn parse(text: &str) -> (Vec<Definition>, Vec<String>) {
+    let file = read(Path::new("hooks.yaml"), text);
+    let problems = file.problems.iter().map(|it| format!("{} [{}]", it.what, it.hint)).collect();
+    (file.definitions, problems)
+}
+
+fn only_problem(text: &str) -> String {
+    let (_, problems) = parse(text);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    problems.into_iter().next().unwrap()
+}
+
+const WHOLE: &str = r#"
+version: 1
+hooks:
+  pre_tool_use:
+    - name: guard
+      type: command
+      command: "exit 1"
+      match: {tool: Bash}
+      message: not here
+      enabled: false
+      on_failure: ask
+      timeout: {seconds: 5, on_timeout: continue}
+    - name: script
+      type: script
+      script: ./scripts/check.py
+      timeout: 0.5
+  pre_message:
+    - name: classify
+      type: prompt
+      prompt: "{{message}}"
+      model: small
+"#;
+
+#[test]
+fn every_key_is_understood() {
+    let (hooks, problems) = parse(WHOLE);
+    assert_eq!(problems, Vec::<String>::new());
+    let [guard, script, classify] = hooks.as_slice() else { panic!("{hooks:?}") };
+    assert_eq!((guard.event, guard.line), (Event::PreToolUse, 5));
+    assert!(!guard.enabled);
+    assert_eq!(guard.on_failure, OnFailure::Ask);
+    assert_eq!(guard.message.as_deref(), Some("not here"));
+    let timeout = Timeout { limit: Duration::from_secs(5), then: OnTimeout::Continue };
+    assert_eq!(guard.timeout, timeout);
+    assert_eq!(script.timeout.limit, Duration::from_millis(500));
+    assert_eq!(script.timeout.then, OnTimeout::Block);
+    assert_eq!(script.on_failure, OnFailure::Continue);
+    assert!(
+        matches!(&classify.action, Action::Prompt { model: Some(model), .. } if model == "small")
+    );
+}
+
+#[test]
+fn a_bad_entry_costs_itself_and_one_message_with_its_line() {
+    for (entry, words) in [
+        ("{type: command, command: x}", "it has no `name`"),
+        ("{name: a, command: x}", "it has no `type`"),
+        ("{name: a, type: comand, command: x}", "did you mean `command`?"),
+        ("{name: a, type: script, command: x}", "it has no `script`"),
+        ("{name: a, type: command, command: [x]}", "`command` is a list"),
+        ("{name: a, type: command, command: x, timeout: 0}", "between 0 and 86400"),
+        ("{name: a, type: command, command: x, timeout: {second: 3}}", "no `second`"),
+        ("{name: a, type: command, command: x, timeout: {on_timeout: stop}}", "`block` or"),
+        ("{name: a, type: command, command: x, enabled: maybe}", "true or false"),
+        ("{name: a, type: command, command: x, on_failure: stop}", "`block`, `ask`"),
+        ("{name: a, type: command, command: x, match: Bash}", "`match` is text"),
+        ("just text", "it is text"),
+    ] {
+        let text = format!(
+            "hooks:\n  error:\n    - {{name: one, type: command, command: 'true'}}\n    - {entry}\n"
+        );
+        let (hooks, problems) = parse(&text);
+        assert_eq!(hooks.len(), 1, "{entry}");
+        assert_eq!(problems.len(), 1, "{entry}: {problems:?}");
+        assert!(problems[0].starts_with("line 4: this hook is left out: "), "{problems:?}");
+        assert!(problems[0].contains(words), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_key_without_meaning_is_reported_and_the_guard_stays() {
+    let text = "hooks:\n  pre_tool_use:\n    - name: a\n      type: command\n      command: x\n      \
+                on_failur: block\n";
+    let (hooks, problems) = parse(text);
+    assert_eq!(hooks.len(), 1);
+    assert_eq!(
+        problems,
+        ["line 6: hook `a`: `on_failur` has no meaning [did you mean `on_failure`?]"]
+    );
+}
+
+#[test]
+fn an_unknown_event_is_reported_with_a_suggestion() {
+    let problem = only_problem("hooks:\n  on_error:\n    - {name: a, type: command, command: x}\n");
+    assert!(problem.contains("there is no event `on_error`"), "{problem}");
+    assert!(problem.contains("did you mean `error`?"), "{problem}");
+}
+
+#[test]
+fn a_match_that_cannot_fit_says_so() {
+    let entry = |matcher: &str| {
+        format!(
+            "hooks:\n  pre_tool_use:\n    - {{name: a, type: command, command: x, match: {matcher}}}\n"
+        )
+    };
+    let problem = only_problem(&entry("{tool_name: '*'}"));
+    assert!(problem.contains("hook `a` never runs"), "{problem}");
+    assert!(problem.contains("did you mean `tool`?"), "{problem}");
+    let problem = only_problem(&entry("{tool_input.command: '(ab'}"));
+    assert!(problem.contains("counts as plain text"), "{problem}");
+}
+
+#[test]
+fn a_file_of_another_shape_costs_one_message() {
+    assert!(only_problem("- a\n").contains("this is a list"));
+    assert!(only_problem("hooks: [a]\n").contains("`hooks` is a list"));
+    assert!(only_problem("hooks:\n  error: x\n").contains("`error` is text"));
+    assert!(only_problem("hooks: {a: [\n").contains("none of its hooks runs"));
+    assert!(only_problem("version: 2\nhooks: {}\n").contains("only version 1"));
+    assert!(only_problem("pre_tool_use: []\n").contains("beneath `hooks:`"));
+    for empty in ["", "# nothing\n", "hooks:\n", "hooks:\n  error:\n", "version: 1\n"] {
+        assert_eq!(parse(empty).1, Vec::<String>::new(), "{empty:?}");
+    }
+}
+
+#[test]
+fn an_event_that_stands_twice_loses_no_hook() {
+    let one = "  error:\n    - {name: a, type: command, command: x}\n";
+    let (hooks, problems) = parse(&format!("hooks:\n{one}{one}"));
+    assert_eq!(hooks.len(), 2);
+    assert!(problems.iter().any(|it| it.contains("`error` stands twice")), "{problems:?}");
+    assert!(problems.iter().any(|it| it.contains("called `a`; both run")), "{problems:?}");
+}
+
+#[test]
+fn a_value_of_the_same_shape_is_understood_without_a_file() {
+    let value = json!({
+        "version": 1,
+        "hooks": {"error": [
+            {"name": "a", "type": "command", "command": "x", "event": null, "match": {},
+             "script": null, "prompt": null, "model": null, "message": null,
+             "timeout": {"seconds": 30, "on_timeout": "block"}, "enabled": true},
+            {"name": "b"},
+        ]},
+    });
+    let file = from_value(Path::new("entry point x"), &value);
+    assert_eq!(file.definitions.len(), 1);
+    assert_eq!(file.problems.len(), 1);
+    assert!(file.problems[0].what.starts_with("this hook is left out"), "{:?}", file.problems);
+}

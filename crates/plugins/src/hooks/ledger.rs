@@ -1,0 +1,203 @@
+//! What hooks remember of a session: how its tools fared, and what was added to its system prompt.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::hook::{Advice, Hook, HookError, Moment, OutputVerdict, ResultView, Scene};
+use contract::id::Timestamp;
+use contract::policy::Mode;
+use serde_json::{Value, json};
+
+use super::defined::Defined;
+
+/// Remembers for all hooks of a program, over changes of their files.
+#[derive(Default)]
+pub struct Ledger {
+    pages: Mutex<HashMap<String, Page>>,
+    mode: Mutex<Option<Mode>>,
+    told: Mutex<HashSet<String>>,
+    begun: Mutex<BTreeMap<String, Vec<Arc<Defined>>>>,
+    life: OnceLock<String>,
+}
+
+/// What is remembered of one session.
+#[derive(Debug, Default)]
+struct Page {
+    tools: BTreeMap<String, Metrics>,
+    /// By the position of the hook that added it.
+    injections: BTreeMap<usize, Value>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Metrics {
+    calls: u64,
+    successes: u64,
+    milliseconds: f64,
+    /// Seconds since 1970.
+    last_used: Option<f64>,
+}
+
+impl Ledger {
+    /// From here on processes of hooks are confined as this mode says.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// The mode that was set last.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether people were not told this before.
+    pub(crate) fn is_news(&self, text: &str) -> bool {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
+    }
+
+    /// The plugins that have begun, with the hooks of their lives. Those of a plugin may change.
+    pub(crate) fn begun(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Arc<Defined>>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What stands for a session in the lives of plugins: sixteen digits.
+    pub(crate) fn life(&self) -> &str {
+        self.life.get_or_init(|| format!("{:016x}", RandomState::new().hash_one(0)))
+    }
+
+    fn pages(&self) -> MutexGuard<'_, HashMap<String, Page>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call that has ended.
+    pub(crate) fn count(&self, session: &str, tool: &str, success: bool, duration: Duration) {
+        let mut pages = self.pages();
+        let page = pages.entry(session.to_owned()).or_default();
+        let metrics = page.tools.entry(tool.to_owned()).or_default();
+        metrics.calls += 1;
+        metrics.successes += u64::from(success);
+        metrics.milliseconds += duration.as_secs_f64() * 1000.0;
+        metrics.last_used = Some(Timestamp::now().0.as_duration().as_secs_f64());
+    }
+
+    /// How a tool fared so far.
+    pub(crate) fn tool(&self, session: &str, tool: &str) -> Option<Value> {
+        let pages = self.pages();
+        let metrics = pages.get(session)?.tools.get(tool)?;
+        Some(json!({
+            "tool_name": tool,
+            "call_count": metrics.calls,
+            "success_count": metrics.successes,
+            "failure_count": metrics.calls - metrics.successes,
+            "total_duration_ms": metrics.milliseconds,
+            "average_duration_ms": ratio(metrics.milliseconds, metrics.calls),
+            "success_rate": ratio(as_number(metrics.successes) * 100.0, metrics.calls),
+            "last_used": metrics.last_used,
+        }))
+    }
+
+    /// How all tools fared so far; nothing where none was called.
+    pub(crate) fn summary(&self, session: &str) -> Option<Value> {
+        let pages = self.pages();
+        let tools = &pages.get(session)?.tools;
+        if tools.is_empty() {
+            return None;
+        }
+        let calls: u64 = tools.values().map(|metrics| metrics.calls).sum();
+        let successes: u64 = tools.values().map(|metrics| metrics.successes).sum();
+        let milliseconds: f64 = tools.values().map(|metrics| metrics.milliseconds).sum();
+        Some(json!({
+            "total_calls": calls,
+            "total_success": successes,
+            "total_failures": calls - successes,
+            "success_rate": ratio(as_number(successes) * 100.0, calls),
+            "total_duration_ms": milliseconds,
+            "tools_used": tools.len(),
+        }))
+    }
+
+    /// What the hooks before this one added to the system prompt.
+    pub(crate) fn injections(&self, session: &str, position: usize) -> Vec<Value> {
+        let pages = self.pages();
+        let Some(page) = pages.get(session) else { return Vec::new() };
+        page.injections.range(..position).map(|(_, injection)| injection.clone()).collect()
+    }
+
+    /// Remembers what a hook added to the system prompt, or that it added nothing.
+    pub(crate) fn inject(&self, session: &str, position: usize, injection: Option<Value>) {
+        let mut pages = self.pages();
+        let page = pages.entry(session.to_owned()).or_default();
+        match injection {
+            Some(injection) => page.injections.insert(position, injection),
+            None => page.injections.remove(&position),
+        };
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody calls tools 2^52 times")]
+fn as_number(count: u64) -> f64 {
+    count as f64
+}
+
+fn ratio(amount: f64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { amount / as_number(count) }
+}
+
+/// Counts calls before any other hook hears of them.
+pub(crate) struct Meter(pub(crate) Arc<Ledger>);
+
+#[async_trait]
+impl Hook for Meter {
+    fn name(&self) -> &'static str {
+        "metrics"
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        moment == Moment::AfterTool
+    }
+
+    async fn after_tool(
+        &self,
+        scene: &Scene,
+        result: ResultView<'_>,
+    ) -> Result<Advice<OutputVerdict>, HookError> {
+        let success = result.output.success;
+        self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
+        Ok(Advice::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_for_each_session_and_tool() {
+        let ledger = Ledger::default();
+        assert_eq!(ledger.summary("a"), None);
+        ledger.count("a", "Bash", true, Duration::from_millis(30));
+        ledger.count("a", "Bash", false, Duration::from_millis(10));
+        ledger.count("a", "Read", true, Duration::ZERO);
+        ledger.count("b", "Read", true, Duration::ZERO);
+        let bash = ledger.tool("a", "Bash").unwrap();
+        assert_eq!(bash["call_count"], 2);
+        assert_eq!(bash["failure_count"], 1);
+        assert_eq!(bash["success_rate"], 50.0);
+        assert_eq!(bash["average_duration_ms"], 20.0);
+        let summary = ledger.summary("a").unwrap();
+        assert_eq!(summary["total_calls"], 3);
+        assert_eq!(summary["tools_used"], 2);
+        assert_eq!(ledger.tool("b", "Bash"), None);
+    }
+
+    #[test]
+    fn a_hook_sees_what_those_before_it_added() {
+        let ledger = Ledger::default();
+        ledger.inject("a", 2, Some(json!("two")));
+        ledger.inject("a", 1, Some(json!("one")));
+        assert_eq!(ledger.injections("a", 2), [json!("one")]);
+        ledger.inject("a", 1, None);
+        assert_eq!(ledger.injections("a", 3), [json!("two")]);
+    }
+}

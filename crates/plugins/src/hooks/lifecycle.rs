@@ -1,0 +1,83 @@
+//! The beginning and the end of plugins: what they declared to run then. Neither can fail for the
+//! caller, and the end is over after a fixed time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::timeout;
+
+use super::Settings;
+use super::context::Context;
+use super::defined::Defined;
+use super::event::Event;
+
+/// How long the ends of all plugins together may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What plugins run when they begin and end. Those that share a [`super::Ledger`] know of each
+/// other: a plugin begins once, and ends once.
+#[derive(Clone)]
+pub struct Lifecycle {
+    /// The hooks of each plugin.
+    plugins: BTreeMap<String, Vec<Arc<Defined>>>,
+    settings: Arc<Settings>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(hooks: Vec<Arc<Defined>>, settings: Arc<Settings>) -> Self {
+        let mut plugins: BTreeMap<String, Vec<Arc<Defined>>> = BTreeMap::new();
+        for hook in hooks {
+            plugins.entry(hook.origin.title()).or_default().push(hook);
+        }
+        Self { plugins, settings }
+    }
+
+    /// Whether no plugin runs anything.
+    pub fn is_empty(&self) -> bool {
+        self.plugins.is_empty()
+    }
+
+    /// Runs `plugin_init` of every plugin that has not begun, plugins side by side.
+    pub async fn start(&self) {
+        let mut beginning = Vec::new();
+        for (name, hooks) in &self.plugins {
+            // What a plugin that has begun runs at its end may have changed.
+            if self.settings.ledger.begun().insert(name.clone(), hooks.clone()).is_none() {
+                beginning.push(hooks.clone());
+            }
+        }
+        self.fire(Event::PluginInit, beginning).await;
+    }
+
+    /// Runs `plugin_shutdown` of every plugin that has begun. What is not over after five seconds
+    /// is killed.
+    pub async fn shutdown(&self) {
+        self.shutdown_within(FAREWELL).await;
+    }
+
+    /// The same within another time.
+    pub(crate) async fn shutdown_within(&self, limit: Duration) {
+        let ending: Vec<_> =
+            std::mem::take(&mut *self.settings.ledger.begun()).into_values().collect();
+        if timeout(limit, self.fire(Event::PluginShutdown, ending)).await.is_err() {
+            let text = "hooks of plugin_shutdown took too long and were stopped";
+            (self.settings.notice)(text.to_owned());
+        }
+    }
+
+    async fn fire(&self, event: Event, plugins: Vec<Vec<Arc<Defined>>>) {
+        let of_plugin = async |hooks: Vec<Arc<Defined>>| {
+            for hook in hooks.iter().filter(|hook| hook.definition.event == event) {
+                let settings = &self.settings;
+                let cwd = &settings.profile.workspace;
+                let context = Context::new(event, settings.ledger.life(), cwd);
+                if let Err(error) = hook.answer(context).await {
+                    hook.tell(&error.to_string());
+                }
+            }
+        };
+        join_all(plugins.into_iter().map(of_plugin)).await;
+    }
+}

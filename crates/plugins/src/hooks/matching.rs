@@ -1,0 +1,189 @@
+//! When a hook runs: every condition of its `match` must fit what happened.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Number, Value};
+
+use super::node::{Content, Node};
+use super::pattern::Pattern;
+
+/// The conditions of a hook; none fits everything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Matcher(Vec<(String, Condition)>);
+
+/// What a value must be.
+#[derive(Clone, Debug)]
+enum Condition {
+    /// Fits a pattern.
+    Text(Pattern),
+    /// Is this number or truth value.
+    Same(Value),
+    /// Fits one of these.
+    Any(Vec<Condition>),
+    /// Has values of its own that fit.
+    Inside(Matcher),
+}
+
+impl Matcher {
+    /// Understands a `match`, and tells what in it cannot mean what it seems to.
+    pub(crate) fn new(pairs: &[(String, Node)]) -> (Self, Vec<(u64, String)>) {
+        let mut complaints = Vec::new();
+        let conditions = conditions(pairs, &mut complaints);
+        (Self(conditions), complaints)
+    }
+
+    /// The names that it looks at, without what lies inside.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.split('.').next().unwrap_or(key))
+    }
+
+    /// Whether what happened fits.
+    pub(crate) fn fits(&self, context: &Map<String, Value>) -> bool {
+        self.0
+            .iter()
+            .all(|(key, condition)| found(context, key).is_some_and(|value| condition.fits(value)))
+    }
+}
+
+fn conditions(
+    pairs: &[(String, Node)],
+    complaints: &mut Vec<(u64, String)>,
+) -> Vec<(String, Condition)> {
+    pairs.iter().map(|(key, node)| (key.clone(), condition(node, complaints))).collect()
+}
+
+fn condition(node: &Node, complaints: &mut Vec<(u64, String)>) -> Condition {
+    match &node.content {
+        Content::Scalar(Value::String(text)) => {
+            let (pattern, complaint) = Pattern::new(text);
+            if let Some(why) = complaint {
+                let kind =
+                    if matches!(pattern, Pattern::Glob(_)) { "a glob" } else { "plain text" };
+                let mut what = format!("the pattern `{text}` looks like a regular expression, ");
+                let _ = write!(what, "which it is not here ({why}); it counts as {kind}");
+                complaints.push((node.line, what));
+            }
+            Condition::Text(pattern)
+        }
+        Content::Scalar(value) => Condition::Same(value.clone()),
+        Content::List(items) => {
+            Condition::Any(items.iter().map(|item| condition(item, complaints)).collect())
+        }
+        Content::Map(pairs) => Condition::Inside(Matcher(conditions(pairs, complaints))),
+    }
+}
+
+impl Condition {
+    fn fits(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Any(conditions), value) => conditions.iter().any(|one| one.fits(value)),
+            (Self::Inside(matcher), Value::Object(fields)) => matcher.fits(fields),
+            (one, Value::Array(items)) => items.iter().any(|item| one.fits(item)),
+            (Self::Inside(_), _) | (_, Value::Null | Value::Object(_)) => false,
+            (Self::Text(pattern), Value::String(text)) => pattern.fits(text),
+            (Self::Text(pattern), scalar) => pattern.fits(&scalar.to_string()),
+            (Self::Same(Value::Number(wanted)), Value::String(text)) => {
+                text.parse().is_ok_and(|number: Number| number == *wanted)
+            }
+            (Self::Same(wanted), value) => is_same(wanted, value),
+        }
+    }
+}
+
+fn is_same(wanted: &Value, value: &Value) -> bool {
+    match (wanted.as_f64(), value.as_f64()) {
+        // Numbers are equal where their values are, however they are written.
+        (Some(wanted), Some(value)) => (wanted - value).abs() == 0.0,
+        _ => wanted == value,
+    }
+}
+
+/// The value under a key, which may be a path with dots. Nothing where it is null.
+fn found<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    if let Some(value) = fields.get(key) {
+        return Some(value).filter(|value| !value.is_null());
+    }
+    let (first, rest) = key.split_once('.')?;
+    let mut value = fields.get(first)?;
+    let mut rest = rest;
+    loop {
+        match value {
+            Value::Object(fields) => return found(fields, rest),
+            Value::Array(items) => {
+                let (index, further) = rest.split_once('.').unwrap_or((rest, ""));
+                value = items.get(index.parse::<usize>().ok()?)?;
+                if further.is_empty() {
+                    return Some(value).filter(|value| !value.is_null());
+                }
+                rest = further;
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fits(matcher: &Value, context: &Value) -> bool {
+        let node = Node::from(matcher);
+        let (matcher, _) = Matcher::new(node.as_map().unwrap());
+        matcher.fits(context.as_object().unwrap())
+    }
+
+    fn call() -> Value {
+        json!({
+            "tool": "Bash",
+            "tool_input": {
+                "command": "rm -rf x", "timeout": 5, "wait": true, "none": null,
+                "paths": ["a.py", "b.rs"], "edits": [{"path": "c"}],
+            },
+        })
+    }
+
+    #[test]
+    fn every_condition_must_fit() {
+        assert!(fits(&json!({}), &call()));
+        assert!(fits(&json!({"tool": "Bash", "tool_input.command": "rm*"}), &call()));
+        assert!(!fits(&json!({"tool": "Bash", "tool_input.command": "ls*"}), &call()));
+    }
+
+    #[test]
+    fn dotted_and_nested_keys_mean_the_same() {
+        assert!(fits(&json!({"tool_input": {"command": "*rm*"}}), &call()));
+        assert!(fits(&json!({"tool_input.edits.0.path": "c"}), &call()));
+        assert!(fits(&json!({"tool_input": {"edits.0.path": "c"}}), &call()));
+        assert!(!fits(&json!({"tool_input": {"edits.1.path": "c"}}), &call()));
+        assert!(!fits(&json!({"tool": {"name": "*"}}), &call()));
+    }
+
+    #[test]
+    fn a_list_is_any_of_on_both_sides() {
+        assert!(fits(&json!({"tool": ["Write", "B?sh"]}), &call()));
+        assert!(!fits(&json!({"tool": ["Write", "Edit"]}), &call()));
+        assert!(!fits(&json!({"tool": []}), &call()));
+        assert!(fits(&json!({"tool_input.paths": "*.rs"}), &call()));
+        assert!(!fits(&json!({"tool_input.paths": "*.c"}), &call()));
+    }
+
+    #[test]
+    fn what_is_missing_or_null_fits_nothing() {
+        for key in ["tool_name", "tool_input.none", "tool_input.absent", "tool.x", "tool_input"] {
+            assert!(!fits(&json!({ key: "*" }), &call()), "{key}");
+        }
+        assert!(!fits(&json!({"tool_input.none": null}), &call()));
+    }
+
+    #[test]
+    fn numbers_and_truth_values_are_compared_by_value() {
+        assert!(fits(&json!({"tool_input.timeout": 5.0}), &call()));
+        assert!(fits(&json!({"tool_input.timeout": "5"}), &call()));
+        assert!(!fits(&json!({"tool_input.timeout": 6}), &call()));
+        assert!(fits(&json!({"tool_input.wait": true}), &call()));
+        assert!(!fits(&json!({"tool_input.wait": false}), &call()));
+        assert!(!fits(&json!({"tool_input.wait": 1}), &call()));
+    }
+}

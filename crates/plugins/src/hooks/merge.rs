@@ -1,0 +1,209 @@
+//! All hooks of a run in their order: the person's own, the project's, those of plugins, those of
+//! entry points. A trusted project's hook takes the place of the person's own of the same event
+//! and name, and says so; a plugin's stands beside.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::definition::{self, Action, Definition, File};
+use super::event::Event;
+use super::origin::{self, Origin, Scope};
+use super::{FILE_LIMIT, Listed, Offered, ProjectFile, Sources};
+use crate::files::{self, Boundary, Refusal};
+use crate::plugin::Plugin;
+use crate::problem::Problem;
+
+/// A hook that was found.
+pub(crate) struct Found {
+    pub(crate) definition: Definition,
+    pub(crate) origin: Arc<Origin>,
+    /// The file of the hook whose place it takes.
+    replaces: Option<PathBuf>,
+}
+
+impl Found {
+    /// The hook for people.
+    pub(crate) fn listed(&self) -> Listed {
+        let definition = &self.definition;
+        Listed {
+            event: definition.event,
+            name: definition.name.clone(),
+            kind: definition.action.kind(),
+            enabled: definition.enabled,
+            timeout: definition.timeout.limit,
+            source: self.origin.title(),
+            file: self.origin.file.clone(),
+            line: definition.line,
+            replaces: self.replaces.clone(),
+            subject: definition.action.subject(),
+            model: match &definition.action {
+                Action::Prompt { model, .. } => model.clone(),
+                Action::Command(_) | Action::Script(_) => None,
+            },
+        }
+    }
+}
+
+/// All that was found.
+#[derive(Default)]
+pub(crate) struct Merged {
+    pub(crate) hooks: Vec<Found>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Finds all hooks.
+pub(crate) fn merge(sources: Sources<'_>) -> Merged {
+    let mut merged = Merged::default();
+    if let Some(path) = sources.global {
+        merged.global(&path);
+    }
+    if let Some(file) = sources.project {
+        merged.project(file);
+    }
+    for plugin in sources.plugins.iter().filter(|plugin| plugin.is_active()) {
+        merged.plugin(plugin);
+    }
+    for offered in sources.offers {
+        let plugin = sources.plugins.iter().find(|plugin| plugin.name() == offered.plugin);
+        if let Some(plugin) = plugin.filter(|plugin| plugin.is_active()) {
+            merged.offer(plugin, &offered);
+        }
+    }
+    merged
+}
+
+/// The problem of a file with too many bytes.
+pub(crate) fn too_large(path: &Path) -> Problem {
+    let what = format!("the file has more than {FILE_LIMIT} bytes, so that none of its hooks runs");
+    Problem::new(path, what, "shorten it")
+}
+
+impl Merged {
+    /// The text of a file; nothing where it is missing or cannot be used.
+    fn read(&mut self, path: &Path, missing: Missing) -> Option<String> {
+        self.files.push(path.to_owned());
+        match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
+            Ok(file) if file.truncated => self.problems.push(too_large(path)),
+            Ok(file) => return Some(file.text),
+            Err(Refusal::Missing) if missing == Missing::Fine => {}
+            Err(Refusal::Missing) => self.problems.push(Problem::new(
+                path,
+                "Plugin declares hooks but hooks.yaml missing",
+                "add the file, or write `hooks: false` in plugin.yaml",
+            )),
+            Err(refusal) => self.problems.push(refusal.problem(path)),
+        }
+        None
+    }
+
+    fn global(&mut self, path: &Path) {
+        if let Some(text) = self.read(path, Missing::Fine) {
+            let file = definition::read(path, &text);
+            self.take(file, &Arc::new(beside(path, Scope::Global)));
+        }
+    }
+
+    fn project(&mut self, file: ProjectFile) {
+        self.files.push(file.path.clone());
+        match String::from_utf8(file.bytes) {
+            Ok(text) => {
+                let read = definition::read(&file.path, text.trim_start_matches('\u{feff}'));
+                self.take(read, &Arc::new(beside(&file.path, Scope::Project)));
+            }
+            Err(_) => self.problems.push(Refusal::NotText.problem(&file.path)),
+        }
+    }
+
+    fn plugin(&mut self, plugin: &Plugin) {
+        let path = plugin.root.join("hooks.yaml");
+        if !plugin.manifest.hooks {
+            if plugin.package.is_none() && path.is_file() {
+                let what = "none of these hooks runs, because plugin.yaml does not declare them";
+                self.problems.push(Problem::new(&path, what, "add `hooks: true` to plugin.yaml"));
+            }
+            return;
+        }
+        let missing = if plugin.package.is_some() { Missing::Fine } else { Missing::Wrong };
+        if let Some(text) = self.read(&path, missing) {
+            let file = definition::read(&path, &text);
+            self.of_plugin(file, plugin, beside(&path, Scope::Plugin(Box::new(plugin.clone()))));
+        }
+    }
+
+    fn offer(&mut self, plugin: &Plugin, offered: &Offered) {
+        let file = PathBuf::from(format!("entry point {} of {}", offered.name, plugin.name()));
+        let read = definition::from_value(&file, &offered.config);
+        let scope = Scope::Plugin(Box::new(plugin.clone()));
+        self.of_plugin(read, plugin, Origin { scope, file, base: plugin.root.clone() });
+    }
+
+    fn of_plugin(&mut self, file: File, plugin: &Plugin, origin: Origin) {
+        let runs = file.definitions.iter().any(|definition| definition.enabled);
+        if runs && origin::has_host_list(plugin) {
+            let what = format!(
+                "hooks of the plugin `{}` have no network, because hosts cannot be granted one by \
+                 one",
+                plugin.name()
+            );
+            let hint = "grant all with `network: true`, or none";
+            self.problems.push(Problem::new(&origin.file, what, hint));
+        }
+        self.take(file, &Arc::new(origin));
+    }
+
+    fn take(&mut self, file: File, origin: &Arc<Origin>) {
+        self.problems.extend(file.problems);
+        for definition in file.definitions {
+            if definition.event.is_lifecycle() && origin.plugin().is_none() {
+                self.problems.push(out_of_place(&definition, origin));
+                continue;
+            }
+            let found = Found { definition, origin: Arc::clone(origin), replaces: None };
+            self.put(found);
+        }
+    }
+
+    /// Puts a hook at its place: that of the person's own which it replaces, or the end.
+    fn put(&mut self, mut found: Found) {
+        let is_same = |other: &&mut Found| {
+            matches!((&other.origin.scope, &found.origin.scope), (Scope::Global, Scope::Project))
+                && other.definition.event == found.definition.event
+                && other.definition.name == found.definition.name
+        };
+        match self.hooks.iter_mut().find(is_same) {
+            Some(other) => {
+                found.replaces = Some(other.origin.file.clone());
+                *other = found;
+            }
+            None => self.hooks.push(found),
+        }
+    }
+}
+
+/// Whether a file must be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Fine,
+    Wrong,
+}
+
+/// The origin of hooks whose scripts lie beside their file.
+fn beside(path: &Path, scope: Scope) -> Origin {
+    let base = path.parent().unwrap_or(path).to_owned();
+    Origin { scope, file: path.to_owned(), base }
+}
+
+fn out_of_place(definition: &Definition, origin: &Origin) -> Problem {
+    let Definition { event, name, line, .. } = definition;
+    let others: Vec<&str> =
+        Event::ALL.into_iter().filter(|event| !event.is_lifecycle()).map(Event::name).collect();
+    Problem::new(
+        &origin.file,
+        format!(
+            "line {line}: hook `{name}` never runs: {} is for plugins' own files",
+            event.name()
+        ),
+        format!("the events here are {}", others.join(", ")),
+    )
+}

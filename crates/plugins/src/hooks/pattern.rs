@@ -1,0 +1,193 @@
+//! Patterns as hook files write them: a regular expression where the text has the special
+//! characters of one and is one, else a glob where it has `*` or `?`, else the text itself.
+
+use fancy_regex::Regex;
+
+/// The characters that make a pattern a regular expression.
+const SPECIAL: [char; 9] = ['^', '$', '+', '(', ')', '|', '\\', '[', ']'];
+
+/// A pattern for text.
+#[derive(Clone, Debug)]
+pub(crate) enum Pattern {
+    /// Found anywhere in the text.
+    Expression(Regex),
+    /// Fits the whole text, case and all.
+    Glob(Regex),
+    /// Is the text.
+    Exact(String),
+}
+
+impl Pattern {
+    /// Understands a pattern. Where it looks like a regular expression and is none, says why.
+    pub(crate) fn new(text: &str) -> (Self, Option<String>) {
+        let mut complaint = None;
+        if text.contains(SPECIAL) {
+            match Regex::new(&translated(text)) {
+                Ok(expression) => return (Self::Expression(expression), None),
+                Err(error) => complaint = Some(reason(&error)),
+            }
+        }
+        if text.contains(['*', '?'])
+            && let Ok(glob) = Regex::new(&glob(text))
+        {
+            return (Self::Glob(glob), complaint);
+        }
+        (Self::Exact(text.to_owned()), complaint)
+    }
+
+    /// Whether a text fits.
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        match self {
+            // `$` also stands before a final line feed.
+            Self::Expression(expression) => {
+                is_match(expression, text)
+                    || text.strip_suffix('\n').is_some_and(|text| is_match(expression, text))
+            }
+            Self::Glob(glob) => is_match(glob, text),
+            Self::Exact(exact) => exact == text,
+        }
+    }
+}
+
+/// Whether an expression is found. One that takes too many steps counts as found: a guard is asked
+/// rather once too often.
+fn is_match(expression: &Regex, text: &str) -> bool {
+    expression.is_match(text).unwrap_or(true)
+}
+
+/// What is wrong with an expression, on one line.
+fn reason(error: &fancy_regex::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    line.unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// A regular expression of Python in the words of ours: what is plain text there and special here
+/// is escaped.
+fn translated(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut rest = pattern.chars().peekable();
+    // The number of characters since a character class was opened; none outside of one.
+    let mut class: Option<usize> = None;
+    while let Some(c) = rest.next() {
+        match (c, class) {
+            ('\\', _) => {
+                out.push('\\');
+                let escaped = rest.next();
+                out.extend(escaped.map(|c| if c == 'Z' && class.is_none() { 'z' } else { c }));
+                class = class.map(|count| count + 1);
+            }
+            ('[', None) => {
+                out.push('[');
+                if rest.next_if_eq(&'^').is_some() {
+                    out.push('^');
+                }
+                class = Some(0);
+            }
+            (']', Some(count)) if count > 0 => {
+                out.push(']');
+                class = None;
+            }
+            (']' | '[' | '&' | '~', Some(count)) => {
+                out.push('\\');
+                out.push(c);
+                class = Some(count + 1);
+            }
+            (_, Some(count)) => {
+                out.push(c);
+                class = Some(count + 1);
+            }
+            ('{', None) => out.push_str(brace(&rest.clone().take(24).collect::<String>())),
+            (_, None) => out.push(c),
+        }
+    }
+    out
+}
+
+/// An opening brace as it is written here, by what follows it: it says how often something repeats,
+/// or it is text.
+fn brace(rest: &str) -> &'static str {
+    let Some((inside, _)) = rest.split_once('}') else { return "\\{" };
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    match inside.split_once(',') {
+        None if is_number(inside) => "{",
+        Some((from, to)) if is_number(from) && (to.is_empty() || is_number(to)) => "{",
+        Some(("", to)) if is_number(to) => "{0",
+        None | Some(_) => "\\{",
+    }
+}
+
+fn glob(pattern: &str) -> String {
+    let mut out = String::from("(?s)\\A");
+    for c in pattern.chars() {
+        match c {
+            '*' => out.push_str(".*"),
+            '?' => out.push('.'),
+            c => out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    out.push_str("\\z");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        Pattern::new(pattern).0.fits(text)
+    }
+
+    #[test]
+    fn plain_text_is_compared_with_its_case() {
+        assert!(fits("Bash", "Bash"));
+        assert!(!fits("Bash", "bash") && !fits("Bash", "Bash2"));
+        assert!(fits("a.b", "a.b") && !fits("a.b", "axb"));
+    }
+
+    #[test]
+    fn a_glob_fits_the_whole_text_over_lines() {
+        assert!(fits("*rm*", "x\nrm -rf\ny") && !fits("*rm*", "RM"));
+        assert!(fits("?ash", "Bash") && !fits("?ash", "Bashh"));
+        assert!(fits("*.p{y}", "a.p{y}"));
+    }
+
+    #[test]
+    fn special_characters_make_a_search() {
+        assert!(fits("^rm\\s+-rf", "rm  -rf x") && !fits("^rm\\s+-rf", "xrm -rf"));
+        assert!(fits("Write|Edit", "Edit"));
+        assert!(fits("rm -rf /$", "rm -rf /\n"));
+        assert!(fits("\\.py\\Z", "a.py") && !fits("\\.py\\Z", "a.pyc"));
+    }
+
+    #[test]
+    fn what_is_plain_in_python_is_plain_here() {
+        assert!(fits("[[]x", "[x") && fits("[]a]$", "]"));
+        assert!(fits("^{\"a\"", "{\"a\": 1}"));
+        assert!(fits("^a{2,3}$", "aaa") && !fits("^a{2,3}$", "a"));
+        assert!(fits("^a{,2}$", "aa") && !fits("^a{,2}$", "aaa"));
+        assert!(fits("[a&&b]$", "&"));
+    }
+
+    #[test]
+    fn what_is_no_expression_is_a_glob_or_text_and_says_why() {
+        let (pattern, complaint) = Pattern::new("rm (*");
+        assert!(pattern.fits("rm (x"));
+        assert!(complaint.is_some());
+        let (pattern, complaint) = Pattern::new("(ab");
+        assert!(pattern.fits("(ab") && !pattern.fits("ab"));
+        assert!(complaint.is_some());
+    }
+
+    #[test]
+    fn look_around_and_back_references_work() {
+        assert!(fits("^(?!git )", "ls") && !fits("^(?!git )", "git log"));
+        assert!(fits("(a|b)\\1", "xbb") && !fits("(a|b)\\1", "ab"));
+        assert!(fits("(?P<q>['\"])x(?P=q)", "'x'"));
+    }
+
+    #[test]
+    fn an_expression_that_takes_too_long_fits() {
+        assert!(fits("(?:(a|b|ab)\\1?)*(?=c)", &"ab".repeat(40)));
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs the process of a hook to its end. What it prints is kept up to a limit and read to the
+//! last byte; whether it reads its input is its own affair. Dropping the future kills it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use contract::hook::HookError;
+use contract::sandbox::{Child, Exit, Profile, Sandbox, Spawn};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until};
+
+/// Bytes of each stream of a hook that are kept.
+const KEPT: usize = 1 << 20;
+
+/// How long to read on once the process is gone: what it started may hold its output open.
+pub(crate) const GRACE: Duration = Duration::from_millis(200);
+
+const CHUNK: usize = 64 << 10;
+
+/// How a process ended, and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its exit code; 128 and the signal's number where a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) stdout: Printed,
+    pub(crate) stderr: Printed,
+}
+
+/// What a process printed to one stream.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    /// The beginning, or all of it.
+    pub(crate) text: String,
+    /// Whether it printed more than is kept.
+    pub(crate) is_cut: bool,
+}
+
+/// Starts a process, gives it `input` and waits for its end.
+pub(crate) async fn run(
+    sandbox: &dyn Sandbox,
+    spawn: &Spawn,
+    profile: &Profile,
+    input: &[u8],
+) -> Result<Ended, HookError> {
+    let child = sandbox.start(spawn, profile).map_err(|error| HookError(error.to_string()))?;
+    let Child { stdin, mut stdout, mut stderr, mut process, .. } = child;
+    let mut feeding = pin!(feed(stdin, input));
+    let (mut out, mut err) = (Kept::up_to(KEPT), Kept::up_to(KEPT));
+    let mut is_fed = false;
+    let exit = loop {
+        tokio::select! {
+            () = &mut feeding, if !is_fed => is_fed = true,
+            () = out.read(&mut *stdout), if !out.ended => {}
+            () = err.read(&mut *stderr), if !err.ended => {}
+            exit = process.wait() => break exit,
+        }
+    };
+    let deadline = Instant::now() + GRACE;
+    while !(out.ended && err.ended) {
+        tokio::select! {
+            () = out.read(&mut *stdout), if !out.ended => {}
+            () = err.read(&mut *stderr), if !err.ended => {}
+            () = sleep_until(deadline) => break,
+        }
+    }
+    process.kill();
+    let code = match exit {
+        Ok(Exit::Code(code)) => code,
+        Ok(Exit::Signal(signal)) => 128 + signal,
+        Err(error) => return Err(HookError(format!("its end was not seen: {error}"))),
+    };
+    Ok(Ended { code, stdout: out.printed(), stderr: err.printed() })
+}
+
+/// Gives a process its input. One that does not want it is not forced.
+pub(crate) async fn feed(stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>, input: &[u8]) {
+    if let Some(mut stdin) = stdin
+        && stdin.write_all(input).await.is_ok()
+    {
+        drop(stdin.shutdown().await);
+    }
+}
+
+/// What was read of a stream.
+pub(crate) struct Kept {
+    bytes: Vec<u8>,
+    buffer: Vec<u8>,
+    limit: usize,
+    is_cut: bool,
+    /// Whether the stream has ended.
+    pub(crate) ended: bool,
+}
+
+impl Kept {
+    /// Keeps this many bytes.
+    pub(crate) fn up_to(limit: usize) -> Self {
+        let buffer = vec![0; CHUNK];
+        Self { bytes: Vec::new(), buffer, limit, is_cut: false, ended: false }
+    }
+
+    /// Reads on. Loses nothing when it is dropped before its end.
+    pub(crate) async fn read(&mut self, from: &mut (dyn AsyncRead + Send + Unpin)) {
+        match from.read(&mut self.buffer).await {
+            Ok(0) | Err(_) => self.ended = true,
+            Ok(count) => {
+                let room = self.limit - self.bytes.len();
+                self.is_cut |= count > room;
+                self.bytes.extend_from_slice(&self.buffer[..count.min(room)]);
+            }
+        }
+    }
+
+    /// All that was read.
+    pub(crate) fn printed(self) -> Printed {
+        let text = String::from_utf8_lossy(&self.bytes).into_owned();
+        Printed { text, is_cut: self.is_cut }
+    }
+}

@@ -1,0 +1,183 @@
+//! Hooks that ask a model: the question made from what happened, and the reply understood.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::answer::Answer;
+
+/// Fills `{{a.b}}` with what happened. What is not there is left empty.
+pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(start) = rest.find("{{") {
+        out.push_str(&rest[..start]);
+        let inside = &rest[start + 2..];
+        let name = inside.find("}}").map(|end| &inside[..end]);
+        let is_name = |name: &&str| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+        };
+        if let Some(name) = name.filter(is_name) {
+            if let Some(value) = found(fields, name) {
+                out.push_str(&shown(value));
+            }
+            rest = &inside[name.len() + 2..];
+        } else {
+            out.push('{');
+            rest = &rest[start + 1..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn found<'a>(fields: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut parts = path.split('.');
+    let first = fields.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| value.get(part))
+}
+
+/// A value as Python prints it, since the questions were written for that.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => python(other),
+    }
+}
+
+fn python(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(python).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let pair =
+                |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), python(value));
+            let pairs: Vec<String> = fields.iter().map(pair).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// What a model's reply says; nothing where it holds no answer.
+pub(crate) fn understood(reply: &str, hook: &str) -> Result<Option<Answer>, String> {
+    let Some(value) = whole_object(reply).or_else(|| flat_object(reply)) else { return Ok(None) };
+    if value.get("action").is_some() {
+        return Answer::parse(&value).map(|(answer, _)| Some(answer));
+    }
+    match value.get("safe") {
+        Some(Value::Bool(true)) => Ok(Some(Answer::default())),
+        Some(Value::Bool(false)) => {
+            let reason = value.get("reason").and_then(Value::as_str).map(str::trim);
+            let reason = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
+            let generic = || format!("Hook '{hook}' determined operation is unsafe");
+            Ok(Some(Answer::block(reason.unwrap_or_else(generic))))
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// The object that begins at the first brace, if it is one that answers.
+fn whole_object(reply: &str) -> Option<Value> {
+    let start = reply.find('{')?;
+    let mut values = serde_json::Deserializer::from_str(&reply[start..]).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    let answers = value.get("action").is_some() || value.get("safe").is_some();
+    answers.then_some(value)
+}
+
+/// The first object without another one in it.
+fn flat_object(reply: &str) -> Option<Value> {
+    let mut start = None;
+    for (index, c) in reply.char_indices() {
+        match (c, start) {
+            ('{', _) => start = Some(index),
+            ('}', Some(start)) => return serde_json::from_str(&reply[start..=index]).ok(),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::hooks::answer::Action;
+
+    #[test]
+    fn names_are_filled_and_everything_else_stays() {
+        let fields = json!({
+            "message": "hi {{tool}}", "tool": "Bash",
+            "tool_input": {"command": "it's", "n": [1, true, null, {"a": "b\n"}]},
+        });
+        let fields = fields.as_object().unwrap();
+        let template = "{{message}}|{{tool_input.command}}|{{absent}}|{{ tool }}|{{{tool}}}|{{";
+        assert_eq!(filled(template, fields), "hi {{tool}}|it's||{{ tool }}|{Bash}|{{");
+        assert_eq!(
+            filled("{{tool_input}}", fields),
+            r#"{'command': "it's", 'n': [1, True, None, {'a': 'b\n'}]}"#
+        );
+    }
+
+    fn action(reply: &str) -> Option<Action> {
+        understood(reply, "judge").unwrap().map(|answer| answer.action)
+    }
+
+    #[test]
+    fn both_forms_of_a_reply_are_understood() {
+        assert_eq!(action("Sure! {\"safe\": true}"), Some(Action::Continue));
+        let answer =
+            understood("```json\n{\"safe\": false, \"reason\": \"rm\"}\n```", "j").unwrap();
+        assert_eq!(answer.unwrap().message.as_deref(), Some("rm"));
+        let answer = understood("{\"safe\": false}", "j").unwrap().unwrap();
+        assert_eq!(answer.message.as_deref(), Some("Hook 'j' determined operation is unsafe"));
+        assert_eq!(
+            action("x {\"action\": \"skip\"} y {\"action\": \"block\"}"),
+            Some(Action::Skip)
+        );
+        let nested = "{\"action\": \"continue\", \"modified_input\": {\"command\": \"ls\"}}";
+        let answer = understood(nested, "j").unwrap().unwrap();
+        assert_eq!(answer.modified_input.unwrap()["command"], "ls");
+        assert_eq!(action("{broken {\"safe\": false}"), Some(Action::Block));
+    }
+
+    #[test]
+    fn a_reply_without_an_answer_is_none() {
+        for reply in ["question", "", "{}", "{\"category\": \"x\"}", "{not json}", "{", "}"] {
+            assert_eq!(action(reply), None, "{reply}");
+        }
+        assert!(understood("{\"action\": 5}", "j").is_err());
+    }
+}

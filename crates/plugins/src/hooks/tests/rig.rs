@@ -1,0 +1,303 @@
+//! What these tests share: a project, a sandbox that confines nothing and remembers what it was
+//! asked for, and a model that says what it was told to.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use contract::hook::{Hook, Scene};
+use contract::id::SessionId;
+use contract::policy::{Access, Mode};
+use contract::sandbox::{
+    Child, Exit, Limits, Network, Process, Profile, Sandbox, SandboxError, Spawn,
+};
+
+use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
+use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
+
+/// A folder with `config`, `project` and `plugins`, and the hooks that were loaded from it.
+pub(super) struct Rig {
+    folder: tempfile::TempDir,
+    pub(super) loaded: Loaded,
+    pub(super) ledger: Arc<Ledger>,
+    sandbox: Arc<Plain>,
+    model: Arc<Model>,
+    notices: Arc<Mutex<Vec<String>>>,
+}
+
+/// What there is besides the person's own hooks.
+#[derive(Default)]
+pub(super) struct Others {
+    pub(super) project: Option<String>,
+    /// Plugins by name, with their `hooks.yaml`.
+    pub(super) plugins: Vec<(String, String)>,
+    pub(super) offers: Vec<Offered>,
+    /// Changes the plugins before they are loaded.
+    pub(super) change: Option<fn(&mut Plugin)>,
+}
+
+impl Rig {
+    /// The person's own hooks.
+    pub(super) fn new(yaml: &str) -> Self {
+        Self::beside(yaml, Others::default())
+    }
+
+    /// One hook of the person's own, called `test`.
+    pub(super) fn with(event: &str, entry: &str) -> Self {
+        let entry = entry.replace('\n', "\n      ");
+        Self::new(&format!("hooks:\n  {event}:\n    - name: test\n      {entry}\n"))
+    }
+
+    /// The person's own hooks beside others.
+    pub(super) fn beside(yaml: &str, others: Others) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        for name in ["config", "project/.brynhild", "plugins"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("config/hooks.yaml"), yaml).unwrap();
+        let (sandbox, model) = (Arc::new(Plain::default()), Arc::new(Model::default()));
+        let (ledger, notices) = (Arc::new(Ledger::default()), Arc::<Mutex<Vec<String>>>::default());
+        let heard = Arc::clone(&notices);
+        let settings = Settings {
+            sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
+            profile: profile(&root.join("project")),
+            variables: BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]),
+            home: Some(root.join("home")),
+            mode: Mode::Normal,
+            config_dir: Some(root.join("config")),
+            ask: Some(Arc::clone(&model) as Arc<dyn Ask>),
+            notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
+            ledger: Arc::clone(&ledger),
+        };
+        let loaded = loaded(&root, others, settings);
+        Self { folder, loaded, ledger, sandbox, model, notices }
+    }
+
+    /// What is loaded after these others have changed.
+    pub(super) fn again(&self, others: Others) -> Loaded {
+        let heard = Arc::clone(&self.notices);
+        let root = self.path("");
+        let settings = Settings {
+            sandbox: Arc::clone(&self.sandbox) as Arc<dyn Sandbox>,
+            profile: profile(&root.join("project")),
+            variables: BTreeMap::new(),
+            home: None,
+            mode: Mode::Normal,
+            config_dir: Some(root.join("config")),
+            ask: None,
+            notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
+            ledger: Arc::clone(&self.ledger),
+        };
+        loaded(&root, others, settings)
+    }
+
+    /// The only hook.
+    pub(super) fn hook(&self) -> Arc<dyn Hook> {
+        assert!(self.loaded.problems.is_empty(), "{:?}", self.loaded.problems);
+        Arc::clone(self.loaded.hooks.last().unwrap())
+    }
+
+    /// All hooks.
+    pub(super) fn hooks(&self) -> &[Arc<dyn Hook>] {
+        assert!(self.loaded.problems.is_empty(), "{:?}", self.loaded.problems);
+        &self.loaded.hooks
+    }
+
+    /// What is wrong with the files.
+    pub(super) fn problems(&self) -> Vec<String> {
+        self.loaded.problems.iter().map(|problem| problem.what.clone()).collect()
+    }
+
+    /// Where it takes place.
+    pub(super) fn scene(&self) -> Scene {
+        Scene { session: SessionId::parse("one").unwrap(), cwd: self.path("project") }
+    }
+
+    /// A path in the folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join(name)
+    }
+
+    /// Writes a file.
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes a file that can be executed.
+    pub(super) fn program(&self, name: &str, text: &str) {
+        self.write(name, text);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// What a file holds.
+    pub(super) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// What people were told.
+    pub(super) fn notices(&self) -> Vec<String> {
+        self.notices.lock().unwrap().clone()
+    }
+
+    /// What every process was confined by.
+    pub(super) fn profiles(&self) -> Vec<Profile> {
+        self.sandbox.profiles.lock().unwrap().clone()
+    }
+
+    /// What the model replies.
+    pub(super) fn reply(&self, text: &str) {
+        text.clone_into(&mut self.model.reply.lock().unwrap());
+    }
+
+    /// What the model was asked.
+    pub(super) fn questions(&self) -> Vec<String> {
+        self.model.questions.lock().unwrap().clone()
+    }
+}
+
+/// Loads the hooks of a folder beside others.
+fn loaded(root: &Path, others: Others, settings: Settings) -> Loaded {
+    let mut plugins: Vec<Plugin> =
+        others.plugins.iter().map(|(name, yaml)| plugin(root, name, yaml)).collect();
+    if let Some(change) = others.change {
+        plugins.iter_mut().for_each(change);
+    }
+    let project = others.project.map(|text| ProjectFile {
+        path: root.join("project/.brynhild/hooks.yaml"),
+        bytes: text.into_bytes(),
+    });
+    let sources = Sources {
+        global: Some(root.join("config/hooks.yaml")),
+        project,
+        plugins: &plugins,
+        offers: others.offers,
+    };
+    load(sources, settings)
+}
+
+fn plugin(root: &Path, name: &str, yaml: &str) -> Plugin {
+    let folder = root.join("plugins").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("hooks.yaml"), yaml).unwrap();
+    Plugin {
+        manifest: Manifest { name: name.to_owned(), hooks: true, ..Manifest::default() },
+        root: folder,
+        place: Place::Global,
+        enabled: true,
+        trusted: true,
+        settings: PluginSettings::default(),
+        package: None,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs programs that the search path finds")]
+fn profile(workspace: &Path) -> Profile {
+    let path = std::env::var("PATH").unwrap();
+    Profile {
+        workspace: workspace.to_owned(),
+        access: Access::ReadOnly,
+        read: Vec::new(),
+        write: Vec::new(),
+        own: Vec::new(),
+        network: Network::Host,
+        env: BTreeMap::from([("PATH".to_owned(), path)]),
+        limits: Limits::default(),
+    }
+}
+
+/// A model that says what it was told to.
+#[derive(Default)]
+struct Model {
+    reply: Mutex<String>,
+    questions: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Ask for Model {
+    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String> {
+        let question = format!("{}: {prompt}", model.unwrap_or("usual"));
+        self.questions.lock().unwrap().push(question);
+        Ok(self.reply.lock().unwrap().clone())
+    }
+}
+
+#[derive(Default)]
+struct Plain {
+    profiles: Mutex<Vec<Profile>>,
+}
+
+impl Sandbox for Plain {
+    fn describe(&self) -> String {
+        "none".to_owned()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the tests need a process and no sandbox")]
+    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
+        self.profiles.lock().unwrap().push(profile.clone());
+        let mut child = tokio::process::Command::new(&spawn.program)
+            .args(&spawn.args)
+            .current_dir(&spawn.cwd)
+            .env_clear()
+            .envs(&profile.env)
+            .envs(&spawn.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| SandboxError::Start {
+                program: spawn.program.display().to_string(),
+                source,
+            })?;
+        Ok(Child {
+            stdin: Some(Box::new(child.stdin.take().unwrap())),
+            stdout: Box::new(child.stdout.take().unwrap()),
+            stderr: Box::new(child.stderr.take().unwrap()),
+            channel: None,
+            process: Box::new(Group { id: child.id().unwrap(), child }),
+        })
+    }
+}
+
+/// A process that leads a group of its own.
+struct Group {
+    id: u32,
+    child: tokio::process::Child,
+}
+
+#[async_trait]
+impl Process for Group {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    async fn wait(&mut self) -> std::io::Result<Exit> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.child.wait().await?;
+        Ok(match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+        })
+    }
+
+    fn kill(&mut self) {
+        let group = i32::try_from(self.id).ok();
+        if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
+            let signal = rustix::process::Signal::KILL;
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

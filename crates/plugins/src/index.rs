@@ -1,0 +1,200 @@
+//! What was read of manifests and packages in earlier runs, so that a start with many plugins
+//! parses nothing. An entry counts only while its file has not changed; a lost or broken index
+//! costs time and nothing else.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::entry_points::Installed;
+use crate::manifest;
+
+/// The form of the file; another one is not read.
+const FORMAT: u32 = 2;
+
+/// Entries above which those that were not asked for in this run are dropped.
+const KEPT: usize = 4096;
+
+/// Bytes of a file that is read.
+const FILE_LIMIT: u64 = 64 << 20;
+
+/// The cache.
+#[derive(Debug, Default)]
+pub struct Index {
+    file: Option<PathBuf>,
+    manifests: HashMap<String, Entry<manifest::Read>>,
+    sites: HashMap<String, Entry<Vec<Installed>>>,
+    is_changed: bool,
+}
+
+/// When and how large a file was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp(i64, i64, i64, i64, u64);
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self(found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.len())
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry<T> {
+    stamp: Stamp,
+    value: T,
+    #[serde(skip)]
+    is_used: bool,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u32,
+    manifests: &'a HashMap<String, Entry<manifest::Read>>,
+    sites: &'a HashMap<String, Entry<Vec<Installed>>>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    format: u32,
+    manifests: HashMap<String, Entry<manifest::Read>>,
+    sites: HashMap<String, Entry<Vec<Installed>>>,
+}
+
+impl Index {
+    /// Reads the index that is kept in a file; an empty one where there is none that is any good.
+    pub fn load(file: Option<PathBuf>) -> Self {
+        let stored = file.as_deref().and_then(stored::<Stored>).filter(|it| it.format == FORMAT);
+        match stored {
+            Some(Stored { manifests, sites, .. }) => {
+                Self { file, manifests, sites, is_changed: false }
+            }
+            None => Self { file, ..Self::default() },
+        }
+    }
+
+    /// Writes the index where something in it is new. That it cannot be written only costs time.
+    pub fn save(mut self) {
+        let Some(file) = self.file.take().filter(|_| self.is_changed) else {
+            return;
+        };
+        if self.manifests.len() > KEPT {
+            self.manifests.retain(|_, entry| entry.is_used);
+        }
+        if self.sites.len() > KEPT {
+            self.sites.retain(|_, entry| entry.is_used);
+        }
+        let written = Written { format: FORMAT, manifests: &self.manifests, sites: &self.sites };
+        if let Ok(bytes) = serde_json::to_vec(&written) {
+            replace(&file, &bytes);
+        }
+    }
+
+    /// What was read of a manifest, or is read now.
+    pub(crate) fn manifest(
+        &mut self,
+        file: &Path,
+        found: &Metadata,
+        read: impl FnOnce() -> manifest::Read,
+    ) -> manifest::Read {
+        look_up(&mut self.manifests, (file, found), &mut self.is_changed, read)
+    }
+
+    /// What was found in a folder of packages, or is found now.
+    pub(crate) fn site(
+        &mut self,
+        folder: &Path,
+        found: &Metadata,
+        read: impl FnOnce() -> Vec<Installed>,
+    ) -> Vec<Installed> {
+        look_up(&mut self.sites, (folder, found), &mut self.is_changed, read)
+    }
+}
+
+fn look_up<T: Clone>(
+    entries: &mut HashMap<String, Entry<T>>,
+    (path, found): (&Path, &Metadata),
+    is_changed: &mut bool,
+    read: impl FnOnce() -> T,
+) -> T {
+    let stamp = Stamp::of(found);
+    let Some(key) = path.to_str() else {
+        return read();
+    };
+    if let Some(entry) = entries.get_mut(key).filter(|entry| entry.stamp == stamp) {
+        entry.is_used = true;
+        return entry.value.clone();
+    }
+    let value = read();
+    let entry = Entry { stamp, value: value.clone(), is_used: true };
+    entries.insert(key.to_owned(), entry);
+    *is_changed = true;
+    value
+}
+
+/// What is kept in a file, if it is any good.
+pub(crate) fn stored<T: DeserializeOwned>(file: &Path) -> Option<T> {
+    if fs::metadata(file).ok()?.len() > FILE_LIMIT {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Puts bytes in place of a file. That it cannot be written only costs time.
+pub(crate) fn replace(file: &Path, bytes: &[u8]) {
+    let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
+    let written = file
+        .parent()
+        .map_or(Ok(()), |folder| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
+        .and_then(|()| fs::File::create(&temporary))
+        .and_then(|mut open| open.write_all(bytes))
+        .and_then(|()| fs::rename(&temporary, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(index: &mut Index, file: &Path) -> bool {
+        let mut was_read = false;
+        index.manifest(file, &fs::metadata(file).unwrap(), || {
+            was_read = true;
+            manifest::read(file.parent().unwrap(), None)
+        });
+        was_read
+    }
+
+    #[test]
+    fn a_file_is_read_again_only_when_it_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, file) =
+            (folder.path().join("cache/index.json"), folder.path().join("plugin.yaml"));
+        fs::write(&file, "name: a\nversion: '1'\n").unwrap();
+        let mut index = Index::load(Some(kept.clone()));
+        assert!(asked(&mut index, &file));
+        assert!(!asked(&mut index, &file));
+        index.save();
+        let mut index = Index::load(Some(kept.clone()));
+        assert!(!asked(&mut index, &file));
+        fs::write(&file, "name: ab\nversion: '1'\n").unwrap();
+        assert!(asked(&mut index, &file));
+    }
+
+    #[test]
+    fn a_broken_or_absent_index_is_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = folder.path().join("index.json");
+        for text in ["", "{", "[]", "{\"format\": 99, \"manifests\": {}, \"sites\": {}}"] {
+            fs::write(&kept, text).unwrap();
+            assert!(Index::load(Some(kept.clone())).manifests.is_empty());
+        }
+        Index::load(None).save();
+        Index { is_changed: true, ..Index::load(Some("/proc/none/x".into())) }.save();
+    }
+}

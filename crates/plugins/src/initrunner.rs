@@ -1,0 +1,8 @@
+//! Tools and roles as InitRunner writes them: read here, and made into tools and settings like any
+//! other. Runs nothing of a role.
+
+pub mod final_result;
+pub mod guard;
+pub mod role;
+pub mod skill;
+pub mod variables;

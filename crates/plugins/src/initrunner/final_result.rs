@@ -1,0 +1,68 @@
+//! The tool by which a model gives an answer that has a schema.
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Finish, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+/// The tool's name.
+pub const NAME: &str = "final_result";
+
+/// Where an answer stands that is no object itself.
+const WRAPPED: &str = "response";
+
+/// Takes the answer, and ends the turn.
+pub struct FinalResult {
+    spec: ToolSpec,
+    is_wrapped: bool,
+}
+
+impl FinalResult {
+    /// A tool for answers of this schema.
+    pub fn new(schema: &Value) -> Self {
+        let is_wrapped = schema.get("type").is_some_and(|kind| kind != "object");
+        let input_schema = if is_wrapped {
+            json!({"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED]})
+        } else {
+            schema.clone()
+        };
+        let spec = ToolSpec {
+            name: NAME.to_owned(),
+            description: String::from("Gives the final answer, and ends the task. Call it once."),
+            input_schema,
+            version: String::new(),
+            categories: Vec::new(),
+            requires_permission: false,
+            risk_level: Risk::ReadOnly,
+            recovery_policy: Recovery::Allow,
+            parallel: false,
+            source: String::from("role"),
+        };
+        Self { spec, is_wrapped }
+    }
+
+    /// The arguments of a call that gives this answer.
+    pub fn arguments(&self, answer: Value) -> Value {
+        if self.is_wrapped { json!({WRAPPED: answer}) } else { answer }
+    }
+}
+
+#[async_trait]
+impl Tool for FinalResult {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let answer = if self.is_wrapped { &call.args[WRAPPED] } else { &call.args };
+        let text = answer.to_string();
+        let finish =
+            Finish { status: String::from("success"), summary: text.clone(), next_steps: None };
+        Ok(ToolOutput { finish: Some(finish), ..ToolOutput::success(text) })
+    }
+}

@@ -1,0 +1,291 @@
+//! What the author of a tool's entry says about its calls: rules on their arguments, whether a
+//! person is asked every time, and how many there may be. Only tightens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Finish, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use fancy_regex::Regex;
+use serde_json::Value;
+
+use crate::rest::python_text;
+
+/// The rules of an entry.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    permissions: Option<Permissions>,
+    asks: bool,
+    allowance: Option<Arc<Allowance>>,
+}
+
+/// How many calls a run may make, and how many it has made.
+#[derive(Debug)]
+pub struct Allowance {
+    most: u64,
+    made: AtomicU64,
+}
+
+impl Allowance {
+    /// Room for so many calls.
+    pub fn new(most: u64) -> Self {
+        Self { most, made: AtomicU64::new(0) }
+    }
+
+    /// What is said where there was a call too many; none before that.
+    pub fn exceeded(&self) -> Option<String> {
+        let is_over = self.made.load(Ordering::Relaxed) > self.most;
+        is_over.then(|| format!("max_tool_calls ({})", self.most))
+    }
+
+    /// Counts a call; what is said where it is one too many.
+    fn take(&self) -> Option<String> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.exceeded()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Permissions {
+    denies_by_default: bool,
+    allow: Vec<Rule>,
+    deny: Vec<Rule>,
+}
+
+/// `argument=glob`, or a glob that any value may fit.
+#[derive(Clone, Debug)]
+struct Rule {
+    text: String,
+    argument: Option<String>,
+    glob: Regex,
+}
+
+impl Guard {
+    /// Reads `permissions` and `approval` of an entry. An error says what makes no sense.
+    pub fn read(entry: &Value) -> Result<Self, String> {
+        let asks = match entry.get("approval") {
+            None | Some(Value::Null) => false,
+            Some(Value::String(word)) if word == "auto" => false,
+            Some(Value::String(word)) if word == "required" => true,
+            Some(_) => return Err(String::from("`approval` is neither `auto` nor `required`")),
+        };
+        let permissions = match entry.get("permissions") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(Permissions::read(value)?),
+        };
+        Ok(Self { permissions, asks, allowance: None })
+    }
+
+    /// The same with a limit on calls, which others share.
+    #[must_use]
+    pub fn within(self, allowance: &Arc<Allowance>) -> Self {
+        Self { allowance: Some(Arc::clone(allowance)), ..self }
+    }
+
+    /// A tool under these rules.
+    pub fn around(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        if self.permissions.is_none() && !self.asks && self.allowance.is_none() {
+            return tool;
+        }
+        Arc::new(Guarded { tool, guard: self.clone() })
+    }
+
+    /// Why a call must not be, if it must not.
+    fn refusal(&self, tool: &str, args: &Value) -> Option<String> {
+        let permissions = self.permissions.as_ref()?;
+        let denied = |by: &str| Some(format!("Permission denied: {tool} -- blocked by {by}"));
+        if let Some(rule) = permissions.deny.iter().find(|rule| rule.fits(args)) {
+            return denied(&format!("rule: {}", rule.text));
+        }
+        let is_allowed = permissions.allow.iter().any(|rule| rule.fits(args));
+        if permissions.denies_by_default && !is_allowed {
+            return denied("default policy");
+        }
+        None
+    }
+}
+
+impl Permissions {
+    fn read(value: &Value) -> Result<Self, String> {
+        let fields = value.as_object().ok_or("`permissions` is no mapping")?;
+        let known = ["default", "allow", "deny"];
+        if let Some(key) = fields.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(format!(
+                "`permissions.{key}` is not known; there are default, allow, deny"
+            ));
+        }
+        let rules = |key: &str| -> Result<Vec<Rule>, String> {
+            let wrong = || format!("`permissions.{key}` is no list of rules");
+            match fields.get(key) {
+                None | Some(Value::Null) => Ok(Vec::new()),
+                Some(Value::Array(rules)) => {
+                    let rules = rules.iter().map(|rule| rule.as_str().and_then(Rule::parse));
+                    rules.collect::<Option<_>>().ok_or_else(wrong)
+                }
+                Some(_) => Err(wrong()),
+            }
+        };
+        let denies_by_default = match fields.get("default") {
+            None | Some(Value::Null) => false,
+            Some(Value::String(word)) if word == "allow" => false,
+            Some(Value::String(word)) if word == "deny" => true,
+            Some(_) => return Err(String::from("`permissions.default` is neither allow nor deny")),
+        };
+        Ok(Self { denies_by_default, allow: rules("allow")?, deny: rules("deny")? })
+    }
+}
+
+impl Rule {
+    fn parse(text: &str) -> Option<Self> {
+        let is_argument = |name: &&str| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.".contains(c))
+        };
+        let named = text.split_once('=').filter(|(name, _)| is_argument(name));
+        let (argument, glob) = match named {
+            Some((name, glob)) => (Some(name.to_owned()), glob),
+            None => (None, text),
+        };
+        let glob = Regex::new(&expression(glob)).ok()?;
+        Some(Self { text: text.to_owned(), argument, glob })
+    }
+
+    fn fits(&self, args: &Value) -> bool {
+        let value = match &self.argument {
+            Some(path) => path.split('.').try_fold(args, |value, name| value.get(name)),
+            None => Some(args),
+        };
+        value.is_some_and(|value| self.fits_a_leaf(value))
+    }
+
+    fn fits_a_leaf(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(|item| self.fits_a_leaf(item)),
+            Value::Object(fields) => fields.values().any(|value| self.fits_a_leaf(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                self.glob.is_match(&python_text(value)).unwrap_or(true)
+            }
+        }
+    }
+}
+
+/// A glob as an expression that fits the whole text: `*`, `?`, `[set]`, `[!set]`.
+fn expression(glob: &str) -> String {
+    let mut out = String::from(r"(?s)\A");
+    let characters: Vec<char> = glob.chars().collect();
+    let mut at = 0;
+    while at < characters.len() {
+        match characters[at] {
+            '*' => out.push_str(".*"),
+            '?' => out.push('.'),
+            '[' => {
+                let negated = characters.get(at + 1) == Some(&'!');
+                let begin = at + 1 + usize::from(negated);
+                // A bracket that comes first belongs to the set.
+                let end = (begin + 1..characters.len()).find(|end| characters[*end] == ']');
+                if let Some(end) = end {
+                    out.push_str(if negated { "[^" } else { "[" });
+                    for c in &characters[begin..end] {
+                        if "\\[]^&~".contains(*c) {
+                            out.push('\\');
+                        }
+                        out.push(*c);
+                    }
+                    out.push(']');
+                    at = end;
+                } else {
+                    out.push_str(r"\[");
+                }
+            }
+            c => out.push_str(&fancy_regex::escape(&c.to_string())),
+        }
+        at += 1;
+    }
+    out.push_str(r"\z");
+    out
+}
+
+/// A tool under rules.
+struct Guarded {
+    tool: Arc<dyn Tool>,
+    guard: Guard,
+}
+
+#[async_trait]
+impl Tool for Guarded {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        match self.guard.refusal(&self.spec().name, args) {
+            Some(refusal) => Err(ToolError::Input(refusal)),
+            None => self.tool.actions(args),
+        }
+    }
+
+    fn caution(&self, call: &ToolCall) -> Option<String> {
+        let own = self.guard.asks.then(|| String::from("its author has it asked about every time"));
+        self.tool.caution(call).or(own)
+    }
+
+    fn is_offered(&self) -> bool {
+        self.tool.is_offered()
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(limit) = self.guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
+            let words = format!("a limit was reached: {limit}");
+            let finish =
+                Finish { status: String::from("failed"), summary: words.clone(), next_steps: None };
+            return Ok(ToolOutput { finish: Some(finish), ..ToolOutput::failure(words) });
+        }
+        match self.guard.refusal(&self.spec().name, &call.args) {
+            Some(refusal) => Ok(ToolOutput::failure(refusal)),
+            None => self.tool.run(call, context).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refusal(permissions: &Value, args: &Value) -> Option<String> {
+        Guard::read(&json!({"permissions": permissions})).unwrap().refusal("run", args)
+    }
+
+    #[test]
+    fn deny_beats_allow_beats_the_default() {
+        let rules = json!({"default": "deny", "allow": ["command=git *"], "deny": ["*secret*"]});
+        assert_eq!(refusal(&rules, &json!({"command": "git log"})), None);
+        let said = refusal(&rules, &json!({"command": "git show secret.txt"}));
+        assert_eq!(said.unwrap(), "Permission denied: run -- blocked by rule: *secret*");
+        let said = refusal(&rules, &json!({"command": "ls", "x": "git "}));
+        assert_eq!(said.unwrap(), "Permission denied: run -- blocked by default policy");
+    }
+
+    #[test]
+    fn rules_reach_into_what_is_nested_and_know_sets() {
+        let rules = json!({"deny": ["a.b=[!x-z]1", "v[0-9]"]});
+        assert!(refusal(&rules, &json!({"a": {"b": "a1"}})).is_some());
+        assert!(refusal(&rules, &json!({"a": {"b": "y1"}})).is_none());
+        assert!(refusal(&rules, &json!({"l": [{"k": "v7"}]})).is_some());
+        assert!(refusal(&rules, &json!({"l": ["V7", true, null]})).is_none());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        for (entry, wanted) in [
+            (json!({"approval": "maybe"}), "`approval` is neither"),
+            (json!({"permissions": {"default": 1}}), "`permissions.default`"),
+            (json!({"permissions": {"allow": "x"}}), "`permissions.allow`"),
+            (json!({"permissions": {"denied": []}}), "`permissions.denied`"),
+        ] {
+            assert!(Guard::read(&entry).unwrap_err().contains(wanted), "{entry}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A role: a file that says who a model is, which model it is, what it may use and how far it may
+//! go. Both shapes are read: keys at the top, and an envelope with `apiVersion`, `kind`, `metadata`
+//! and `spec`. What is not supported is told by name.
+
+mod fields;
+mod keys;
+mod shape;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::files::{self, Boundary};
+use crate::yaml;
+
+pub(crate) use fields::Fields;
+pub(crate) use shape::tools as tool_entries;
+
+/// Bytes a role's file may have.
+const FILE_LIMIT: usize = 1 << 20;
+
+/// A role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// What the model is told, with places for variables.
+    pub prompt: String,
+    /// Which model answers.
+    pub model: ModelWish,
+    /// Its tools.
+    pub tools: Vec<ToolEntry>,
+    /// The skills that it names.
+    pub skills: Vec<String>,
+    /// The schema of its answer, where that has one.
+    pub output: Option<Value>,
+    /// How far a run may go.
+    pub guardrails: Guardrails,
+    /// The schema of its variables, where it has any.
+    pub variables: Option<Value>,
+}
+
+impl Role {
+    /// The folder that its relative paths start from.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// Which model a role wants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelWish {
+    /// The provider.
+    pub provider: Option<String>,
+    /// The model's name or alias.
+    pub name: Option<String>,
+    /// The server's address, for one of the person's own.
+    pub base_url: Option<String>,
+    /// The variable that holds the key for that server.
+    pub api_key_env: Option<String>,
+    /// How freely it chooses its words.
+    pub temperature: Option<f64>,
+    /// Upper bound on a reply, in tokens.
+    pub max_tokens: Option<u64>,
+}
+
+/// One entry of a list of tools.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolEntry {
+    /// Its type.
+    pub kind: String,
+    /// Everything that stands there, `type` included.
+    pub fields: Map<String, Value>,
+}
+
+/// How far a run may go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guardrails {
+    /// Tokens that the model may write.
+    pub output_tokens: u64,
+    /// Tokens that it may be sent.
+    pub input_tokens: Option<u64>,
+    /// Tokens both ways.
+    pub total_tokens: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Requests to the model.
+    pub requests: u32,
+    /// Time.
+    pub time: Duration,
+    /// US dollars.
+    pub cost: Option<f64>,
+}
+
+impl Default for Guardrails {
+    fn default() -> Self {
+        Self {
+            output_tokens: 50_000,
+            input_tokens: None,
+            total_tokens: None,
+            tool_calls: 20,
+            requests: 30,
+            time: Duration::from_mins(5),
+            cost: None,
+        }
+    }
+}
+
+/// Something to say about a role's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where it stands, such as `guardrails.timeout_seconds`.
+    pub path: String,
+    /// What it is.
+    pub message: String,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The role cannot run.
+    Error,
+    /// It runs without this.
+    Warning,
+}
+
+/// A role's file that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The role; none where there is an error.
+    pub role: Option<Role>,
+    /// What there is to say about it.
+    pub findings: Vec<Finding>,
+}
+
+impl Reading {
+    /// Why the role cannot run.
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// The file of a role: `path` itself, or in a folder `agent.yaml`, `role.yaml` or its only YAML
+/// file.
+pub fn locate(path: &Path) -> Result<PathBuf, String> {
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    if !path.is_dir() {
+        return Err(format!("there is no role {}", path.display()));
+    }
+    let usual = ["agent.yaml", "role.yaml"].map(|name| path.join(name));
+    if let Some(usual) = usual.into_iter().find(|file| file.is_file()) {
+        return Ok(usual);
+    }
+    let entries = files::entries(path, 1000).map_err(|error| error.to_string())?.0;
+    let is_yaml = |file: &PathBuf| file.extension().is_some_and(|it| it == "yaml" || it == "yml");
+    let mut roles = entries.into_iter().filter(is_yaml);
+    match (roles.next(), roles.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => Err(format!("{} has several YAML files; name one", path.display())),
+        (None, _) => Err(format!("{} has no role in it", path.display())),
+    }
+}
+
+/// Reads a role's file.
+pub fn read(file: &Path) -> Reading {
+    let text = match files::read(file, Boundary::Anywhere, FILE_LIMIT) {
+        Ok(text) if !text.truncated => text.text,
+        Ok(_) => return unreadable("the file is larger than 1 MiB"),
+        Err(refusal) => return unreadable(&refusal.problem(file).what),
+    };
+    match yaml::read_with_plain_words::<Value>(&text) {
+        Ok(Value::Object(document)) => shape::read(&document, file),
+        Ok(_) => unreadable("the file is no mapping of keys"),
+        Err(error) => unreadable(&format!("line {}: {}", error.line, error.what)),
+    }
+}
+
+fn unreadable(what: &str) -> Reading {
+    let finding =
+        Finding { severity: Severity::Error, path: String::new(), message: what.to_owned() };
+    Reading { role: None, findings: vec![finding] }
+}

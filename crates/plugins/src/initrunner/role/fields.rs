@@ -1,0 +1,225 @@
+//! Values of a role, key by key, with what is wrong with them.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::keys::IDLE_GUARDRAILS;
+use super::{Finding, Guardrails, ModelWish, Severity};
+
+/// The keys of `guardrails` that count.
+const GUARDRAILS: [&str; 7] = [
+    "max_tokens_per_run",
+    "max_tool_calls",
+    "timeout_seconds",
+    "max_request_limit",
+    "input_tokens_limit",
+    "total_tokens_limit",
+    "cost_limit",
+];
+
+/// The keys of `model` that count.
+const MODEL: [&str; 6] =
+    ["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
+
+/// Gathers what there is to say while values are read.
+#[derive(Default)]
+pub(crate) struct Fields {
+    /// What there is to say.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Fields {
+    /// Notes why the role cannot run.
+    pub(crate) fn error(&mut self, path: &str, message: impl Into<String>) {
+        self.note(Severity::Error, path, message.into());
+    }
+
+    /// Notes what does not count.
+    pub(crate) fn warning(&mut self, path: &str, message: impl Into<String>) {
+        self.note(Severity::Warning, path, message.into());
+    }
+
+    fn note(&mut self, severity: Severity, path: &str, message: String) {
+        self.findings.push(Finding { severity, path: path.to_owned(), message });
+    }
+
+    /// A text, where there is one.
+    pub(super) fn text(
+        &mut self,
+        from: &Map<String, Value>,
+        key: &str,
+        above: &str,
+    ) -> Option<String> {
+        match from.get(key) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => {
+                self.error(&format!("{above}{key}"), "it is not text");
+                None
+            }
+        }
+    }
+
+    /// A text that has to be there.
+    pub(super) fn required_text(
+        &mut self,
+        from: &Map<String, Value>,
+        key: &str,
+        above: &str,
+    ) -> Option<String> {
+        if matches!(from.get(key), None | Some(Value::Null)) {
+            self.error(&format!("{above}{key}"), "it is missing");
+            return None;
+        }
+        self.text(from, key, above)
+    }
+
+    /// A list of texts; entries may also be mappings with a `name` or `path`.
+    pub(super) fn texts(&mut self, from: &Map<String, Value>, key: &str) -> Vec<String> {
+        let items = match from.get(key) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                self.error(key, "it is no list");
+                return Vec::new();
+            }
+        };
+        let text = |item: &Value| {
+            let named = || item.get("path").or_else(|| item.get("name"))?.as_str();
+            item.as_str().or_else(named).map(str::to_owned)
+        };
+        let texts: Vec<String> = items.iter().filter_map(text).collect();
+        if texts.len() < items.len() {
+            self.error(key, "it has entries that are not text");
+        }
+        texts
+    }
+
+    /// Which model answers.
+    pub(super) fn model(&mut self, value: Option<&Value>) -> ModelWish {
+        let fields = match value {
+            None | Some(Value::Null) => return ModelWish::default(),
+            Some(Value::String(text)) => {
+                let (provider, name) = match text.split_once(':') {
+                    Some((provider, name)) => (Some(provider.to_owned()), name),
+                    None => (None, text.as_str()),
+                };
+                let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+                return ModelWish { provider, name, ..ModelWish::default() };
+            }
+            Some(Value::Object(fields)) => fields,
+            Some(_) => {
+                self.error("model", "it is neither `provider:name` nor a mapping");
+                return ModelWish::default();
+            }
+        };
+        for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
+            self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
+        }
+        let mut text = |key| self.text(fields, key, "model.").filter(|text| !text.is_empty());
+        let [provider, name, base_url, api_key_env] =
+            ["provider", "name", "base_url", "api_key_env"].map(&mut text);
+        ModelWish {
+            provider,
+            name,
+            base_url,
+            api_key_env,
+            temperature: self.number(fields, "model.temperature", (0.0, 2.0)),
+            max_tokens: self.count(fields, "model.max_tokens", (1, 128_000)),
+        }
+    }
+
+    /// The schema of the answer.
+    pub(super) fn output(&mut self, value: Option<&Value>) -> Option<Value> {
+        let value = value.filter(|value| !value.is_null())?;
+        match value.get("type").and_then(Value::as_str) {
+            Some("text") => return None,
+            Some("json_schema") => {}
+            _ => {
+                self.error("output.type", "it is neither `text` nor `json_schema`");
+                return None;
+            }
+        }
+        match (value.get("schema"), value.get("schema_file").and_then(Value::as_str)) {
+            (Some(schema @ Value::Object(_)), None) => Some(schema.clone()),
+            // The file is read where the role's folder is known.
+            (None | Some(Value::Null), Some(file)) => Some(Value::String(file.to_owned())),
+            _ => {
+                self.error("output", "it needs one of `schema` and `schema_file`");
+                None
+            }
+        }
+    }
+
+    /// How far a run may go.
+    pub(super) fn guardrails(&mut self, value: Option<&Value>) -> Guardrails {
+        const ENDLESS: (u64, u64) = (1, u64::MAX);
+        let usual = Guardrails::default();
+        let fields = match value {
+            None | Some(Value::Null) => return usual,
+            Some(Value::Object(fields)) => fields,
+            Some(_) => {
+                self.error("guardrails", "it is no mapping");
+                return usual;
+            }
+        };
+        for key in fields.keys().filter(|key| !GUARDRAILS.contains(&key.as_str())) {
+            let words = if IDLE_GUARDRAILS.contains(&key.as_str()) {
+                "it is not supported and does nothing here"
+            } else {
+                "it is not known and is ignored"
+            };
+            self.warning(&format!("guardrails.{key}"), words);
+        }
+        let mut count = |key: &str, range| self.count(fields, &format!("guardrails.{key}"), range);
+        let output_tokens = count("max_tokens_per_run", ENDLESS).unwrap_or(usual.output_tokens);
+        let tool_calls = count("max_tool_calls", (0, u64::MAX)).unwrap_or(usual.tool_calls);
+        let requests = count("max_request_limit", (1, 100_000));
+        let requests = requests.unwrap_or_else(|| tool_calls.saturating_add(10).max(30));
+        let input_tokens = count("input_tokens_limit", ENDLESS);
+        let total_tokens = count("total_tokens_limit", ENDLESS);
+        let time = self.number(fields, "guardrails.timeout_seconds", (0.001, 1e9));
+        Guardrails {
+            output_tokens,
+            input_tokens,
+            total_tokens,
+            tool_calls,
+            requests: u32::try_from(requests).unwrap_or(u32::MAX),
+            time: time.map_or(usual.time, Duration::from_secs_f64),
+            cost: self.number(fields, "guardrails.cost_limit", (0.0, 1e9)),
+        }
+    }
+
+    fn number(
+        &mut self,
+        from: &Map<String, Value>,
+        path: &str,
+        (least, most): (f64, f64),
+    ) -> Option<f64> {
+        let value = from.get(last(path)).filter(|value| !value.is_null())?;
+        let number = value.as_f64().filter(|number| (least..=most).contains(number));
+        if number.is_none() {
+            self.error(path, format!("it is no number from {least} to {most}"));
+        }
+        number
+    }
+
+    fn count(
+        &mut self,
+        from: &Map<String, Value>,
+        path: &str,
+        (least, most): (u64, u64),
+    ) -> Option<u64> {
+        let value = from.get(last(path)).filter(|value| !value.is_null())?;
+        let number = value.as_u64().filter(|number| (least..=most).contains(number));
+        if number.is_none() {
+            self.error(path, format!("it is no whole number of at least {least}"));
+        }
+        number
+    }
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}

@@ -1,0 +1,73 @@
+//! The keys of roles.
+
+/// Keys that say what a role is.
+pub(super) const METADATA: [&str; 9] = [
+    "name",
+    "description",
+    "tags",
+    "author",
+    "team",
+    "version",
+    "dependencies",
+    "bundle",
+    "spec_version",
+];
+
+/// Keys that count.
+pub(super) const SUPPORTED: [&str; 9] = [
+    "role",
+    "prompt",
+    "model",
+    "output",
+    "tools",
+    "skills",
+    "deps_schema",
+    "guardrails",
+    "resources",
+];
+
+/// Keys that are known and do nothing here.
+pub(super) const UNSUPPORTED: [&str; 12] = [
+    "memory",
+    "triggers",
+    "sinks",
+    "ingest",
+    "autonomy",
+    "reasoning",
+    "execution",
+    "security",
+    "observability",
+    "capabilities",
+    "auto_skills",
+    "tool_search",
+];
+
+/// Keys of compositions of several agents.
+pub(super) const COMPOSED: [&str; 9] = [
+    "agents",
+    "run",
+    "debate",
+    "ensemble",
+    "handoff_max_chars",
+    "shared_memory",
+    "shared_documents",
+    "durability",
+    "daemon",
+];
+
+/// The keys of `guardrails` that do nothing here.
+pub(super) const IDLE_GUARDRAILS: [&str; 13] = [
+    "per_request_input_tokens_limit",
+    "session_token_budget",
+    "run_token_budget",
+    "daemon_token_budget",
+    "daemon_daily_token_budget",
+    "daemon_daily_cost_budget",
+    "daemon_weekly_cost_budget",
+    "budget_timezone",
+    "max_iterations",
+    "autonomous_token_budget",
+    "autonomous_timeout_seconds",
+    "retry_policy",
+    "circuit_breaker",
+];

@@ -1,0 +1,176 @@
+//! The two shapes of a role's file, and its parts.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::fields::Fields;
+use super::keys::{COMPOSED, METADATA, SUPPORTED, UNSUPPORTED};
+use super::{Finding, Reading, Role, Severity, ToolEntry};
+use crate::closest::closest;
+use crate::initrunner::variables;
+
+/// Reads a document.
+pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
+    let mut fields = Fields::default();
+    let role = if document.contains_key("apiVersion") || document.contains_key("spec") {
+        envelope(document, &mut fields)
+    } else {
+        flat(document, &mut fields)
+    };
+    let role = role.map(|role| Role { file: file.to_owned(), ..role });
+    let findings = fields.findings;
+    let is_sound = findings.iter().all(|finding: &Finding| finding.severity != Severity::Error);
+    Reading { role: role.filter(|_| is_sound), findings }
+}
+
+fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
+    let kind = document.get("kind").and_then(Value::as_str).unwrap_or("Agent");
+    match kind {
+        "Agent" => {}
+        "Compose" => {
+            fields.error("kind", "`kind: Compose` is called `kind: Flow`");
+            return None;
+        }
+        other => {
+            let what = format!("`kind: {other}` is not supported; only `kind: Agent` runs");
+            fields.error("kind", what);
+            return None;
+        }
+    }
+    let empty = Map::new();
+    let part = |key: &str| document.get(key).and_then(Value::as_object);
+    let metadata = part("metadata").unwrap_or(&empty);
+    let Some(spec) = part("spec") else {
+        fields.error("spec", "it is missing");
+        return None;
+    };
+    for key in spec.keys().filter(|key| !is_known(key)) {
+        fields.warning(&format!("spec.{key}"), "it is not known and is ignored");
+    }
+    let name = fields.required_text(metadata, "name", "metadata.");
+    if let Some(name) = &name
+        && (name.len() < 2 || !is_name(name))
+    {
+        fields.error("metadata.name", NAME);
+    }
+    let prompt = fields.required_text(spec, "role", "spec.");
+    let role = parts(spec, fields);
+    Some(Role {
+        name: name.unwrap_or_default(),
+        description: fields.text(metadata, "description", "metadata.").unwrap_or_default(),
+        prompt: prompt.unwrap_or_default(),
+        ..role
+    })
+}
+
+fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
+    if let Some(key) = document.keys().find(|key| COMPOSED.contains(&key.as_str())) {
+        fields.error(key, "roles of several agents are not supported");
+        return None;
+    }
+    let name = fields.required_text(document, "name", "");
+    if name.as_ref().is_some_and(|name| !is_name(name)) {
+        fields.error("name", NAME);
+    }
+    if !["prompt", "model", "tools"].iter().any(|key| document.contains_key(*key)) {
+        fields.error("", "this is no role: it has none of `prompt`, `model` and `tools`");
+    }
+    let own = |key: &&String| !is_known(key) && !METADATA.contains(&key.as_str());
+    for key in document.keys().filter(own) {
+        let known = SUPPORTED.into_iter().chain(UNSUPPORTED).chain(METADATA);
+        let meant = closest(key, known).map(|it| format!("; did you mean `{it}`?"));
+        fields.error(key, format!("it is not known{}", meant.unwrap_or_default()));
+    }
+    let prompt = fields.text(document, "prompt", "").or_else(|| fields.text(document, "role", ""));
+    let role = parts(document, fields);
+    Some(Role {
+        name: name.unwrap_or_default(),
+        description: fields.text(document, "description", "").unwrap_or_default(),
+        prompt: prompt.unwrap_or_default(),
+        ..role
+    })
+}
+
+const NAME: &str = "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
+
+fn is_name(name: &str) -> bool {
+    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.chars().all(inside) && !name.starts_with('-') && !name.ends_with('-')
+}
+
+fn is_known(key: &str) -> bool {
+    SUPPORTED.contains(&key) || UNSUPPORTED.contains(&key) || COMPOSED.contains(&key)
+}
+
+/// What both shapes share.
+fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
+    let is_set = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    };
+    for key in UNSUPPORTED {
+        if spec.get(key).is_some_and(is_set) {
+            fields.warning(key, "it is not supported and does nothing here");
+        }
+    }
+    let role = Role {
+        model: fields.model(spec.get("model")),
+        tools: tools(spec.get("tools"), fields),
+        skills: fields.texts(spec, "skills"),
+        output: fields.output(spec.get("output")),
+        guardrails: fields.guardrails(spec.get("guardrails")),
+        variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),
+        ..Role::default()
+    };
+    let prompt = ["role", "prompt"].iter().find_map(|key| spec.get(*key)?.as_str());
+    if let Err(what) = variables::check(prompt.unwrap_or_default(), role.variables.as_ref()) {
+        fields.error("deps_schema", what);
+    }
+    role
+}
+
+/// Reads a list of tools: `name`, `{name: {..}}` or `{type: name, ..}`.
+pub(crate) fn tools(value: Option<&Value>, fields: &mut Fields) -> Vec<ToolEntry> {
+    let items = match value {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::Array(items)) => items,
+        Some(_) => {
+            fields.error("tools", "it is no list");
+            return Vec::new();
+        }
+    };
+    let mut entries = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match entry(item) {
+            Some(entry) => entries.push(entry),
+            None => fields.error(&format!("tools[{index}]"), "it has no `type`"),
+        }
+    }
+    entries
+}
+
+fn entry(item: &Value) -> Option<ToolEntry> {
+    let made = |kind: &str, mut entry: Map<String, Value>| {
+        entry.insert("type".to_owned(), kind.into());
+        Some(ToolEntry { kind: kind.to_owned(), fields: entry })
+    };
+    match item {
+        Value::String(kind) => made(kind, Map::new()),
+        Value::Object(entry) => match entry.get("type") {
+            Some(kind) => made(kind.as_str()?, entry.clone()),
+            None if entry.len() == 1 => {
+                let (kind, inner) = entry.iter().next()?;
+                match inner {
+                    Value::Null => made(kind, Map::new()),
+                    Value::Object(inner) => made(kind, inner.clone()),
+                    Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+                }
+            }
+            None => None,
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    }
+}

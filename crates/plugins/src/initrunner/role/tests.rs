@@ -1,0 +1,106 @@
+use serde_json::json;
+
+use super::*;
+
+fn reading(yaml: &str) -> Reading {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("role.yaml");
+    std::fs::write(&file, yaml).unwrap();
+    read(&file)
+}
+
+fn said(yaml: &str) -> Vec<String> {
+    let word = |finding: &Finding| {
+        let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
+        format!("{severity} {}: {}", finding.path, finding.message)
+    };
+    reading(yaml).findings.iter().map(word).collect()
+}
+
+const FLAT: &str = "
+name: helper
+description: Helps
+prompt: You help {{who}}.
+model: openai:gpt-5-mini
+tools:
+  - datetime
+  - custom: {module: mine}
+  - type: api
+    name: x
+skills: [notes]
+deps_schema: {properties: {who: {type: string}}}
+output: {type: json_schema, schema: {type: object}}
+guardrails: {max_tokens_per_run: 10, max_tool_calls: 2, timeout_seconds: 1.5, cost_limit: 0.5}
+";
+
+#[test]
+fn a_flat_role_is_read() {
+    let reading = reading(FLAT);
+    assert_eq!(reading.findings, []);
+    let role = reading.role.unwrap();
+    assert_eq!((role.name.as_str(), role.description.as_str()), ("helper", "Helps"));
+    assert_eq!(role.model.provider.as_deref(), Some("openai"));
+    assert_eq!(role.model.name.as_deref(), Some("gpt-5-mini"));
+    let kinds: Vec<&str> = role.tools.iter().map(|tool| tool.kind.as_str()).collect();
+    assert_eq!(kinds, ["datetime", "custom", "api"]);
+    assert_eq!(json!(role.tools[1].fields), json!({"module": "mine", "type": "custom"}));
+    assert_eq!(role.skills, ["notes"]);
+    assert_eq!(role.output.unwrap(), json!({"type": "object"}));
+    let limits = role.guardrails;
+    assert_eq!((limits.output_tokens, limits.tool_calls, limits.requests), (10, 2, 30));
+    assert_eq!((limits.time.as_millis(), limits.cost), (1500, Some(0.5)));
+}
+
+#[test]
+fn an_envelope_says_the_same() {
+    let yaml = "
+apiVersion: initrunner/v1
+kind: Agent
+metadata: {name: helper, description: Helps}
+spec:
+  role: You help.
+  model: {provider: openai, name: gpt-5-mini, temperature: 0.1, max_tokens: 100}
+  tools: [{type: datetime}]
+  memory: {max_sessions: 3}
+  triggers: [{type: cron, schedule: '* * * * *'}]
+  unknown: 1
+";
+    let reading = reading(yaml);
+    let role = reading.role.clone().unwrap();
+    assert_eq!((role.prompt.as_str(), role.model.max_tokens), ("You help.", Some(100)));
+    assert_eq!(
+        said(yaml),
+        [
+            "warning spec.unknown: it is not known and is ignored",
+            "warning memory: it is not supported and does nothing here",
+            "warning triggers: it is not supported and does nothing here",
+        ]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (yaml, wanted) in [
+        ("name: Bad_Name\nprompt: x", "error name: a name has lower-case"),
+        ("prompt: x", "error name: it is missing"),
+        ("name: a", "error : this is no role"),
+        ("name: a\nprompt: x\nmodell: y", "error modell: it is not known; did you mean `model`?"),
+        (
+            "name: a\nprompt: x\nguardrails: {max_tool_calls: many}",
+            "error guardrails.max_tool_calls: ",
+        ),
+        ("name: a\nprompt: '{{x}}'", "error deps_schema: `{{x}}` stands in the prompt"),
+        ("name: a\nprompt: x\ntools: [{a: 1, b: 2}]", "error tools[0]: it has no `type`"),
+        ("name: a\nagents: {b: x}", "error agents: roles of several agents"),
+        ("kind: Compose\nspec: {}", "error kind: `kind: Compose` is called `kind: Flow`"),
+        ("kind: Team\nspec: {}", "error kind: `kind: Team` is not supported"),
+        ("name: a\nprompt: x: y", "error : line 2: "),
+        ("[1]", "error : the file is no mapping"),
+        ("name: a\nprompt: x\nmodel: {temperature: 3}", "error model.temperature: "),
+        ("name: a\nprompt: x\noutput: {type: json_schema}", "error output: it needs one of"),
+    ] {
+        let said = said(yaml);
+        assert!(said[0].starts_with(wanted), "{yaml}: {said:?}");
+        assert!(reading(yaml).role.is_none(), "{yaml}");
+    }
+}

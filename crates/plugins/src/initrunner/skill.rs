@@ -1,0 +1,57 @@
+//! The skills that a role names: text for its prompt, and further tools.
+
+use std::path::{Path, PathBuf};
+
+use super::role::{Fields, Finding, ToolEntry, tool_entries};
+use crate::files::{self, Boundary};
+use crate::frontmatter::{self, Reading};
+
+/// A skill of a role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleSkill {
+    /// Its name.
+    pub name: String,
+    /// What the model is told.
+    pub body: String,
+    /// Its tools.
+    pub tools: Vec<ToolEntry>,
+    /// What there is to say about its tools.
+    pub findings: Vec<Finding>,
+}
+
+/// Finds a skill: a path relative to the role's folder, or a name in one of `folders`.
+pub fn load(named: &str, role_folder: &Path, folders: &[PathBuf]) -> Result<RoleSkill, String> {
+    let is_path = named.contains('/') || Path::new(named).extension().is_some_and(|it| it == "md");
+    let candidates: Vec<PathBuf> = if is_path {
+        let path = role_folder.join(named);
+        vec![path.join("SKILL.md"), path]
+    } else {
+        let own = role_folder.join("skills");
+        let all = std::iter::once(&own).chain(folders);
+        all.flat_map(|folder| {
+            [folder.join(named).join("SKILL.md"), folder.join(format!("{named}.md"))]
+        })
+        .collect()
+    };
+    let file = candidates.iter().find(|file| file.is_file());
+    let file = file.ok_or_else(|| format!("skill `{named}` was not found"))?;
+    let text = files::read(file, Boundary::Anywhere, frontmatter::LIMIT)
+        .map_err(|refusal| refusal.problem(file).to_string())?;
+    let said = |error: frontmatter::Error| format!("{}: {}", file.display(), error.what);
+    let document = frontmatter::parse(&text.text, Reading::Lenient).map_err(said)?;
+    let mut fields = Fields::default();
+    let tools = tool_entries(document.keys.get("tools"), &mut fields);
+    let name = document.keys.get("name").and_then(serde_json::Value::as_str);
+    let name = name.map_or_else(|| named.to_owned(), str::to_owned);
+    Ok(RoleSkill { name, body: document.body.to_owned(), tools, findings: fields.findings })
+}
+
+/// What a prompt says of its skills; empty without any.
+pub fn prompt_block(skills: &[RoleSkill]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let intro = "## Skills\n\nWhat follows is knowledge for your task. Use it where it fits.";
+    let each = skills.iter().map(|skill| format!("### Skill: {}\n{}", skill.name, skill.body));
+    std::iter::once(intro.to_owned()).chain(each).collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,268 @@
+//! Plugins written for LMAO: every `tool.py` of a directory, served by one confined worker, so that
+//! what their modules share stays shared. Those that were granted something of their own get a
+//! worker of their own.
+//!
+//! Which tools a mode offers, and whether a target lies in the workspace, is decided here and not
+//! in the worker.
+
+mod facts;
+mod files;
+mod hook;
+mod target;
+mod tool;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::hook::Hook;
+use contract::tool::Tool;
+use serde_json::{Value, json};
+
+use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
+use crate::problem::{Problem, shown};
+use crate::python::{Described, Hosts, Missing};
+use facts::Facts;
+pub use files::{Candidate, find};
+use hook::LmaoHook;
+use tool::LmaoTool;
+
+/// Where calls take place.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// The folder that targets lie in.
+    pub workspace: PathBuf,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// Whether the person has approved of everything beforehand.
+    pub approves_all: bool,
+    /// Whether there is nobody who could be asked.
+    pub is_headless: bool,
+    /// Whether plugins may write to the log for people.
+    pub is_verbose: bool,
+}
+
+/// A plugin directory.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Where it was found.
+    pub place: Place,
+    /// The active plugins in it: each with its folder as root and its file as its only tool.
+    pub members: Vec<Plugin>,
+}
+
+/// A plugin of one folder, before the person's settings are known.
+pub fn member(candidate: &Candidate, place: Place) -> Plugin {
+    Plugin {
+        manifest: Manifest {
+            name: candidate.name.clone(),
+            version: String::from("0.0.0"),
+            tools: vec![candidate.file.display().to_string()],
+            dialect: Dialect::Lmao,
+            ..Manifest::default()
+        },
+        root: candidate.folder.clone(),
+        place,
+        enabled: true,
+        trusted: true,
+        settings: PluginSettings::default(),
+        package: None,
+    }
+}
+
+/// The plugins of all directories.
+pub struct Lmao {
+    hosts: Hosts,
+    conditions: Arc<Conditions>,
+    groups: Vec<Group>,
+}
+
+/// The plugins that one worker serves.
+struct Group {
+    plugin: Plugin,
+    members: Vec<Plugin>,
+    described: Described,
+    facts: Facts,
+    /// Folders beyond the workspace in which targets may lie.
+    roots: Vec<PathBuf>,
+}
+
+impl Lmao {
+    /// Learns what the plugins of some directories offer: from what is kept, else by running them.
+    pub async fn open(hosts: Hosts, directories: Vec<Directory>, conditions: Conditions) -> Self {
+        let mut groups = Vec::new();
+        for directory in &directories {
+            groups.extend(split(directory, &conditions));
+        }
+        let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
+        let described = hosts.describe(&plugins, Missing::Report).await;
+        let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
+            let facts = Facts::read(&described.offer);
+            let roots = roots(&plugin.settings, &conditions);
+            Group { plugin, members, described, facts, roots }
+        });
+        let groups = groups.collect();
+        Self { hosts, conditions: Arc::new(conditions), groups }
+    }
+
+    /// What is wrong with them.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.groups.iter().flat_map(|group| &group.described.problems)
+    }
+
+    /// The tools that models may call in one mode or another.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.groups.iter().flat_map(|group| self.tools_of(group)).collect()
+    }
+
+    fn tools_of(&self, group: &Group) -> Vec<Arc<dyn Tool>> {
+        let each = group.described.tools.iter().filter_map(|description| {
+            let facts = group.facts.tools.get(&description.key)?;
+            let source = group.source(&facts.file);
+            let tool = facts.visible_to_agent.then(|| LmaoTool {
+                python: crate::python::tool::PythonTool::new(
+                    description.clone(),
+                    self.hosts.worker(&group.plugin),
+                    source,
+                ),
+                looking: tool::looking(description.spec(source)),
+                facts: facts.clone(),
+                hosts: self.hosts.clone(),
+                conditions: Arc::clone(&self.conditions),
+                roots: group.roots.clone(),
+                may_write: !group.plugin.settings.grants.write.is_empty(),
+            })?;
+            Some(Arc::new(tool) as Arc<dyn Tool>)
+        });
+        each.collect()
+    }
+
+    /// Their hooks: one for each worker that has any.
+    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        let with_hooks = self.groups.iter().filter(|group| !group.facts.moments.is_empty());
+        let hook = |group: &Group| {
+            let worker = self.hosts.worker(&group.plugin);
+            let place = shown(&group.plugin.root);
+            let hook = LmaoHook::new(&place, worker, self.hosts.clone(), &group.facts.moments);
+            Arc::new(hook) as Arc<dyn Hook>
+        };
+        with_hooks.map(hook).collect()
+    }
+
+    /// What was loaded of the plugin with this file, and what was ignored and why.
+    pub fn report(&self, file: &Path) -> Vec<String> {
+        let mut lines = Vec::new();
+        for group in &self.groups {
+            for (key, facts) in &group.facts.tools {
+                let known = group.described.tools.iter().find(|tool| &tool.key == key);
+                if let Some(tool) = known.filter(|_| Path::new(&facts.file) == file) {
+                    lines.push(format!("tool `{}`: {}", tool.name, facts.summary()));
+                }
+            }
+            let own = group.described.problems.iter().filter(|problem| problem.path == file);
+            lines.extend(own.map(|problem| format!("ignored: {}", problem.what)));
+            if group.members.iter().any(|member| is_file_of(member, file)) {
+                lines.extend(group.facts.summary());
+            }
+        }
+        lines
+    }
+}
+
+impl Group {
+    /// The plugin that a file belongs to.
+    fn source(&self, file: &str) -> &str {
+        let owner = self.members.iter().find(|member| is_file_of(member, Path::new(file)));
+        owner.map_or(self.plugin.name(), Plugin::name)
+    }
+}
+
+fn is_file_of(member: &Plugin, file: &Path) -> bool {
+    member.manifest.tools.iter().any(|own| Path::new(own) == file)
+}
+
+/// The workers that a directory needs: one for all plugins with the same grants and time.
+fn split(directory: &Directory, conditions: &Conditions) -> Vec<(Plugin, Vec<Plugin>)> {
+    let mut groups: Vec<(Plugin, Vec<Plugin>)> = Vec::new();
+    for member in &directory.members {
+        let is_same = |group: &&mut (Plugin, Vec<Plugin>)| {
+            let first = &group.1[0].settings;
+            first.grants == member.settings.grants && first.timeout == member.settings.timeout
+        };
+        if let Some((_, members)) = groups.iter_mut().find(is_same) {
+            members.push(member.clone());
+        } else {
+            let settings = member.settings.clone();
+            let name = worker_name(directory, member);
+            let manifest = Manifest { name, tools: Vec::new(), ..member.manifest.clone() };
+            let plugin =
+                Plugin { manifest, root: directory.path.clone(), settings, ..member.clone() };
+            groups.push((plugin, vec![member.clone()]));
+        }
+    }
+    for (plugin, members) in &mut groups {
+        plugin.manifest.tools =
+            members.iter().flat_map(|member| member.manifest.tools.clone()).collect();
+        plugin.settings.own = own(&plugin.settings, conditions);
+        // A folder behind a link lies elsewhere and has to be seen as well.
+        let elsewhere = members.iter().map(|member| &member.root);
+        let elsewhere = elsewhere.filter(|root| !root.starts_with(&directory.path));
+        plugin.settings.grants.read.extend(elsewhere.cloned());
+    }
+    groups
+}
+
+/// The name of a worker, under which it also keeps its data: the plugin's own where it was granted
+/// something, else one for the directory.
+fn worker_name(directory: &Directory, member: &Plugin) -> String {
+    if member.settings.grants != PluginSettings::default().grants
+        || member.settings.timeout.is_some()
+    {
+        return member.name().to_owned();
+    }
+    match directory.place {
+        Place::Global => String::from("lmao"),
+        Place::Configured
+        | Place::Environment
+        | Place::Project
+        | Place::EntryPoint
+        | Place::Flag => {
+            let path = directory.path.as_os_str().as_encoded_bytes();
+            format!("lmao-{}", &crate::python::store::short_hash(path)[..8])
+        }
+    }
+}
+
+/// What a worker is told beside its files.
+fn own(settings: &PluginSettings, conditions: &Conditions) -> serde_json::Map<String, Value> {
+    let workspace = &conditions.workspace;
+    let mut skills = vec![workspace.join("skills"), workspace.join(".brynhild/skills")];
+    skills.extend(conditions.home.iter().map(|home| home.join(".config/agents/skills")));
+    let told = json!({
+        "roots": texts(&roots(settings, conditions)),
+        "skill_roots": texts(&skills),
+        "debug": conditions.is_verbose,
+    });
+    match told {
+        Value::Object(told) => told,
+        _ => serde_json::Map::new(),
+    }
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+/// The folders that a plugin was granted, in which its targets may lie.
+fn roots(settings: &PluginSettings, conditions: &Conditions) -> Vec<PathBuf> {
+    let granted = settings.grants.read.iter().chain(&settings.grants.write);
+    let resolve = |path: &PathBuf| match (path.strip_prefix("~"), &conditions.home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => conditions.workspace.join(path),
+    };
+    granted.filter_map(|path| resolve(path).canonicalize().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! What LMAO manifests say beyond what every tool has, as a worker passes it on.
+
+use std::collections::BTreeMap;
+
+use contract::hook::Moment;
+use contract::policy::Mode;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a worker says of its plugins.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Facts {
+    /// The tools by their keys.
+    pub(super) tools: BTreeMap<String, ToolFacts>,
+    /// The moments at which their hooks want to be asked.
+    #[serde(deserialize_with = "moments")]
+    pub(super) moments: Vec<Moment>,
+    /// The types of hooks that are declared.
+    hooks: Vec<String>,
+    /// Those that are never asked here.
+    unheard: Vec<String>,
+}
+
+/// What a manifest says of a tool.
+#[expect(clippy::struct_excessive_bools, reason = "manifests say it in switches")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolFacts {
+    /// The file it stands in.
+    pub(super) file: String,
+    /// Whether it changes something.
+    pub(super) is_destructive: bool,
+    pub(super) allow_in_read_only: bool,
+    pub(super) allow_in_normal: bool,
+    /// Whether a person must approve of each run.
+    pub(super) always_confirm: bool,
+    /// Whether models may call it.
+    pub(super) visible_to_agent: bool,
+}
+
+impl Facts {
+    /// Reads what came with a description.
+    pub(super) fn read(offer: &Value) -> Self {
+        offer.get("lmao").and_then(|facts| Self::deserialize(facts).ok()).unwrap_or_default()
+    }
+
+    /// The hooks, in words.
+    pub(super) fn summary(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.hooks.is_empty() {
+            lines.push(format!("hooks of this directory: {}", self.hooks.join(", ")));
+        }
+        if !self.unheard.is_empty() {
+            lines.push(format!("ignored: nothing here asks hooks of {}", self.unheard.join(", ")));
+        }
+        lines
+    }
+}
+
+impl ToolFacts {
+    /// Whether a mode lets the tool run.
+    pub(super) fn is_allowed(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::ReadOnly => self.allow_in_read_only,
+            Mode::Normal => self.allow_in_normal,
+            Mode::Yolo => true,
+        }
+    }
+
+    /// What the manifest says, in words.
+    pub(super) fn summary(&self) -> String {
+        if !self.visible_to_agent {
+            return String::from("hidden from models, for other plugins only");
+        }
+        let modes = [Mode::ReadOnly, Mode::Normal, Mode::Yolo];
+        let modes: Vec<&str> =
+            modes.into_iter().filter(|&mode| self.is_allowed(mode)).map(Mode::as_str).collect();
+        let change = if self.is_destructive { ", changes things" } else { "" };
+        let ask = if self.always_confirm { ", each run is asked about" } else { "" };
+        format!("in {}{change}{ask}", modes.join(", "))
+    }
+}
+
+fn moments<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Moment>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let moment = |name: &String| match name.as_str() {
+        "before_tool" => Some(Moment::BeforeTool),
+        "after_tool" => Some(Moment::AfterTool),
+        "before_request" => Some(Moment::BeforeRequest),
+        "after_reply" => Some(Moment::AfterReply),
+        "occasion" => Some(Moment::Occasion),
+        "before_compact" => Some(Moment::BeforeCompact),
+        _ => None,
+    };
+    Ok(names.iter().filter_map(moment).collect())
+}

@@ -1,0 +1,93 @@
+//! Where the files of LMAO plugins lie. Reads names of folders, and a file only to tell whether it
+//! is meant as a plugin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::files;
+use crate::manifest::FILE;
+
+/// The name that every plugin's file has.
+const TOOL: &str = "tool.py";
+/// Entries of one folder that are looked at.
+const MOST_ENTRIES: usize = 10_000;
+const DEEPEST: usize = 6;
+/// Folders that are looked into.
+const MOST_FOLDERS: usize = 5_000;
+/// Bytes of a file in which a manifest is looked for.
+const LONGEST: usize = 1 << 20;
+/// Folders that hold no plugins.
+const SKIPPED: [&str; 3] = ["__pycache__", "node_modules", "venv"];
+/// What marks a folder as a plugin of another system.
+const FOREIGN: [&str; 3] = [FILE, ".claude-plugin", "plugin.json"];
+
+/// A file that is meant as a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The name of its folder.
+    pub name: String,
+    /// Its folder, without links.
+    pub folder: PathBuf,
+    /// The file, as it is reached.
+    pub file: PathBuf,
+}
+
+/// The files in a directory that are meant as plugins, at any depth, sorted.
+pub fn find(directory: &Path) -> Vec<Candidate> {
+    let mut search = Search::default();
+    // Without links in it, so that a worker sees it at the same place.
+    if let Ok(directory) = directory.canonicalize() {
+        search.look(&directory, 0);
+    }
+    search.found
+}
+
+#[derive(Default)]
+struct Search {
+    found: Vec<Candidate>,
+    folders: usize,
+}
+
+impl Search {
+    fn look(&mut self, folder: &Path, depth: usize) {
+        self.folders += 1;
+        let is_foreign = FOREIGN.iter().any(|name| folder.join(name).exists());
+        if is_foreign || self.folders > MOST_FOLDERS {
+            return;
+        }
+        let file = folder.join(TOOL);
+        if file.is_file()
+            && is_meant(&file, depth)
+            && let Ok(real) = folder.canonicalize()
+        {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // Reached without links, so that the sandbox shows it at the place that is named.
+            let file = real.join(TOOL);
+            if !self.found.iter().any(|other| other.file == file) {
+                self.found.push(Candidate { name, folder: real, file });
+            }
+        }
+        if depth == DEEPEST {
+            return;
+        }
+        let Ok((entries, _)) = files::entries(folder, MOST_ENTRIES) else { return };
+        for entry in entries {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
+            if !is_skipped && entry.is_dir() {
+                self.look(&entry, depth + 1);
+            }
+        }
+    }
+}
+
+/// Whether a file is a plugin, or should be. What only happens to have the name is left alone.
+fn is_meant(file: &Path, depth: usize) -> bool {
+    let Ok(metadata) = fs::metadata(file) else { return false };
+    if usize::try_from(metadata.len()).unwrap_or(usize::MAX) > LONGEST {
+        return depth == 1;
+    }
+    let bytes = fs::read(file).unwrap_or_default();
+    let has = |words: &[u8]| bytes.windows(words.len()).any(|window| window == words);
+    has(b"PLUGIN") || (depth == 1 && has(b"def run"))
+}

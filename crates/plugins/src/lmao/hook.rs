@@ -1,0 +1,141 @@
+//! The hooks of LMAO plugins: all those of one worker, asked together in its own order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::hook::{
+    Advice, CallView, CompactVerdict, ContextVerdict, Hook, HookError, Moment, Occasion,
+    OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict,
+};
+use contract::tool::ToolOutput;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::python::Hosts;
+use crate::python::session::Bounds;
+use crate::python::worker::Worker;
+
+/// How long the hooks of one moment may take.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// The hooks of one worker.
+pub(super) struct LmaoHook {
+    name: String,
+    worker: Arc<Worker>,
+    hosts: Hosts,
+    moments: Vec<Moment>,
+}
+
+/// What hooks decided.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Decided {
+    block: Option<String>,
+    answer: Option<String>,
+    rewrite: Option<Value>,
+    replace: Option<String>,
+}
+
+impl LmaoHook {
+    /// The hooks of the plugins in the folder `place`.
+    pub(super) fn new(place: &str, worker: Arc<Worker>, hosts: Hosts, moments: &[Moment]) -> Self {
+        let name = format!("of the LMAO plugins in {place}");
+        Self { name, worker, hosts, moments: moments.to_vec() }
+    }
+
+    async fn ask(&self, moment: &str, mut facts: Value) -> Result<Decided, HookError> {
+        facts["moment"] = moment.into();
+        facts["mode"] = self.hosts.mode().as_str().into();
+        let cancel = CancellationToken::new();
+        let bounds = Bounds { time: self.worker.time().min(LONGEST), cancel: &cancel };
+        let answer = self.worker.ask("hook", &facts, bounds).await;
+        let answer = answer.map_err(|trouble| HookError(trouble.words()))?;
+        serde_json::from_str(answer.get())
+            .map_err(|error| HookError(format!("it answered nonsense: {error}")))
+    }
+}
+
+#[async_trait]
+impl Hook for LmaoHook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        self.moments.contains(&moment)
+    }
+
+    async fn occasion(&self, _: &Scene, occasion: &Occasion) -> Result<Advice<()>, HookError> {
+        let facts = match occasion {
+            Occasion::SessionStarted => json!({"occasion": "started"}),
+            Occasion::SessionEnded => json!({"occasion": "ended"}),
+            Occasion::Failed { error, kind } => {
+                json!({"occasion": "failed", "error": error, "kind": kind})
+            }
+        };
+        self.ask("occasion", facts).await?;
+        Ok(Advice::default())
+    }
+
+    async fn before_request(
+        &self,
+        _: &Scene,
+        system: &str,
+    ) -> Result<Advice<ContextVerdict>, HookError> {
+        self.ask("before_request", json!({"system": system})).await?;
+        Ok(Advice::default())
+    }
+
+    async fn after_reply(
+        &self,
+        _: &Scene,
+        prompt: &str,
+        reply: &str,
+    ) -> Result<Advice<ReplyVerdict>, HookError> {
+        let decided = self.ask("after_reply", json!({"prompt": prompt, "reply": reply})).await?;
+        Ok(decided.replace.map_or(ReplyVerdict::Keep, ReplyVerdict::Replace).into())
+    }
+
+    async fn before_tool(
+        &self,
+        _: &Scene,
+        call: CallView<'_>,
+    ) -> Result<Advice<ToolVerdict>, HookError> {
+        let facts = json!({"tool": call.tool, "args": call.args});
+        let decided = self.ask("before_tool", facts).await?;
+        let verdict = match decided {
+            Decided { block: Some(reason), .. } => ToolVerdict::Block(reason),
+            Decided { answer: Some(text), .. } => ToolVerdict::Answer(ToolOutput::success(text)),
+            Decided { rewrite: Some(args), .. } => ToolVerdict::Rewrite(args),
+            _ => ToolVerdict::Proceed,
+        };
+        Ok(verdict.into())
+    }
+
+    async fn after_tool(
+        &self,
+        _: &Scene,
+        result: ResultView<'_>,
+    ) -> Result<Advice<OutputVerdict>, HookError> {
+        let facts = json!({
+            "tool": result.call.tool,
+            "args": result.call.args,
+            "output": result.output.for_model(),
+            "success": result.output.success,
+            "seconds": result.duration.as_secs_f64(),
+        });
+        let decided = self.ask("after_tool", facts).await?;
+        Ok(decided.replace.map_or(OutputVerdict::Keep, OutputVerdict::Replace).into())
+    }
+
+    async fn before_compact(
+        &self,
+        _: &Scene,
+        strategy: &str,
+    ) -> Result<Advice<CompactVerdict>, HookError> {
+        self.ask("before_compact", json!({"strategy": strategy})).await?;
+        Ok(Advice::default())
+    }
+}

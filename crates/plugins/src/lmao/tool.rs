@@ -1,0 +1,118 @@
+//! A tool of an LMAO plugin: run by its worker, under the rules of its manifest.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::{Action, Mode};
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+use super::Conditions;
+use super::facts::ToolFacts;
+use super::target::Roots;
+use crate::python::Hosts;
+use crate::python::tool::PythonTool;
+
+/// What the system says where nothing may be written.
+const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
+
+/// A tool of an LMAO plugin.
+pub(super) struct LmaoTool {
+    pub(super) python: PythonTool,
+    /// What it is where nothing can be changed.
+    pub(super) looking: ToolSpec,
+    pub(super) facts: ToolFacts,
+    pub(super) hosts: Hosts,
+    pub(super) conditions: Arc<Conditions>,
+    /// Folders beyond the workspace in which targets may lie.
+    pub(super) roots: Vec<PathBuf>,
+    /// Whether its plugin was granted a folder to write in.
+    pub(super) may_write: bool,
+}
+
+/// A tool where its worker cannot change anything, whatever its manifest says.
+pub(super) fn looking(spec: ToolSpec) -> ToolSpec {
+    ToolSpec { requires_permission: false, risk_level: Risk::ReadOnly, ..spec }
+}
+
+impl LmaoTool {
+    /// The path that a call acts on; none where the target means none, or is not looked at.
+    fn target(&self, args: &Value, mode: Mode) -> Result<Option<PathBuf>, ToolError> {
+        let target = args.get("target").and_then(Value::as_str).unwrap_or_default();
+        let home = self.conditions.home.as_deref();
+        let roots = Roots { base: &self.conditions.workspace, extra: &self.roots, home };
+        match roots.path(target) {
+            Some(path) => Ok((!target.trim().is_empty()).then_some(path)),
+            None if mode == Mode::Yolo => Ok(None),
+            None => {
+                Err(ToolError::Input(format!("target path '{target}' escapes working directory")))
+            }
+        }
+    }
+
+    /// Says what to do about a call that wanted to write and could not.
+    fn explain(&self, output: &mut ToolOutput) {
+        let is_shut = SHUT.iter().any(|words| output.output.contains(words));
+        if !output.success && is_shut && !self.may_write && output.error.is_none() {
+            let source = &self.python.spec().source;
+            output.error = Some(format!(
+                "the plugin `{source}` may not write there; `plugins.{source}.sandbox.write: [.]` \
+                 in your configuration lets it write in the workspace"
+            ));
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for LmaoTool {
+    fn spec(&self) -> &ToolSpec {
+        match self.hosts.mode() {
+            Mode::ReadOnly => &self.looking,
+            Mode::Normal | Mode::Yolo => self.python.spec(),
+        }
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let mode = self.hosts.mode();
+        let target = self.target(args, mode)?;
+        if !self.facts.is_allowed(mode) {
+            let (name, mode) = (&self.looking.name, mode.as_str());
+            return Err(ToolError::Input(format!("plugin '{name}' is not allowed in {mode} mode")));
+        }
+        let mut actions = self.python.actions(args)?;
+        let writes = self.facts.is_destructive && mode != Mode::ReadOnly;
+        actions.extend(target.map(|path| {
+            if writes { Action::Write { path, diff: None } } else { Action::Read { path } }
+        }));
+        Ok(actions)
+    }
+
+    fn caution(&self, _: &ToolCall) -> Option<String> {
+        let is_asked = self.facts.always_confirm && self.hosts.mode() != Mode::Yolo;
+        (is_asked && !self.conditions.approves_all).then(|| {
+            let headless =
+                if self.conditions.is_headless { " but headless mode is active" } else { "" };
+            format!("plugin '{}' requires confirmation{headless}", self.looking.name)
+        })
+    }
+
+    fn is_offered(&self) -> bool {
+        self.facts.is_allowed(self.hosts.mode())
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let get = |name: &str| call.args.get(name).cloned().unwrap_or_default();
+        let args = json!({
+            "target": get("target"),
+            "args": get("args"),
+            "meta": get("meta"),
+            "mode": self.hosts.mode().as_str(),
+        });
+        let call = ToolCall { args, ..call.clone() };
+        let mut output = self.python.run(&call, context).await?;
+        self.explain(&mut output);
+        Ok(output)
+    }
+}

@@ -1,0 +1,173 @@
+//! `plugin.yaml`: read leniently, so that a fault costs as little as possible, and strictly for
+//! authors. Reads the manifest and the names of the files it speaks of, and nothing else.
+
+mod check;
+mod fields;
+mod requirement;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::files::{self, Boundary, Refusal};
+use crate::plugin::{Manifest, Wishes};
+use crate::problem::Problem;
+use crate::yaml;
+
+pub use check::{Validation, validate};
+
+/// The file that makes a folder a plugin.
+pub const FILE: &str = "plugin.yaml";
+
+/// Characters a name may have.
+pub(crate) const NAME_LIMIT: usize = 64;
+
+/// Characters a description may have.
+const DESCRIPTION_LIMIT: usize = 1024;
+
+/// Bytes a manifest may have.
+const FILE_LIMIT: usize = 256 * 1024;
+
+/// Names that the configuration gives another meaning under `plugins`.
+const RESERVED: [&str; 3] = ["search_paths", "enabled", "python"];
+
+/// A manifest that was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Read {
+    /// What it says; none where it cannot be used.
+    pub manifest: Option<Manifest>,
+    /// What cannot be used, or not all of it: one message for the whole file.
+    pub problem: Option<Problem>,
+    /// What an author should put right although it was understood.
+    pub notes: Vec<Problem>,
+}
+
+/// Reads the manifest of the plugin in a folder.
+pub fn read(root: &Path, boundary: Option<&Path>) -> Read {
+    let file = root.join(FILE);
+    match text(&file, boundary) {
+        Ok(text) => parse(&text, &file),
+        Err(problem) => Read { problem: Some(problem), ..Read::default() },
+    }
+}
+
+/// Reads the text of a manifest.
+pub fn parse(text: &str, file: &Path) -> Read {
+    let (manifest, faults) = fields::read(text);
+    let (notes, faults): (Vec<Fault>, Vec<Fault>) =
+        faults.into_iter().partition(|fault| fault.weight == Weight::Note);
+    let notes = notes.into_iter().map(|fault| fault.problem(file)).collect();
+    Read { manifest, problem: joined(file, &faults), notes }
+}
+
+/// What is wrong with the name of a plugin, if anything.
+pub fn fault_of_name(name: &str) -> Option<&'static str> {
+    let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() {
+        Some("is empty")
+    } else if name.len() > NAME_LIMIT {
+        Some("is longer than 64 characters")
+    } else if !name.chars().all(in_name) {
+        Some("has other characters than lower-case letters, digits and hyphens")
+    } else if name.starts_with('-') || name.ends_with('-') {
+        Some("begins or ends with a hyphen")
+    } else {
+        None
+    }
+}
+
+/// Reads `{network, read, write, env, exec}` as it stands in a manifest or in the configuration;
+/// what makes no sense is told, and left out.
+pub fn wishes(value: &Value) -> (Wishes, Vec<String>) {
+    let mut faults = Vec::new();
+    let wishes = fields::wishes(value, &mut faults);
+    (wishes, faults)
+}
+
+/// How much a fault matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    /// Nothing can be done with the manifest.
+    Fatal,
+    /// A part of it does not count.
+    Part,
+    /// It has something that nobody knows.
+    Ignored,
+    /// It counts, and should be written otherwise.
+    Note,
+}
+
+/// One thing wrong with a manifest.
+#[derive(Clone, Debug)]
+struct Fault {
+    line: usize,
+    what: String,
+    hint: String,
+    weight: Weight,
+}
+
+impl Fault {
+    fn words(&self) -> String {
+        format!("line {}: {}", self.line, self.what)
+    }
+
+    fn problem(&self, file: &Path) -> Problem {
+        Problem::new(file, self.words(), &self.hint)
+    }
+}
+
+/// All faults of a file in one message.
+fn joined(file: &Path, faults: &[Fault]) -> Option<Problem> {
+    let worst = faults.iter().find(|fault| fault.weight == Weight::Fatal);
+    let words: Vec<String> = faults.iter().map(Fault::words).collect();
+    let mut hints: Vec<&str> = Vec::new();
+    for fault in worst.into_iter().chain(faults) {
+        if !hints.contains(&fault.hint.as_str()) {
+            hints.push(&fault.hint);
+        }
+    }
+    let outcome = if worst.is_some() { "the plugin is left out: " } else { "" };
+    let what = format!("{outcome}{}", words.join("; "));
+    (!faults.is_empty()).then(|| Problem::new(file, what, hints.join("; ")))
+}
+
+fn text(file: &Path, boundary: Option<&Path>) -> Result<String, Problem> {
+    let folders: Vec<_> = boundary.map(Path::to_path_buf).into_iter().collect();
+    let boundary = if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
+    let missing = || {
+        let what = "Plugin manifest not found";
+        Problem::new(file, what, "write a `plugin.yaml` with `name` and `version`")
+    };
+    let text = files::read(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
+        Refusal::Missing => missing(),
+        refusal => refusal.problem(file),
+    })?;
+    if text.truncated {
+        return Err(Problem::new(file, "the manifest is larger than 256 KiB", "shorten it"));
+    }
+    Ok(text.text)
+}
+
+fn mapping(text: &str) -> Result<serde_json::Map<String, Value>, Fault> {
+    let fault = |line: usize, what: String, hint: &str| Fault {
+        line,
+        what,
+        hint: hint.to_owned(),
+        weight: Weight::Fatal,
+    };
+    let hint = "write `name:` and `version:` lines; `docs/plugins.md` lists the keys";
+    match yaml::read::<Value>(text) {
+        Ok(Value::Object(keys)) => Ok(keys),
+        Ok(Value::Null) => Err(fault(1, String::from("the manifest is empty"), hint)),
+        Ok(_) => Err(fault(1, String::from("the manifest is no mapping of keys"), hint)),
+        Err(error) => {
+            let line = usize::try_from(error.line).unwrap_or(1);
+            Err(fault(line, format!("this is no YAML: {}", error.what), "correct the line"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

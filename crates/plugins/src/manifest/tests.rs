@@ -1,0 +1,153 @@
+use std::fs;
+
+use serde_json::json;
+
+use super::*;
+use crate::plugin::NetworkWish;
+
+fn parsed(text: &str) -> Read {
+    parse(text, Path::new("plugin.yaml"))
+}
+
+fn complaint(text: &str) -> String {
+    let problem = parsed(text).problem.expect("a problem");
+    format!("{} | {}", problem.what, problem.hint)
+}
+
+#[test]
+fn a_whole_manifest_is_read() {
+    let read = parsed(
+        "name: my-plugin\nversion: \"1.2\"\ndescription: Does it\nauthor: Me\nlicense: MIT\n\
+         commands: [a]\ntools: [b]\nhooks: true\nskills: [c]\nproviders: [d]\nrules: [e]\n\
+         brynhild_version: \">=0.1.0\"\ndependencies: [httpx]\n\
+         sandbox: {network: [api.example.com], read: [/data], write: ['~/x'], env: [KEY], exec: [node]}\n",
+    );
+    assert_eq!((&read.problem, read.notes.len()), (&None, 0));
+    let manifest = read.manifest.unwrap();
+    assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("my-plugin", "1.2"));
+    assert!(manifest.hooks);
+    assert_eq!(manifest.dependencies, ["httpx"]);
+    assert_eq!(manifest.sandbox.network, NetworkWish::Hosts(vec!["api.example.com".into()]));
+    assert_eq!(manifest.sandbox.write, [Path::new("~/x")]);
+}
+
+#[test]
+fn a_version_without_quotes_is_taken_as_it_was_typed() {
+    for (typed, version) in [("1.0", "1.0"), ("1.10  # ten", "1.10"), ("2", "2")] {
+        let read = parsed(&format!("name: a\nversion: {typed}\n"));
+        assert_eq!(read.manifest.unwrap().version, version);
+        assert_eq!(read.problem, None);
+        assert!(read.notes[0].what.starts_with("line 2: "), "{:?}", read.notes);
+    }
+}
+
+#[test]
+fn an_unknown_key_is_told_with_what_was_probably_meant_and_costs_nothing() {
+    let text = "name: a\nversion: '1'\ndesciption: x\nhomepage: y\nprofiles: [z]\n";
+    assert!(parsed(text).manifest.is_some());
+    let words = complaint(text);
+    assert!(words.contains("line 3: `desciption` is not a key"), "{words}");
+    assert!(words.contains("did you mean `description`?"), "{words}");
+    assert!(words.contains("line 4: `homepage`"), "{words}");
+    assert!(words.contains("every file in the plugin's `profiles` folder counts"), "{words}");
+}
+
+#[test]
+fn a_manifest_that_cannot_be_used_says_why_in_one_message() {
+    let table = [
+        ("", "line 1: the manifest is empty"),
+        ("- a\n", "line 1: the manifest is no mapping"),
+        ("name: [\n", "this is no YAML"),
+        ("version: '1'\n", "`name` is missing"),
+        ("name: a\n", "`version` is missing"),
+        ("name: My_Plugin\nversion: '1'\n", "line 1: the name \"My_Plugin\" has other characters"),
+        ("name: 7\nversion: '1'\n", "line 1: `name` is not text"),
+        ("name: -a\nversion: '1'\n", "begins or ends with a hyphen"),
+        ("name: a\nversion: [1]\n", "line 2: `version` is not text"),
+        ("name: a\nname: b\nversion: '1'\n", "duplicate mapping key"),
+    ];
+    for (text, wanted) in table {
+        assert!(parsed(text).manifest.is_none(), "{text}");
+        let words = complaint(text);
+        assert!(words.contains(wanted) && words.contains("left out"), "{text}: {words}");
+    }
+}
+
+#[test]
+fn every_field_wrong_is_one_message_and_the_rest_counts() {
+    let text = "name: a\nversion: '1'\ndescription: [x]\nauthor: 1\nlicense: {}\ncommands: 3\n\
+                tools: [1, t]\nhooks: 'yes'\nskills: true\nproviders: {a: b}\nrules: one\n\
+                brynhild_version: '>=99'\ndependencies: 1\nsandbox: {network: maybe, write: 3, x: 1}\n";
+    let read = parsed(text);
+    let manifest = read.manifest.unwrap();
+    assert_eq!(manifest.tools, ["t"]);
+    assert_eq!(manifest.rules, ["one"]);
+    assert!(!manifest.hooks);
+    let words = read.problem.unwrap().what;
+    for line in [3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14] {
+        assert!(words.contains(&format!("line {line}: ")), "{line}: {words}");
+    }
+    assert!(words.contains("`sandbox.x` is not known"), "{words}");
+    // One text is a host.
+    assert_eq!(manifest.sandbox.network, NetworkWish::Hosts(vec!["maybe".into()]));
+}
+
+#[test]
+fn a_name_that_the_configuration_uses_is_told() {
+    let words = complaint("name: python\nversion: '1'\n");
+    assert!(words.contains("is a key of the configuration"), "{words}");
+}
+
+#[test]
+fn hidden_characters_do_not_get_through() {
+    let read = parsed("name: a\nversion: '1'\ndescription: \"x\\u202ey\"\n");
+    assert_eq!(read.manifest.unwrap().description, "xy");
+    assert!(read.problem.unwrap().what.contains("U+202E"));
+}
+
+#[test]
+fn grants_are_read_like_wishes() {
+    let (wishes, faults) = wishes(&json!({"network": true, "env": "KEY", "write": [1]}));
+    assert_eq!(wishes.network, NetworkWish::All);
+    assert_eq!(wishes.env, ["KEY"]);
+    assert_eq!(faults, ["`sandbox.write` is no list of texts"]);
+}
+
+#[test]
+fn the_network_survives_the_cache() {
+    for wish in [NetworkWish::None, NetworkWish::All, NetworkWish::Hosts(vec!["a".into()])] {
+        let text = serde_json::to_string(&wish).unwrap();
+        assert_eq!(serde_json::from_str::<NetworkWish>(&text).unwrap(), wish);
+    }
+}
+
+#[test]
+fn validation_names_what_is_declared_and_not_there_and_the_other_way_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let manifest = "name: a\nversion: 1.0\ncommands: [c]\ntools: [t]\nskills: [s]\nhooks: true\n";
+    fs::write(root.join(FILE), manifest).unwrap();
+    fs::create_dir(root.join("providers")).unwrap();
+    fs::write(root.join("providers/p.py"), "").unwrap();
+    let validation = validate(&root.join(FILE));
+    assert!(validation.errors.is_empty());
+    let words: Vec<&str> = validation.warnings.iter().map(|it| it.what.as_str()).collect();
+    let wanted = [
+        "line 2: `version: 1.0` is a number and is read as text",
+        "Declared command not found: c.md",
+        "Declared tool not found: t.py",
+        "Declared skill not found: s/SKILL.md",
+        "Plugin declares hooks but hooks.yaml missing",
+        "the folder `providers` has no effect, as the manifest declares no providers",
+    ];
+    assert_eq!(words, wanted);
+}
+
+#[test]
+fn a_folder_that_is_not_there_and_one_without_manifest_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = validate(&folder.path().join("none"));
+    assert!(missing.errors[0].what.starts_with("Plugin directory not found: "));
+    let empty = validate(folder.path());
+    assert_eq!(empty.errors[0].what, "Plugin manifest not found");
+}

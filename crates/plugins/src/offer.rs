@@ -1,0 +1,57 @@
+//! What an installed package hands out through its entry points: plain data, as the Python host
+//! passes it on. Nothing here is checked; each kind's own module does that.
+
+use contract::skill::Skill;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::commands::Command;
+use crate::plugin::Plugin;
+
+/// All that plugins contribute to one kind of extension.
+#[derive(Clone, Debug, Default)]
+pub struct Contributions<'a> {
+    /// The plugins that count, weakest first.
+    pub plugins: Vec<&'a Plugin>,
+    /// What installed packages offer; only of plugins that count.
+    pub offers: Vec<&'a Offer>,
+    /// Commands of plugins of other systems.
+    pub commands: Vec<&'a Command>,
+    /// Skills of plugins of other systems.
+    pub skills: Vec<&'a Skill>,
+}
+
+/// What the callables of one package returned.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Offer {
+    /// The plugin it belongs to.
+    #[serde(skip)]
+    pub plugin: String,
+    /// What the package says of itself.
+    #[serde(rename = "plugin")]
+    pub manifest: Option<Value>,
+    /// Skills.
+    pub skills: Vec<Value>,
+    /// Commands.
+    pub commands: Vec<Value>,
+    /// Rules.
+    pub rules: Vec<Value>,
+    /// Model profiles.
+    pub profiles: Vec<Value>,
+    /// Hooks.
+    pub hooks: Vec<Value>,
+}
+
+impl Offer {
+    /// Reads the answer of a package's worker; what is not there counts as nothing.
+    pub fn read(plugin: &str, answer: Value) -> Result<Self, serde_json::Error> {
+        let offer: Self = serde_json::from_value(answer)?;
+        Ok(Self { plugin: plugin.to_owned(), ..offer })
+    }
+
+    /// The entry point that an item came from; the plugin's name where it does not say.
+    pub fn entry_point<'a>(&'a self, item: &'a Value) -> &'a str {
+        item.get("entry_point").and_then(Value::as_str).unwrap_or(&self.plugin)
+    }
+}

@@ -1,0 +1,261 @@
+//! A plugin as it was found: what its manifest says, where it lies, what the person grants it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// What `plugin.yaml` says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Its name: lower-case letters, digits and hyphens.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is for.
+    pub description: String,
+    /// Who wrote it.
+    pub author: String,
+    /// Its license.
+    pub license: String,
+    /// The commands it declares.
+    pub commands: Vec<String>,
+    /// The tools it declares; any one makes every file in `tools/` count.
+    pub tools: Vec<String>,
+    /// The HTTP interfaces that it declares among its tools, as they are written.
+    pub apis: Vec<Value>,
+    /// Whether it brings `hooks.yaml`.
+    pub hooks: bool,
+    /// The skills it declares.
+    pub skills: Vec<String>,
+    /// The providers it declares; any one makes every file in `providers/` count.
+    pub providers: Vec<String>,
+    /// The files of rules it declares.
+    pub rules: Vec<String>,
+    /// The versions of Brynhild that it says it works with.
+    pub brynhild_version: String,
+    /// Python packages that it needs, as `pip` writes them.
+    pub dependencies: Vec<String>,
+    /// What it wants to be allowed; the person's configuration grants it.
+    pub sandbox: Wishes,
+    /// The system it is written for. No manifest says it.
+    #[serde(skip)]
+    pub dialect: Dialect,
+}
+
+/// The system that a plugin in Python is written for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Our own; `tools` names what a manifest declares.
+    #[default]
+    Brynhild,
+    /// LMAO; `tools` names files.
+    Lmao,
+}
+
+impl Dialect {
+    /// The name by which a worker knows it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Brynhild => "brynhild",
+            Self::Lmao => "lmao",
+        }
+    }
+}
+
+/// What a plugin may do beyond the least: read the workspace and its own folder, write its own data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wishes {
+    /// The network.
+    pub network: NetworkWish,
+    /// Paths to read.
+    pub read: Vec<PathBuf>,
+    /// Paths to write.
+    pub write: Vec<PathBuf>,
+    /// Variables to see.
+    pub env: Vec<String>,
+    /// Programs to run that lie outside the system's folders.
+    pub exec: Vec<String>,
+}
+
+/// How much of the network. Written as `false`, `true` or a list of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "NetworkForm", into = "NetworkForm")]
+pub enum NetworkWish {
+    /// None of it.
+    #[default]
+    None,
+    /// All of it.
+    All,
+    /// These hosts.
+    Hosts(Vec<String>),
+}
+
+/// A [`NetworkWish`] as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum NetworkForm {
+    Switch(bool),
+    Hosts(Vec<String>),
+}
+
+impl From<NetworkForm> for NetworkWish {
+    fn from(form: NetworkForm) -> Self {
+        match form {
+            NetworkForm::Switch(false) => Self::None,
+            NetworkForm::Switch(true) => Self::All,
+            NetworkForm::Hosts(hosts) if hosts.is_empty() => Self::None,
+            NetworkForm::Hosts(hosts) => Self::Hosts(hosts),
+        }
+    }
+}
+
+impl From<NetworkWish> for NetworkForm {
+    fn from(wish: NetworkWish) -> Self {
+        match wish {
+            NetworkWish::None => Self::Switch(false),
+            NetworkWish::All => Self::Switch(true),
+            NetworkWish::Hosts(hosts) => Self::Hosts(hosts),
+        }
+    }
+}
+
+/// Where a plugin was found. Later ones win over earlier ones of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The person's own folder of plugins.
+    Global,
+    /// A folder that the configuration names.
+    Configured,
+    /// A folder that `BRYNHILD_PLUGIN_PATH` names.
+    Environment,
+    /// The project's folder of plugins.
+    Project,
+    /// A package of the interpreter.
+    EntryPoint,
+    /// A folder that was named for this run.
+    Flag,
+}
+
+/// A plugin that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// Its folder; the package's folder for one that was installed.
+    pub root: PathBuf,
+    /// Where it was found.
+    pub place: Place,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// Whether its bytes may be used: not those of a project that the person has not trusted.
+    pub trusted: bool,
+    /// What the person's configuration says of it.
+    pub settings: PluginSettings,
+    /// The package it comes with, where it was installed.
+    pub package: Option<Package>,
+}
+
+impl Plugin {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// Whether anything of it counts: it is switched on and its bytes may be used.
+    pub fn is_active(&self) -> bool {
+        self.enabled && self.trusted
+    }
+
+    /// The folder that links in it may not lead out of: a project's plugin is only what was
+    /// trusted.
+    pub(crate) fn boundary(&self) -> Option<&Path> {
+        (self.place == Place::Project).then_some(&self.root)
+    }
+
+    /// What kind of thing it is: `directory`, `entry_point`, or `entry_point_provider` for a
+    /// package that brings providers and calls itself no plugin.
+    pub fn source(&self) -> &'static str {
+        match &self.package {
+            None => "directory",
+            Some(package) if package.is_only_providers() => "entry_point_provider",
+            Some(_) => "entry_point",
+        }
+    }
+
+    /// As `plugin list --json` shows it.
+    pub fn to_json(&self) -> Value {
+        let manifest = &self.manifest;
+        let package = self.package.as_ref();
+        json!({
+            "name": manifest.name,
+            "version": manifest.version,
+            "description": manifest.description,
+            "author": manifest.author,
+            "license": manifest.license,
+            "path": match package {
+                Some(_) => String::from("<entry-point>"),
+                None => self.root.display().to_string(),
+            },
+            "enabled": self.enabled,
+            "trusted": self.trusted,
+            "source": self.source(),
+            "place": self.place,
+            "package_name": package.map(|package| &package.name),
+            "package_version": package.map(|package| &package.version),
+            "commands": manifest.commands,
+            "tools": manifest.tools,
+            "apis": manifest.apis.iter().map(|api| &api["name"]).collect::<Vec<_>>(),
+            "hooks": manifest.hooks,
+            "skills": manifest.skills,
+            "providers": manifest.providers,
+            "rules": manifest.rules,
+            "dependencies": manifest.dependencies,
+            "sandbox": manifest.sandbox,
+        })
+    }
+}
+
+/// What the person's configuration says of one plugin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PluginSettings {
+    /// How long one call may take; none for the usual time.
+    pub timeout: Option<Duration>,
+    /// What it is granted.
+    pub grants: Wishes,
+    /// Everything else that stands there: the plugin's own settings.
+    pub own: Map<String, Value>,
+}
+
+/// An installed package.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its entry points: group, name, object.
+    pub entry_points: Vec<EntryPoint>,
+}
+
+impl Package {
+    /// Whether all it has for Brynhild are providers.
+    pub fn is_only_providers(&self) -> bool {
+        self.entry_points.iter().all(|point| point.group == "brynhild.providers")
+    }
+}
+
+/// A name under which a package offers an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryPoint {
+    /// The group, such as `brynhild.tools`.
+    pub group: String,
+    /// The name.
+    pub name: String,
+    /// Where the object is: `module:attribute`.
+    pub object: String,
+}

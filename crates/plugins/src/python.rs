@@ -1,0 +1,241 @@
+//! Runs the Python of plugins: one confined process for each plugin, started when it is needed,
+//! beside descriptions that are kept so that a start of the program runs no Python.
+//!
+//! What a plugin may do is what the person grants it. Nothing here decides whether a call may run.
+
+mod cache;
+pub(crate) mod confine;
+mod describe;
+pub(crate) mod description;
+mod dialect;
+pub(crate) mod fingerprint;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod health;
+mod host;
+mod interpreter;
+mod job;
+mod lines;
+pub(crate) mod output;
+mod payload;
+mod provider;
+mod reply;
+pub(crate) mod session;
+pub(crate) mod store;
+pub(crate) mod tool;
+mod venv;
+mod wire;
+pub(crate) mod worker;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contract::policy::Mode;
+use contract::provider::Provider;
+use contract::sandbox::{Limits, Sandbox};
+use contract::tool::Tool;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::plugin::Plugin;
+pub use description::{Described, ProviderDescription, ToolDescription};
+use host::Host;
+pub use output::Listener;
+pub use provider::ProviderSettings;
+use provider::PythonProvider;
+use tool::PythonTool;
+use worker::Worker;
+
+/// What the host needs to know.
+#[derive(Clone)]
+pub struct HostSettings {
+    /// A folder of ours, for what is kept between runs.
+    pub state: PathBuf,
+    /// The folder in which each plugin has one of its own.
+    pub data: PathBuf,
+    /// Starts processes.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// Where workers find themselves.
+    pub surroundings: Surroundings,
+    /// The mode at the beginning.
+    pub mode: Mode,
+    /// The interpreter for plugins without a venv; none for `python3`.
+    pub python: Option<PathBuf>,
+    /// The configuration that holds, without secrets.
+    pub config: Value,
+    /// The provider and the model that answer.
+    pub model: Option<(String, String)>,
+    /// Hears what plugins print.
+    pub on_output: Listener,
+    /// Hears what is done for a plugin and takes time.
+    pub on_progress: Listener,
+}
+
+/// Where workers find themselves.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The project.
+    pub workspace: PathBuf,
+    /// The folder that the person works in.
+    pub cwd: PathBuf,
+    /// The variables that every process may see.
+    pub env: BTreeMap<String, String>,
+    /// All variables, for those that are granted by name.
+    pub variables: BTreeMap<String, String>,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// Upper bounds for a worker.
+    pub limits: Limits,
+}
+
+impl Surroundings {
+    /// A path of the configuration: from the home with `~`, else from the workspace.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        let mut parts = path.components();
+        match (parts.next(), &self.home) {
+            (Some(Component::Normal(first)), Some(home)) if first == "~" => {
+                home.join(parts.as_path())
+            }
+            _ => self.workspace.join(path),
+        }
+    }
+
+    /// A program by its name or path.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let found = if name.contains('/') {
+            Some(self.resolve(Path::new(name)))
+        } else {
+            interpreter::on_path(name, self.variables.get("PATH").or(self.env.get("PATH")))
+        };
+        found.and_then(|path| path.canonicalize().ok())
+    }
+
+    /// The folder that workers start in.
+    pub(crate) fn folder(&self) -> &Path {
+        if self.cwd.starts_with(&self.workspace) { &self.cwd } else { &self.workspace }
+    }
+}
+
+/// What to do about declared packages that are not installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Install them; that may take minutes.
+    Install,
+    /// Say so.
+    Report,
+}
+
+/// The workers of all plugins. Clones share them.
+#[derive(Clone)]
+pub struct Hosts(Arc<Inner>);
+
+struct Inner {
+    host: Arc<Host>,
+    workers: Mutex<HashMap<(String, PathBuf), Arc<Worker>>>,
+    /// The starts that nobody waits for.
+    warming: Mutex<JoinSet<()>>,
+}
+
+impl Hosts {
+    /// Makes the host. Starts and reads nothing.
+    pub fn new(settings: HostSettings) -> Self {
+        let host = Arc::new(Host::new(settings));
+        Self(Arc::new(Inner { host, workers: Mutex::default(), warming: Mutex::default() }))
+    }
+
+    /// What is kept about plugins from earlier runs; none for one that would have to be asked.
+    /// Starts no process.
+    pub fn described(&self, plugins: &[&Plugin]) -> Vec<Option<Described>> {
+        describe::kept(&self.0.host, plugins).into_iter().map(|kept| kept.described).collect()
+    }
+
+    /// Describes plugins: from what is kept, else by asking their Python, several at once.
+    pub async fn describe(&self, plugins: &[&Plugin], missing: Missing) -> Vec<Described> {
+        describe::all(self, plugins, missing).await
+    }
+
+    /// The tools of a plugin.
+    pub fn tools(&self, plugin: &Plugin, described: &Described) -> Vec<Arc<dyn Tool>> {
+        let tool = |description: &ToolDescription| {
+            let tool = PythonTool::new(description.clone(), self.worker(plugin), plugin.name());
+            Arc::new(tool) as Arc<dyn Tool>
+        };
+        described.tools.iter().map(tool).collect()
+    }
+
+    /// A provider of a plugin. It is made in the worker when it is first asked.
+    pub fn provider(&self, plugin: &Plugin, settings: ProviderSettings) -> Arc<dyn Provider> {
+        Arc::new(PythonProvider::new(settings, self.worker(plugin)))
+    }
+
+    /// Starts a plugin's worker in the background, so that its first call finds it ready. For
+    /// plugins whose tools or provider were asked for. Needs a runtime.
+    pub fn warm(&self, name: &str) {
+        let worker = self.workers().values().find(|worker| worker.plugin.name() == name).cloned();
+        if let Some(worker) = worker {
+            let mut warming = self.0.warming.lock().unwrap_or_else(PoisonError::into_inner);
+            while warming.try_join_next().is_some() {}
+            warming.spawn(async move { worker.warm().await });
+        }
+    }
+
+    /// Sets the mode. Workers that may do less in it are replaced at their next call.
+    pub fn set_mode(&self, mode: Mode) {
+        self.0.host.set_mode(mode);
+    }
+
+    /// The mode that is in force.
+    pub fn mode(&self) -> Mode {
+        self.0.host.exact_mode()
+    }
+
+    /// Tools that describe themselves in another way since they ran, to take the place of those of
+    /// the same name.
+    pub fn take_refreshed(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.host.take_refreshed()
+    }
+
+    /// Closes down all workers; each gets a moment, all of them together.
+    pub async fn shutdown(&self) {
+        self.0.warming.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        let workers: Vec<Arc<Worker>> = self.workers().drain().map(|(_, worker)| worker).collect();
+        futures::future::join_all(workers.iter().map(|worker| worker.stop())).await;
+    }
+
+    /// The worker of a plugin as it is: another one where its files or settings have changed.
+    pub(crate) fn worker(&self, plugin: &Plugin) -> Arc<Worker> {
+        let key = (plugin.name().to_owned(), plugin.root.clone());
+        let mut workers = self.workers();
+        match workers.get(&key) {
+            Some(worker) if worker.plugin == *plugin => Arc::clone(worker),
+            _ => {
+                let worker = Arc::new(Worker::new(Arc::clone(&self.0.host), plugin.clone()));
+                workers.insert(key, Arc::clone(&worker));
+                worker
+            }
+        }
+    }
+
+    /// Ends a worker whose plugin's files have changed, so that the next call finds them.
+    pub(crate) fn settle(&self, plugin: &Plugin, stamp: &str) {
+        let key = (plugin.name().to_owned(), plugin.root.clone());
+        let worker = self.workers().get(&key).cloned();
+        if let Some(worker) = worker.filter(|worker| !worker.agrees(stamp)) {
+            worker.retire();
+        }
+    }
+
+    fn workers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Arc<Worker>>> {
+        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes the packages that plugins import into a folder, so that their authors can test without
+/// this program. Returns the files.
+pub fn install_stubs(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    payload::write_stubs(folder)
+}
+
+#[cfg(test)]
+mod tests;

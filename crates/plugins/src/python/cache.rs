@@ -1,0 +1,244 @@
+//! Descriptions from earlier runs, so that a start runs no Python: one index by the times of
+//! files, which is read whole, and one file for each content.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::description::Answer;
+use super::fingerprint::{Files, is_among_others};
+use super::interpreter::Seen;
+use super::store::{read_json, write_json};
+use super::{Surroundings, confine, payload};
+use crate::plugin::Plugin;
+
+/// Plugins above which the index is begun anew.
+const MOST: usize = 4096;
+
+/// The descriptions that are kept.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    index: Mutex<Option<Index>>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Index {
+    plugins: BTreeMap<String, Entry>,
+    #[serde(skip)]
+    is_changed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    /// The files by their times, and all else that a description depends on.
+    stamp: String,
+    /// The installed packages; they count where something was wrong.
+    packages: String,
+    /// The file that keeps it under its content.
+    file: String,
+    answer: Answer,
+}
+
+/// A description under its content.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    packages: String,
+    answer: Answer,
+}
+
+/// What a description is kept under.
+pub(crate) struct Key {
+    name: String,
+    /// Changes with all that a description depends on.
+    pub(crate) stamp: String,
+    packages: String,
+    /// The hash of everything but the files.
+    base: blake3::Hasher,
+    files: Files,
+}
+
+impl Key {
+    /// The key of a plugin with these files.
+    pub(crate) fn of(
+        plugin: &Plugin,
+        interpreter: &Seen,
+        surroundings: &Surroundings,
+        files: Files,
+    ) -> Option<Self> {
+        let mut base = blake3::Hasher::new();
+        let grants = &plugin.settings.grants;
+        let values: Vec<_> =
+            grants.env.iter().map(|name| surroundings.variables.get(name)).collect();
+        let facts = serde_json::to_vec(&(
+            (payload::identity(), &interpreter.identity),
+            (&plugin.manifest, &plugin.package),
+            (&plugin.settings.own, grants, values),
+        ));
+        base.update(&facts.ok()?);
+        // What a tool says of itself may depend on what it finds around it.
+        for (name, value) in confine::told(surroundings) {
+            for text in [name, value] {
+                base.update(&(text.len() as u64).to_le_bytes());
+                base.update(text.as_bytes());
+            }
+        }
+        if is_among_others(plugin) {
+            base.update(interpreter.packages.as_bytes());
+        }
+        let mut hasher = base.clone();
+        files.stamp(&mut hasher);
+        let stamp = hasher.finalize().to_hex()[..32].to_owned();
+        let packages = interpreter.packages.clone();
+        Some(Self { name: name(plugin), stamp, packages, base, files })
+    }
+
+    /// The file that keeps what is known of these very bytes.
+    fn file(&self) -> String {
+        let mut hasher = self.base.clone();
+        self.files.content(&mut hasher);
+        format!("{}.json", &hasher.finalize().to_hex()[..32])
+    }
+}
+
+fn name(plugin: &Plugin) -> String {
+    format!("{} {}", plugin.name(), plugin.root.display())
+}
+
+impl Cache {
+    /// The cache in a folder. Reads nothing yet.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder, index: Mutex::new(None) }
+    }
+
+    /// What is kept for a plugin, by the times of its files or else by their content.
+    pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
+        // What was wrong may be right once packages were installed.
+        let is_good = |answer: &Answer, packages: &str| {
+            answer.problems.is_empty() || packages == key.packages
+        };
+        let known = self.with(|index| {
+            let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
+            Some(is_good(&entry.answer, &entry.packages).then(|| entry.answer.clone()))
+        });
+        if let Some(known) = known {
+            return known;
+        }
+        let file = key.file();
+        let kept: Kept = read_json(&self.folder.join(&file))?;
+        if !is_good(&kept.answer, &kept.packages) {
+            return None;
+        }
+        self.note(key, file, &kept.answer);
+        Some(kept.answer)
+    }
+
+    /// Keeps a description. What cannot be written is found out again the next time.
+    pub(crate) fn put(&self, key: &Key, answer: &Answer) {
+        let kept = Kept { packages: key.packages.clone(), answer: answer.clone() };
+        let file = key.file();
+        let _ = write_json(&self.folder.join(&file), &kept);
+        self.note(key, file, answer);
+    }
+
+    /// Drops what is kept for a plugin, because it says something else of itself when it runs.
+    pub(crate) fn forget(&self, plugin: &Plugin) {
+        let name = name(plugin);
+        self.with(|index| {
+            if let Some(entry) = index.plugins.remove(&name) {
+                index.is_changed = true;
+                let _ = fs::remove_file(self.folder.join(entry.file));
+            }
+        });
+        self.save();
+    }
+
+    /// Writes the index, where it has changed.
+    pub(crate) fn save(&self) {
+        self.with(|index| {
+            if std::mem::take(&mut index.is_changed) {
+                let _ = write_json(&self.folder.join("index.json"), index);
+            }
+        });
+    }
+
+    fn note(&self, key: &Key, file: String, answer: &Answer) {
+        self.with(|index| {
+            if index.plugins.len() >= MOST {
+                index.plugins.clear();
+            }
+            let (stamp, packages) = (key.stamp.clone(), key.packages.clone());
+            let entry = Entry { stamp, packages, file, answer: answer.clone() };
+            index.plugins.insert(key.name.clone(), entry);
+            index.is_changed = true;
+        });
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Index) -> T) -> T {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || read_json(&self.folder.join("index.json")).unwrap_or_default();
+        act(index.get_or_insert_with(read))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::python::description::{Complaint, ToolDescription};
+    use crate::python::fixture::{plugin, surroundings};
+    use crate::python::interpreter::Interpreter;
+
+    fn seen() -> Seen {
+        Seen::new(Interpreter::plain(Path::new("/usr/bin/python3")))
+    }
+
+    #[test]
+    fn a_description_holds_as_long_as_the_content_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let mut plugin = plugin(folder.path(), "p");
+        let file = plugin.root.join("tools/a.py");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "1").unwrap();
+        let cache = || Cache::new(folder.path().join("descriptions"));
+        let key = |plugin: &Plugin| {
+            Key::of(plugin, &seen(), &surroundings, Files::of(plugin).unwrap()).unwrap()
+        };
+        let answer = Answer { tools: vec![ToolDescription::default()], ..Answer::default() };
+        let first = cache();
+        assert_eq!(first.get(&key(&plugin)), None);
+        first.put(&key(&plugin), &answer);
+        first.save();
+        assert_eq!(cache().get(&key(&plugin)), Some(answer.clone()));
+        fs::write(&file, "2").unwrap();
+        assert_eq!(cache().get(&key(&plugin)), None);
+        fs::write(&file, "1").unwrap();
+        assert_eq!(cache().get(&key(&plugin)), Some(answer.clone()), "the content is the same");
+        plugin.settings.own.insert("level".into(), 3.into());
+        assert_eq!(cache().get(&key(&plugin)), None, "other settings");
+        plugin.settings.own.clear();
+        cache().forget(&plugin);
+        assert_eq!(cache().get(&key(&plugin)), None);
+    }
+
+    #[test]
+    fn what_was_wrong_is_looked_at_again_once_packages_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let plugin = plugin(folder.path(), "p");
+        let cache = Cache::new(folder.path().join("descriptions"));
+        let mut seen = seen();
+        let answer = Answer { problems: vec![Complaint::default()], ..Answer::default() };
+        let key = |seen: &Seen| {
+            Key::of(&plugin, seen, &surroundings, Files::of(&plugin).unwrap()).unwrap()
+        };
+        cache.put(&key(&seen), &answer);
+        assert!(cache.get(&key(&seen)).is_some());
+        seen.packages.push('x');
+        assert!(cache.get(&key(&seen)).is_none());
+    }
+}

@@ -1,0 +1,253 @@
+//! What a worker may see and do: the least, and what the person grants. What a plugin's own
+//! manifest wishes for counts for nothing here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path};
+
+use contract::policy::{Access, Mode};
+use contract::protected::protected;
+use contract::sandbox::{Network, Profile};
+
+use super::Surroundings;
+use super::interpreter::Interpreter;
+use crate::plugin::{NetworkWish, Plugin};
+use crate::problem::{Problem, shown};
+
+/// Variables of ours that plugins read, none of which holds a secret.
+const OURS: [&str; 10] = [
+    "BRYNHILD_CONFIG_DIR",
+    "BRYNHILD_DEBUG",
+    "BRYNHILD_LOG_LEVEL",
+    "BRYNHILD_MODELS__DEFAULT",
+    "BRYNHILD_OLLAMA_HOST",
+    "BRYNHILD_PLUGIN_PATH",
+    "BRYNHILD_PROVIDERS__DEFAULT",
+    "BRYNHILD_SKILL_PATH",
+    "BRYNHILD_VENV",
+    "OLLAMA_HOST",
+];
+
+/// The folders that a worker needs whatever its plugin is granted.
+pub(crate) struct Needs<'a> {
+    pub(crate) payload: &'a Path,
+    pub(crate) data: &'a Path,
+    pub(crate) interpreter: &'a Interpreter,
+}
+
+/// A worker's profile, and what of the grants could not be given.
+pub(crate) fn profile(
+    plugin: &Plugin,
+    surroundings: &Surroundings,
+    needs: &Needs<'_>,
+    mode: Mode,
+) -> (Profile, Vec<Problem>) {
+    let (mut profile, problems) = granted(plugin, surroundings, needs.data, mode);
+    profile.read.push(needs.payload.to_owned());
+    profile.read.extend(needs.interpreter.folders(surroundings.home.as_deref()));
+    (profile, problems)
+}
+
+/// The least that any process of a plugin gets, with what the person granted; `data` is the folder
+/// of its own.
+pub(crate) fn granted(
+    plugin: &Plugin,
+    surroundings: &Surroundings,
+    data: &Path,
+    mode: Mode,
+) -> (Profile, Vec<Problem>) {
+    let grants = &plugin.settings.grants;
+    let mut problems = Vec::new();
+    let mut refuse = |what: String, hint: &str| {
+        let what = format!("plugins.{}.sandbox: {what}", plugin.name());
+        problems.push(Problem::new(&plugin.root, what, hint));
+    };
+    let mut profile = Profile {
+        workspace: surroundings.workspace.clone(),
+        access: Access::ReadOnly,
+        read: vec![plugin.root.clone()],
+        write: Vec::new(),
+        own: vec![data.to_owned()],
+        network: Network::None,
+        env: environment(plugin, surroundings),
+        limits: surroundings.limits,
+    };
+    let place = data.to_string_lossy().into_owned();
+    profile.env.insert("BRYNHILD_PLUGIN_DATA".to_owned(), place);
+    profile.read.extend(grants.read.iter().map(|path| surroundings.resolve(path)));
+    for name in &grants.exec {
+        match surroundings.program(name) {
+            Some(program) => allow_program(&mut profile, &program),
+            None => refuse(format!("there is no program `{name}`"), "install it, or mend the name"),
+        }
+    }
+    if mode == Mode::ReadOnly {
+        return (profile, problems);
+    }
+    for path in &grants.write {
+        if let Err(why) = allow_write(&mut profile, &surroundings.resolve(path)) {
+            refuse(why, "grant another folder");
+        }
+    }
+    match &grants.network {
+        NetworkWish::None => {}
+        NetworkWish::All => profile.network = Network::Host,
+        NetworkWish::Hosts(_) => refuse(
+            "the sandbox cannot open the network for some hosts only, so it stays shut".to_owned(),
+            "grant `network: true` if you trust the plugin with all of it",
+        ),
+    }
+    (profile, problems)
+}
+
+/// Makes a program visible and its folder part of the search path.
+pub(crate) fn allow_program(profile: &mut Profile, program: &Path) {
+    profile.read.push(program.to_owned());
+    if let Some(folder) = program.parent() {
+        let path = profile.env.entry("PATH".to_owned()).or_default();
+        let folder = folder.to_string_lossy();
+        if !path.split(':').any(|known| known == folder) {
+            path.push(':');
+            path.push_str(&folder);
+        }
+    }
+}
+
+/// Makes a folder or file writable. The workspace as a whole opens with its protected names shut.
+pub(crate) fn allow_write(profile: &mut Profile, path: &Path) -> Result<(), String> {
+    if !path.exists() {
+        fs::create_dir_all(path)
+            .map_err(|error| format!("cannot make {}: {error}", shown(path)))?;
+    }
+    let path = fs::canonicalize(path)
+        .map_err(|error| format!("{} cannot be used: {error}", shown(path)))?;
+    let workspace =
+        fs::canonicalize(&profile.workspace).unwrap_or_else(|_| profile.workspace.clone());
+    if path == workspace {
+        profile.access = Access::Workspace;
+        return Ok(());
+    }
+    if workspace.starts_with(&path) {
+        return Err(format!("{} contains the workspace and stays read-only", shown(&path)));
+    }
+    if let Ok(inside) = path.strip_prefix(&workspace) {
+        let names = inside.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy()),
+            _ => None,
+        });
+        for name in names {
+            if let Some(name) = protected(&name) {
+                return Err(format!("`{name}` in a workspace stays read-only"));
+            }
+        }
+    }
+    profile.own.push(path);
+    Ok(())
+}
+
+/// The variables that every worker sees and that may change what a plugin says of itself. What
+/// only the terminal is about is not among them.
+pub(crate) fn told(surroundings: &Surroundings) -> impl Iterator<Item = (&str, &str)> {
+    const TERMINAL: [&str; 3] = ["COLORTERM", "NO_COLOR", "TERM"];
+    let ours = OURS.into_iter().filter_map(|name| surroundings.variables.get_key_value(name));
+    let usual = usual(surroundings).filter(|(name, _)| !TERMINAL.contains(&name.as_str()));
+    usual.chain(ours).map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
+/// The variables that every process sees, without those that would choose a worker's imports: these
+/// come from its interpreter and its plugin, from nowhere else.
+fn usual(surroundings: &Surroundings) -> impl Iterator<Item = (&String, &String)> {
+    let env = surroundings.env.iter();
+    env.filter(|(name, _)| !name.starts_with("PYTHON") && *name != "VIRTUAL_ENV")
+}
+
+fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String, String> {
+    let usual = usual(surroundings).map(|(name, value)| (name.clone(), value.clone()));
+    let mut env: BTreeMap<String, String> = usual.collect();
+    let granted = plugin.settings.grants.env.iter().map(String::as_str);
+    for name in OURS.into_iter().chain(granted) {
+        if let Some(value) = surroundings.variables.get(name) {
+            env.insert(name.to_owned(), value.clone());
+        }
+    }
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    env.insert("BRYNHILD_PLUGIN_NAME".to_owned(), plugin.name().to_owned());
+    env.insert("BRYNHILD_PROJECT_ROOT".to_owned(), text(&surroundings.workspace));
+    env.insert("BRYNHILD_CWD".to_owned(), text(surroundings.folder()));
+    env
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::plugin::Wishes;
+    use crate::python::fixture::{plugin, surroundings};
+
+    fn made(wishes: Wishes, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let mut plugin = plugin(folder.path(), "p");
+        plugin.settings.grants = wishes;
+        let needs = Needs {
+            payload: Path::new("/payload"),
+            data: Path::new("/data"),
+            interpreter: &Interpreter::plain(Path::new("/usr/bin/python3")),
+        };
+        let (profile, problems) = profile(&plugin, &surroundings, &needs, mode);
+        (profile, problems, folder)
+    }
+
+    #[test]
+    fn without_a_grant_there_is_the_least() {
+        let (profile, problems, folder) = made(Wishes::default(), Mode::Yolo);
+        assert_eq!(profile.access, Access::ReadOnly);
+        assert_eq!(profile.own, [PathBuf::from("/data")]);
+        assert_eq!(profile.network, Network::None);
+        assert!(profile.read.contains(&folder.path().join("p")));
+        assert!(!profile.env.contains_key("SECRET") && !profile.env.contains_key("PYTHONPATH"));
+        assert_eq!(profile.env["BRYNHILD_PLUGIN_NAME"], "p");
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn grants_open_what_they_name_and_read_only_shuts_it() {
+        let wishes = Wishes {
+            network: NetworkWish::All,
+            write: vec!["~/out".into(), "build".into()],
+            env: vec!["SECRET".into()],
+            ..Wishes::default()
+        };
+        let (profile, problems, folder) = made(wishes.clone(), Mode::Normal);
+        let base = folder.path().canonicalize().unwrap();
+        assert_eq!(profile.network, Network::Host);
+        assert_eq!(profile.own[1..], [base.join("home/out"), base.join("work/build")]);
+        assert_eq!(profile.access, Access::ReadOnly);
+        assert_eq!(profile.env["SECRET"], "s");
+        assert!(problems.is_empty(), "{problems:?}");
+        let (profile, _, _folder) = made(wishes, Mode::ReadOnly);
+        assert_eq!((profile.network, profile.own.len()), (Network::None, 1));
+    }
+
+    #[test]
+    fn what_must_not_be_granted_is_said() {
+        let wishes = Wishes {
+            network: NetworkWish::Hosts(vec!["example.org".into()]),
+            write: vec!["..".into(), ".git/hooks".into()],
+            exec: vec!["no-such-program".into()],
+            ..Wishes::default()
+        };
+        let (profile, problems, _folder) = made(wishes, Mode::Normal);
+        assert_eq!((profile.network, profile.own.len()), (Network::None, 1));
+        assert_eq!(problems.len(), 4, "{problems:?}");
+    }
+
+    #[test]
+    fn the_workspace_opens_with_its_protected_names_shut() {
+        let wishes = Wishes { write: vec![".".into()], ..Wishes::default() };
+        let (profile, _, _folder) = made(wishes, Mode::Normal);
+        assert_eq!(profile.access, Access::Workspace);
+        assert_eq!(profile.own.len(), 1);
+    }
+}

@@ -1,0 +1,166 @@
+//! Describes plugins: from what is kept where their files have not changed, else by asking them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::cache::Key;
+use super::description::{Answer, Complaint, Described};
+use super::fingerprint::Files;
+use super::host::{Host, Unready};
+use super::interpreter::Seen;
+use super::session::{Bounds, Failed};
+use super::worker::{Trouble, Worker};
+use super::{Hosts, Missing};
+use crate::plugin::Plugin;
+
+/// How long a plugin may take to describe itself: somebody waits for the program to start.
+const LONGEST: Duration = Duration::from_mins(1);
+/// Workers that are asked at the same time.
+const AT_ONCE: usize = 4;
+/// Plugins above which a worker ends once it has described its plugin.
+const FEW: usize = 8;
+/// Plugins above which the look at their files is shared between threads.
+const MANY: usize = 32;
+
+/// What is known of a plugin without asking it.
+pub(crate) struct Kept {
+    pub(crate) described: Option<Described>,
+    stamp: Option<String>,
+}
+
+/// What is kept about plugins; starts no process.
+pub(crate) fn kept(host: &Host, plugins: &[&Plugin]) -> Vec<Kept> {
+    let has_python = plugins.iter().any(|plugin| brings_python(plugin));
+    let shared = if has_python { host.known_shared() } else { None };
+    let look = |part: &[&Plugin]| -> Vec<Kept> {
+        part.iter().map(|plugin| kept_one(host, plugin, shared.as_ref())).collect()
+    };
+    if plugins.len() <= MANY {
+        return look(plugins);
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+    let share = plugins.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> =
+            plugins.chunks(share).map(|part| scope.spawn(move || look(part))).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
+    })
+}
+
+fn brings_python(plugin: &Plugin) -> bool {
+    let manifest = &plugin.manifest;
+    plugin.package.is_some() || !manifest.tools.is_empty() || !manifest.providers.is_empty()
+}
+
+fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>) -> Kept {
+    if !brings_python(plugin) {
+        return Kept { described: Some(Described::empty(plugin)), stamp: None };
+    }
+    let key = Files::of(plugin).and_then(|files| {
+        let seen = host.known_interpreter(plugin, &files, shared)?;
+        Key::of(plugin, &seen, &host.settings.surroundings, files)
+    });
+    let answer = key.as_ref().and_then(|key| host.cache.get(key));
+    Kept {
+        described: answer.map(|answer| Described::read(plugin, answer)),
+        stamp: key.map(|key| key.stamp),
+    }
+}
+
+/// Describes all of `plugins`, in their order.
+pub(crate) async fn all(hosts: &Hosts, plugins: &[&Plugin], missing: Missing) -> Vec<Described> {
+    let host = &hosts.0.host;
+    let kept = kept(host, plugins);
+    let unknown = kept.iter().filter(|kept| kept.described.is_none()).count();
+    let work = plugins.iter().copied().zip(kept).map(|(plugin, kept)| async move {
+        if let Some(stamp) = &kept.stamp {
+            hosts.settle(plugin, stamp);
+        }
+        match kept.described {
+            Some(described) => described,
+            None => {
+                if unknown > FEW {
+                    let described = one(hosts, plugin, missing).await;
+                    hosts.worker(plugin).stop().await;
+                    described
+                } else {
+                    one(hosts, plugin, missing).await
+                }
+            }
+        }
+    });
+    // Listed first: a stream over borrowed work could not be sent to another thread.
+    let work: Vec<_> = work.collect();
+    let described = futures::stream::iter(work).buffered(AT_ONCE).collect().await;
+    host.cache.save();
+    described
+}
+
+async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
+    let host = &hosts.0.host;
+    let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
+    let chosen = match host.interpreter(plugin, missing).await {
+        Ok(chosen) => chosen,
+        Err(Unready::Failed(why)) => {
+            let hint = "see to its Python, name another with `plugins.python`, or switch the plugin \
+                        off with `brynhild plugin disable`";
+            return Described::failed(plugin, &format!("its Python cannot run: {why}"), hint);
+        }
+        Err(Unready::NotInstalled(packages)) => {
+            let what = format!("its packages are not installed yet: {}", packages.join(", "));
+            let hint = "they are installed when it is first used";
+            return Described { needs_install: true, ..Described::failed(plugin, &what, hint) };
+        }
+    };
+    (host.settings.on_progress)(plugin.name(), "reading its tools and providers");
+    // Looked at before they are read: what changes meanwhile is seen the next time.
+    let files = Files::of(plugin);
+    let worker = hosts.worker(plugin);
+    let mut answer = match ask(&worker).await {
+        Ok(answer) => answer,
+        Err(why) => return Described::failed(plugin, &why, hint),
+    };
+    let mut seen = chosen.seen;
+    let needs_install = !answer.problems.is_empty() && !chosen.missing.is_empty();
+    if needs_install && missing == Missing::Install {
+        match host.install(plugin, &chosen.missing).await {
+            Ok(interpreter) => {
+                worker.stop().await;
+                seen = Seen::new(interpreter);
+                answer = match ask(&worker).await {
+                    Ok(answer) => answer,
+                    Err(why) => return Described::failed(plugin, &why, hint),
+                };
+            }
+            Err(Unready::Failed(why)) => {
+                answer.problems.push(Complaint { message: why, ..Complaint::default() });
+            }
+            Err(Unready::NotInstalled(_)) => {}
+        }
+    }
+    if let Some(key) =
+        files.and_then(|files| Key::of(plugin, &seen, &host.settings.surroundings, files))
+    {
+        host.cache.put(&key, &answer);
+        worker.agrees(&key.stamp);
+    }
+    let needs_install = needs_install && missing == Missing::Report;
+    Described { needs_install, ..Described::read(plugin, answer) }
+}
+
+async fn ask(worker: &Arc<Worker>) -> Result<Answer, String> {
+    let time = worker.time().min(LONGEST);
+    let bounds = Bounds { time, cancel: &CancellationToken::new() };
+    let answer = worker.ask("describe", &json!({}), bounds).await;
+    let answer = answer.map_err(|trouble| match trouble {
+        Trouble::Failed(Failed::Late(time)) => {
+            format!("it could not be read within {} s", time.as_secs_f64())
+        }
+        other => other.words(),
+    })?;
+    serde_json::from_str(answer.get()).map_err(|error| format!("it answered nonsense: {error}"))
+}

@@ -1,0 +1,271 @@
+//! What a plugin's Python says of itself: its tools, its providers, and what its entry points offer.
+
+use std::path::{Path, PathBuf};
+
+use contract::tool::{Recovery, Risk, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::plugin::Plugin;
+use crate::problem::Problem;
+
+/// The longest name of a tool that model APIs take.
+const LONGEST_NAME: usize = 64;
+
+/// What is known of a plugin's Python.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Described {
+    /// The plugin's name.
+    pub plugin: String,
+    /// Its tools.
+    pub tools: Vec<ToolDescription>,
+    /// Its providers.
+    pub providers: Vec<ProviderDescription>,
+    /// What its entry points gave: the worker's answer without tools, providers and problems.
+    pub offer: Value,
+    /// What is wrong with it, one message each.
+    pub problems: Vec<Problem>,
+    /// Whether the packages that it declares are not installed yet.
+    pub needs_install: bool,
+}
+
+/// A tool as its plugin describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolDescription {
+    /// Names it in calls to the worker.
+    pub key: String,
+    /// The name the model calls.
+    pub name: String,
+    /// What the model reads.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Value,
+    /// The tool's own version.
+    pub version: String,
+    /// Tags for people.
+    pub categories: Vec<String>,
+    /// Calls that show how it is used.
+    pub examples: Vec<Value>,
+    /// Whether a person must agree before it runs.
+    pub requires_permission: Option<bool>,
+    /// `read_only`, `mutating` or `high_impact`.
+    pub risk_level: String,
+    /// `allow`, `confirm` or `deny`.
+    pub recovery_policy: String,
+}
+
+/// A provider as its plugin describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProviderDescription {
+    /// Names it to the worker.
+    pub key: String,
+    /// The name under which people choose it.
+    pub name: String,
+    /// What it says of itself.
+    pub doc: Option<String>,
+}
+
+/// The answer to `describe`, as it is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Answer {
+    pub(crate) tools: Vec<ToolDescription>,
+    pub(crate) providers: Vec<ProviderDescription>,
+    pub(crate) problems: Vec<Complaint>,
+    #[serde(flatten)]
+    pub(crate) offer: Map<String, Value>,
+}
+
+/// What a worker says is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Complaint {
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u64>,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Described {
+    /// A plugin that brings no Python, or none that could be described.
+    pub(crate) fn empty(plugin: &Plugin) -> Self {
+        let offer = Value::Object(Map::new());
+        Self { plugin: plugin.name().to_owned(), offer, ..Self::default() }
+    }
+
+    /// A plugin that could not be described.
+    pub(crate) fn failed(plugin: &Plugin, what: &str, hint: &str) -> Self {
+        let problems = vec![Problem::new(&plugin.root, what, hint)];
+        Self { problems, ..Self::empty(plugin) }
+    }
+
+    /// What a worker answered; tools that no model could call are left out and named.
+    pub(crate) fn read(plugin: &Plugin, answer: Answer) -> Self {
+        let root = plugin.root.as_path();
+        let mut problems: Vec<Problem> =
+            answer.problems.iter().map(|complaint| complaint.problem(root)).collect();
+        let mut tools: Vec<ToolDescription> = Vec::new();
+        for mut tool in answer.tools {
+            if let Err(what) = tool.check(&tools) {
+                let hint = "change it in the tool; the rest of the plugin is used";
+                problems.push(Problem::new(&tool.file(root), what, hint));
+                continue;
+            }
+            tools.push(tool);
+        }
+        Self {
+            plugin: plugin.name().to_owned(),
+            tools,
+            providers: answer.providers,
+            offer: Value::Object(answer.offer),
+            problems,
+            needs_install: false,
+        }
+    }
+}
+
+impl Complaint {
+    fn problem(&self, root: &Path) -> Problem {
+        let file = self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file));
+        let what = match self.line {
+            Some(line) => format!("line {line}: {}", self.message),
+            None => self.message.clone(),
+        };
+        Problem::new(&file, what, self.hint.as_deref().unwrap_or("mend the file"))
+    }
+}
+
+impl ToolDescription {
+    /// Whether a model can call it; mends what can be mended.
+    fn check(&mut self, others: &[Self]) -> Result<(), String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if self.name.is_empty() || self.name.len() > LONGEST_NAME || !self.name.chars().all(fits) {
+            return Err(format!(
+                "a tool cannot be called `{}`: use 1 to {LONGEST_NAME} letters, digits, `_` or `-`",
+                self.name
+            ));
+        }
+        if others.iter().any(|other| other.name == self.name) {
+            return Err(format!("the plugin has another tool called `{}`", self.name));
+        }
+        let Some(schema) = object_schema(&self.input_schema) else {
+            return Err(format!(
+                "`input_schema` of `{}` is no JSON Schema of an object",
+                self.name
+            ));
+        };
+        self.input_schema = schema;
+        Ok(())
+    }
+
+    fn file(&self, root: &Path) -> PathBuf {
+        let file = root.join(&self.key);
+        if file.is_file() { file } else { root.to_owned() }
+    }
+
+    /// The tool as the rest of the program knows it.
+    pub(crate) fn spec(&self, plugin: &str) -> ToolSpec {
+        let risk_level = match self.risk_level.as_str() {
+            "read_only" | "" => Risk::ReadOnly,
+            "mutating" => Risk::Mutating,
+            // What we do not know may be the worst.
+            _ => Risk::HighImpact,
+        };
+        let recovery_policy = match (self.recovery_policy.as_str(), risk_level) {
+            ("allow", _) | ("", Risk::ReadOnly | Risk::Mutating) => Recovery::Allow,
+            ("confirm", _) => Recovery::Confirm,
+            _ => Recovery::Deny,
+        };
+        ToolSpec {
+            name: self.name.clone(),
+            description: self.full_description(),
+            input_schema: self.input_schema.clone(),
+            version: if self.version.is_empty() { "0.0.0".into() } else { self.version.clone() },
+            categories: self.categories.clone(),
+            requires_permission: self.requires_permission.unwrap_or(true),
+            risk_level,
+            recovery_policy,
+            // Calls of one plugin share a loop, and their authors count on one at a time.
+            parallel: false,
+            source: plugin.to_owned(),
+        }
+    }
+
+    /// The description, with its examples.
+    fn full_description(&self) -> String {
+        let mut text = self.description.clone();
+        if !self.examples.is_empty() {
+            text.push_str("\n\nExamples:");
+            for example in &self.examples {
+                text.push_str("\n- ");
+                text.push_str(&example.as_str().map_or_else(|| example.to_string(), str::to_owned));
+            }
+        }
+        text
+    }
+}
+
+/// A schema that says it is one of an object; nothing where it says something else.
+pub(crate) fn object_schema(schema: &Value) -> Option<Value> {
+    match schema {
+        Value::Null => Some(json!({"type": "object", "properties": {}})),
+        Value::Object(fields) => match fields.get("type") {
+            None => {
+                let mut fields = fields.clone();
+                fields.insert("type".to_owned(), json!("object"));
+                Some(Value::Object(fields))
+            }
+            Some(kind) if kind == "object" => Some(schema.clone()),
+            Some(_) => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::python::fixture::plugin;
+
+    fn described(tools: &Value) -> Described {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = json!({"tools": tools, "rules": [{"name": "r", "content": "c"}]});
+        Described::read(&plugin(folder.path(), "p"), serde_json::from_value(answer).unwrap())
+    }
+
+    #[test]
+    fn what_is_missing_gets_the_documented_defaults() {
+        let described = described(&json!([{"key": "k", "name": "t"}]));
+        let spec = described.tools[0].spec("p");
+        assert!(spec.requires_permission && !spec.parallel);
+        assert_eq!((spec.version.as_str(), spec.source.as_str()), ("0.0.0", "p"));
+        assert_eq!((spec.risk_level, spec.recovery_policy), (Risk::ReadOnly, Recovery::Allow));
+        assert_eq!(spec.input_schema["type"], "object");
+        assert_eq!(described.offer["rules"][0]["name"], "r");
+    }
+
+    #[test]
+    fn risk_decides_about_recovery_where_the_tool_does_not() {
+        let spec = |risk: &str, recovery: &str| {
+            let tool = json!({"name": "t", "risk_level": risk, "recovery_policy": recovery});
+            let spec = described(&json!([tool])).tools[0].spec("p");
+            (spec.risk_level, spec.recovery_policy)
+        };
+        assert_eq!(spec("high_impact", ""), (Risk::HighImpact, Recovery::Deny));
+        assert_eq!(spec("mutating", ""), (Risk::Mutating, Recovery::Allow));
+        assert_eq!(spec("mutating", "confirm"), (Risk::Mutating, Recovery::Confirm));
+        assert_eq!(spec("odd", "odd"), (Risk::HighImpact, Recovery::Deny));
+    }
+
+    #[test]
+    fn a_tool_that_no_model_could_call_costs_one_message() {
+        let described = described(&json!([
+            {"name": "good"}, {"name": "bad name"}, {"name": "good"}, {"name": ""},
+            {"name": "list", "input_schema": []}, {"name": "text", "input_schema": {"type": "string"}},
+        ]));
+        assert_eq!(described.tools.len(), 1);
+        assert_eq!(described.problems.len(), 5, "{:?}", described.problems);
+    }
+}

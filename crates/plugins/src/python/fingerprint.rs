@@ -1,0 +1,166 @@
+//! What a plugin's files are like: by their times and sizes, which is quick, and by their content.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::plugin::Plugin;
+
+/// Files above which a folder is not followed.
+const MOST_FILES: usize = 20_000;
+const DEEPEST: usize = 16;
+/// Bytes whose content counts; of what follows, times and sizes do.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Folders that do not belong to a plugin's source.
+const SKIPPED: [&str; 8] =
+    [".git", ".hg", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules", "venv"];
+
+/// What at the top of a plugin's folder has a say in which Python runs it.
+const TELLING: [&str; 4] = [".venv", "venv", "requirements.txt", "pyproject.toml"];
+
+/// The files of a folder, sorted.
+pub(crate) struct Files {
+    found: Vec<(PathBuf, Metadata)>,
+    /// Whether nothing in the folder has a say in which Python runs the plugin.
+    pub(crate) is_plain: bool,
+}
+
+impl Files {
+    /// The files of a plugin. None where there are too many to keep track of.
+    pub(crate) fn of(plugin: &Plugin) -> Option<Self> {
+        if is_among_others(plugin) {
+            return Some(Self { found: Vec::new(), is_plain: true });
+        }
+        Self::below(&plugin.root)
+    }
+
+    /// Looks at all files below `root` that count, or at `root` where it is a file itself.
+    pub(crate) fn below(root: &Path) -> Option<Self> {
+        let mut walk = Walk { found: Vec::new(), seen: HashSet::new(), is_plain: true };
+        match fs::metadata(root) {
+            Ok(found) if found.is_file() => walk.found.push((root.to_path_buf(), found)),
+            _ => walk.folder(root, 0)?,
+        }
+        walk.found.sort_by(|a, b| a.0.cmp(&b.0));
+        Some(Self { found: walk.found, is_plain: walk.is_plain })
+    }
+
+    /// Changes whenever a file is written, replaced, added or removed.
+    pub(crate) fn stamp(&self, hasher: &mut blake3::Hasher) {
+        for (path, found) in &self.found {
+            name(hasher, path);
+            stamp(hasher, found);
+        }
+    }
+
+    /// Changes with the content of the files and their names.
+    pub(crate) fn content(&self, hasher: &mut blake3::Hasher) {
+        let mut left = MOST_BYTES;
+        for (path, found) in &self.found {
+            name(hasher, path);
+            let bytes = (found.len() <= left).then(|| fs::read(path).ok()).flatten();
+            match bytes {
+                Some(bytes) => {
+                    left -= found.len();
+                    hasher.update(&(bytes.len() as u64).to_le_bytes());
+                    hasher.update(&bytes);
+                }
+                None => stamp(hasher, found),
+            }
+        }
+    }
+}
+
+/// Whether an installed package has no folder of its own among the other packages.
+pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
+    let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
+    plugin.package.is_some() && name.ends_with("-packages")
+}
+
+fn name(hasher: &mut blake3::Hasher, path: &Path) {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
+}
+
+fn stamp(hasher: &mut blake3::Hasher, found: &Metadata) {
+    let numbers = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+    for number in numbers {
+        hasher.update(&number.to_le_bytes());
+    }
+    for number in [found.len(), found.ino()] {
+        hasher.update(&number.to_le_bytes());
+    }
+}
+
+struct Walk {
+    found: Vec<(PathBuf, Metadata)>,
+    /// Folders that were entered, so that links cannot lead in circles.
+    seen: HashSet<(u64, u64)>,
+    is_plain: bool,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let Ok(entries) = fs::read_dir(folder) else { return Some(()) };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if depth == 0 && TELLING.iter().any(|name| entry.file_name() == *name) {
+                self.is_plain = false;
+            }
+            let Ok(mut found) = entry.metadata() else { continue };
+            if found.is_symlink() {
+                let Ok(target) = fs::metadata(&path) else { continue };
+                found = target;
+            }
+            if found.is_file() {
+                if self.found.len() == MOST_FILES {
+                    return None;
+                }
+                self.found.push((path, found));
+            } else if found.is_dir()
+                && !SKIPPED.iter().any(|name| entry.file_name() == *name)
+                && self.seen.insert((found.dev(), found.ino()))
+            {
+                self.folder(&path, depth + 1)?;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(root: &Path, by: fn(&Files, &mut blake3::Hasher)) -> String {
+        let mut hasher = blake3::Hasher::new();
+        by(&Files::below(root).unwrap(), &mut hasher);
+        hasher.finalize().to_hex().to_string()
+    }
+
+    #[test]
+    fn a_change_of_any_file_that_counts_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("tools/__pycache__")).unwrap();
+        fs::write(root.join("tools/a.py"), "1").unwrap();
+        std::os::unix::fs::symlink(root, root.join("loop")).unwrap();
+        let (quick, whole) = (hash(root, Files::stamp), hash(root, Files::content));
+        fs::write(root.join("tools/__pycache__/a.pyc"), "x").unwrap();
+        assert_eq!(hash(root, Files::stamp), quick);
+        // Written anew with the same bytes: the times differ, the content does not.
+        fs::remove_file(root.join("tools/a.py")).unwrap();
+        fs::write(root.join("tools/b.py"), "1").unwrap();
+        fs::rename(root.join("tools/b.py"), root.join("tools/a.py")).unwrap();
+        assert_ne!(hash(root, Files::stamp), quick);
+        assert_eq!(hash(root, Files::content), whole);
+        fs::write(root.join("tools/_helper.py"), "").unwrap();
+        assert_ne!(hash(root, Files::content), whole);
+    }
+}

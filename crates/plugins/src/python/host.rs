@@ -1,0 +1,195 @@
+//! What all workers share: the settings, the payload, the interpreters.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use contract::policy::Mode;
+use contract::tool::Tool;
+
+use super::cache::Cache;
+use super::fingerprint::Files;
+use super::interpreter::{self, Interpreter, Seen};
+use super::{HostSettings, Missing, payload, venv};
+use crate::plugin::Plugin;
+
+/// Why a plugin has no interpreter.
+pub(crate) enum Unready {
+    /// There is none that works; what to do is among the words.
+    Failed(String),
+    /// These packages are not installed yet.
+    NotInstalled(Vec<String>),
+}
+
+/// An interpreter for a plugin.
+pub(crate) struct Chosen {
+    pub(crate) seen: Seen,
+    /// Packages that the plugin lists and may do without.
+    pub(crate) missing: Vec<String>,
+}
+
+/// What all workers share.
+pub(crate) struct Host {
+    pub(crate) settings: HostSettings,
+    pub(crate) cache: Cache,
+    mode: Mutex<Mode>,
+    payload: OnceLock<Result<PathBuf, String>>,
+    shared: tokio::sync::Mutex<Option<Seen>>,
+    refreshed: Mutex<Vec<Arc<dyn Tool>>>,
+}
+
+impl Host {
+    pub(crate) fn new(settings: HostSettings) -> Self {
+        Self {
+            cache: Cache::new(settings.state.join("descriptions")),
+            mode: Mutex::new(settings.mode),
+            payload: OnceLock::new(),
+            shared: tokio::sync::Mutex::new(None),
+            refreshed: Mutex::default(),
+            settings,
+        }
+    }
+
+    /// The mode, as far as workers differ by it.
+    pub(crate) fn mode(&self) -> Mode {
+        match self.exact_mode() {
+            Mode::ReadOnly => Mode::ReadOnly,
+            Mode::Normal | Mode::Yolo => Mode::Normal,
+        }
+    }
+
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// The mode that is in force.
+    pub(crate) fn exact_mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the payload lies; written at the first use.
+    pub(crate) fn payload(&self) -> Result<PathBuf, String> {
+        let state = &self.settings.state;
+        let unpack = || {
+            payload::unpack(state)
+                .map_err(|error| format!("cannot write to {}: {error}", state.display()))
+        };
+        self.payload.get_or_init(unpack).clone()
+    }
+
+    /// Where a plugin keeps what is its own.
+    pub(crate) fn data(&self, plugin: &Plugin) -> PathBuf {
+        self.settings.data.join(plugin.name())
+    }
+
+    /// Notes a tool that describes itself in another way than before.
+    pub(crate) fn refresh(&self, tool: Arc<dyn Tool>) {
+        let mut refreshed = self.refreshed.lock().unwrap_or_else(PoisonError::into_inner);
+        refreshed.retain(|other| {
+            let (other, tool) = (other.spec(), tool.spec());
+            (&other.source, &other.name) != (&tool.source, &tool.name)
+        });
+        refreshed.push(tool);
+    }
+
+    /// The tools that were noted since the last time.
+    pub(crate) fn take_refreshed(&self) -> Vec<Arc<dyn Tool>> {
+        std::mem::take(&mut self.refreshed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The interpreter for a plugin; makes its venv where that is wanted.
+    pub(crate) async fn interpreter(
+        &self,
+        plugin: &Plugin,
+        missing: Missing,
+    ) -> Result<Chosen, Unready> {
+        let chosen = |interpreter| Chosen { seen: Seen::new(interpreter), missing: Vec::new() };
+        if let Some(venv) = own_venv(plugin) {
+            return interpreter::of_venv(&venv).map(chosen).map_err(Unready::Failed);
+        }
+        let base = self.shared().await.map_err(Unready::Failed)?;
+        let packages = venv::declared(plugin).map_err(Unready::Failed)?;
+        if packages.is_empty() {
+            return Ok(Chosen { seen: base, missing: packages });
+        }
+        let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
+        if venv::is_finished(&place) {
+            return interpreter::of_venv(&place).map(chosen).map_err(Unready::Failed);
+        }
+        // A list beside the manifest may be for those who develop the plugin.
+        if plugin.manifest.dependencies.is_empty() {
+            return Ok(Chosen { seen: base, missing: packages });
+        }
+        match missing {
+            Missing::Install => self.install(plugin, &packages).await.map(chosen),
+            Missing::Report => Err(Unready::NotInstalled(packages)),
+        }
+    }
+
+    /// Makes a plugin's venv.
+    pub(crate) async fn install(
+        &self,
+        plugin: &Plugin,
+        packages: &[String],
+    ) -> Result<Interpreter, Unready> {
+        let base = self.shared().await.map_err(Unready::Failed)?.interpreter;
+        venv::make(&self.settings, plugin, packages, &base).await.map_err(|why| {
+            let names = packages.join(", ");
+            Unready::Failed(format!("its packages ({names}) could not be installed:\n{why}"))
+        })
+    }
+
+    /// The interpreter for a plugin as far as it is known without starting anything.
+    pub(crate) fn known_interpreter(
+        &self,
+        plugin: &Plugin,
+        files: &Files,
+        shared: Option<&Seen>,
+    ) -> Option<Seen> {
+        if files.is_plain && plugin.manifest.dependencies.is_empty() {
+            return shared.cloned();
+        }
+        if let Some(venv) = own_venv(plugin) {
+            return interpreter::of_venv(&venv).ok().map(Seen::new);
+        }
+        let base = shared?;
+        let packages = venv::declared(plugin).ok()?;
+        if packages.is_empty() {
+            return Some(base.clone());
+        }
+        let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
+        if venv::is_finished(&place) {
+            return interpreter::of_venv(&place).ok().map(Seen::new);
+        }
+        plugin.manifest.dependencies.is_empty().then(|| base.clone())
+    }
+
+    /// The interpreter that is configured or found, as far as it is known.
+    pub(crate) fn known_shared(&self) -> Option<Seen> {
+        if let Ok(memory) = self.shared.try_lock()
+            && let Some(seen) = &*memory
+        {
+            return Some(seen.clone());
+        }
+        let program = interpreter::shared_program(&self.settings).ok()?;
+        let place = payload::place(&self.settings.state);
+        interpreter::known(&self.settings, &place, &program).map(Seen::new)
+    }
+
+    async fn shared(&self) -> Result<Seen, String> {
+        let mut memory = self.shared.lock().await;
+        if let Some(seen) = &*memory {
+            return Ok(seen.clone());
+        }
+        let payload = self.payload()?;
+        let found = interpreter::shared(&self.settings, &payload).await?;
+        Ok(memory.insert(Seen::new(found)).clone())
+    }
+}
+
+/// The venv in a plugin's own folder.
+fn own_venv(plugin: &Plugin) -> Option<PathBuf> {
+    if plugin.package.is_some() {
+        return None;
+    }
+    interpreter::own_venv(&plugin.root)
+}

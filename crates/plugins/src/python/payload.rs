@@ -1,0 +1,162 @@
+//! The Python side of the host, which the program carries within itself and writes to disk once.
+
+mod files;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::store::{private_folder, short_hash};
+use files::FILES;
+
+/// The name of the folder that holds the payload: it changes with every byte of it.
+pub(crate) fn identity() -> &'static str {
+    static IDENTITY: OnceLock<String> = OnceLock::new();
+    IDENTITY.get_or_init(|| {
+        let mut all = Vec::new();
+        for (name, bytes) in FILES {
+            all.extend_from_slice(&(name.len() as u64).to_le_bytes());
+            all.extend_from_slice(name.as_bytes());
+            all.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            all.extend_from_slice(bytes);
+        }
+        short_hash(&all)
+    })
+}
+
+/// Where the payload is, or will be.
+pub(crate) fn place(state: &Path) -> PathBuf {
+    state.join("python").join(identity())
+}
+
+/// Sees to it that the payload lies at its place, whole and unchanged.
+pub(crate) fn unpack(state: &Path) -> io::Result<PathBuf> {
+    let place = place(state);
+    if is_intact(&place) {
+        return Ok(place);
+    }
+    let parent = state.join("python");
+    private_folder(&parent)?;
+    let staging = tempfile::Builder::new().prefix("unpacking-").tempdir_in(&parent)?;
+    write(staging.path())?;
+    // What is there was changed by somebody; it goes out of the way in one step.
+    if place.exists() {
+        let aside = tempfile::Builder::new().prefix("replaced-").tempdir_in(&parent)?;
+        fs::rename(&place, aside.path().join("payload"))?;
+    }
+    match fs::rename(staging.path(), &place) {
+        Ok(()) => {
+            drop(staging.keep());
+            Ok(place)
+        }
+        // Another process was quicker.
+        Err(_) if is_intact(&place) => Ok(place),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the packages that plugins import into `folder`, for work without this program.
+pub(crate) fn write_stubs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for (name, bytes) in FILES {
+        if let Some(name) = name.strip_prefix("shim/") {
+            let file = folder.join(name);
+            write_file(&file, bytes)?;
+            written.push(file);
+        }
+    }
+    Ok(written)
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    FILES.iter().try_for_each(|(name, bytes)| write_file(&folder.join(name), bytes))
+}
+
+fn write_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(file, bytes)
+}
+
+/// Whether every file is there as it should be, and no other beside what Python compiled.
+fn is_intact(place: &Path) -> bool {
+    let is_same = |(name, bytes): &(&str, &[u8])| {
+        let file = place.join(name);
+        fs::symlink_metadata(&file).is_ok_and(|found| found.len() == bytes.len() as u64)
+            && fs::read(&file).is_ok_and(|found| found == *bytes)
+    };
+    FILES.iter().all(is_same) && count(place) == Some(FILES.len())
+}
+
+/// The number of files that are no bytecode.
+fn count(folder: &Path) -> Option<usize> {
+    let mut total = 0;
+    for entry in fs::read_dir(folder).ok()? {
+        let entry = entry.ok()?;
+        if entry.file_name() == "__pycache__" {
+            continue;
+        }
+        total += if entry.file_type().ok()?.is_dir() { count(&entry.path())? } else { 1 };
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files_below(folder: &Path, base: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(base).unwrap().to_str().unwrap().to_owned();
+            if name == "tests" || name.ends_with("__pycache__") {
+                continue;
+            }
+            if path.is_dir() {
+                files_below(&path, base, found);
+            } else {
+                found.push(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_python_file_is_carried() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        let mut found = Vec::new();
+        files_below(&source, &source, &mut found);
+        found.sort();
+        let carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(carried, found, "the list in payload/files.rs is not that of the folder");
+    }
+
+    #[test]
+    fn a_changed_payload_is_replaced_and_a_whole_one_is_kept() {
+        let state = tempfile::tempdir().unwrap();
+        let place = unpack(state.path()).unwrap();
+        let host = place.join("host.py");
+        let first = fs::metadata(&host).unwrap().modified().unwrap();
+        fs::create_dir_all(place.join("__pycache__")).unwrap();
+        fs::write(place.join("__pycache__/x.pyc"), "bytecode").unwrap();
+        assert_eq!(unpack(state.path()).unwrap(), place);
+        assert_eq!(fs::metadata(&host).unwrap().modified().unwrap(), first);
+        assert!(place.join("__pycache__/x.pyc").exists());
+        fs::write(&host, "import evil").unwrap();
+        unpack(state.path()).unwrap();
+        assert!(is_intact(&place) && !place.join("__pycache__").exists());
+        fs::write(place.join("json.py"), "import evil").unwrap();
+        unpack(state.path()).unwrap();
+        assert!(is_intact(&place) && !place.join("json.py").exists());
+        assert_eq!(fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn stubs_are_the_packages_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write_stubs(folder.path()).unwrap();
+        assert!(folder.path().join("brynhild/__init__.py").is_file());
+        assert!(!written.is_empty() && !folder.path().join("host.py").exists());
+    }
+}

@@ -1,0 +1,35 @@
+//! Files that only we write: private folders, and JSON that is replaced whole or not at all.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Makes a folder, and those above it, for this user alone.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Reads a JSON file; nothing where it is missing or not what is wanted.
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Writes a JSON file in one step.
+pub(crate) fn write_json(file: &Path, value: &impl Serialize) -> io::Result<()> {
+    let bytes = serde_json::to_vec(value)?;
+    let folder = file.parent().ok_or_else(|| io::Error::other("a file in no folder"))?;
+    private_folder(folder)?;
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(&bytes)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+/// The beginning of the hash of some bytes, in hexadecimal.
+pub(crate) fn short_hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..32].to_owned()
+}

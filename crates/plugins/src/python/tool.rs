@@ -1,0 +1,136 @@
+//! A plugin's tool, run by its worker.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::text;
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+use super::description::{ToolDescription, object_schema};
+use super::session::{Bounds, Failed};
+use super::wire::{CANCELLED, CallResult, Live};
+use super::worker::{Trouble, Worker};
+
+/// Bytes of a call's arguments that people are shown.
+const SHOWN: usize = 2000;
+
+/// A plugin's tool.
+pub(crate) struct PythonTool {
+    spec: ToolSpec,
+    description: ToolDescription,
+    worker: Arc<Worker>,
+    /// What the tool last said of itself, where that differs.
+    said: Mutex<Option<ToolDescription>>,
+}
+
+impl PythonTool {
+    /// A tool that comes from `source`, a plugin that the worker serves.
+    pub(crate) fn new(description: ToolDescription, worker: Arc<Worker>, source: &str) -> Self {
+        let spec = description.spec(source);
+        Self { spec, description, worker, said: Mutex::default() }
+    }
+
+    /// Takes note of what the tool says of itself while it runs.
+    fn learn(&self, live: Live) {
+        let mut description = self.description.clone();
+        if let Some(text) = live.description {
+            description.description = text;
+        }
+        if let Some(schema) = live.input_schema.and_then(|schema| object_schema(&schema)) {
+            description.input_schema = schema;
+        }
+        if live.requires_permission.is_some() {
+            description.requires_permission = live.requires_permission;
+        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.as_ref().unwrap_or(&self.description) == &description {
+            return;
+        }
+        *said = Some(description.clone());
+        drop(said);
+        let host = &self.worker.host;
+        host.cache.forget(&self.worker.plugin);
+        let tool = Self::new(description, Arc::clone(&self.worker), &self.spec.source);
+        host.refresh(Arc::new(tool));
+    }
+
+    fn output(&self, result: CallResult) -> ToolOutput {
+        let mut output = ToolOutput {
+            success: result.success,
+            output: result.output,
+            error: result.error,
+            ..ToolOutput::default()
+        };
+        let plugin = self.spec.source.as_str();
+        for (name, words) in [("problem", result.problem), ("traceback", result.traceback)] {
+            let Some(words) = words else { continue };
+            for line in words.lines() {
+                (self.worker.host.settings.on_output)(plugin, &text::visible(line));
+            }
+            output.facts.insert(name.to_owned(), Value::String(words));
+        }
+        output
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
+        let name = &self.spec.name;
+        match trouble {
+            Trouble::Sandbox(error) => Err(ToolError::Sandbox(error)),
+            Trouble::Unready(words) => Err(ToolError::Broken(words)),
+            Trouble::Failed(Failed::Cancelled) => Err(ToolError::Cancelled),
+            Trouble::Failed(Failed::Ended(words)) => {
+                Err(ToolError::Broken(format!("`{name}` did not finish: {words}")))
+            }
+            Trouble::Failed(Failed::Late(time)) => {
+                let plugin = &self.spec.source;
+                Ok(ToolOutput::failure(format!(
+                    "`{name}` did not finish within {} s and was stopped (plugins.{plugin}.timeout)",
+                    time.as_secs_f64()
+                )))
+            }
+            Trouble::Failed(Failed::Unsayable(words)) => Err(ToolError::Input(words)),
+            Trouble::Failed(Failed::Fault(fault)) if fault.code == CANCELLED => {
+                Err(ToolError::Cancelled)
+            }
+            Trouble::Failed(Failed::Fault(fault)) => Ok(ToolOutput::failure(fault.message)),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for PythonTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let args = args.to_string();
+        let args = text::visible(text::head(&args, SHOWN)).into_owned();
+        let (plugin, name) = (&self.spec.source, &self.spec.name);
+        Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let params = json!({"tool": self.description.key, "input": call.args});
+        let bounds = Bounds { time: self.worker.time(), cancel: &context.cancel };
+        match self.worker.ask("call", &params, bounds).await {
+            Ok(answer) => {
+                let mut result: CallResult =
+                    serde_json::from_str(answer.get()).map_err(|error| {
+                        ToolError::Broken(format!(
+                            "`{}` answered nonsense: {error}",
+                            self.spec.name
+                        ))
+                    })?;
+                if let Some(live) = result.live.take() {
+                    self.learn(live);
+                }
+                Ok(self.output(result))
+            }
+            Err(trouble) => self.trouble(trouble),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The packages that a plugin declares: a venv for them, made when it is first needed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use contract::sandbox::{Channel, Network, Spawn, Stdin};
+
+use super::interpreter::{Interpreter, bare_profile, of_venv};
+use super::store::{private_folder, short_hash};
+use super::{HostSettings, job};
+use crate::files::{Boundary, Refusal, read};
+use crate::plugin::Plugin;
+
+const LONGEST_LIST: usize = 256 << 10;
+const MAKING: Duration = Duration::from_mins(2);
+const INSTALLING: Duration = Duration::from_mins(20);
+const GLANCE: Duration = Duration::from_millis(200);
+/// Written last, so that a venv that was not finished is not taken for one.
+const FINISHED: &str = ".brynhild-complete";
+
+/// Hears what is done.
+type Say<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// The packages that a plugin declares, as `pip` takes them; none where it declares none.
+pub(crate) fn declared(plugin: &Plugin) -> Result<Vec<String>, String> {
+    let mut all = plugin.manifest.dependencies.clone();
+    if plugin.package.is_some() {
+        // What a package needs was installed with it.
+        return Ok(Vec::new());
+    }
+    if let Some(text) = text_of(&plugin.root.join("requirements.txt"))? {
+        all.extend(requirements(&text)?);
+    }
+    if let Some(text) = text_of(&plugin.root.join("pyproject.toml"))? {
+        all.extend(project_dependencies(&text));
+    }
+    // What plugins import of us lies ready for them.
+    all.retain(|item| !item.trim().is_empty() && name_of(item) != "brynhild");
+    for item in &all {
+        // A word that begins like an option would be one.
+        if item.trim_start().starts_with('-') || item.contains(['\n', '\r', '\0']) {
+            return Err(format!("`{item}` is no name of a package"));
+        }
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+fn name_of(package: &str) -> String {
+    let is_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    package.trim().chars().take_while(is_name).collect::<String>().to_lowercase()
+}
+
+fn text_of(file: &Path) -> Result<Option<String>, String> {
+    match read(file, Boundary::Anywhere, LONGEST_LIST) {
+        Ok(text) if text.truncated => Err(format!("{} is too long", file.display())),
+        Ok(text) => Ok(Some(text.text)),
+        Err(Refusal::Missing) => Ok(None),
+        Err(refusal) => Err(refusal.problem(file).to_string()),
+    }
+}
+
+/// The lines of a list of requirements that name packages.
+fn requirements(text: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for line in text.replace("\\\n", "").lines() {
+        let line = line.split(" #").next().unwrap_or_default().trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.starts_with('-') {
+            return Err(format!(
+                "`{line}` in requirements.txt is an option of pip, which is not used here; list \
+                 packages, or make a venv `.venv` in the plugin's folder yourself"
+            ));
+        }
+        // Hashes of single files cannot stand on a command line.
+        found.push(line.split(" --hash").next().unwrap_or(line).trim().to_owned());
+    }
+    Ok(found)
+}
+
+/// The strings of `dependencies` in the section `[project]`.
+fn project_dependencies(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut list = String::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if is_open {
+            list.push_str(line);
+            list.push('\n');
+        } else if trimmed.starts_with('[') {
+            inside = trimmed == "[project]";
+        } else if inside
+            && let Some(rest) = trimmed.strip_prefix("dependencies")
+            && let Some(rest) = rest.trim_start().strip_prefix('=')
+        {
+            list.push_str(rest);
+            list.push('\n');
+            is_open = true;
+        }
+        if is_open && let Some(strings) = closed_list(&list) {
+            return strings;
+        }
+    }
+    Vec::new()
+}
+
+/// The strings of a TOML array, once its end is there.
+fn closed_list(text: &str) -> Option<Vec<String>> {
+    let mut strings = Vec::new();
+    let mut rest = text.trim_start().strip_prefix('[')?.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ']' => return Some(strings),
+            '#' => while rest.next().is_some_and(|c| c != '\n') {},
+            quote @ ('"' | '\'') => {
+                let mut string = String::new();
+                loop {
+                    match rest.next()? {
+                        c if c == quote => break,
+                        '\\' if quote == '"' => string.push(rest.next()?),
+                        c => string.push(c),
+                    }
+                }
+                strings.push(string);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the venv for a list of packages is, or will be.
+pub(crate) fn place(
+    settings: &HostSettings,
+    plugin: &Plugin,
+    packages: &[String],
+    base: &Interpreter,
+) -> PathBuf {
+    let key = format!("{}\n{}", base.identity(), packages.join("\n"));
+    let name = format!("{}-{}", plugin.name(), &short_hash(key.as_bytes())[..16]);
+    settings.state.join("venvs").join(name)
+}
+
+/// Whether a venv is there and was finished.
+pub(crate) fn is_finished(venv: &Path) -> bool {
+    venv.join(FINISHED).is_file()
+}
+
+/// Makes a venv with packages in it; says what it does as it does it.
+pub(crate) async fn make(
+    settings: &HostSettings,
+    plugin: &Plugin,
+    packages: &[String],
+    base: &Interpreter,
+) -> Result<Interpreter, String> {
+    let venv = place(settings, plugin, packages, base);
+    let say = |text: &str| (settings.on_progress)(plugin.name(), text);
+    let _lock = lock(&venv).await?;
+    if is_finished(&venv) {
+        return of_venv(&venv);
+    }
+    if venv.exists() {
+        fs::remove_dir_all(&venv)
+            .map_err(|error| format!("cannot remove {}: {error}", venv.display()))?;
+    }
+    private_folder(&venv).map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
+    let made = fill(settings, (base, &plugin.root), &venv, (packages, &say)).await;
+    if let Err(why) = made {
+        // It would be made anew the next time in any case.
+        let _ = fs::remove_dir_all(&venv);
+        return Err(why);
+    }
+    fs::write(venv.join(FINISHED), "")
+        .map_err(|error| format!("cannot write to {}: {error}", venv.display()))?;
+    say("its packages are installed");
+    of_venv(&venv)
+}
+
+/// Keeps other processes from making the same venv at the same time.
+async fn lock(venv: &Path) -> Result<fs::File, String> {
+    let file = venv.with_extension("lock");
+    let fault = |error: std::io::Error| format!("cannot lock {}: {error}", file.display());
+    if let Some(folder) = file.parent() {
+        private_folder(folder).map_err(fault)?;
+    }
+    let lock = fs::File::create(&file).map_err(fault)?;
+    let deadline = tokio::time::Instant::now() + MAKING + INSTALLING;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(fs::TryLockError::Error(error)) => return Err(fault(error)),
+            Err(fs::TryLockError::WouldBlock) if tokio::time::Instant::now() > deadline => {
+                return Err(format!("{} is held by another process", file.display()));
+            }
+            Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(GLANCE).await,
+        }
+    }
+}
+
+async fn fill(
+    settings: &HostSettings,
+    (base, root): (&Interpreter, &Path),
+    venv: &Path,
+    (packages, say): (&[String], Say<'_>),
+) -> Result<(), String> {
+    let run = |program: &Path, words: Vec<OsString>, time: Duration, is_told: bool| {
+        let program = program.to_owned();
+        async move {
+            let quiet = |_: &str| {};
+            let heard: Say<'_> = if is_told { say } else { &quiet };
+            command(settings, (base, root), venv, (&program, words, time), heard).await
+        }
+    };
+    say("making a venv for its packages");
+    let make = words(["-I", "-m", "venv", "--without-pip"], [venv.as_os_str()]);
+    run(&base.program, make, MAKING, false).await?;
+    say(&format!("installing {}", packages.join(", ")));
+    let cache = venv.join("pip-cache");
+    let mut install = words(["install", "--no-input", "--disable-pip-version-check"], []);
+    install.extend(["--cache-dir".into(), cache.clone().into(), "--".into()]);
+    install.extend(packages.iter().map(OsString::from));
+    // The base's own pip serves where it can: to give each venv one takes longer than the rest.
+    let python = venv.join("bin/python");
+    let borrowed = words(["-I", "-m", "pip", "--python"], [python.as_os_str()]);
+    let done = run(&base.program, [borrowed, install.clone()].concat(), INSTALLING, true).await;
+    match done {
+        Err(why)
+            if why.contains("No module named pip") || why.contains("no such option: --python") =>
+        {
+            run(&python, words(["-I", "-m", "ensurepip"], []), MAKING, false).await?;
+            let own = words(["-I", "-m", "pip"], []);
+            run(&python, [own, install].concat(), INSTALLING, true).await?;
+        }
+        done => done?,
+    }
+    // What was fetched is not needed twice; a leftover does no harm.
+    let _ = fs::remove_dir_all(cache);
+    Ok(())
+}
+
+fn words<const N: usize, const M: usize>(first: [&str; N], rest: [&OsStr; M]) -> Vec<OsString> {
+    first.into_iter().map(OsString::from).chain(rest.into_iter().map(OsString::from)).collect()
+}
+
+async fn command(
+    settings: &HostSettings,
+    (base, root): (&Interpreter, &Path),
+    venv: &Path,
+    (program, args, time): (&Path, Vec<OsString>, Duration),
+    heard: Say<'_>,
+) -> Result<(), String> {
+    let spawn = Spawn {
+        program: program.to_owned(),
+        args,
+        // Packages may lie in the plugin's own folder.
+        cwd: root.to_owned(),
+        stdin: Stdin::Null,
+        channel: Channel::None,
+        env: BTreeMap::new(),
+    };
+    let mut profile = bare_profile(settings, base.program.clone(), venv.to_owned())?;
+    profile.read = base.folders(settings.surroundings.home.as_deref());
+    profile.read.push(root.to_owned());
+    profile.network = Network::Host;
+    let surroundings = &settings.surroundings;
+    for name in [
+        "PIP_INDEX_URL",
+        "PIP_EXTRA_INDEX_URL",
+        "PIP_FIND_LINKS",
+        "PIP_NO_INDEX",
+        "PIP_CERT",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+    ] {
+        if let Some(value) = surroundings.variables.get(name) {
+            profile.env.insert(name.to_owned(), value.clone());
+        }
+    }
+    let local = profile.env.get("PIP_FIND_LINKS").map(PathBuf::from);
+    profile.read.extend(local.filter(|path| path.is_absolute()));
+    let done = job::run(&*settings.sandbox, (&spawn, &profile), time, heard).await?;
+    if done.exit.is_success() { Ok(()) } else { Err(done.last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::python::fixture::plugin;
+
+    #[test]
+    fn packages_come_from_the_manifest_and_both_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut plugin = plugin(folder.path(), "p");
+        plugin.manifest.dependencies = vec!["b>=1".into()];
+        let write = |name: &str, text: &str| fs::write(plugin.root.join(name), text).unwrap();
+        write("requirements.txt", "# list\na==1 # pinned\n\nb>=1\nBrynhild>=0.1\n");
+        write(
+            "pyproject.toml",
+            "[build-system]\nrequires = ['x']\n[project]\nname = 'p'\ndependencies = [\n  \
+             \"c[extra]~=2; python_version < '3.11'\", # ]\n  'd',\n]\n[tool.y]\ndependencies = ['z']\n",
+        );
+        let packages = declared(&plugin).unwrap();
+        assert_eq!(packages, ["a==1", "b>=1", "c[extra]~=2; python_version < '3.11'", "d"]);
+    }
+
+    #[test]
+    fn an_option_is_no_package() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut plugin = plugin(folder.path(), "p");
+        plugin.manifest.dependencies = vec!["--index-url=http://evil".into()];
+        assert!(declared(&plugin).unwrap_err().contains("no name of a package"));
+        assert!(requirements("-r other.txt").unwrap_err().contains("option of pip"));
+    }
+}

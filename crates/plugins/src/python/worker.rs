@@ -1,0 +1,304 @@
+//! The worker of one plugin: started when it is first needed, started again when it died, one
+//! process at a time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contract::sandbox::{Channel, SandboxError, Spawn, Stdin};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Missing;
+use super::confine::{self, Needs};
+use super::health::{Health, Leave};
+use super::host::{Host, Unready};
+use super::interpreter::Interpreter;
+use super::session::{Bounds, Cause, Failed, Opening, Session, Stream};
+use super::store::private_folder;
+use super::wire::{Initialize, PROTOCOL, Subject};
+use crate::plugin::{Dialect, NetworkWish, Plugin};
+
+const USUAL_TIME: Duration = Duration::from_mins(5);
+
+/// Why a worker did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Nothing can confine it.
+    Sandbox(SandboxError),
+    /// It cannot be started; the words say what to do.
+    Unready(String),
+    /// It was asked and did not answer well.
+    Failed(Failed),
+}
+
+impl Trouble {
+    /// What happened, in words.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Sandbox(error) => error.to_string(),
+            Self::Unready(words) | Self::Failed(Failed::Unsayable(words)) => words,
+            Self::Failed(Failed::Ended(words)) => words.to_string(),
+            Self::Failed(Failed::Late(time)) => {
+                format!("it did not answer within {} s", time.as_secs_f64())
+            }
+            Self::Failed(Failed::Fault(fault)) => fault.message,
+            Self::Failed(Failed::Cancelled) => "it was cancelled".to_owned(),
+        }
+    }
+}
+
+impl From<Failed> for Trouble {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+/// The worker of one plugin.
+pub(crate) struct Worker {
+    pub(crate) host: Arc<Host>,
+    pub(crate) plugin: Plugin,
+    /// What its files were like when it was last looked at.
+    stamp: Mutex<Option<String>>,
+    current: Mutex<Option<Running>>,
+    starting: tokio::sync::Mutex<()>,
+    health: Arc<Mutex<Health>>,
+}
+
+#[derive(Clone)]
+struct Running {
+    session: Arc<Session>,
+    /// Under which rules it was started.
+    mode: contract::policy::Mode,
+}
+
+impl Worker {
+    pub(crate) fn new(host: Arc<Host>, plugin: Plugin) -> Self {
+        Self {
+            host,
+            plugin,
+            stamp: Mutex::default(),
+            current: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+            health: Arc::default(),
+        }
+    }
+
+    /// The time that one call may take.
+    pub(crate) fn time(&self) -> Duration {
+        self.plugin.settings.timeout.unwrap_or(USUAL_TIME)
+    }
+
+    /// Asks the process, which is started where there is none.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        bounds: Bounds<'_>,
+    ) -> Result<Box<RawValue>, Trouble> {
+        let session = self.session_until(bounds.cancel).await?;
+        Ok(session.ask(method, params, bounds).await?)
+    }
+
+    /// The process, started where there is none.
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
+        if let Some(session) = self.fit() {
+            return Ok(session);
+        }
+        let _starting = self.starting.lock().await;
+        if let Some(session) = self.fit() {
+            return Ok(session);
+        }
+        self.await_leave().await?;
+        let mode = self.host.mode();
+        let session = self.start(mode).await?;
+        *self.current() = Some(Running { session: Arc::clone(&session), mode });
+        Ok(session)
+    }
+
+    /// Starts the process, so that the first call finds it ready.
+    pub(crate) async fn warm(&self) {
+        // What is wrong is said when somebody needs it.
+        if let Ok(session) = self.session().await {
+            let _ = session.greet().await;
+        }
+    }
+
+    /// Remembers what its plugin's files are like; false where they were different before.
+    pub(crate) fn agrees(&self, stamp: &str) -> bool {
+        let mut known = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let agrees = known.as_deref().is_none_or(|known| known == stamp);
+        *known = Some(stamp.to_owned());
+        agrees
+    }
+
+    /// Begins to close down.
+    pub(crate) fn retire(&self) {
+        if let Some(running) = self.current().take() {
+            running.session.retire();
+        }
+    }
+
+    /// Closes down.
+    pub(crate) async fn stop(&self) {
+        let running = self.current().take();
+        if let Some(running) = running {
+            running.session.stop().await;
+        }
+    }
+
+    /// Asks for a stream of events.
+    pub(crate) async fn stream(
+        session: &Arc<Session>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Stream, Trouble> {
+        Ok(session.stream(method, params).await?)
+    }
+
+    async fn session_until(&self, cancel: &CancellationToken) -> Result<Arc<Session>, Trouble> {
+        if let Some(session) = self.fit() {
+            return Ok(session);
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failed::Cancelled.into()),
+            session = self.session() => session,
+        }
+    }
+
+    /// The process that runs, where it may go on under the mode of the moment.
+    fn fit(&self) -> Option<Arc<Session>> {
+        let mut current = self.current();
+        let running = current.as_ref().filter(|running| !running.session.is_over())?;
+        let grants = &self.plugin.settings.grants;
+        let differs = !grants.write.is_empty() || grants.network != NetworkWish::None;
+        if differs && running.mode != self.host.mode() {
+            running.session.retire();
+            *current = None;
+            return None;
+        }
+        Some(Arc::clone(&running.session))
+    }
+
+    async fn await_leave(&self) -> Result<(), Trouble> {
+        let leave = self.lock_health().leave(Instant::now());
+        match leave {
+            Leave::At(time) => {
+                tokio::time::sleep_until(time).await;
+                Ok(())
+            }
+            Leave::Never(wait, words) => Err(Trouble::Unready(format!(
+                "the plugin `{}` keeps failing and is left alone for {} more seconds; the last \
+                 time: {words}",
+                self.plugin.name(),
+                wait.as_secs().max(1)
+            ))),
+        }
+    }
+
+    async fn start(&self, mode: contract::policy::Mode) -> Result<Arc<Session>, Trouble> {
+        let plugin = &self.plugin;
+        let chosen = self.host.interpreter(plugin, Missing::Install).await;
+        let interpreter = chosen.map(|chosen| chosen.seen.interpreter).map_err(|unready| {
+            Trouble::Unready(match unready {
+                Unready::Failed(why) => format!("the plugin `{}` cannot run: {why}", plugin.name()),
+                Unready::NotInstalled(packages) => {
+                    format!("the packages {} are not installed", packages.join(", "))
+                }
+            })
+        })?;
+        let payload = self.host.payload().map_err(Trouble::Unready)?;
+        let data = self.host.data(plugin);
+        private_folder(&data).map_err(|error| {
+            Trouble::Unready(format!("cannot make {}: {error}", data.display()))
+        })?;
+        let settings = &self.host.settings;
+        let needs = Needs { payload: &payload, data: &data, interpreter: &interpreter };
+        let (profile, problems) = confine::profile(plugin, &settings.surroundings, &needs, mode);
+        for problem in problems {
+            (settings.on_output)(plugin.name(), &format!("{}; {}", problem.what, problem.hint));
+        }
+        let spawn = Spawn {
+            program: interpreter.program.clone(),
+            args: arguments(&interpreter, &payload, &data),
+            cwd: settings.surroundings.folder().to_owned(),
+            stdin: Stdin::Piped,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+        };
+        let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
+        let (health, started) = (Arc::clone(&self.health), Instant::now());
+        let opening = Opening {
+            plugin: plugin.name().to_owned(),
+            listener: Arc::clone(&settings.on_output),
+            on_end: Box::new(move |fate| {
+                if fate.cause == Cause::Died {
+                    let mut health = health.lock().unwrap_or_else(PoisonError::into_inner);
+                    health.died(started, Instant::now(), &fate.words);
+                }
+            }),
+        };
+        Session::open(child, opening, &self.initialize(&data))
+            .map_err(|error| Trouble::Unready(error.to_string()))
+    }
+
+    fn initialize(&self, data: &Path) -> Initialize<'_> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let (plugin, settings) = (&self.plugin, &self.host.settings);
+        let package = plugin.package.as_ref();
+        Initialize {
+            protocol: PROTOCOL,
+            dialect: plugin.manifest.dialect.as_str(),
+            plugin: Subject {
+                name: plugin.name(),
+                version: &plugin.manifest.version,
+                root: text(&plugin.root),
+                data: text(data),
+                tools: package.is_none() && !plugin.manifest.tools.is_empty(),
+                files: match plugin.manifest.dialect {
+                    Dialect::Brynhild => &[],
+                    Dialect::Lmao => &plugin.manifest.tools,
+                },
+                providers: package.is_none() && !plugin.manifest.providers.is_empty(),
+                entry_points: package.map_or(&[], |package| &package.entry_points),
+                package: package.map(|it| json!({"name": it.name, "version": it.version})),
+            },
+            cwd: text(settings.surroundings.folder()),
+            project_root: text(&settings.surroundings.workspace),
+            config: &settings.config,
+            settings: &plugin.settings.own,
+            model: settings
+                .model
+                .as_ref()
+                .map(|(provider, model)| json!({"provider": provider, "model": model})),
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Running>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What Python is told: to take nothing from its surroundings, and to speak UTF-8.
+fn arguments(interpreter: &Interpreter, payload: &Path, data: &Path) -> Vec<OsString> {
+    let mut args: Vec<OsString> = ["-I", "-X", "utf8"].map(Into::into).into();
+    let compiled = payload.join(format!("__pycache__/worker.cpython-3{}.pyc", interpreter.minor));
+    if !compiled.exists() {
+        // The payload is not compiled for this Python; what it compiles itself stays its own.
+        let mut prefix = OsString::from("pycache_prefix=");
+        prefix.push(data.join("pycache"));
+        args.extend(["-X".into(), prefix]);
+    }
+    args.push(payload.join("host.py").into());
+    args
+}

@@ -1,0 +1,95 @@
+//! HTTP interfaces that are declared as data: each endpoint is a tool. Nothing of a declaration is
+//! code. What a model says reaches a request only as a value at its own place, encoded for it;
+//! secrets are put in when a request is sent, and taken out of what comes back.
+
+mod address;
+mod declared;
+mod encode;
+mod extract;
+mod python_text;
+mod request;
+mod send;
+mod template;
+mod tool;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::problem::Problem;
+use declared::Endpoint;
+use send::Clients;
+use tool::EndpointTool;
+
+pub(crate) use python_text::python_text;
+
+/// An HTTP interface as it was declared.
+#[derive(Clone, Debug)]
+pub struct Api {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    base: Url,
+    endpoints: Vec<Arc<Endpoint>>,
+}
+
+/// What requests are made with.
+#[derive(Clone)]
+pub struct Settings {
+    variables: Arc<BTreeMap<String, String>>,
+    clients: Arc<Clients>,
+}
+
+impl Settings {
+    /// Lets declarations use `variables`, and reach the private hosts `allow_private`.
+    pub fn new(variables: BTreeMap<String, String>, allow_private: &[String]) -> Self {
+        let clients = Arc::new(Clients::new(allow_private));
+        Self { variables: Arc::new(variables), clients }
+    }
+
+    /// The same with other variables.
+    #[must_use]
+    pub fn with_variables(&self, variables: BTreeMap<String, String>) -> Self {
+        Self { variables: Arc::new(variables), clients: Arc::clone(&self.clients) }
+    }
+}
+
+impl Api {
+    /// Reads a declaration that stands in the file `place`. An endpoint that makes no sense is left
+    /// out; without a name, an address or any endpoint there is nothing.
+    pub fn read(value: &Value, place: &Path) -> (Option<Self>, Vec<Problem>) {
+        declared::read(value, place)
+    }
+
+    /// One line for people: what it is called and how many tools it has.
+    pub fn summary(&self) -> String {
+        format!("api: {} ({} endpoints)", self.name, self.endpoints.len())
+    }
+
+    /// The names of its tools.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.endpoints.iter().map(|endpoint| endpoint.name.as_str())
+    }
+
+    /// The variables that its headers name.
+    pub fn variables(&self) -> BTreeSet<&str> {
+        self.endpoints.iter().flat_map(|endpoint| endpoint.variables()).collect()
+    }
+
+    /// Its tools, which come from `source`.
+    pub fn tools(&self, settings: &Settings, source: &str) -> Vec<Arc<dyn Tool>> {
+        let tool = |endpoint: &Arc<Endpoint>| {
+            let tool = EndpointTool::new(Arc::clone(endpoint), &self.base, settings, source);
+            Arc::new(tool) as Arc<dyn Tool>
+        };
+        self.endpoints.iter().map(tool).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! Sends a request and reads the answer. Goes to no private address that the person has not named,
+//! by whatever name it is reached, and follows no redirect.
+
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Method, Response, Url};
+
+use super::address::is_private;
+use super::request::Prepared;
+
+/// The largest answer that is read.
+const LARGEST: usize = 10 << 20;
+/// Characters of an error's body that the model reads.
+const ERROR_LENGTH: usize = 500;
+/// What begins the message about an address that is not gone to.
+const BLOCKED: &str = "SSRF blocked: ";
+
+/// The clients of all declarations.
+pub(super) struct Clients {
+    allow_private: Vec<String>,
+    guarded: OnceLock<Client>,
+    open: OnceLock<Client>,
+}
+
+impl Clients {
+    /// Clients that go to these private hosts, each a name or an address, with a port or without.
+    pub(super) fn new(allow_private: &[String]) -> Self {
+        let allow_private = allow_private.iter().map(|host| host.trim().to_ascii_lowercase());
+        Self {
+            allow_private: allow_private.collect(),
+            guarded: OnceLock::new(),
+            open: OnceLock::new(),
+        }
+    }
+
+    /// Sends a request and returns the answer's text. Errors are words for the model.
+    pub(super) async fn send(
+        &self,
+        method: &Method,
+        prepared: &Prepared,
+    ) -> Result<String, String> {
+        let client = self.client(&prepared.url)?;
+        let mut request = client.request(method.clone(), prepared.url.clone());
+        if let Some(body) = &prepared.body {
+            request = request.json(body);
+        }
+        // These come last, so that a declared type of content holds.
+        let request = request.headers(prepared.headers.clone());
+        let mut response = request.send().await.map_err(said)?;
+        let status = response.status();
+        let text = read(&mut response, status.is_success()).await?;
+        if status.is_success() {
+            return Ok(text);
+        }
+        let beginning: String = text.chars().take(ERROR_LENGTH).collect();
+        Err(format!("HTTP {}: {beginning}", status.as_u16()))
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, String> {
+        if self.allows(url) {
+            return made(&self.open, || builder().build());
+        }
+        let host = url.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        if let Ok(address) = address
+            && is_private(address)
+        {
+            return Err(blocked(host, address));
+        }
+        made(&self.guarded, || builder().dns_resolver(Arc::new(PublicOnly)).build())
+    }
+
+    fn allows(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let port = url.port_or_known_default().unwrap_or_default();
+        let with_port = format!("{host}:{port}");
+        self.allow_private
+            .iter()
+            .any(|allowed| [host, bare, &with_port].contains(&allowed.as_str()))
+    }
+}
+
+fn made(
+    kept: &OnceLock<Client>,
+    make: impl FnOnce() -> reqwest::Result<Client>,
+) -> Result<&Client, String> {
+    if let Some(client) = kept.get() {
+        return Ok(client);
+    }
+    let client = make().map_err(said)?;
+    Ok(kept.get_or_init(|| client))
+}
+
+/// A proxy would look names up by itself, so there is none.
+fn builder() -> reqwest::ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("Brynhild/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+}
+
+fn blocked(host: &str, address: IpAddr) -> String {
+    format!("{BLOCKED}'{host}' is a private address {address}")
+}
+
+/// Looks names up, and refuses those that lead to a private address.
+struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let host = name.as_str();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
+            if let Some(private) = found.iter().find(|found| is_private(found.ip())) {
+                return Err(blocked(host, private.ip()).into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+async fn read(response: &mut Response, is_whole: bool) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(said)? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > LARGEST {
+            return Err(String::from("HTTP error: the answer is larger than 10 MiB"));
+        }
+        // Four bytes are the longest character.
+        if !is_whole && bytes.len() > 4 * ERROR_LENGTH {
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What went wrong, without the address, which may hold what a model said.
+fn said(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut words = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if text.starts_with(BLOCKED) {
+            return text;
+        }
+        if !words.iter().any(|known| known.contains(&text)) {
+            words.push(text);
+        }
+        source = cause.source();
+    }
+    format!("HTTP error: {}", words.join(": "))
+}
