@@ -1,0 +1,308 @@
+//! What a server offered when the person last agreed to it. It is kept in a file, which is both
+//! the list that a start reads and the pin that a later list is compared with.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use contract::text::visible;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use similar::{ChangeTag, TextDiff};
+
+/// The form of the file.
+const FORMAT: u32 = 1;
+/// The most that is read of such a file.
+const LARGEST: u64 = 16 << 20;
+
+/// What a server offers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Catalog {
+    /// The revision of the protocol that was agreed on.
+    pub protocol: String,
+    /// The server's name for itself, with its version.
+    pub server: String,
+    /// Its tools.
+    pub tools: Vec<ToolEntry>,
+    /// Its prompts.
+    pub prompts: Vec<PromptEntry>,
+    /// Whether it has resources.
+    pub resources: bool,
+    /// The files of the workspace that are a part of its command, with their hashes.
+    pub files: BTreeMap<String, String>,
+    /// Why it could not be asked, where it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Trouble>,
+}
+
+/// A catalog as its file has it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    format: u32,
+    #[serde(flatten)]
+    catalog: Catalog,
+}
+
+/// A failed attempt to learn what a server offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// What happened.
+    pub message: String,
+    /// When, in seconds since 1970.
+    pub at: i64,
+}
+
+/// A tool as its server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolEntry {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: String,
+    /// The schema of its arguments.
+    pub input_schema: Map<String, Value>,
+    /// What the server says of its effects: hints that grant nothing.
+    pub hints: Hints,
+}
+
+/// What a server says of a tool's effects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may destroy something.
+    pub destructive: Option<bool>,
+    /// It may be called again without a further effect.
+    pub idempotent: Option<bool>,
+    /// It talks to the outside.
+    pub open_world: Option<bool>,
+}
+
+/// A prompt as its server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PromptEntry {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Its arguments, in order.
+    pub arguments: Vec<ArgumentEntry>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ArgumentEntry {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub description: String,
+    /// Whether the prompt needs it.
+    pub required: bool,
+}
+
+/// What is different from what the person agreed to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A tool that was not there.
+    Added(ToolEntry),
+    /// A tool that reads otherwise.
+    Altered { was: ToolEntry, is: ToolEntry },
+}
+
+impl Change {
+    /// The tool as the server describes it.
+    pub(crate) fn fresh(&self) -> &ToolEntry {
+        match self {
+            Self::Added(entry) | Self::Altered { is: entry, .. } => entry,
+        }
+    }
+
+    /// The change in words for a person.
+    pub(crate) fn describe(&self, server: &str) -> String {
+        match self {
+            Self::Added(entry) => format!(
+                "MCP server `{server}` offers this tool since you agreed to its list:\n{}",
+                visible(&shown(entry))
+            ),
+            Self::Altered { was, is } => format!(
+                "MCP server `{server}` has changed this tool since you agreed to it:\n{}",
+                visible(&difference(&shown(was), &shown(is)))
+            ),
+        }
+    }
+}
+
+/// A tool as people read it.
+fn shown(entry: &ToolEntry) -> String {
+    let schema = serde_json::to_string_pretty(&sorted(&Value::Object(entry.input_schema.clone())));
+    let title = entry.title.as_deref().unwrap_or_default();
+    format!("{title}\n{}\n{}\n{:?}\n", entry.description, schema.unwrap_or_default(), entry.hints)
+        .trim_start()
+        .to_owned()
+}
+
+fn difference(was: &str, is: &str) -> String {
+    let diff = TextDiff::from_lines(was, is);
+    let lines = diff.iter_all_changes().filter_map(|change| match change.tag() {
+        ChangeTag::Delete => Some(format!("- {}", change.value())),
+        ChangeTag::Insert => Some(format!("+ {}", change.value())),
+        ChangeTag::Equal => None,
+    });
+    lines.collect()
+}
+
+impl Catalog {
+    /// Compares what a server offers with what the person agreed to.
+    pub(crate) fn changes(&self, fresh: &Self) -> BTreeMap<String, Change> {
+        let known = |name: &str| self.tools.iter().find(|tool| tool.name == name);
+        let changes = fresh.tools.iter().filter_map(|tool| match known(&tool.name) {
+            None => Some(Change::Added(tool.clone())),
+            Some(was) if was != tool => {
+                Some(Change::Altered { was: was.clone(), is: tool.clone() })
+            }
+            Some(_) => None,
+        });
+        changes.map(|change| (change.fresh().name.clone(), change)).collect()
+    }
+
+    /// Takes a tool as the server describes it.
+    pub(crate) fn accept(&mut self, entry: ToolEntry) {
+        match self.tools.iter_mut().find(|tool| tool.name == entry.name) {
+            Some(tool) => *tool = entry,
+            None => self.tools.push(entry),
+        }
+    }
+
+    /// A hash over everything that the model would read.
+    pub fn digest(&self) -> String {
+        let tools = serde_json::to_value(&self.tools).unwrap_or_default();
+        digest(&tools)
+    }
+}
+
+/// A hash of a value that does not depend on the order of keys.
+pub(crate) fn digest(value: &Value) -> String {
+    blake3::hash(sorted(value).to_string().as_bytes()).to_hex()[..16].to_owned()
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::Object(object) => {
+            let mut keys: Vec<&String> = object.keys().collect();
+            keys.sort();
+            let entries = keys.into_iter().map(|key| (key.clone(), sorted(&object[key])));
+            Value::Object(entries.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The file of one server's catalog.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf {
+    path: PathBuf,
+}
+
+impl Shelf {
+    /// The file for a server whose name for tools is `prefix`, as described by `digest`.
+    pub(crate) fn new(folder: &Path, prefix: &str, digest: &str) -> Self {
+        Self { path: folder.join(format!("{prefix}-{digest}.json")) }
+    }
+
+    /// What is kept; none where nothing is, or nothing that can be used.
+    pub(crate) fn read(&self) -> Option<Catalog> {
+        use std::io::Read;
+        let file = fs::File::open(&self.path).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let kept: Kept = serde_json::from_slice(&bytes).ok()?;
+        (kept.format == FORMAT).then_some(kept.catalog)
+    }
+
+    /// Keeps a catalog: a reader sees the old or the new, whole.
+    pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let draft = self.path.with_extension(format!("{}.draft", std::process::id()));
+        let kept = Kept { format: FORMAT, catalog: catalog.clone() };
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&draft)?;
+        file.write_all(&serde_json::to_vec(&kept)?)?;
+        fs::rename(&draft, &self.path)
+    }
+
+    /// Forgets what is kept.
+    pub(crate) fn forget(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(name: &str, description: &str) -> ToolEntry {
+        let Value::Object(input_schema) = json!({"b": 1, "a": 2}) else { unreachable!() };
+        ToolEntry {
+            name: name.into(),
+            description: description.into(),
+            input_schema,
+            ..ToolEntry::default()
+        }
+    }
+
+    #[test]
+    fn one_character_of_a_description_is_a_change() {
+        let was = Catalog { tools: vec![tool("a", "Adds."), tool("b", "")], ..Catalog::default() };
+        let is = Catalog {
+            tools: vec![tool("a", "Adds!"), tool("b", ""), tool("c", "")],
+            ..Catalog::default()
+        };
+        let changes = was.changes(&is);
+        assert_eq!(changes.keys().collect::<Vec<_>>(), ["a", "c"]);
+        let text = changes["a"].describe("s");
+        assert!(text.contains("- Adds.") && text.contains("+ Adds!"), "{text}");
+        assert!(matches!(changes["c"], Change::Added(_)));
+        assert_ne!(was.digest(), is.digest());
+        assert!(was.changes(&was).is_empty());
+    }
+
+    #[test]
+    fn the_order_of_keys_changes_no_hash() {
+        assert_eq!(digest(&json!({"a": 1, "b": {"c": 2, "d": 3}})), {
+            digest(&json!({"b": {"d": 3, "c": 2}, "a": 1}))
+        });
+    }
+
+    #[test]
+    fn a_catalog_is_kept_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(&folder.path().join("mcp"), "s", "0");
+        assert_eq!(shelf.read(), None);
+        let catalog = Catalog { tools: vec![tool("a", "")], ..Catalog::default() };
+        shelf.write(&catalog).unwrap();
+        assert_eq!(shelf.read(), Some(catalog));
+        fs::write(&shelf.path, "{").unwrap();
+        assert_eq!(shelf.read(), None);
+        shelf.forget().unwrap();
+        shelf.forget().unwrap();
+    }
+}

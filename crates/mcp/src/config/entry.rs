@@ -1,0 +1,356 @@
+//! One server's entry, in any of the spellings in use.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use contract::secret::Secret;
+use serde_json::{Map, Value};
+
+use super::{Address, Filter, Grants, Program, Scope, Server, Source, Transport, expand};
+
+/// The usual time to start: long enough for a package to be fetched.
+const START: Duration = Duration::from_secs(30);
+/// The usual time for a call.
+const CALL: Duration = Duration::from_mins(2);
+
+/// Keys that make an object a server's entry.
+const MARKS: [&str; 6] = ["command", "cmd", "url", "httpUrl", "uri", "type"];
+
+/// Keys that are understood.
+const KNOWN: [&str; 33] = [
+    "type",
+    "command",
+    "cmd",
+    "args",
+    "env",
+    "environment",
+    "envs",
+    "env_vars",
+    "env_keys",
+    "cwd",
+    "url",
+    "httpUrl",
+    "uri",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "enabled",
+    "disabled",
+    "timeout",
+    "startup_timeout_sec",
+    "startup_timeout_ms",
+    "tool_timeout_sec",
+    "enabled_tools",
+    "includeTools",
+    "available_tools",
+    "disabled_tools",
+    "excludeTools",
+    "sandbox",
+    "name",
+    "description",
+    "display_name",
+    "bundled",
+];
+
+/// Keys of other clients that have no counterpart, with what takes their place.
+const FOREIGN: [(&str, &str); 11] = [
+    ("headersHelper", "no program is run for headers; name a variable with `env_http_headers`"),
+    ("trust", "permission rules decide what runs unasked"),
+    ("default_tools_approval_mode", "permission rules decide what runs unasked"),
+    ("autoApprove", "permission rules decide what runs unasked"),
+    ("alwaysAllow", "permission rules decide what runs unasked"),
+    ("alwaysLoad", "`mcp.defer_above` decides what is offered at once"),
+    ("required", "a server that does not start is told of, and the rest goes on"),
+    ("supports_parallel_tool_calls", "the annotations of a tool decide"),
+    ("authProviderType", "`brynhild mcp login` signs in"),
+    ("oauth", "`brynhild mcp login` signs in"),
+    ("scopes", "the server's metadata name them"),
+];
+
+/// Whether an object describes a server rather than holding several.
+pub(super) fn is_entry(object: &Map<String, Value>) -> bool {
+    MARKS.iter().any(|mark| object.get(*mark).is_some_and(|value| !value.is_object()))
+}
+
+/// Whether an entry grants something to a server that is described elsewhere.
+pub(super) fn is_grant_alone(value: &Value) -> bool {
+    value.as_object().is_some_and(|entry| entry.contains_key("sandbox") && !is_entry(entry))
+}
+
+/// Reads an entry.
+pub(super) fn server(
+    source: &Source,
+    (name, value): (&str, &Value),
+    variables: &BTreeMap<String, String>,
+    problems: &mut Vec<String>,
+) -> Result<Server, String> {
+    let Value::Object(object) = value else { return Err("it is not an object".to_owned()) };
+    tell_ignored(object, problems);
+    let reader = Reader { object, variables };
+    let transport = reader.transport()?;
+    let grants = match (object.get("sandbox"), &source.scope) {
+        (Some(value), Scope::User) => grants(value, problems),
+        (Some(_), Scope::Plugin(_) | Scope::Project) => {
+            problems.push(format!(
+                "cannot grant itself anything: `sandbox` is ignored (your own \
+                 `mcp.servers.{name}.sandbox` can)"
+            ));
+            Grants::default()
+        }
+        (None, _) => Grants::default(),
+    };
+    let (start_timeout, call_timeout) = reader.timeouts();
+    let identity = serde_json::json!([source.scope.label(), name, without_grants(object)]);
+    Ok(Server {
+        name: name.to_owned(),
+        scope: source.scope.clone(),
+        origin: source.origin.clone(),
+        transport,
+        shown: reader.shown(),
+        enabled: reader.is_enabled(),
+        start_timeout,
+        call_timeout,
+        filter: reader.filter(),
+        grants,
+        digest: crate::catalog::digest(&identity),
+    })
+}
+
+fn without_grants(object: &Map<String, Value>) -> Map<String, Value> {
+    let kept = object.iter().filter(|(key, _)| *key != "sandbox" && *key != "enabled");
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn tell_ignored(object: &Map<String, Value>, problems: &mut Vec<String>) {
+    for key in object.keys() {
+        if let Some((_, instead)) = FOREIGN.iter().find(|(known, _)| known == key) {
+            problems.push(format!("has `{key}`, which is ignored: {instead}"));
+        } else if !KNOWN.contains(&key.as_str()) {
+            problems.push(format!("has `{key}`, which is unknown and ignored"));
+        }
+    }
+}
+
+/// What the person grants.
+pub(super) fn grants(value: &Value, problems: &mut Vec<String>) -> Grants {
+    let Value::Object(object) = value else {
+        problems.push("has a `sandbox` that is not an object; nothing is granted".to_owned());
+        return Grants::default();
+    };
+    let paths = |key: &str| texts(object.get(key)).into_iter().map(PathBuf::from).collect();
+    for key in object.keys() {
+        if !["network", "read", "write", "env", "exec"].contains(&key.as_str()) {
+            problems.push(format!("has `sandbox.{key}`, which is unknown and ignored"));
+        }
+    }
+    let network = match object.get("network") {
+        None | Some(Value::Bool(false) | Value::Null) => false,
+        Some(Value::Bool(true)) => true,
+        Some(Value::Array(hosts)) if hosts.is_empty() => false,
+        Some(_) => {
+            problems.push(
+                "names single hosts in `sandbox.network`, which a server's program cannot be \
+                 held to; it has no network (`true` gives it all of it)"
+                    .to_owned(),
+            );
+            false
+        }
+    };
+    Grants {
+        network,
+        read: paths("read"),
+        write: paths("write"),
+        env: texts(object.get("env")),
+        exec: paths("exec"),
+    }
+}
+
+/// A text, or the texts of a list.
+fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(Value::Array(items)) => {
+            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+struct Reader<'a> {
+    object: &'a Map<String, Value>,
+    variables: &'a BTreeMap<String, String>,
+}
+
+impl Reader<'_> {
+    fn first(&self, keys: &[&str]) -> Option<&Value> {
+        keys.iter().find_map(|key| self.object.get(*key)).filter(|value| !value.is_null())
+    }
+
+    fn expanded(&self, text: &str) -> Result<String, String> {
+        expand(text, self.variables)
+    }
+
+    fn shown(&self) -> String {
+        let mut words = texts(self.first(&["command", "cmd"]));
+        if words.is_empty() {
+            words = texts(self.first(&["httpUrl", "url", "uri"]));
+        } else {
+            words.extend(texts(self.first(&["args"])));
+        }
+        words.join(" ")
+    }
+
+    fn transport(&self) -> Result<Transport, String> {
+        let kind = self.first(&["type"]).and_then(Value::as_str).unwrap_or_default();
+        match kind {
+            "sse" => Err("the SSE transport is not supported; most such servers also speak \
+                          streamable HTTP (`type: http`)"
+                .to_owned()),
+            "ws" | "websocket" => Err("the WebSocket transport is not supported".to_owned()),
+            "http" | "streamable-http" | "streamable_http" | "remote" => self.address(),
+            "" | "stdio" | "local" => {
+                if self.first(&["command", "cmd"]).is_some() {
+                    self.program()
+                } else if kind.is_empty() && self.first(&["url", "httpUrl", "uri"]).is_some() {
+                    self.address()
+                } else {
+                    Err("it has neither `command` nor `url`".to_owned())
+                }
+            }
+            other => Err(format!("`type: {other}` is unknown; there are `stdio` and `http`")),
+        }
+    }
+
+    fn program(&self) -> Result<Transport, String> {
+        let mut words = match self.first(&["command", "cmd"]) {
+            Some(Value::String(command)) => vec![command.clone()],
+            Some(value @ Value::Array(_)) => texts(Some(value)),
+            _ => return Err("`command` is neither a text nor a list".to_owned()),
+        };
+        match self.first(&["args"]) {
+            None => {}
+            Some(Value::Array(items)) => {
+                for item in items {
+                    match item {
+                        Value::String(text) => words.push(text.clone()),
+                        Value::Number(number) => words.push(number.to_string()),
+                        _ => return Err("`args` holds something that is not a text".to_owned()),
+                    }
+                }
+            }
+            Some(_) => return Err("`args` is not a list".to_owned()),
+        }
+        let mut words = words.iter().map(|word| self.expanded(word));
+        let command = words.next().ok_or("`command` is empty")??;
+        if command.trim().is_empty() {
+            return Err("`command` is empty".to_owned());
+        }
+        let args = words.collect::<Result<Vec<_>, _>>()?;
+        let env = self.secrets(&["env", "environment", "envs"])?;
+        let inherited = texts(self.first(&["env_vars", "env_keys"]));
+        let cwd = match self.first(&["cwd"]).and_then(Value::as_str) {
+            Some(cwd) => Some(PathBuf::from(self.expanded(cwd)?)),
+            None => None,
+        };
+        Ok(Transport::Stdio(Program { command, args, env, inherited, cwd }))
+    }
+
+    fn address(&self) -> Result<Transport, String> {
+        let url = self.first(&["httpUrl", "url", "uri"]).and_then(Value::as_str);
+        let url = self.expanded(url.ok_or("it has no `url`")?)?;
+        check_url(&url)?;
+        let mut headers = self.secrets(&["headers", "http_headers"])?;
+        let variable = |name: &str| {
+            let value = self.variables.get(name).filter(|value| !value.is_empty());
+            value.cloned().ok_or_else(|| format!("variable `{name}` is not set"))
+        };
+        if let Some(Value::Object(names)) = self.first(&["env_http_headers"]) {
+            for (header, name) in names {
+                let name = name.as_str().ok_or("`env_http_headers` holds names of variables")?;
+                headers.insert(header.clone(), Secret::new(variable(name)?));
+            }
+        }
+        if let Some(name) = self.first(&["bearer_token_env_var"]).and_then(Value::as_str) {
+            let value = format!("Bearer {}", variable(name)?);
+            headers.insert("Authorization".to_owned(), Secret::new(value));
+        }
+        Ok(Transport::Http(Address { url, headers }))
+    }
+
+    /// Texts by name, expanded.
+    fn secrets(&self, keys: &[&str]) -> Result<BTreeMap<String, Secret<String>>, String> {
+        let Some(value) = self.first(keys) else { return Ok(BTreeMap::new()) };
+        let Value::Object(object) = value else {
+            return Err(format!("`{}` is not an object", keys[0]));
+        };
+        let mut texts = BTreeMap::new();
+        for (name, value) in object {
+            let text = match value {
+                Value::String(text) => self.expanded(text)?,
+                Value::Number(number) => number.to_string(),
+                Value::Bool(switch) => switch.to_string(),
+                _ => return Err(format!("`{}.{name}` is not a text", keys[0])),
+            };
+            if name.is_empty() || name.contains(['=', '\0']) || text.contains('\0') {
+                return Err(format!("`{}.{name}` cannot be a variable", keys[0]));
+            }
+            texts.insert(name.clone(), Secret::new(text));
+        }
+        Ok(texts)
+    }
+
+    fn is_enabled(&self) -> bool {
+        let switch = |key: &str| self.first(&[key]).and_then(Value::as_bool);
+        switch("enabled").unwrap_or(true) && !switch("disabled").unwrap_or(false)
+    }
+
+    /// Seconds; some clients write milliseconds, which are told by their size.
+    fn timeouts(&self) -> (Duration, Duration) {
+        let number = |key: &str| self.first(&[key]).and_then(Value::as_f64);
+        let seconds = |value: f64| Duration::try_from_secs_f64(value).ok();
+        let either = |value: f64| seconds(if value >= 1000.0 { value / 1000.0 } else { value });
+        let all = number("timeout").and_then(either);
+        let start = number("startup_timeout_sec")
+            .and_then(seconds)
+            .or_else(|| number("startup_timeout_ms").and_then(|value| seconds(value / 1000.0)));
+        let call = number("tool_timeout_sec").and_then(seconds);
+        (start.unwrap_or(START), call.or(all).unwrap_or(CALL))
+    }
+
+    fn filter(&self) -> Filter {
+        let only = self.first(&["enabled_tools", "includeTools", "available_tools"]);
+        let only = Some(texts(only)).filter(|names| !names.is_empty());
+        Filter { only, without: texts(self.first(&["disabled_tools", "excludeTools"])) }
+    }
+}
+
+/// Refuses addresses that are none, and those that carry a key in the clear to another machine.
+fn check_url(url: &str) -> Result<(), String> {
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("`{url}` is no address"))?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err("`url` holds a name or password; use `headers`".to_owned());
+    }
+    if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("`url` holds blanks or control characters".to_owned());
+    }
+    let host = authority.rsplit_once(':').map_or(authority, |(host, port)| {
+        if port.chars().all(|c| c.is_ascii_digit()) { host } else { authority }
+    });
+    match scheme {
+        _ if host.is_empty() => Err(format!("`{url}` names no host")),
+        "https" => Ok(()),
+        "http" if is_loopback(host) => Ok(()),
+        "http" => {
+            Err(format!("`{url}` is not encrypted; use https, or an address of this machine"))
+        }
+        _ => Err(format!("`{scheme}` is no way to reach a server; use https")),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}

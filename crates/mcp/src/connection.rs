@@ -1,0 +1,363 @@
+//! A conversation with one server, from the handshake to the end of its program.
+
+mod handshake;
+mod lists;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ClientResult,
+    GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests, InputResponses,
+    NumberOrString, Prompt, PromptArgument, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResult, Resource, ResourceTemplate, ServerRequest, ServerResult, Tool,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext, RunningService, Service};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ClientLifecycleMode, RoleClient, ServiceError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{ArgumentEntry, Catalog, Hints, PromptEntry, ToolEntry};
+use crate::config::{Server, Transport};
+use crate::failure::Failure;
+use crate::handler::{Handler, Routes};
+use crate::launch::{self, Running};
+use crate::servers::Shared;
+use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
+use lists::{all_prompts, all_resources, all_templates, all_tools};
+
+pub(crate) use handshake::advice;
+
+/// The longest message that a server may send.
+const LONGEST_LINE: usize = 32 << 20;
+/// How often a server may ask for input before it answers one call.
+const INPUT_ROUNDS: usize = 10;
+/// How long a program may take to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A conversation with a server.
+pub(crate) struct Connection {
+    name: String,
+    service: RunningService<RoleClient, Handler>,
+    running: Option<Running>,
+    routes: Arc<Routes>,
+    hint: String,
+}
+
+/// What a call brings with it.
+pub(crate) struct CallTerms<'a> {
+    pub(crate) progress: &'a mpsc::Sender<String>,
+    pub(crate) cancel: &'a CancellationToken,
+    /// How long the server may say nothing.
+    pub(crate) timeout: Duration,
+}
+
+impl Connection {
+    /// Reaches a server and shakes hands. `protocol` is the revision it spoke before.
+    pub(crate) async fn open(
+        server: &Server,
+        shared: &Shared,
+        protocol: Option<&str>,
+        is_stale: &Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let first = lifecycle(protocol);
+        let is_known = first == ClientLifecycleMode::Initialize;
+        match Self::attempt(server, shared, is_stale, first).await {
+            // Older servers may answer a word they do not know with anything, or with their end.
+            Err(Refusal { failure: _, may_be_older: true }) if !is_known => {
+                let older = ClientLifecycleMode::Initialize;
+                Self::attempt(server, shared, is_stale, older).await.map_err(|it| it.failure)
+            }
+            opened => opened.map_err(|refusal| refusal.failure),
+        }
+    }
+
+    async fn attempt(
+        server: &Server,
+        shared: &Shared,
+        is_stale: &Arc<AtomicBool>,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Self, Refusal> {
+        let routes = Arc::new(Routes::default());
+        let handler = Handler {
+            server: server.name.clone(),
+            workspace: shared.surroundings.workspace.clone(),
+            person: Arc::clone(&shared.person),
+            routes: Arc::clone(&routes),
+            is_stale: Arc::clone(is_stale),
+        };
+        let (service, running) = match &server.transport {
+            Transport::Stdio(program) => {
+                let (running, (stdout, stdin)) =
+                    Running::start(server, program, &shared.surroundings, &shared.sandbox)?;
+                let transport =
+                    AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);
+                match shake_hands(handler, transport, lifecycle).await {
+                    Ok(service) => (service, Some(running)),
+                    Err(error) => {
+                        let may_be_older = is_misunderstanding(&error);
+                        let failure = not_started(server, &error, &running).await;
+                        return Err(Refusal { failure, may_be_older });
+                    }
+                }
+            }
+            Transport::Http(address) => {
+                (reach(server, address, shared, handler, lifecycle).await?, None)
+            }
+        };
+        let hint = advice(server, "");
+        Ok(Self { name: server.name.clone(), service, running, routes, hint })
+    }
+
+    /// Whether the conversation is over.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// The revision that was agreed on.
+    pub(crate) fn protocol(&self) -> Option<ProtocolVersion> {
+        self.service.peer().peer_info().map(|info| info.protocol_version.clone())
+    }
+
+    /// Asks for everything that the server offers.
+    pub(crate) async fn catalog(&self) -> Result<Catalog, Failure> {
+        let peer = self.service.peer();
+        let info = peer.peer_info();
+        let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
+        let mut catalog = Catalog::default();
+        if let Some(info) = &info {
+            catalog.protocol = info.protocol_version.to_string();
+            if let Some(server) = &info.server_info {
+                catalog.server = format!("{} {}", server.name, server.version);
+            }
+        }
+        if capabilities.tools.is_some() {
+            catalog.tools = self.tools().await?;
+        }
+        if capabilities.prompts.is_some() {
+            catalog.prompts = self.prompts().await?;
+        }
+        catalog.resources = capabilities.resources.is_some();
+        Ok(catalog)
+    }
+
+    async fn tools(&self) -> Result<Vec<ToolEntry>, Failure> {
+        let tools = all_tools(self.service.peer()).await;
+        let tools = tools.map_err(|error| self.refused("list its tools", &error))?;
+        let entry = |tool: Tool| {
+            let hints = tool.annotations.as_ref();
+            ToolEntry {
+                name: tool.name.into_owned(),
+                title: tool.title.or_else(|| hints.and_then(|hints| hints.title.clone())),
+                description: tool.description.unwrap_or_default().into_owned(),
+                input_schema: Arc::unwrap_or_clone(tool.input_schema),
+                hints: Hints {
+                    read_only: hints.and_then(|hints| hints.read_only_hint),
+                    destructive: hints.and_then(|hints| hints.destructive_hint),
+                    idempotent: hints.and_then(|hints| hints.idempotent_hint),
+                    open_world: hints.and_then(|hints| hints.open_world_hint),
+                },
+            }
+        };
+        Ok(tools.into_iter().map(entry).collect())
+    }
+
+    async fn prompts(&self) -> Result<Vec<PromptEntry>, Failure> {
+        let prompts = all_prompts(self.service.peer()).await;
+        let prompts = prompts.map_err(|error| self.refused("list its prompts", &error))?;
+        let argument = |argument: PromptArgument| ArgumentEntry {
+            name: argument.name,
+            description: argument.description.unwrap_or_default(),
+            required: argument.required.unwrap_or(false),
+        };
+        let entry = |prompt: Prompt| PromptEntry {
+            name: prompt.name,
+            description: prompt.description.or(prompt.title).unwrap_or_default(),
+            arguments: prompt.arguments.unwrap_or_default().into_iter().map(argument).collect(),
+        };
+        Ok(prompts.into_iter().map(entry).collect())
+    }
+
+    /// The resources and the templates of resources.
+    pub(crate) async fn resources(
+        &self,
+    ) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), Failure> {
+        let peer = self.service.peer();
+        let resources = all_resources(peer).await;
+        let resources = resources.map_err(|error| self.refused("list its resources", &error))?;
+        // Many servers have no templates and do not know the word.
+        Ok((resources, all_templates(peer).await.unwrap_or_default()))
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read(&self, uri: &str) -> Result<ReadResourceResult, Failure> {
+        let params = ReadResourceRequestParams::new(uri);
+        let read = self.service.read_resource(params).await;
+        read.map_err(|error| self.refused(&format!("read `{uri}`"), &error))
+    }
+
+    /// Asks for a prompt.
+    pub(crate) async fn prompt(
+        &self,
+        params: GetPromptRequestParams,
+    ) -> Result<GetPromptResult, Failure> {
+        let what = format!("give the prompt `{}`", params.name);
+        let prompt = self.service.get_prompt(params).await;
+        prompt.map_err(|error| self.refused(&what, &error))
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(
+        &self,
+        mut params: CallToolRequestParams,
+        terms: CallTerms<'_>,
+    ) -> Result<CallToolResult, Failure> {
+        let name = params.name.to_string();
+        for _ in 0..INPUT_ROUNDS {
+            match self.call_once(params.clone(), &terms).await? {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(result) => {
+                    let wanted = result.input_requests.unwrap_or_default();
+                    let responses = self.input(wanted).await?;
+                    params.input_responses = (!responses.is_empty()).then_some(responses);
+                    params.request_state = result.request_state;
+                }
+                _ => {
+                    let error = ServiceError::UnexpectedResponse;
+                    return Err(self.refused(&format!("run `{name}`"), &error));
+                }
+            }
+        }
+        Err(Failure::new(format!("MCP server `{}` keeps asking and does not answer", self.name)))
+    }
+
+    async fn call_once(
+        &self,
+        params: CallToolRequestParams,
+        terms: &CallTerms<'_>,
+    ) -> Result<ServerResult, Failure> {
+        let what = format!("run `{}`", params.name);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options = PeerRequestOptions::no_options();
+        let sent = self.service.peer().send_cancellable_request(request, options).await;
+        let mut handle = match sent {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.lost(&what, &error).await),
+        };
+        let (route, mut lines) = mpsc::channel(64);
+        let _open = self.routes.open(handle.progress_token.clone(), route);
+        let sleep = tokio::time::sleep(terms.timeout);
+        tokio::pin!(sleep);
+        loop {
+            tokio::select! {
+                answer = &mut handle.rx => {
+                    let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+                    drain(&mut lines, terms.progress).await;
+                    return match answer {
+                        Ok(result) => Ok(result),
+                        Err(error) => Err(self.lost(&what, &error).await),
+                    };
+                }
+                Some(line) = lines.recv() => {
+                    sleep.as_mut().reset(tokio::time::Instant::now() + terms.timeout);
+                    // A listener that is behind can do without a line.
+                    let _ = terms.progress.try_send(line);
+                }
+                () = terms.cancel.cancelled() => {
+                    // The server may be gone; the call is over for us either way.
+                    let _ = handle.cancel(Some("interrupted by the person".to_owned())).await;
+                    return Err(Failure::Cancelled);
+                }
+                () = &mut sleep => {
+                    let _ = handle.cancel(Some("it took too long".to_owned())).await;
+                    return Err(Failure::hinted(
+                        format!("MCP server `{}` did not {what} within {:?}", self.name, terms.timeout),
+                        format!("`timeout` of the server sets the seconds: mcp.servers.{}.timeout", self.name),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Answers what a server wants to know before it goes on.
+    async fn input(&self, wanted: InputRequests) -> Result<InputResponses, Failure> {
+        let mut responses = InputResponses::new();
+        for (key, request) in wanted {
+            let id = NumberOrString::String(Arc::from(key.as_str()));
+            let context = RequestContext::new(id, self.service.peer().clone());
+            let request = match request {
+                InputRequest::CreateMessage(request) => {
+                    ServerRequest::CreateMessageRequest(request)
+                }
+                InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
+                InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
+                _ => {
+                    return Err(Failure::new(format!(
+                        "MCP server `{}` asks for what is unknown here",
+                        self.name
+                    )));
+                }
+            };
+            let answer = self.service.service().handle_request(request, context).await;
+            let answer = answer.map_err(|error| {
+                Failure::new(format!(
+                    "MCP server `{}` asked for something: {}",
+                    self.name, error.message
+                ))
+            })?;
+            let answer = match answer {
+                ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
+                ClientResult::ElicitResult(result) => serde_json::to_value(result),
+                ClientResult::ListRootsResult(result) => serde_json::to_value(result),
+                _ => continue,
+            };
+            responses.insert(key, answer.unwrap_or_default());
+        }
+        Ok(responses)
+    }
+
+    /// Ends the conversation and the program.
+    pub(crate) async fn close(&self) {
+        self.service.cancellation_token().cancel();
+        if let Some(running) = &self.running {
+            running.ended(GRACE).await;
+            running.kill();
+        }
+    }
+
+    fn refused(&self, what: &str, error: &ServiceError) -> Failure {
+        let why = match error {
+            ServiceError::McpError(error) => error.message.to_string(),
+            other => other.to_string(),
+        };
+        Failure::new(format!("MCP server `{}` did not {what}: {why}", self.name))
+    }
+
+    /// A failure of a call; where the server has ended, with its last words.
+    async fn lost(&self, what: &str, error: &ServiceError) -> Failure {
+        let is_over = !matches!(error, ServiceError::McpError(_));
+        let Some(running) = self.running.as_ref().filter(|_| is_over) else {
+            return self.refused(what, error);
+        };
+        let Some(exit) = running.ended(GRACE).await else { return self.refused(what, error) };
+        let said = launch::said(&running.last_words());
+        let how = launch::in_words(exit);
+        Failure::hinted(
+            format!("MCP server `{}` ended ({how}) and did not {what}{said}", self.name),
+            format!("it is started again at the next call; {}", self.hint),
+        )
+    }
+}
+
+/// Passes on progress that arrived with the answer: it is handled beside it.
+async fn drain(lines: &mut mpsc::Receiver<String>, progress: &mpsc::Sender<String>) {
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+        while let Ok(line) = lines.try_recv() {
+            // A listener that is behind can do without a line.
+            let _ = progress.try_send(line);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a server could not be used.
+
+use contract::sandbox::SandboxError;
+use contract::tool::ToolError;
+
+/// Why a server could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Its program could not be started.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// It did not do what was asked.
+    #[error("{message}")]
+    Server {
+        /// What happened, with the server's name and its last words.
+        message: String,
+        /// What a person can do about it.
+        hint: Option<String>,
+    },
+    /// It wants the person to sign in first.
+    #[error("MCP server `{server}` wants you to sign in; `brynhild mcp login {server}` does it")]
+    SignIn {
+        /// The server.
+        server: String,
+    },
+    /// The call was cancelled.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+impl Failure {
+    /// A failure without advice.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Server { message: message.into(), hint: None }
+    }
+
+    /// A failure with advice.
+    pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Server { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),
+            Self::Server { hint, .. } => hint.as_deref(),
+            Self::Sandbox(_) | Self::SignIn { .. } | Self::Cancelled => None,
+        }
+    }
+
+    /// Message and advice in one text.
+    pub fn whole(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self} ({hint})"),
+            None => self.to_string(),
+        }
+    }
+
+    pub(crate) fn into_tool_error(self) -> ToolError {
+        match self {
+            Self::Sandbox(error) => ToolError::Sandbox(error),
+            Self::Cancelled => ToolError::Cancelled,
+            other => ToolError::Broken(other.whole()),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Our side of a conversation with a server: what it may ask of us, and what it tells us.
+#![expect(deprecated, reason = "roots and sampling are deprecated, and most servers use them")]
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::text::visible;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
+    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, Role, Root, RootsCapabilities, SamplingCapability, SamplingMessage,
+    SamplingMessageContentBlock, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::{ClientHandler, ErrorData};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::person::{Answer, Person, Question, Sampling, Wanted};
+
+/// Where the progress of running calls goes.
+#[derive(Default)]
+pub(crate) struct Routes(Mutex<HashMap<ProgressToken, mpsc::Sender<String>>>);
+
+impl Routes {
+    /// Sends the progress of a call there until the result is dropped.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        to: mpsc::Sender<String>,
+    ) -> OpenRoute {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), to);
+        OpenRoute { routes: Arc::clone(self), token }
+    }
+}
+
+/// A route that closes when dropped.
+pub(crate) struct OpenRoute {
+    routes: Arc<Routes>,
+    token: ProgressToken,
+}
+
+impl Drop for OpenRoute {
+    fn drop(&mut self) {
+        self.routes.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+    }
+}
+
+/// Our side of a conversation.
+pub(crate) struct Handler {
+    pub(crate) server: String,
+    pub(crate) workspace: PathBuf,
+    pub(crate) person: Arc<dyn Person>,
+    pub(crate) routes: Arc<Routes>,
+    /// Set when the server says that what it offers has changed.
+    pub(crate) is_stale: Arc<AtomicBool>,
+}
+
+impl Handler {
+    fn capabilities(&self) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        if self.person.can_answer() {
+            capabilities.sampling = Some(SamplingCapability::default());
+            let elicitation = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        capabilities
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("brynhild", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(self.capabilities(), us)
+            .with_protocol_version(rmcp::model::ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let name = self.workspace.file_name().map(|name| name.to_string_lossy().into_owned());
+        let root = Root::new(file_address(&self.workspace.to_string_lossy()));
+        Ok(ListRootsResult::new(vec![match name {
+            Some(name) => root.with_name(name),
+            None => root,
+        }]))
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let messages = params.messages.iter().map(|message| {
+            let speaker = match message.role {
+                Role::Assistant => "assistant",
+                Role::User => "user",
+            };
+            (speaker.to_owned(), words(message))
+        });
+        let sampling = Sampling {
+            server: self.server.clone(),
+            system: params.system_prompt.clone(),
+            messages: messages.collect(),
+            max_tokens: params.max_tokens,
+        };
+        let sampled = self.person.sample(sampling).await;
+        let sampled = sampled.map_err(|why| ErrorData::new(ErrorCode(-1), why, None))?;
+        let message = SamplingMessage::assistant_text(sampled.text);
+        Ok(CreateMessageResult::new(message, sampled.model)
+            .with_stop_reason(CreateMessageResult::STOP_REASON_END_TURN))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let (message, wanted) = match request {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                (message, Wanted::Form(serde_json::to_value(requested_schema).unwrap_or_default()))
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                (message, Wanted::Visit(url))
+            }
+            _ => return Ok(ElicitResult::new(ElicitationAction::Decline)),
+        };
+        let question = Question { server: self.server.clone(), message, wanted };
+        let is_form = matches!(question.wanted, Wanted::Form(_));
+        Ok(match self.person.answer(question).await {
+            Answer::Accept(fields) if is_form => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(fields))
+            }
+            Answer::Accept(_) => ElicitResult::new(ElicitationAction::Accept),
+            Answer::Decline => ElicitResult::new(ElicitationAction::Decline),
+            Answer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        })
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let text = match (&params.message, params.total) {
+            (Some(message), _) => visible(message).into_owned(),
+            (None, Some(total)) => format!("{} of {total}", params.progress),
+            (None, None) => params.progress.to_string(),
+        };
+        let routes = self.routes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(route) = routes.get(&params.progress_token) {
+            // A listener that is behind can do without a line.
+            let _ = route.try_send(text);
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.is_stale.store(true, Ordering::Relaxed);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.is_stale.store(true, Ordering::Relaxed);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.is_stale.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The words of a message; what is not text is named.
+fn words(message: &SamplingMessage) -> String {
+    let parts = message.content.iter().map(|block| match block {
+        SamplingMessageContentBlock::Text(text) => text.text.clone(),
+        SamplingMessageContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
+        SamplingMessageContentBlock::Audio(audio) => format!("[audio: {}]", audio.mime_type),
+        _ => "[something that is not text]".to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// A path as an address.
+fn file_address(path: &str) -> String {
+    let mut address = String::from("file://");
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            address.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(address, "%{byte:02X}");
+        }
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_an_address() {
+        assert_eq!(file_address("/a b/ü#"), "file:///a%20b/%C3%BC%23");
+    }
+}

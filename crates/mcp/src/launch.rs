@@ -1,0 +1,262 @@
+//! How a server's program is started: under a profile of its own, with the variables that its
+//! description names, its caches in a folder of its own.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::policy::{Access, Mode};
+use contract::sandbox::{
+    Channel, Child, Exit, Limits, Network, Process, Profile, Sandbox, Spawn, Stdin,
+};
+use contract::text::{tail, visible};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::task::JoinHandle;
+
+use crate::config::{Program, Server};
+use crate::failure::Failure;
+
+/// How much of a program's last words is kept.
+const LAST_WORDS: usize = 4096;
+
+/// Caches of package managers in a home, which servers may read.
+const CACHES: [&str; 3] = [".npm", ".cache/uv", ".cache/pip"];
+
+/// What servers find around themselves.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The project.
+    pub workspace: PathBuf,
+    /// Variables that every server sees.
+    pub env: BTreeMap<String, String>,
+    /// All variables, of which a server gets those that it is granted.
+    pub variables: BTreeMap<String, String>,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// Holds a folder for each server, which it may write.
+    pub data: PathBuf,
+    /// How much freedom tools have.
+    pub mode: Mode,
+    /// Upper bounds on a server's program.
+    pub limits: Limits,
+}
+
+/// A server's program that runs. Dropping it ends the program and all it started.
+pub(crate) struct Running {
+    process: Mutex<Option<Box<dyn Process>>>,
+    words: Arc<Mutex<Vec<u8>>>,
+    listener: JoinHandle<()>,
+}
+
+/// The two ends of a conversation with a program.
+pub(crate) type Pipes = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+impl Running {
+    /// Starts a server's program.
+    pub(crate) fn start(
+        server: &Server,
+        program: &Program,
+        surroundings: &Surroundings,
+        sandbox: &Arc<dyn Sandbox>,
+    ) -> Result<(Self, Pipes), Failure> {
+        let data = surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default());
+        let mut maker = std::fs::DirBuilder::new();
+        maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
+            let (name, data) = (&server.name, data.display());
+            Failure::new(format!("cannot make the folder {data} of MCP server `{name}`: {error}"))
+        })?;
+        let profile = profile(server, program, surroundings, &data);
+        let spawn = Spawn {
+            program: located(&program.command, &surroundings.workspace),
+            args: program.args.iter().map(Into::into).collect(),
+            cwd: match &program.cwd {
+                Some(cwd) => surroundings.workspace.join(home_path(cwd, surroundings)),
+                None => surroundings.workspace.clone(),
+            },
+            stdin: Stdin::Piped,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+        };
+        let Child { stdin, stdout, stderr, process, .. } = sandbox.start(&spawn, &profile)?;
+        let stdin = stdin.ok_or_else(|| Failure::new("the sandbox gave no standard input"))?;
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let listener = tokio::spawn(listen(stderr, Arc::clone(&words)));
+        let process = Mutex::new(Some(process));
+        Ok((Self { process, words, listener }, (stdout, stdin)))
+    }
+
+    /// What it said last on standard error, for people.
+    pub(crate) fn last_words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&words);
+        visible(text.trim()).into_owned()
+    }
+
+    /// How it ended; none where it goes on for `patience`.
+    pub(crate) async fn ended(&self, patience: std::time::Duration) -> Option<Exit> {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let exit = tokio::time::timeout(patience, process.wait()).await;
+        // What it still says arrives with its end.
+        tokio::task::yield_now().await;
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+        exit.ok()?.ok()
+    }
+
+    /// Ends it.
+    pub(crate) fn kill(&self) {
+        if let Some(process) = &mut *self.process.lock().unwrap_or_else(PoisonError::into_inner) {
+            process.kill();
+        }
+    }
+}
+
+async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count) = stderr.read(&mut buffer).await {
+        if count == 0 {
+            return;
+        }
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend_from_slice(&buffer[..count]);
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+    }
+}
+
+/// The program: a path of the workspace, or a name to look up.
+fn located(command: &str, workspace: &Path) -> PathBuf {
+    if command.contains('/') { workspace.join(command) } else { PathBuf::from(command) }
+}
+
+fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
+    match (path.strip_prefix("~"), &surroundings.home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+fn profile(
+    server: &Server,
+    program: &Program,
+    surroundings: &Surroundings,
+    data: &Path,
+) -> Profile {
+    let grants = &server.grants;
+    let is_tight = surroundings.mode == Mode::ReadOnly;
+    let workspace = &surroundings.workspace;
+    let full = |path: &PathBuf| workspace.join(home_path(path, surroundings));
+    let mut own = vec![data.to_owned()];
+    let mut access = Access::ReadOnly;
+    for path in grants.write.iter().map(full).filter(|_| !is_tight) {
+        if workspace.starts_with(&path) {
+            access = Access::Workspace;
+        } else {
+            own.push(path);
+        }
+    }
+    let mut read: Vec<PathBuf> = grants.read.iter().chain(&grants.exec).map(full).collect();
+    let home = surroundings.home.iter();
+    read.extend(home.flat_map(|home| CACHES.iter().map(move |cache| home.join(cache))));
+    Profile {
+        workspace: workspace.clone(),
+        access,
+        read,
+        write: Vec::new(),
+        own,
+        network: if grants.network && !is_tight { Network::Host } else { Network::None },
+        env: environment(server, program, surroundings, data),
+        limits: surroundings.limits,
+    }
+}
+
+/// The whole environment of a server's program.
+fn environment(
+    server: &Server,
+    program: &Program,
+    surroundings: &Surroundings,
+    data: &Path,
+) -> BTreeMap<String, String> {
+    let mut env = surroundings.env.clone();
+    let mut set = |name: &str, value: &Path| {
+        env.insert(name.to_owned(), value.display().to_string());
+    };
+    set("XDG_CACHE_HOME", &data.join("cache"));
+    set("PIP_CACHE_DIR", &data.join("pip"));
+    set("UV_CACHE_DIR", &data.join("uv"));
+    set("UV_TOOL_DIR", &data.join("uv-tools"));
+    set("npm_config_cache", &package_cache(server, surroundings, data));
+    for (name, value) in [
+        ("npm_config_update_notifier", "false"),
+        ("npm_config_fund", "false"),
+        ("npm_config_audit", "false"),
+        ("npm_config_prefer_offline", "true"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ] {
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    if !server.grants.network {
+        env.insert("UV_OFFLINE".to_owned(), "1".to_owned());
+        env.insert("npm_config_offline".to_owned(), "true".to_owned());
+    }
+    for name in program.inherited.iter().chain(&server.grants.env) {
+        if let Some(value) = surroundings.variables.get(name) {
+            env.insert(name.clone(), value.clone());
+        }
+    }
+    let own = program.env.iter();
+    env.extend(own.map(|(name, value)| (name.clone(), value.expose().clone())));
+    env
+}
+
+/// Where npm looks for packages: in the server's own folder, or in the person's cache where the
+/// server has none yet and no network to fill one.
+fn package_cache(server: &Server, surroundings: &Surroundings, data: &Path) -> PathBuf {
+    let own = data.join("npm");
+    let theirs = surroundings.home.as_ref().map(|home| home.join(".npm"));
+    match theirs {
+        Some(theirs) if !server.grants.network && !own.exists() && theirs.exists() => theirs,
+        _ => own,
+    }
+}
+
+/// The end of a program in words.
+pub(crate) fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+    }
+}
+
+/// The last lines of what a program said, for the end of a message.
+pub(crate) fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("; it said: {}", tail(words, 2000)) }
+}
+
+/// The files of the workspace that are a part of a server's command, with their hashes. They can
+/// change without its description changing.
+pub(crate) fn files(program: &Program, workspace: &Path) -> BTreeMap<String, String> {
+    let words = std::iter::once(&program.command).chain(&program.args);
+    let mut files = BTreeMap::new();
+    for (index, word) in words.enumerate() {
+        // A bare command is looked up on the search path, never in the workspace.
+        if word.starts_with('-') || (index == 0 && !word.contains('/')) {
+            continue;
+        }
+        let Ok(path) = workspace.join(word).canonicalize() else { continue };
+        let within = workspace.canonicalize().is_ok_and(|root| path.starts_with(root));
+        if within
+            && path.is_file()
+            && let Ok(bytes) = std::fs::read(&path)
+        {
+            files.insert(word.clone(), blake3::hash(&bytes).to_hex().to_string());
+        }
+    }
+    files
+}

@@ -1,0 +1,34 @@
+//! The Model Context Protocol, both ways: servers of others become tools, prompts and resources
+//! here, and our tools are offered to other agents.
+//!
+//! Servers are started by the sandbox under a profile of their own, at first use; what they offer
+//! is kept and pinned, so that a start costs a few small files and a changed description is seen.
+//! This crate decides nothing about permissions and reads neither environment nor working
+//! directory; all of `rmcp` stays behind it.
+
+mod arguments;
+mod catalog;
+pub mod config;
+mod connection;
+mod failure;
+mod handler;
+mod launch;
+mod link;
+pub mod name;
+pub mod oauth;
+pub mod person;
+mod prompts;
+mod remote;
+mod resources;
+mod result;
+mod schema;
+mod search;
+pub mod serve;
+mod servers;
+mod tool;
+
+pub use catalog::{Catalog, PromptEntry, ToolEntry};
+pub use failure::Failure;
+pub use launch::Surroundings;
+pub use prompts::PromptCommand;
+pub use servers::{Deferral, Servers, Settings, State, Status};

@@ -1,0 +1,251 @@
+//! One configured server: what is known of it, and the conversation with it while there is one.
+
+mod consent;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+
+use crate::catalog::{Catalog, Shelf, Trouble};
+use crate::config::{Server, Transport};
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::servers::{Shared, now};
+use crate::{launch, name};
+
+pub(crate) use consent::Consent;
+use consent::Known;
+
+/// The longest wait for a server that fails again and again.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// The longest wait that a call puts up with.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server that could not be asked what it offers is left alone.
+const RETRY_AFTER: i64 = 600;
+
+/// One configured server.
+pub(crate) struct Link {
+    pub(crate) server: Server,
+    /// What stands for it in names.
+    pub(crate) prefix: String,
+    shared: Arc<Shared>,
+    shelf: Shelf,
+    slot: tokio::sync::Mutex<Slot>,
+    known: Mutex<Known>,
+    is_stale: Arc<AtomicBool>,
+}
+
+/// The conversation with a server while there is one.
+#[derive(Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    failures: u32,
+    failed_at: Option<Instant>,
+}
+
+impl Link {
+    /// Reads what is kept of a server. Starts nothing.
+    pub(crate) fn new(server: Server, shared: Arc<Shared>) -> Self {
+        let prefix = name::prefix(&server.name).unwrap_or_default();
+        let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
+        let known = Mutex::new(Known::of(shelf.read()));
+        let (slot, is_stale) = (tokio::sync::Mutex::default(), Arc::default());
+        Self { server, prefix, shared, shelf, slot, known, is_stale }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it offers as far as the person agreed to it; none where that is not known.
+    pub(crate) fn catalog(&self) -> Option<Catalog> {
+        self.known().catalog.clone().filter(|catalog| catalog.failure.is_none())
+    }
+
+    /// Whether it has resources.
+    pub(crate) fn has_resources(&self) -> bool {
+        self.known().catalog.as_ref().is_some_and(|catalog| catalog.resources)
+    }
+
+    /// Why it could not be asked, where it could not.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let known = self.known();
+        known.catalog.as_ref()?.failure.as_ref().map(|trouble| trouble.message.clone())
+    }
+
+    /// Whether it should be asked what it offers: nothing is known, and it did not just fail.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let known = self.known();
+        match &known.catalog {
+            None => true,
+            Some(catalog) => match &catalog.failure {
+                Some(trouble) => {
+                    let age = now() - trouble.at;
+                    !(0..RETRY_AFTER).contains(&age)
+                }
+                None => false,
+            },
+        }
+    }
+
+    /// The conversation with the server, which is started where there is none.
+    pub(crate) async fn connect(&self, consent: Consent<'_>) -> Result<Arc<Connection>, Failure> {
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = &slot.connection {
+            if !connection.is_closed() {
+                let connection = Arc::clone(connection);
+                self.renew(&connection).await?;
+                return Ok(connection);
+            }
+            slot.connection = None;
+            slot.failures += 1;
+            slot.failed_at = Some(Instant::now());
+        }
+        self.settle_files(consent)?;
+        slot.wait(&self.server.name).await?;
+        match self.start().await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                slot.connection = Some(Arc::clone(&connection));
+                Ok(connection)
+            }
+            Err(failure) => {
+                slot.failures += 1;
+                slot.failed_at = Some(Instant::now());
+                Err(failure)
+            }
+        }
+    }
+
+    /// Notes that the server did what it was asked.
+    pub(crate) async fn praise(&self) {
+        self.slot.lock().await.failures = 0;
+    }
+
+    async fn start(&self) -> Result<Connection, Failure> {
+        let protocol = self.known().catalog.as_ref().map(|catalog| catalog.protocol.clone());
+        self.is_stale.store(false, Ordering::Relaxed);
+        let stale = &self.is_stale;
+        let begin: BoxFuture<'_, _> = Box::pin(async {
+            let connection =
+                Connection::open(&self.server, &self.shared, protocol.as_deref(), stale).await?;
+            let catalog = connection.catalog().await?;
+            Ok((connection, catalog))
+        });
+        let started = tokio::time::timeout(self.server.start_timeout, begin).await;
+        let (connection, catalog) = started.unwrap_or_else(|_| {
+            Err(Failure::hinted(
+                format!(
+                    "MCP server `{}` did not say what it offers within {:?}",
+                    self.server.name, self.server.start_timeout
+                ),
+                crate::connection::advice(&self.server, ""),
+            ))
+        })?;
+        self.reconcile(catalog);
+        Ok(connection)
+    }
+
+    /// Asks again what a server offers that said it changed.
+    async fn renew(&self, connection: &Connection) -> Result<(), Failure> {
+        if !self.is_stale.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let asked = tokio::time::timeout(self.server.start_timeout, connection.catalog()).await;
+        let catalog = asked.map_err(|_| {
+            Failure::new(format!("MCP server `{}` does not answer", self.server.name))
+        })??;
+        self.reconcile(catalog);
+        Ok(())
+    }
+
+    /// Asks a running server again what it offers, where it said that it changed, or speaks a
+    /// revision in which it would not say so.
+    pub(crate) async fn refresh(&self) -> Result<(), Failure> {
+        let slot = self.slot.lock().await;
+        let Some(connection) = slot.connection.as_ref().filter(|it| !it.is_closed()) else {
+            return Ok(());
+        };
+        let is_silent = connection.protocol().is_some_and(|version| !version.has_initialize());
+        if is_silent {
+            self.is_stale.store(true, Ordering::Relaxed);
+        }
+        self.renew(connection).await
+    }
+
+    /// Starts the server to learn what it offers, and keeps in mind where that fails.
+    pub(crate) async fn learn(&self) -> Result<(), Failure> {
+        let learned = self.connect(Consent::None).await;
+        match learned {
+            Ok(_) => Ok(()),
+            Err(failure) => {
+                let mut known = self.known();
+                if known.catalog.as_ref().is_none_or(|catalog| catalog.failure.is_some()) {
+                    let at = now();
+                    let trouble = Trouble { message: failure.whole(), at };
+                    let catalog = Catalog { failure: Some(trouble), ..Catalog::default() };
+                    self.keep(&catalog);
+                    known.catalog = Some(catalog);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Forgets what is kept, so that the server is asked afresh.
+    pub(crate) fn forget(&self) {
+        if let Err(error) = self.shelf.forget() {
+            self.say(&format!("cannot forget what it offered: {error}"));
+        }
+        *self.known() = Known::default();
+    }
+
+    /// Ends the conversation.
+    pub(crate) async fn close(&self) {
+        let connection = self.slot.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    fn keep(&self, catalog: &Catalog) {
+        if let Err(error) = self.shelf.write(catalog) {
+            self.say(&format!("cannot keep what it offers: {error}"));
+        }
+    }
+
+    fn say(&self, text: &str) {
+        (self.shared.notice)(format!("MCP server `{}`: {text}", self.server.name));
+    }
+
+    fn files(&self) -> BTreeMap<String, String> {
+        match &self.server.transport {
+            Transport::Stdio(program) => {
+                launch::files(program, &self.shared.surroundings.workspace)
+            }
+            Transport::Http(_) => BTreeMap::new(),
+        }
+    }
+}
+
+impl Slot {
+    /// Waits as long as a server that failed before should be left alone.
+    async fn wait(&self, name: &str) -> Result<(), Failure> {
+        let Some(failed_at) = self.failed_at.filter(|_| self.failures >= 2) else { return Ok(()) };
+        let doubled = 2u32.saturating_pow(self.failures.saturating_sub(2).min(10));
+        let backoff = (Duration::from_millis(250) * doubled).min(LONGEST_BACKOFF);
+        let rest = backoff.saturating_sub(failed_at.elapsed());
+        if rest > PATIENCE {
+            let (times, rest) = (self.failures, rest.as_secs());
+            return Err(Failure::hinted(
+                format!("MCP server `{name}` failed {times} times; it is left alone for {rest} s"),
+                format!("`brynhild mcp test {name}` shows what is wrong"),
+            ));
+        }
+        tokio::time::sleep(rest).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Prompts of servers as commands of the person: `/mcp__SERVER__PROMPT words`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rmcp::model::GetPromptRequestParams;
+use serde_json::{Map, Value};
+
+use crate::arguments;
+use crate::catalog::{ArgumentEntry, PromptEntry};
+use crate::failure::Failure;
+use crate::link::{Consent, Link};
+use crate::{name, result, schema};
+
+/// A prompt of a server as a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromptCommand {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Its arguments, as a person types them: `<needed> [possible]`.
+    pub usage: String,
+    /// The server it comes from.
+    pub server: String,
+}
+
+/// The commands of servers, each with its prompt.
+pub(crate) fn commands(links: &[Arc<Link>]) -> Vec<(PromptCommand, Arc<Link>, PromptEntry)> {
+    let mut taken = BTreeSet::new();
+    let mut commands = Vec::new();
+    for link in links {
+        for entry in link.catalog().map(|catalog| catalog.prompts).unwrap_or_default() {
+            let usage = entry.arguments.iter().map(|argument| {
+                let (open, close) = if argument.required { ('<', '>') } else { ('[', ']') };
+                format!("{open}{}{close}", schema::clean(&argument.name))
+            });
+            let command = PromptCommand {
+                name: name::joined(&link.prefix, &entry.name, &mut taken),
+                description: schema::clean(&entry.description),
+                usage: usage.collect::<Vec<_>>().join(" "),
+                server: link.server.name.clone(),
+            };
+            commands.push((command, Arc::clone(link), entry));
+        }
+    }
+    commands
+}
+
+/// Asks a server for the text of a prompt.
+pub(crate) async fn expand(
+    link: &Link,
+    entry: &PromptEntry,
+    typed: &str,
+) -> Result<String, Failure> {
+    let values = values(&entry.arguments, typed).map_err(Failure::new)?;
+    // A person who types the command agrees to the server's being started.
+    let connection = link.connect(Consent::Person).await?;
+    let mut params = GetPromptRequestParams::new(entry.name.clone());
+    if !values.is_empty() {
+        params = params.with_arguments(values);
+    }
+    let asked = tokio::time::timeout(link.server.call_timeout, connection.prompt(params)).await;
+    let prompt = asked.map_err(|_| {
+        Failure::new(format!("MCP server `{}` does not answer", link.server.name))
+    })??;
+    link.praise().await;
+    Ok(result::prompt(&prompt))
+}
+
+/// The arguments of a prompt from what a person typed: `name=value` by name, other words in
+/// order, the last argument taking all that is left.
+fn values(arguments: &[ArgumentEntry], typed: &str) -> Result<Map<String, Value>, String> {
+    let mut values = Map::new();
+    let mut rest = Vec::new();
+    for word in arguments::words(typed)? {
+        match word.split_once('=') {
+            Some((name, value)) if arguments.iter().any(|argument| argument.name == name) => {
+                values.insert(name.to_owned(), Value::String(value.to_owned()));
+            }
+            _ => rest.push(word),
+        }
+    }
+    let open: Vec<&ArgumentEntry> =
+        arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
+    let mut rest = rest.into_iter();
+    for (index, argument) in open.iter().enumerate() {
+        let value = if index + 1 == open.len() {
+            let all: Vec<String> = rest.by_ref().collect();
+            (!all.is_empty()).then(|| all.join(" "))
+        } else {
+            rest.next()
+        };
+        match value {
+            Some(value) => {
+                values.insert(argument.name.clone(), Value::String(value));
+            }
+            None if argument.required => {
+                return Err(format!("the prompt needs `{}`", argument.name));
+            }
+            None => {}
+        }
+    }
+    match rest.next() {
+        Some(word) => Err(format!("the prompt takes no argument `{word}`")),
+        None => Ok(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_come_by_name_and_by_order() {
+        let argument = |name: &str, required| ArgumentEntry {
+            name: name.into(),
+            description: String::new(),
+            required,
+        };
+        let two = [argument("city", true), argument("style", false)];
+        let of = |typed| values(&two, typed).map(Value::Object);
+        assert_eq!(of("Oslo short and dry"), Ok(json!({"city": "Oslo", "style": "short and dry"})));
+        assert_eq!(of("style=dry 'New York'"), Ok(json!({"style": "dry", "city": "New York"})));
+        assert_eq!(of(""), Err("the prompt needs `city`".to_owned()));
+        assert_eq!(values(&[], "x"), Err("the prompt takes no argument `x`".to_owned()));
+    }
+}

@@ -1,0 +1,72 @@
+//! How servers behind an address are reached: no redirects to other machines, and a key only
+//! where the person signed in.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::transport::auth::AuthClient;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+
+use crate::config::Address;
+use crate::failure::Failure;
+use crate::oauth::Credentials;
+
+/// A conversation by way of streamable HTTP.
+pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
+
+/// The largest event that a server may send.
+const LARGEST_EVENT: usize = 32 << 20;
+
+/// What every request says.
+pub(crate) fn config(address: &Address) -> Result<StreamableHttpClientTransportConfig, Failure> {
+    let mut headers = HashMap::new();
+    for (name, value) in &address.headers {
+        let header = HeaderName::from_bytes(name.as_bytes());
+        let content = HeaderValue::from_str(value.expose());
+        let (Ok(header), Ok(mut content)) = (header, content) else {
+            return Err(Failure::new(format!("header `{name}` of {} is not valid", address.url)));
+        };
+        content.set_sensitive(true);
+        headers.insert(header, content);
+    }
+    let url = address.url.as_str();
+    Ok(StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(headers)
+        .max_sse_event_size(LARGEST_EVENT)
+        .reinit_on_expired_session(true))
+}
+
+/// A client that stays with the machine it was sent to.
+pub(crate) fn client(url: &str) -> Result<reqwest::Client, Failure> {
+    let policy = Policy::custom(|attempt| {
+        let first = attempt.previous().first();
+        let stays = first.is_some_and(|first| first.origin() == attempt.url().origin());
+        if stays && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
+    });
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("Brynhild/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(10))
+        .redirect(policy);
+    if url.starts_with("http://") {
+        // Plain addresses are of this machine alone: no certificates, no proxy.
+        builder = builder.tls_certs_only([]).no_proxy();
+    }
+    builder.build().map_err(|error| Failure::new(format!("cannot reach {url}: {error}")))
+}
+
+/// A client with the key that the person got by signing in; none where they have not.
+pub(crate) async fn signed_in(
+    address: &Address,
+    credentials: &Credentials,
+    client: reqwest::Client,
+) -> Result<Option<AuthClient<reqwest::Client>>, Failure> {
+    if !credentials.has(&address.url) {
+        return Ok(None);
+    }
+    let manager = crate::oauth::manager(&address.url, credentials).await?;
+    Ok(manager.map(|manager| AuthClient::new(client, manager)))
+}

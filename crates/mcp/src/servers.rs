@@ -1,0 +1,314 @@
+//! All configured servers together: the tools, prompts and resources that they bring.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use contract::sandbox::Sandbox;
+use contract::tool::Tool;
+use futures::future::join_all;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::catalog::Catalog;
+use crate::config::{Server, Transport};
+use crate::failure::Failure;
+use crate::launch::Surroundings;
+use crate::link::{Consent, Link};
+use crate::oauth::Credentials;
+use crate::person::Person;
+use crate::prompts::{self, PromptCommand};
+use crate::resources;
+use crate::search::ToolSearch;
+use crate::tool::McpTool;
+
+/// What servers work with.
+pub struct Settings {
+    /// The servers.
+    pub servers: Vec<Server>,
+    /// The folder in which is kept what they offer.
+    pub cache: PathBuf,
+    /// The keys of those that the person signed in to.
+    pub credentials: Credentials,
+    /// Starts their programs.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// What they find around themselves.
+    pub surroundings: Surroundings,
+    /// Answers them.
+    pub person: Arc<dyn Person>,
+    /// Takes what people should know.
+    pub notice: Arc<dyn Fn(String) + Send + Sync>,
+    /// When tools are kept from the model until it searches for them.
+    pub deferral: Deferral,
+}
+
+/// When tools are kept from the model until it searches for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deferral {
+    /// Above so many tools.
+    pub tools: usize,
+    /// Above so many bytes of descriptions and schemas.
+    pub bytes: usize,
+}
+
+impl Default for Deferral {
+    fn default() -> Self {
+        Self { tools: 40, bytes: 64 << 10 }
+    }
+}
+
+/// What all links share.
+pub(crate) struct Shared {
+    pub(crate) cache: PathBuf,
+    pub(crate) credentials: Credentials,
+    pub(crate) sandbox: Arc<dyn Sandbox>,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) person: Arc<dyn Person>,
+    pub(crate) notice: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    contract::id::Timestamp::now().0.as_second()
+}
+
+/// All configured servers.
+pub struct Servers {
+    links: Vec<Arc<Link>>,
+    deferral: Deferral,
+    /// Tools that the model has searched for and found.
+    found: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// How much is known of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is switched off.
+    Disabled,
+    /// It was never started.
+    Unknown,
+    /// What it offers is known.
+    Known,
+    /// Some of what it offers has changed since the person agreed to it.
+    Changed,
+    /// It could not be started.
+    Failed,
+}
+
+/// A server as people see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Whose word it is.
+    pub scope: String,
+    /// The file it stands in.
+    pub origin: String,
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// Its command line or address.
+    pub target: String,
+    /// How much is known of it.
+    pub state: State,
+    /// The revision of the protocol it speaks.
+    pub protocol: Option<String>,
+    /// Its name for itself.
+    pub server: Option<String>,
+    /// Its tools, under the names the model calls.
+    pub tools: Vec<String>,
+    /// Its prompts, as commands.
+    pub prompts: Vec<String>,
+    /// Whether it has resources.
+    pub resources: bool,
+    /// A hash over what the model reads of it.
+    pub digest: Option<String>,
+    /// What waits for the person's consent.
+    pub changes: Vec<Value>,
+    /// Why it could not be started.
+    pub error: Option<String>,
+}
+
+impl Servers {
+    /// Reads what is kept of servers. Starts nothing.
+    pub fn new(settings: Settings) -> Self {
+        let shared = Arc::new(Shared {
+            cache: settings.cache,
+            credentials: settings.credentials,
+            sandbox: settings.sandbox,
+            surroundings: settings.surroundings,
+            person: settings.person,
+            notice: settings.notice,
+        });
+        let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
+        let links = settings.servers.into_iter().map(link).collect();
+        Self { links, deferral: settings.deferral, found: Arc::default() }
+    }
+
+    fn active(&self) -> Vec<Arc<Link>> {
+        self.links.iter().filter(|link| link.server.enabled).cloned().collect()
+    }
+
+    fn link(&self, name: &str) -> Result<&Arc<Link>, Failure> {
+        self.links.iter().find(|link| link.server.name == name).ok_or_else(|| {
+            let names: Vec<&str> =
+                self.links.iter().map(|link| link.server.name.as_str()).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Failure::hinted(format!("there is no MCP server `{name}`"), format!("known: {known}"))
+        })
+    }
+
+    /// Whether there are any.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// The names of servers of which it is not known what they offer, and that would be asked.
+    pub fn unknown(&self) -> Vec<String> {
+        let unknown = self.active().into_iter().filter(|link| link.is_unknown());
+        unknown.map(|link| link.server.name.clone()).collect()
+    }
+
+    /// Starts, all at once, the servers of which nothing is known. Returns what went wrong.
+    pub async fn learn(&self) -> Vec<Failure> {
+        let unknown = self.active().into_iter().filter(|link| link.is_unknown());
+        let learned = join_all(unknown.map(|link| async move { link.learn().await })).await;
+        learned.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// The tools: those of servers, and those that come with them.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut taken = BTreeSet::new();
+        let mut of_servers = Vec::new();
+        let active = self.active();
+        for link in &active {
+            let catalog = link.catalog().unwrap_or_default();
+            let entries = catalog.tools.iter().cloned().chain(link.added());
+            for entry in entries.filter(|entry| link.server.filter.admits(&entry.name)) {
+                of_servers.push(Arc::new(McpTool::new(link, &entry, &mut taken)));
+            }
+        }
+        let has_resources = |link: &&Arc<Link>| link.has_resources();
+        let with_resources: Vec<_> = active.iter().filter(has_resources).cloned().collect();
+        let mut tools = resources::tools(&with_resources);
+        let bytes = |tool: &Arc<McpTool>| {
+            let spec = tool.spec();
+            spec.description.len() + spec.input_schema.to_string().len()
+        };
+        let is_much = of_servers.len() > self.deferral.tools
+            || of_servers.iter().map(bytes).sum::<usize>() > self.deferral.bytes;
+        if is_much {
+            tools.push(Arc::new(ToolSearch::new(of_servers.clone(), Arc::clone(&self.found))));
+        }
+        tools.extend(of_servers.into_iter().map(|tool| tool as Arc<dyn Tool>));
+        tools
+    }
+
+    /// The prompts of servers, as commands.
+    pub fn commands(&self) -> Vec<PromptCommand> {
+        prompts::commands(&self.active()).into_iter().map(|(command, ..)| command).collect()
+    }
+
+    /// The text of a prompt, where `name` is one of [`Servers::commands`].
+    pub async fn prompt(&self, name: &str, typed: &str) -> Result<String, Failure> {
+        let commands = prompts::commands(&self.active());
+        let found = commands.into_iter().find(|(command, ..)| command.name == name);
+        let Some((_, link, entry)) = found else {
+            return Err(Failure::new(format!("no MCP server has a prompt `{name}`")));
+        };
+        prompts::expand(&link, &entry, typed).await
+    }
+
+    /// Asks running servers again that said they changed. Returns whether the tools are other
+    /// than before; [`Servers::tools`] then gives what takes their place.
+    pub async fn refresh(&self) -> bool {
+        let names = |it: &Self| -> Vec<String> {
+            let links = it.active();
+            let of = |link: &Arc<Link>| link.catalog().map(|catalog| catalog.digest());
+            let digests = links.iter().filter_map(of);
+            let added = links.iter().flat_map(|link| link.added()).map(|entry| entry.name);
+            digests.chain(added).collect()
+        };
+        let before = names(self);
+        // A server that does not answer is noticed by the next call.
+        join_all(self.active().iter().map(|link| link.refresh())).await;
+        names(self) != before
+    }
+
+    /// All servers as people see them.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.links.iter().map(status).collect()
+    }
+
+    /// Starts a server afresh and says what it offers.
+    pub async fn test(&self, name: &str) -> Result<Status, Failure> {
+        let link = self.link(name)?;
+        link.connect(Consent::None).await?;
+        Ok(status(link))
+    }
+
+    /// Agrees to everything that has changed of a server. Returns the changes in words.
+    pub async fn approve(&self, name: &str) -> Result<Vec<(String, String)>, Failure> {
+        let link = self.link(name)?;
+        link.connect(Consent::Person).await?;
+        let pending = link.pending();
+        link.settle_all();
+        Ok(pending)
+    }
+
+    /// Forgets what is kept of a server.
+    pub fn forget(&self, name: &str) -> Result<(), Failure> {
+        self.link(name)?.forget();
+        Ok(())
+    }
+
+    /// Ends all conversations and programs, together.
+    pub async fn shutdown(&self) {
+        join_all(self.links.iter().map(|link| link.close())).await;
+    }
+}
+
+fn status(link: &Arc<Link>) -> Status {
+    let server = &link.server;
+    let transport = match &server.transport {
+        Transport::Stdio(_) => "stdio",
+        Transport::Http(_) => "http",
+    };
+    let catalog = link.catalog();
+    let pending = link.pending();
+    let error = link.trouble();
+    let state = match (&catalog, &error) {
+        _ if !server.enabled => State::Disabled,
+        (_, Some(_)) => State::Failed,
+        (None, None) => State::Unknown,
+        (Some(_), None) if pending.is_empty() => State::Known,
+        (Some(_), None) => State::Changed,
+    };
+    let mut taken = BTreeSet::new();
+    let tools = catalog.iter().flat_map(|it| it.tools.iter());
+    let tools = tools.filter(|entry| server.filter.admits(&entry.name));
+    let tools = tools.map(|entry| McpTool::new(link, entry, &mut taken).spec().name.clone());
+    let tools = tools.collect();
+    let prompts = prompts::commands(std::slice::from_ref(link));
+    let filled = |text: String| Some(text).filter(|text| !text.is_empty());
+    let of = |pick: fn(&Catalog) -> String| catalog.as_ref().map(pick).and_then(filled);
+    Status {
+        name: server.name.clone(),
+        scope: server.scope.label(),
+        origin: server.origin.clone(),
+        transport,
+        target: server.shown.clone(),
+        state,
+        protocol: of(|it| it.protocol.clone()),
+        server: of(|it| it.server.clone()),
+        tools,
+        prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
+        resources: catalog.as_ref().is_some_and(|it| it.resources),
+        digest: of(Catalog::digest),
+        changes: pending
+            .into_iter()
+            .map(|(tool, change)| json!({"tool": tool, "change": change}))
+            .collect(),
+        error,
+    }
+}

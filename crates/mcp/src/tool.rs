@@ -1,0 +1,142 @@
+//! A server's tool as the model calls it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use rmcp::model::CallToolRequestParams;
+use serde_json::Value;
+
+use crate::catalog::ToolEntry;
+use crate::config::{Scope, Transport};
+use crate::connection::CallTerms;
+use crate::failure::Failure;
+use crate::link::{Consent, Link};
+use crate::{name, result, schema};
+
+/// A server's tool.
+pub(crate) struct McpTool {
+    link: Arc<Link>,
+    /// The server's name for it.
+    tool: String,
+    spec: ToolSpec,
+    is_offered: AtomicBool,
+}
+
+impl McpTool {
+    /// The tool of an entry, under a name that is not taken.
+    pub(crate) fn new(link: &Arc<Link>, entry: &ToolEntry, taken: &mut BTreeSet<String>) -> Self {
+        let title = entry.title.as_deref().map(schema::clean).filter(|title| !title.is_empty());
+        let words = schema::clean(&entry.description);
+        let description = match (title, words.is_empty()) {
+            (Some(title), true) => title,
+            (None, true) => format!("{} of MCP server {}", entry.name, link.prefix),
+            (_, false) => words,
+        };
+        let spec = ToolSpec {
+            name: name::joined(&link.prefix, &entry.name, taken),
+            description,
+            input_schema: schema::arguments(entry.input_schema.clone()),
+            version: String::new(),
+            categories: vec!["mcp".to_owned()],
+            // Hints of a server grant nothing.
+            requires_permission: true,
+            risk_level: match entry.hints.destructive {
+                Some(true) => Risk::HighImpact,
+                Some(false) | None => Risk::Mutating,
+            },
+            recovery_policy: Recovery::Confirm,
+            parallel: entry.hints.read_only == Some(true),
+            source: source(link),
+        };
+        let is_offered = AtomicBool::new(true);
+        Self { link: Arc::clone(link), tool: entry.name.clone(), spec, is_offered }
+    }
+
+    /// Keeps it from the model until it is asked for.
+    pub(crate) fn defer(&self) {
+        self.is_offered.store(false, Ordering::Relaxed);
+    }
+
+    /// Offers it to the model.
+    pub(crate) fn offer(&self) {
+        self.is_offered.store(true, Ordering::Relaxed);
+    }
+
+    async fn call(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, Failure> {
+        let connection = tokio::select! {
+            connection = self.link.connect(Consent::Call(&call.id)) => connection?,
+            () = context.cancel.cancelled() => return Err(Failure::Cancelled),
+        };
+        if let Err(text) = self.link.settle(&self.tool, &call.id) {
+            return Ok(ToolOutput::failure(text));
+        }
+        let mut params = CallToolRequestParams::new(self.tool.clone());
+        if let Value::Object(arguments) = &call.args {
+            params = params.with_arguments(arguments.clone());
+        }
+        let terms = CallTerms {
+            progress: &context.progress,
+            cancel: &context.cancel,
+            timeout: self.link.server.call_timeout,
+        };
+        let returned = connection.call(params, terms).await?;
+        self.link.praise().await;
+        Ok(result::output(returned))
+    }
+}
+
+/// Where a server's tools come from, as rules know it. A project's server never counts as one of
+/// the person's own of the same name.
+pub(crate) fn source(link: &Link) -> String {
+    match &link.server.scope {
+        Scope::User => format!("mcp:{}", link.server.name),
+        Scope::Plugin(plugin) => format!("mcp:{plugin}:{}", link.server.name),
+        Scope::Project => format!("mcp:project:{}", link.server.name),
+    }
+}
+
+/// What using a server does, as far as it can be told.
+pub(crate) fn actions(link: &Link, what: &str) -> Vec<Action> {
+    let opaque = Action::Opaque { what: format!("{what} of MCP server {}", link.server.name) };
+    match &link.server.transport {
+        Transport::Stdio(_) => vec![opaque],
+        Transport::Http(address) => vec![opaque, Action::Connect { host: address.host() }],
+    }
+}
+
+/// What the model reads of a failure; what ends more than the call stays an error.
+pub(crate) fn told(outcome: Result<ToolOutput, Failure>) -> Result<ToolOutput, ToolError> {
+    match outcome {
+        Ok(output) => Ok(output),
+        Err(failure @ (Failure::Sandbox(_) | Failure::Cancelled)) => Err(failure.into_tool_error()),
+        Err(failure) => Ok(ToolOutput::failure(failure.whole())),
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
+        Ok(actions(&self.link, &self.tool))
+    }
+
+    fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.link.caution(&self.tool, &call.id)
+    }
+
+    fn is_offered(&self) -> bool {
+        self.is_offered.load(Ordering::Relaxed)
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        told(self.call(call, context).await)
+    }
+}

@@ -1,0 +1,212 @@
+//! Calls, prompts and resources, and servers that fail.
+
+use contract::policy::Action;
+use contract::tool::ToolError;
+use mcp::State;
+use serde_json::{Value, json};
+
+use crate::{Bench, SERVER, entry, run, sent, text, tool};
+
+#[tokio::test]
+async fn a_tool_is_described_called_and_known_without_a_start() {
+    let bench = Bench::new();
+    let state = bench.work().join("starts");
+    let mut document = entry(&[]);
+    document["test"]["env"] = json!({"STATE": state});
+    let starts = || std::fs::read_to_string(&state).unwrap_or_default().lines().count();
+    let servers = bench.servers(&document);
+    assert_eq!(servers.unknown(), ["test"]);
+    assert!(servers.tools().is_empty());
+    assert!(servers.learn().await.is_empty());
+    assert_eq!(text(&servers, "mcp__test__echo", json!({"text": "hi"})).await, "said: hi");
+    servers.shutdown().await;
+    assert_eq!(starts(), 1);
+
+    let again = bench.servers(&document);
+    assert!(again.unknown().is_empty());
+    let echo = tool(&again, "mcp__test__echo");
+    assert_eq!(echo.spec().description, "Says it again.");
+    assert!(echo.spec().requires_permission && echo.spec().parallel);
+    assert_eq!(echo.spec().source, "mcp:test");
+    let actions = echo.actions(&json!({})).unwrap();
+    assert_eq!(actions, [Action::Opaque { what: "echo of MCP server test".to_owned() }]);
+    assert_eq!(starts(), 1, "a start needs no server");
+    assert_eq!(run(&echo, json!({"text": "x"})).await.unwrap().output, "said: x");
+    assert_eq!(starts(), 2);
+    again.shutdown().await;
+}
+
+#[tokio::test]
+async fn results_of_every_kind_reach_the_model() {
+    let bench = Bench::new();
+    let servers = bench.server(&["garbage"]);
+    servers.learn().await;
+    let failed = run(&tool(&servers, "mcp__test__fail"), json!({})).await.unwrap();
+    assert_eq!((failed.success, failed.for_model().as_str()), (false, "it went wrong"));
+    assert_eq!(
+        text(&servers, "mcp__test__picture", json!({})).await,
+        "[image: image/png, 6 bytes, not shown]"
+    );
+    assert_eq!(text(&servers, "mcp__test__count", json!({})).await, "{\n  \"count\": 7\n}");
+    assert_eq!(
+        text(&servers, "mcp__test__strange_name_1", json!({})).await,
+        "called strange name/1"
+    );
+    let asked = text(&servers, "mcp__test__ask", json!({})).await;
+    assert!(asked.contains("decline") || asked.contains("-32"), "{asked}");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn progress_is_told_while_a_call_runs() {
+    let bench = Bench::new();
+    let servers = bench.server(&[]);
+    servers.learn().await;
+    let mut sent = sent("1", json!({}));
+    let output = tool(&servers, "mcp__test__slow").run(&sent.call, &sent.context).await.unwrap();
+    assert_eq!(output.output, "done");
+    let mut lines = Vec::new();
+    while let Ok(line) = sent.progress.try_recv() {
+        lines.push(line);
+    }
+    assert_eq!(lines, ["step 1", "step 2"]);
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_falls_over_says_why_and_is_started_again() {
+    let bench = Bench::new();
+    let servers = bench.server(&[]);
+    servers.learn().await;
+    let failed = text(&servers, "mcp__test__crash", json!({})).await;
+    assert!(failed.contains("ended (exit code 3)"), "{failed}");
+    assert!(failed.contains("about to fall over"), "{failed}");
+    assert_eq!(text(&servers, "mcp__test__echo", json!({"text": "back"})).await, "said: back");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_or_is_cancelled_ends() {
+    let bench = Bench::new();
+    let mut document = entry(&[]);
+    document["test"]["tool_timeout_sec"] = json!(0.05);
+    let servers = bench.servers(&document);
+    servers.learn().await;
+    let late = text(&servers, "mcp__test__hang", json!({})).await;
+    assert!(late.contains("did not run `hang` within 50ms"), "{late}");
+    servers.shutdown().await;
+    let servers = bench.server(&[]);
+    servers.learn().await;
+    let sent = sent("1", json!({}));
+    sent.context.cancel.cancel();
+    let stopped = tool(&servers, "mcp__test__hang").run(&sent.call, &sent.context).await;
+    assert!(matches!(stopped, Err(ToolError::Cancelled)), "{stopped:?}");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_says_what_to_grant_and_is_left_alone() {
+    let bench = Bench::new();
+    let servers = bench.server(&["refuse"]);
+    let failures = servers.learn().await;
+    let text = failures[0].whole();
+    assert!(text.contains("ENOTFOUND registry.example"), "{text}");
+    assert!(text.contains("`mcp.servers.test.sandbox.network: true`"), "{text}");
+    let again = bench.server(&["refuse"]);
+    assert!(again.unknown().is_empty(), "it just failed");
+    assert_eq!(again.statuses()[0].state, State::Failed);
+    let missing = bench.servers(&json!({"m": {"command": "no-such-program-at-all"}}));
+    assert!(missing.test("m").await.unwrap_err().to_string().contains("no-such-program-at-all"));
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() {
+    let bench = Bench::new();
+    let mut document = entry(&["silent"]);
+    document["test"]["startup_timeout_sec"] = json!(0.2);
+    let failures = bench.servers(&document).learn().await;
+    assert!(failures[0].to_string().contains("did not say what it offers"), "{failures:?}");
+}
+
+#[tokio::test]
+async fn a_server_sees_the_variables_that_were_named_and_no_others() {
+    let bench = Bench::new();
+    let mut document = entry(&[]);
+    document["test"]["env"] = json!({"MINE": "1"});
+    let plain = bench.servers(&document);
+    plain.learn().await;
+    let seen = text(&plain, "mcp__test__environment", json!({})).await;
+    assert!(seen.contains("MINE=1") && !seen.contains("hush"), "{seen}");
+    plain.shutdown().await;
+    document["test"]["sandbox"] = json!({"env": ["SECRET"]});
+    let granted = bench.servers(&document);
+    granted.learn().await;
+    let seen = text(&granted, "mcp__test__environment", json!({})).await;
+    assert!(seen.contains("SECRET=hush"), "{seen}");
+    granted.shutdown().await;
+}
+
+#[tokio::test]
+async fn prompts_are_commands_and_resources_can_be_read() {
+    let bench = Bench::new();
+    let servers = bench.server(&[]);
+    servers.learn().await;
+    let command = &servers.commands()[0];
+    assert_eq!((command.name.as_str(), command.usage.as_str()), ("mcp__test__greet", "<who>"));
+    assert_eq!(servers.prompt("mcp__test__greet", "Ada").await.unwrap(), "Greet Ada.");
+    let missing = servers.prompt("mcp__test__greet", "").await.unwrap_err();
+    assert_eq!(missing.to_string(), "the prompt needs `who`");
+    let args = json!({"server": "test", "uri": "note:one"});
+    assert_eq!(text(&servers, "ListMcpResources", args.clone()).await, "note:one (one): A note.");
+    assert_eq!(text(&servers, "ReadMcpResource", args).await, "[note:one]\nthe note");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_tools_stand_behind_a_search() {
+    let bench = Bench::new();
+    let servers = bench.server(&["many"]);
+    servers.learn().await;
+    let tools = servers.tools();
+    let offered = || {
+        let offered = tools.iter().filter(|tool| tool.is_offered());
+        offered.map(|tool| tool.spec().name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(tools.len(), 303);
+    assert_eq!(offered(), ["ListMcpResources", "ReadMcpResource", "ToolSearch"]);
+    let search = tools.iter().find(|tool| tool.spec().name == "ToolSearch").unwrap();
+    assert!(search.spec().description.contains("test (300)"), "{}", search.spec().description);
+    let found = run(search, json!({"query": "thing number 217"})).await.unwrap().output;
+    assert!(found.contains("\"mcp__test__tool_217\""), "{found}");
+    let exact = json!({"query": "select:mcp__test__tool_3,mcp__test__tool_4"});
+    run(search, exact).await.unwrap();
+    let names = offered();
+    for name in ["mcp__test__tool_217", "mcp__test__tool_3", "mcp__test__tool_4"] {
+        assert!(names.contains(&name.to_owned()), "{names:?}");
+    }
+    let remade = servers.tools();
+    let kept = remade.iter().find(|tool| tool.spec().name == "mcp__test__tool_3").unwrap();
+    assert!(kept.is_offered(), "what was found stays found");
+    let none = run(search, json!({"query": "zebra"})).await.unwrap().output;
+    assert!(none.contains("No tool fits"), "{none}");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_filter_hides_tools() {
+    let bench = Bench::new();
+    let mut document = entry(&[]);
+    document["test"]["enabled_tools"] = json!(["echo", "fail"]);
+    document["test"]["disabled_tools"] = json!(["fail"]);
+    document["off"] = json!({"command": "python3", "args": [SERVER], "enabled": false});
+    let servers = bench.servers(&document);
+    servers.learn().await;
+    let names: Vec<String> = servers.tools().iter().map(|it| it.spec().name.clone()).collect();
+    assert_eq!(names, ["ListMcpResources", "ReadMcpResource", "mcp__test__echo"]);
+    let rows = servers.statuses();
+    assert_eq!(rows[0].state, State::Disabled);
+    let row: Value = serde_json::to_value(&rows[1]).unwrap();
+    assert_eq!(row["server"], "test 1");
+    assert_eq!(row["protocol"], "2025-11-25");
+    servers.shutdown().await;
+}

@@ -1,0 +1,139 @@
+//! Conversations with a real program that speaks MCP: `tests/server.py`. They need Python 3.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod calls;
+mod changes;
+mod plain;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Confinement, Limits, Network, Profile};
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use mcp::config::{self, Scope, Source};
+use mcp::oauth::Credentials;
+use mcp::person::Nobody;
+use mcp::{Deferral, Servers, Settings, Surroundings};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use plain::Plain;
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
+
+/// A workspace with servers.
+struct Bench {
+    folder: tempfile::TempDir,
+    notices: Arc<Mutex<Vec<String>>>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("work")).unwrap();
+        Self { folder, notices: Arc::default() }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("work")
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.work().join(name), text).unwrap();
+    }
+
+    /// The servers of a document, as a program that is started finds them.
+    fn servers(&self, document: &Value) -> Servers {
+        let source =
+            Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
+        let found = config::read(&[source], &BTreeMap::new());
+        assert_eq!(found.problems, Vec::<String>::new());
+        let notices = Arc::clone(&self.notices);
+        let path = Path::new("/usr/local/bin:/usr/bin:/bin").display().to_string();
+        Servers::new(Settings {
+            servers: found.servers,
+            cache: self.folder.path().join("cache"),
+            credentials: Credentials::new(self.folder.path().join("keys")),
+            sandbox: Arc::new(Plain),
+            surroundings: Surroundings {
+                workspace: self.work(),
+                env: [("PATH".to_owned(), path)].into(),
+                variables: [("SECRET".to_owned(), "hush".to_owned())].into(),
+                home: None,
+                data: self.folder.path().join("data"),
+                mode: Mode::Normal,
+                limits: Limits::default(),
+            },
+            person: Arc::new(Nobody),
+            notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
+            deferral: Deferral::default(),
+        })
+    }
+
+    /// One server of the name `test`, with these words on its command line.
+    fn server(&self, words: &[&str]) -> Servers {
+        self.servers(&entry(words))
+    }
+
+    fn notices(&self) -> String {
+        self.notices.lock().unwrap().join("\n")
+    }
+}
+
+fn entry(words: &[&str]) -> Value {
+    let mut args = vec![SERVER];
+    args.extend(words);
+    json!({"test": {"command": "python3", "args": args}})
+}
+
+fn tool(servers: &Servers, name: &str) -> Arc<dyn Tool> {
+    let tools = servers.tools();
+    let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+    let found = tools.into_iter().find(|tool| tool.spec().name == name);
+    found.unwrap_or_else(|| panic!("no {name} in {names:?}"))
+}
+
+/// A call on its way, with what can be watched of it.
+struct Sent {
+    call: ToolCall,
+    context: ToolContext,
+    progress: mpsc::Receiver<String>,
+}
+
+fn sent(id: &str, args: Value) -> Sent {
+    let (progress, lines) = mpsc::channel(64);
+    let profile = Profile {
+        workspace: PathBuf::from("/"),
+        access: Access::ReadOnly,
+        read: Vec::new(),
+        write: Vec::new(),
+        own: Vec::new(),
+        network: Network::None,
+        env: BTreeMap::new(),
+        limits: Limits::default(),
+    };
+    let context = ToolContext {
+        session: SessionId::parse("test").unwrap(),
+        confinement: Confinement::new(Arc::new(Plain), profile),
+        cancel: CancellationToken::new(),
+        progress,
+        spill: PathBuf::from("/nonexistent"),
+    };
+    let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
+    Sent { call, context, progress: lines }
+}
+
+async fn run(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput, ToolError> {
+    let sent = sent("call", args);
+    tool.run(&sent.call, &sent.context).await
+}
+
+async fn text(servers: &Servers, name: &str, args: Value) -> String {
+    run(&tool(servers, name), args).await.unwrap().for_model()
+}
