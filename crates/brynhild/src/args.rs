@@ -5,17 +5,24 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod chat;
+mod extend;
 mod look;
 mod manage;
+mod mcp;
+mod role;
 
 pub(crate) use chat::ChatArgs;
+pub(crate) use extend::{CommandCommand, HooksCommand, PluginCommand};
 pub(crate) use look::{
-    ApiCommand, ConfigCommand, LogsCommand, ModelOrder, ModelsCommand, ToolsCommand,
+    ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,
+    ToolsCommand,
 };
 pub(crate) use manage::{
     ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
     SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, ThinkingStyle, TrustArgs,
 };
+pub(crate) use mcp::{McpAddArgs, McpCommand, McpScope};
+pub(crate) use role::{RunArgs, RunFormat};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -67,6 +74,9 @@ pub(crate) struct Global {
     /// Say more on stderr: tools, timing
     #[arg(long, global = true)]
     pub(crate) verbose: bool,
+    /// Talk line by line where there is no command (the only way so far)
+    #[arg(long, global = true)]
+    pub(crate) plain: bool,
     /// Answer once and exit (what `chat` does)
     #[arg(short = 'p', long, global = true)]
     pub(crate) print: bool,
@@ -94,6 +104,18 @@ pub(crate) struct Global {
     /// Also write down what goes over the wire; `brynhild logs raw` shows it
     #[arg(long, global = true)]
     pub(crate) raw_log: bool,
+    /// Stop when the run has cost this much, in US dollars
+    #[arg(long, global = true, value_name = "USD", value_parser = amount)]
+    pub(crate) max_cost: Option<f64>,
+    /// Stop when the run has taken this many tokens, both ways
+    #[arg(long, global = true, value_name = "COUNT")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Stop a turn after this many requests to the model
+    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Stop after this many seconds
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = amount)]
+    pub(crate) timeout: Option<f64>,
     /// Ask nothing; the same as `--mode yolo`
     #[arg(long, global = true, hide = true)]
     pub(crate) dangerously_skip_permissions: bool,
@@ -107,6 +129,12 @@ pub(crate) struct Global {
     /// Run tools without any sandbox
     #[arg(long, global = true)]
     pub(crate) dangerously_skip_sandbox: bool,
+}
+
+/// A number of something that there can be a fraction of.
+fn amount(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if amount > 0.0 && amount < 1e9 { Ok(amount) } else { Err("must be above 0".to_owned()) }
 }
 
 /// The form of an answer.
@@ -136,6 +164,13 @@ pub(crate) enum ModeName {
 pub(crate) enum Command {
     /// Answer one prompt
     Chat(ChatArgs),
+    /// Play a role: its prompt, its model, its tools and its limits
+    Run(RunArgs),
+    /// Check a role's file
+    Validate {
+        /// The file, or its folder
+        role: PathBuf,
+    },
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration
@@ -167,6 +202,34 @@ pub(crate) enum Command {
     Logs {
         #[command(subcommand)]
         command: LogsCommand,
+    },
+    /// Look at plugins, and switch them on and off
+    #[command(visible_alias = "plugins")]
+    Plugin {
+        #[command(subcommand)]
+        command: PluginCommand,
+    },
+    /// Write the Python packages that plugins import, to test a plugin without Brynhild
+    Stubs {
+        /// The folder to write them to; put it on `PYTHONPATH`
+        #[arg(long, value_name = "DIR")]
+        install: PathBuf,
+    },
+    /// Look at the commands that can be typed after `/`
+    #[command(name = "command")]
+    Typed {
+        #[command(subcommand)]
+        command: CommandCommand,
+    },
+    /// Look at MCP servers, add them, and offer our tools to others
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
+    /// Look at hooks, and try them
+    Hooks {
+        #[command(subcommand)]
+        command: HooksCommand,
     },
     /// Look at skills
     Skill {

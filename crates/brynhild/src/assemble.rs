@@ -7,7 +7,7 @@ use std::sync::Arc;
 use agent::prompt::{Ingredients, system_prompt};
 use agent::registry::Registry;
 use agent::retry::Retry;
-use agent::settings::{Execution, Prices, RequestSettings, Settings};
+use agent::settings::{Budget, Execution, Prices, RecoverySettings, RequestSettings, Settings};
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
 use contract::policy::Access;
@@ -16,11 +16,15 @@ use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
 use contract::skill::Skill;
 use contract::tool::Tool;
 
-use crate::config::{self, Layer};
+use crate::config::{self, Binding, Layer, RegisteredModel};
 use crate::exit::Problem;
 use crate::output;
 use crate::provider_choice::{self, Choice};
 use crate::world::World;
+
+/// Requests that a turn usually may take. Who allows more has said how long it may go on, whatever
+/// it does.
+const USUAL_ROUNDS: u32 = 20;
 
 /// The model that answers, with everything that is known of it.
 pub(crate) struct Mind {
@@ -30,16 +34,49 @@ pub(crate) struct Mind {
     pub(crate) model: String,
     pub(crate) profile: ModelProfile,
     pub(crate) prices: Option<Prices>,
+    /// Tokens that the model can take in, where that is known.
+    pub(crate) context_window: Option<u64>,
 }
 
 /// Chooses provider and model.
 pub(crate) async fn mind(world: &World) -> Result<Mind, Problem> {
     let choice = provider_choice::choose(world).await?;
-    let model = model(world, &choice)?;
-    let provider = choice.candidate.connect(world, &model)?;
-    let profile = profile(world, &model, &choice.candidate.vendor.name)?;
+    let mut model = model(world, &choice)?;
+    let mut provider = choice.candidate.connect(world, &model)?;
+    if !is_named(world, &choice)
+        && let Some(loaded) = loaded_instead(&choice, provider.as_ref(), &model).await
+    {
+        provider = choice.candidate.connect(world, &loaded)?;
+        model = loaded;
+    }
+    let profile = profile(world, &model, &choice.candidate.vendor().name)?;
     let prices = prices(world, &model, &choice);
-    Ok(Mind { choice, provider, model, profile, prices })
+    let context_window = context_window(world, &model, &choice);
+    Ok(Mind { choice, provider, model, profile, prices, context_window })
+}
+
+/// Whether the person says which model answers.
+fn is_named(world: &World, choice: &Choice) -> bool {
+    let instance = choice.candidate.instance.as_ref();
+    world.global.model.is_some()
+        || instance.is_some_and(|instance| instance.default_model.is_some())
+        || world.is_configured(&["models", "default"])
+}
+
+/// The first model that a server on this machine has, where it does not have `model`. Where it
+/// cannot be asked, the request itself tells why.
+async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -> Option<String> {
+    let candidate = &choice.candidate;
+    if !candidate.vendor().local || candidate.is_script() {
+        return None;
+    }
+    let models = provider.models().await.ok()?;
+    let is_usual = |id: &str| id == model || id.strip_suffix(":latest") == Some(model);
+    if models.iter().any(|it| is_usual(&it.id)) {
+        return None;
+    }
+    let can_talk = |id: &str| !id.to_lowercase().contains("embed");
+    models.into_iter().map(|it| it.id).find(|id| can_talk(id))
 }
 
 /// The model's name as the provider spells it.
@@ -54,7 +91,7 @@ pub(crate) fn model(world: &World, choice: &Choice) -> Result<String, Problem> {
         .clone()
         .or_else(|| instance.and_then(|instance| instance.default_model.clone()))
         .or(configured)
-        .or_else(|| candidate.vendor.default_model.clone())
+        .or_else(|| candidate.vendor().default_model.clone())
         .or_else(|| Some(models.default.clone()).filter(|model| !model.is_empty()))
         .ok_or_else(|| {
             Problem::misuse(format!("no model is named for {}", candidate.name))
@@ -67,7 +104,7 @@ pub(crate) fn model(world: &World, choice: &Choice) -> Result<String, Problem> {
 }
 
 /// Expands an alias and applies the registry's binding for the provider.
-fn spelled(world: &World, named: &str, choice: &Choice) -> String {
+pub(crate) fn spelled(world: &World, named: &str, choice: &Choice) -> String {
     let models = &world.config().models;
     let canonical = models.aliases.get(named).map_or(named, String::as_str);
     let registered = models
@@ -75,14 +112,11 @@ fn spelled(world: &World, named: &str, choice: &Choice) -> String {
         .get(canonical)
         .or_else(|| models.registry.values().find(|model| model.aliases.contains_key(canonical)));
     let candidate = &choice.candidate;
-    if let Some(native) = local_name(world, canonical, &candidate.vendor.name) {
+    if let Some(native) = local_name(world, canonical, &candidate.vendor().name) {
         return native;
     }
     let Some(registered) = registered else { return canonical.to_owned() };
-    let binding = registered
-        .bindings
-        .get(&candidate.name)
-        .or_else(|| registered.bindings.get(&candidate.vendor.name));
+    let binding = registered.binding([&candidate.name, &candidate.vendor().name]);
     binding.and_then(|binding| binding.model_id.clone()).unwrap_or_else(|| canonical.to_owned())
 }
 
@@ -105,21 +139,29 @@ fn local_name(world: &World, canonical: &str, provider: &str) -> Option<String> 
 }
 
 fn prices(world: &World, model: &str, choice: &Choice) -> Option<Prices> {
-    let registry = &world.config().models.registry;
-    let binding = registry.values().find_map(|registered| {
-        let candidate = &choice.candidate;
-        let bindings = &registered.bindings;
-        let binding =
-            bindings.get(&candidate.name).or_else(|| bindings.get(&candidate.vendor.name))?;
-        let id = binding.model_id.as_ref().unwrap_or(&registered.canonical_id);
-        (id == model).then_some(binding)
-    })?;
-    let tier = match &binding.pricing_tiers {
-        serde_json::Value::Array(tiers) => tiers.first()?,
-        tier => tier,
-    };
-    let price = |key: &str| tier.get(key).and_then(serde_json::Value::as_f64);
-    Some(Prices { input: price("input")?, output: price("output")? })
+    let (_, binding) = registered(world, model, choice)?;
+    let (input, output) = binding.prices()?;
+    Some(Prices { input, output })
+}
+
+/// The model's context: what the registry says, else what the provider said when it was last asked.
+fn context_window(world: &World, model: &str, choice: &Choice) -> Option<u64> {
+    let (registered, binding) = registered(world, model, choice)?;
+    let described = || registered.descriptor.as_ref()?.context_size;
+    binding.max_context.or_else(described)
+}
+
+/// What the registry says of a model that the provider calls `model`.
+pub(crate) fn registered<'a>(
+    world: &'a World,
+    model: &str,
+    choice: &Choice,
+) -> Option<(&'a RegisteredModel, &'a Binding)> {
+    let candidate = &choice.candidate;
+    world.config().models.registry.values().find_map(|registered| {
+        let binding = registered.binding([&candidate.name, &candidate.vendor().name])?;
+        binding.is_called(model, &registered.canonical_id).then_some((registered, binding))
+    })
 }
 
 /// The profile that was named, or the one that fits the model.
@@ -137,10 +179,10 @@ pub(crate) fn profile(world: &World, model: &str, provider: &str) -> Result<Mode
 
 /// All profiles.
 pub(crate) fn profiles(world: &World) -> Vec<ModelProfile> {
-    let mut folders: Vec<PathBuf> =
+    let folders: Vec<PathBuf> =
         world.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
-    folders.extend(world.global.plugin_dir.iter().map(|dir| dir.join("profiles")));
-    let (profiles, problems) = plugins::profiles::load(&folders);
+    let contributions = world.plugins().contributions();
+    let (profiles, problems) = plugins::profiles::load(&folders, &contributions);
     report(&problems);
     profiles
 }
@@ -157,31 +199,32 @@ pub(crate) fn skills(world: &World, root: &Path) -> Vec<Skill> {
         .chain(own(".agents/skills"))
         .chain(own(".claude/skills"));
     let path = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
-    let custom = std::env::split_paths(path)
-        .filter(|path| !path.as_os_str().is_empty())
-        .chain(world.global.plugin_dir.iter().map(|dir| dir.join("skills")));
+    let custom = std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty());
     let project: &[&str] = if world.has_project() {
         &[".claude/skills", ".agents/skills", ".brynhild/skills"]
     } else {
         &[]
     };
-    let found = plugins::skills::discover(&plugins::skills::Places {
+    let places = plugins::skills::Places {
         global: global.collect(),
         custom: custom.collect(),
         project: project.iter().map(|folder| root.join(folder)).collect(),
-    });
+        cache: world.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
+    };
+    let found = plugins::skills::discover(&places, &world.contributions());
     report(&found.problems);
     found.skills
 }
 
 /// The rules that hold here.
 pub(crate) fn rules(world: &World, root: &Path) -> plugins::rules::Found {
-    let found = plugins::rules::load(&plugins::rules::Places {
+    let places = plugins::rules::Places {
         global: world.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
         // Without a project there is no folder whose rules would count.
         root: if world.has_project() { root.to_owned() } else { PathBuf::new() },
         cwd: world.environment.cwd.clone(),
-    });
+    };
+    let found = plugins::rules::load(&places, &world.plugins().contributions());
     report(&found.problems);
     found
 }
@@ -205,6 +248,13 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
         home: world.environment.home.clone(),
         temp: Some(world.environment.temp.clone()),
         allowed_paths: config.sandbox.allowed_paths.clone(),
+        own_paths: config
+            .tools
+            .each
+            .iter()
+            .filter(|(_, tool)| !tool.allowed_paths.is_empty())
+            .map(|(name, tool)| (name.clone(), tool.allowed_paths.clone()))
+            .collect(),
         readable_paths: [config.sandbox.read_paths.clone(), vec![world.spill_dir()]].concat(),
         skills,
         broker,
@@ -233,12 +283,17 @@ pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>) -> Registry {
 
 /// The sandbox, or none of it where the person's own words say so.
 pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
-    let settings = sandbox_settings(world)?;
-    if world.is_unconfined() {
-        output::warning("tools run without a sandbox");
-        return Ok(sandbox::unconfined(settings));
+    if let Some(made) = world.made.sandbox.get() {
+        return Ok(Arc::clone(made));
     }
-    Ok(sandbox::ladder(settings))
+    let settings = sandbox_settings(world)?;
+    let made = if world.is_unconfined() {
+        output::warning("tools run without a sandbox");
+        sandbox::unconfined(settings)
+    } else {
+        sandbox::ladder(settings)
+    };
+    Ok(Arc::clone(world.made.sandbox.get_or_init(|| made)))
 }
 
 /// What the sandbox is told.
@@ -252,24 +307,38 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
     })
 }
 
+/// The folders with skills outside of the project, whose scripts the model may run.
+fn skill_folders(world: &World) -> Vec<PathBuf> {
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let plugins = world.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
+    let folders = own.chain(plugins.map(|plugin| plugin.root.join("skills")));
+    let folders = folders.chain(world.claude().skill_folders());
+    folders.filter(|folder| folder.is_dir()).collect()
+}
+
 /// The sandbox with the profile that commands get.
 pub(crate) fn confinement(world: &World, root: &Path) -> Result<Confinement, Problem> {
+    Ok(Confinement::new(sandbox(world)?, command_profile(world, root)))
+}
+
+/// What commands may see and do.
+pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
     let config = world.config();
     let network = if config.sandbox.allow_network { Network::Host } else { Network::None };
-    let profile = Profile {
+    Profile {
         workspace: root.to_owned(),
         access: Access::ReadOnly,
-        read: config.sandbox.read_paths.clone(),
+        read: [config.sandbox.read_paths.clone(), skill_folders(world)].concat(),
         write: config.sandbox.allowed_paths.clone(),
+        own: Vec::new(),
         network,
         env: child_environment(&world.environment.variables),
         limits: Limits::default(),
-    };
-    Ok(Confinement::new(sandbox(world)?, profile))
+    }
 }
 
 /// The variables that commands see. Everything else stays with us: keys above all.
-fn child_environment(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn child_environment(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "PATH",
         "HOME",
@@ -330,32 +399,61 @@ pub(crate) fn settings(
     let profile = mind.map(|mind| mind.profile.clone()).unwrap_or_default();
     let smallest = profile.min_max_tokens.unwrap_or(1);
     let params = mind.map_or_else(BTreeMap::new, params);
+    let is_own_limit =
+        world.is_configured(&["behavior", "max_tokens"]) || profile.name == "default";
+    let longest = if is_own_limit { behavior.max_tokens } else { profile.default_max_tokens };
+    // A model that does not reason is not asked to.
+    let level = if profile.name == "default" || profile.supports_reasoning {
+        behavior.reasoning_level.clone()
+    } else {
+        "auto".to_owned()
+    };
+    let rounds = world.global.max_turns.unwrap_or(behavior.max_tool_rounds);
+    let recovers = profile.enable_tool_recovery || profile.calls_by_text();
     Settings {
         request: RequestSettings {
             model: mind.map(|mind| mind.model.clone()).unwrap_or_default(),
-            max_tokens: behavior.max_tokens.max(smallest),
+            max_tokens: longest.max(smallest),
             temperature: (profile.name != "default").then_some(profile.default_temperature),
-            reasoning_level: behavior.reasoning_level.clone(),
+            reasoning_level: level,
             reasoning_format: behavior.reasoning_format.clone(),
             params,
             delivery: if profile.supports_streaming { Delivery::Streamed } else { Delivery::Whole },
             prices: mind.and_then(|mind| mind.prices),
+            sends_tools: !profile.calls_by_text(),
         },
         mode: world.mode(),
         system,
-        max_tool_rounds: behavior.max_tool_rounds,
+        max_tool_rounds: rounds,
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
         spill: world.spill_dir(),
         retry: Retry::default(),
+        recovery: recovers.then_some(RecoverySettings {
+            tells_model: profile.recovery_feedback_enabled && !profile.calls_by_text(),
+            requires_intent_phrase: profile.recovery_requires_intent_phrase,
+        }),
+        stuck_after: profile
+            .stuck_detection_enabled
+            .then(|| u32::try_from(profile.max_similar_tool_calls).unwrap_or(u32::MAX)),
+        stuck_tells_only: rounds > USUAL_ROUNDS,
+        max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
+        context_window: mind.and_then(|mind| mind.context_window),
+        budget: Budget {
+            cost_usd: world.global.max_cost,
+            tokens: world.global.max_tokens,
+            time: world.global.timeout.map(std::time::Duration::from_secs_f64),
+            ..Budget::default()
+        },
+        approves_all: world.global.yes,
         cwd: root.to_owned(),
     }
 }
 
 fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
     let mut params = mind.profile.api_params.clone();
-    let vendor = &mind.choice.candidate.vendor.name;
+    let vendor = &mind.choice.candidate.vendor().name;
     if let Some(serde_json::Value::Object(own)) = mind.profile.provider_specific.get(vendor) {
         params.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
@@ -371,14 +469,13 @@ pub(crate) fn system(
     skills: &[Skill],
 ) -> String {
     let specs = registry.specs();
-    let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let rules = plugins::rules::prompt_block(&rules(world, root).rules);
-    let offers_skills = names.contains(&"LearnSkill");
+    let offers_skills = registry.get("LearnSkill").is_some();
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
     system_prompt(&Ingredients {
         model: &mind.model,
         cwd: &root.display().to_string(),
-        tools: &names,
+        tools: &specs,
         rules: &rules,
         skills: &skills,
         profile: &mind.profile,

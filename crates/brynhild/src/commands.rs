@@ -2,28 +2,42 @@
 
 mod api;
 mod chat;
+mod command;
 mod config;
 mod demo;
 mod git;
+mod hooks;
 mod logs;
+mod mcp;
 mod models;
 mod permissions;
+mod plugin;
 mod policy;
 mod profile;
+mod repl;
+mod role;
 mod rules;
 mod sandbox;
 mod schema;
 mod session;
 mod skill;
+mod stubs;
 mod tools;
 mod trust;
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::CommandFactory;
 use serde_json::json;
 
-use crate::args::{Cli, Command, ConfigCommand, Global, OutputFormat};
+use crate::args::{
+    Cli, Command, ConfigCommand, Global, OutputFormat, PluginCommand, RunArgs, RunFormat,
+    ToolsCommand,
+};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
+use crate::workers;
 use crate::world::World;
 
 /// Runs what was typed.
@@ -33,15 +47,12 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         return Ok(Exit::Done);
     }
     match cli.command {
-        None => {
-            // Without a command there is only the interactive interface, which is not here yet.
-            Err(Problem::misuse("no command was given").hint(
-                "`brynhild chat PROMPT` answers a prompt, `brynhild demo` shows a whole task",
-            ))
-        }
+        None if cli.global.print => Err(repl::nothing_said()),
+        None => asynchronously(repl::run(trust::settled(World::read(cli.global)?)?)),
         Some(Command::Schema) => schema::events(),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
+        Some(Command::Stubs { install }) => stubs::install(&cli.global, &install),
         Some(Command::Config { command: Some(ConfigCommand::Path { all }) }) => {
             config::path(&cli.global, all)
         }
@@ -64,9 +75,43 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 fn world(global: Global, command: &Command) -> Result<World, Problem> {
     match command {
         Command::Trust(_) | Command::Untrust { .. } => World::without_project(global),
-        Command::Chat(_) => trust::settled(World::read(global)?),
-        Command::Tools { .. } => trust::told(World::read(global)?),
+        Command::Chat(args) => {
+            let mut world = trust::settled(World::read(global)?)?;
+            if let Some(name) = &args.agent {
+                let path = crate::role::named(&world, name)?;
+                crate::role::choose(&mut world, &path, &BTreeMap::new())?;
+            }
+            Ok(world)
+        }
+        Command::Run(args) => playing(global, args),
+        Command::Tools { command } => {
+            let mut world = trust::told(World::read(global)?)?;
+            if let Some(path) = role_of(command) {
+                crate::role::choose(&mut world, path, &BTreeMap::new())?;
+            }
+            Ok(world)
+        }
+        Command::Hooks { .. } | Command::Mcp { .. } => trust::told(World::read(global)?),
         _ => trust::required(World::read(global)?),
+    }
+}
+
+/// What a run of a role works with.
+fn playing(mut global: Global, args: &RunArgs) -> Result<World, Problem> {
+    global.json |= args.format == Some(RunFormat::Json);
+    let (path, _) = role::words(args, &global);
+    let mut world = trust::settled(World::read(global)?)?;
+    crate::role::choose(&mut world, &path, &role::given(args)?)?;
+    Ok(world)
+}
+
+/// The role whose tools a command is about.
+fn role_of(command: &ToolsCommand) -> Option<&Path> {
+    match command {
+        ToolsCommand::List { role, .. }
+        | ToolsCommand::Schema { role, .. }
+        | ToolsCommand::Exec { role, .. } => role.as_deref(),
+        ToolsCommand::Stats { .. } => None,
     }
 }
 
@@ -80,9 +125,32 @@ fn json_error(problem: Problem) -> Outcome {
     if output::json(&object).is_err() { Err(problem) } else { Ok(problem.exit) }
 }
 
+/// Whether a command shows what packages may contribute.
+fn shows_contributions(command: &Command) -> bool {
+    match command {
+        Command::Plugin { command } => {
+            matches!(command, PluginCommand::List | PluginCommand::Show { .. })
+        }
+        Command::Typed { .. }
+        | Command::Hooks { .. }
+        | Command::Skill { .. }
+        | Command::Rules { .. }
+        | Command::Profile { .. } => true,
+        _ => false,
+    }
+}
+
 fn with_world(world: &World, command: Command) -> Outcome {
+    if shows_contributions(&command) && workers::has_packages(world) {
+        asynchronously(async {
+            workers::learn(world).await;
+            Ok(())
+        })?;
+    }
     match command {
         Command::Chat(args) => asynchronously(chat::run(world, &args)),
+        Command::Run(args) => asynchronously(role::run(world, &args)),
+        Command::Validate { role } => role::validate(world, &role),
         Command::Demo => asynchronously(demo::run(world)),
         Command::Config { command } => config::run(world, command),
         Command::Api { command } => asynchronously(api::run(world, &command)),
@@ -90,16 +158,20 @@ fn with_world(world: &World, command: Command) -> Outcome {
         Command::Session { command } => session::run(world, &command),
         Command::Tools { command } => asynchronously(tools::run(world, &command)),
         Command::Logs { command } => logs::run(world, &command),
+        Command::Mcp { command } => asynchronously(mcp::run(world, &command)),
+        Command::Plugin { command } => asynchronously(plugin::run(world, &command)),
+        Command::Typed { command } => command::run(world, &command),
+        Command::Hooks { command } => asynchronously(hooks::run(world, &command)),
         Command::Skill { command } => skill::run(world, &command),
         Command::Rules { command } => rules::run(world, &command),
         Command::Profile { command } => profile::run(world, &command),
-        Command::Policy { command } => policy::run(world, &command),
+        Command::Policy { command } => asynchronously(policy::run(world, &command)),
         Command::Permissions { command } => asynchronously(permissions::run(world, command)),
         Command::Trust(args) => asynchronously(trust::run(world, &args)),
         Command::Untrust { path } => trust::untrust(world, path.as_deref()),
         Command::Git { command } => asynchronously(git::run(world, &command)),
         Command::Sandbox { command } => asynchronously(sandbox::run(world, command)),
-        Command::Schema | Command::Completions { .. } | Command::Man => {
+        Command::Schema | Command::Completions { .. } | Command::Man | Command::Stubs { .. } => {
             unreachable!("handled before the configuration is read")
         }
     }

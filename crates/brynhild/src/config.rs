@@ -41,7 +41,7 @@ pub(crate) use node::{Layer, Origin};
 pub(crate) use redact::{is_secret, without_login};
 pub(crate) use root::{RootTooWide, project_root};
 pub(crate) use settings::{
-    Approval, Binding, Config, Favorite, Instance, OutputFormat, RegisteredModel, Tool,
+    Approval, Binding, Config, Favorite, Instance, OutputFormat, RegisteredModel, Theme, Tool,
 };
 pub(crate) use show::{Form, Provenance, paths};
 
@@ -108,6 +108,11 @@ impl Loaded {
     /// Where the value behind these names, and positions in lists, was set.
     pub(crate) fn origin(&self, path: &[&str]) -> Option<&Origin> {
         self.tree.find(path).map(|node| &node.origin)
+    }
+
+    /// The whole configuration, every secret made unreadable.
+    pub(crate) fn without_secrets(&self) -> Value {
+        redact::redact(&self.tree).to_value()
     }
 
     /// The text of `config show`.

@@ -9,10 +9,12 @@ use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, Outcome, What};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+mod draft;
 pub(crate) mod json;
 mod markdown;
 pub(crate) mod plain;
 pub(crate) mod question;
+pub(crate) mod repl;
 pub(crate) mod stream_json;
 pub(crate) mod style;
 pub(crate) mod tee;
@@ -62,7 +64,8 @@ pub(crate) async fn run(
     shown
 }
 
-async fn show(
+/// Sends `input` into a conversation and shows what happens until that work is done.
+pub(crate) async fn show(
     conversation: &mut Conversation,
     input: Input,
     view: &mut dyn View,
@@ -98,7 +101,7 @@ async fn show(
                             let _ = conversation.inputs.send(input).await;
                         }
                         What::TurnFinished { outcome, .. }
-                            if has_begun || matches!(outcome, Outcome::Failed { .. }) =>
+                            if has_begun || is_early(outcome) =>
                         {
                             return Ok(verdict);
                         }
@@ -115,6 +118,18 @@ async fn show(
             }
             () = tokio::time::sleep(TICK), if is_moving => is_moving = view.tick()?,
         }
+    }
+}
+
+/// Whether an end may come before the turn has begun.
+fn is_early(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed { .. } | Outcome::Blocked { .. } => true,
+        Outcome::Answered { stop_reason } => stop_reason == "skipped",
+        Outcome::Finished(_)
+        | Outcome::Limited { .. }
+        | Outcome::Stuck { .. }
+        | Outcome::Cancelled => false,
     }
 }
 

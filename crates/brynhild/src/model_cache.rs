@@ -41,7 +41,7 @@ pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
 
 /// Where a list is kept; none for local servers, whose models come and go.
 fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
-    if candidate.vendor.local || candidate.is_script() {
+    if candidate.vendor().local || candidate.is_script() {
         return None;
     }
     let folder = world.loaded.config_dir.as_ref()?.join("cache");

@@ -33,6 +33,11 @@ pub(crate) fn error(text: &str) {
     about("error", text);
 }
 
+/// Prints what a plugin says.
+pub(crate) fn plugin(name: &str, text: &str) {
+    about(&format!("plugin {name}"), text);
+}
+
 fn about(kind: &str, text: &str) {
     // Where standard error is gone there is nobody left to tell.
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", visible(text));

@@ -1,12 +1,13 @@
 //! The policy that judges calls, from what was configured and what was remembered.
 
+mod programs;
 pub(crate) mod remembered;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::policy::{Action, Kept, Mode, Policy, Reach, Ruling};
+use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling};
 use contract::tool::ToolSpec;
 use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
@@ -16,14 +17,16 @@ use crate::config::{Approval, Layer};
 use crate::exit::Problem;
 use crate::output;
 use crate::world::World;
+use programs::Programs;
 use remembered::Memories;
 
 /// Makes the policy of a session in the project `root`.
 pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Problem> {
     let memories = world.loaded.config_dir.as_deref().map(Memories::new);
     let mut rules = rules(world)?;
+    let programs = programs(world, root);
     if let Some(memories) = &memories {
-        let (remembered, problems) = memories.rules(root);
+        let (remembered, problems) = memories.rules(root, &programs);
         rules.extend(remembered);
         for problem in problems {
             output::warning(&problem);
@@ -32,23 +35,26 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
     let judge = policy::policy(Settings {
         workspace: root.to_owned(),
         home: world.environment.home.clone(),
-        allowed_paths: open_paths(world),
+        allowed_paths: world.config().sandbox.allowed_paths.clone(),
+        scratch_paths: scratch(world),
         readable_paths: readable(world),
         protected_paths: world.loaded.config_dir.iter().cloned().collect(),
         rules,
         tools: tools(world),
+        search: programs.search(),
         approve_all: world.global.yes,
     });
     for warning in judge.warnings() {
         output::warning(&warning);
     }
-    Ok(Arc::new(Keeper { judge, memories, root: root.to_owned() }))
+    Ok(Arc::new(Keeper { judge, memories, programs, root: root.to_owned() }))
 }
 
 /// Judges, and writes approvals down that outlive the session.
 struct Keeper {
     judge: Judge,
     memories: Option<Memories>,
+    programs: Programs,
     root: PathBuf,
 }
 
@@ -65,6 +71,10 @@ impl Policy for Keeper {
         self.judge.rememberable(tool, actions)
     }
 
+    fn grant(&self, rules: &[String], origin: &str) -> Granted {
+        self.judge.grant(rules, origin)
+    }
+
     fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {
         let memories = self.judge.memories(tool, actions);
         let rules = self.judge.remember(tool, actions);
@@ -72,7 +82,9 @@ impl Policy for Keeper {
             return Kept::default();
         }
         let written = match &self.memories {
-            Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
+            Some(store) if !memories.is_empty() => {
+                store.add(memories, &self.root, reach, &self.programs)
+            }
             Some(_) => Err(String::from("this permission cannot be written down")),
             None => Err(String::from("there is no home directory to keep permissions in")),
         };
@@ -80,12 +92,17 @@ impl Policy for Keeper {
     }
 }
 
-/// What counts like the workspace: what the person opened, and the scratch space that the file
-/// tools have.
-fn open_paths(world: &World) -> Vec<PathBuf> {
-    let mut paths = world.config().sandbox.allowed_paths.clone();
-    paths.extend([PathBuf::from("/tmp"), world.environment.temp.clone()]);
-    paths
+/// The scratch space that tools for files have; commands have one of their own.
+fn scratch(world: &World) -> Vec<PathBuf> {
+    vec![PathBuf::from("/tmp"), world.environment.temp.clone()]
+}
+
+/// Where commands find programs. What the workspace or another could have put there is doubtful.
+fn programs(world: &World, root: &Path) -> Programs {
+    let search_path = world.environment.variable("PATH").unwrap_or_default();
+    let mut open = vec![root.to_owned()];
+    open.extend(world.config().sandbox.allowed_paths.iter().cloned());
+    Programs::new(search_path, &open)
 }
 
 /// What may be read outside the workspace: what the person opened, long output, skills.
@@ -93,7 +110,8 @@ fn readable(world: &World) -> Vec<PathBuf> {
     let mut paths = world.config().sandbox.read_paths.clone();
     paths.push(world.spill_dir());
     paths.extend(world.loaded.config_dir.iter().map(|dir| dir.join("skills")));
-    paths.extend(world.global.plugin_dir.iter().cloned());
+    paths.extend(world.plugins().active().map(|plugin| plugin.root.join("skills")));
+    paths.extend(world.claude().skill_folders());
     paths
 }
 

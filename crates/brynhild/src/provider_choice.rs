@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use contract::provider::Provider;
 use contract::secret::Secret;
-use providers::catalog::{Vendor, Wire};
+use plugins::plugin::Plugin;
+use plugins::python::{Missing, ProviderDescription};
+use providers::catalog::{Quirks, Vendor, Wire};
 
 use crate::config::Instance;
 use crate::exit::Problem;
 use crate::output;
 use crate::raw_witness;
+use crate::workers::{self, Workers};
 use crate::world::World;
 
 /// Something that could answer.
@@ -17,14 +20,49 @@ use crate::world::World;
 pub(crate) struct Candidate {
     /// The name to ask for.
     pub(crate) name: String,
-    /// What kind of server it is.
-    pub(crate) vendor: &'static Vendor,
+    /// What answers in its name.
+    backing: Backing,
     /// Its address.
     pub(crate) base_url: Option<String>,
     /// The key.
     pub(crate) key: Key,
     /// What the configuration says of it; none for one that is only built in.
     pub(crate) instance: Option<Instance>,
+}
+
+/// What answers in the name of a candidate.
+#[derive(Clone)]
+enum Backing {
+    /// A server.
+    Server(&'static Vendor),
+    /// A provider of a plugin.
+    Plugin(Arc<Offered>),
+}
+
+/// A provider of a plugin.
+struct Offered {
+    plugin: String,
+    description: ProviderDescription,
+    /// What can be said of it as of a server.
+    vendor: Vendor,
+}
+
+impl Offered {
+    fn new(plugin: &str, description: &ProviderDescription) -> Self {
+        let name = &description.name;
+        let vendor = Vendor {
+            name: name.clone(),
+            label: name.clone(),
+            description: description.doc.clone().unwrap_or_default(),
+            wire: Wire::Plugin,
+            base_url: None,
+            key_env: None,
+            default_model: None,
+            local: false,
+            quirks: Quirks::default(),
+        };
+        Self { plugin: plugin.to_owned(), description: description.clone(), vendor }
+    }
 }
 
 /// What is known of a key.
@@ -64,20 +102,61 @@ pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
         .iter()
         .filter(|(_, instance)| instance.enabled)
         .filter_map(|(name, instance)| {
-            let vendor = providers::catalog::vendor(&instance.kind)?;
-            Some(candidate(world, name, vendor, Some(instance)))
+            let backing = backing(world, &instance.kind)?;
+            Some(candidate(world, name, backing, Some(instance)))
         })
         .collect();
     for vendor in providers::catalog::catalog() {
         if !instances.contains_key(&vendor.name) {
-            candidates.push(candidate(world, &vendor.name, vendor, None));
+            candidates.push(candidate(world, &vendor.name, Backing::Server(vendor), None));
         }
+    }
+    for offered in offered(world) {
+        let name = offered.description.name.clone();
+        if candidates.iter().any(|candidate| candidate.name == name) {
+            output::warning(&format!(
+                "provider '{name}' of plugin {} is left out: the name is taken",
+                offered.plugin
+            ));
+            continue;
+        }
+        let backing = Backing::Plugin(Arc::new(offered));
+        candidates.push(candidate(world, &name, backing, None));
     }
     candidates
 }
 
+/// What a type means: a vendor that is built in, or a provider of a plugin.
+fn backing(world: &World, name: &str) -> Option<Backing> {
+    if let Some(vendor) = providers::catalog::vendor(name) {
+        return Some(Backing::Server(vendor));
+    }
+    let offered = offered(world).find(|it| it.description.name == name)?;
+    Some(Backing::Plugin(Arc::new(offered)))
+}
+
+/// The providers of plugins, as far as they were asked.
+fn offered(world: &World) -> impl Iterator<Item = Offered> {
+    let each = world.known_workers().into_iter().flat_map(Workers::providers);
+    each.map(|(plugin, description)| Offered::new(plugin, description))
+}
+
+/// Asks plugins for their providers, where any plugin has some.
+pub(crate) async fn ask_plugins(world: &World) -> Result<(), Problem> {
+    let has_providers = |plugin: &Plugin| {
+        let package = plugin.package.iter().flat_map(|package| &package.entry_points);
+        !plugin.manifest.providers.is_empty()
+            || package.into_iter().any(|point| point.group == "brynhild.providers")
+    };
+    if world.plugins().active().any(has_providers) {
+        world.workers(Missing::Install).await?;
+    }
+    Ok(())
+}
+
 /// Chooses. Asks local servers only where nothing else was found.
 pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
+    ask_plugins(world).await?;
     if let Some(name) = &world.global.provider {
         let candidate = named(world, name)?;
         return Ok(Choice { candidate, reason: "`--provider` names it".to_owned() });
@@ -99,7 +178,7 @@ pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
             return Ok(Choice { candidate: candidate.clone(), reason });
         }
     }
-    let is_server = |it: &&Candidate| it.vendor.local && !it.is_script();
+    let is_server = |it: &&Candidate| it.vendor().local && !it.is_script();
     let local: Vec<&Candidate> = candidates.iter().filter(is_server).collect();
     let answering = futures::future::join_all(local.iter().map(|c| is_answering(c))).await;
     let found = local.iter().zip(answering).find(|(_, answers)| *answers);
@@ -114,13 +193,26 @@ pub(crate) async fn choose(world: &World) -> Result<Choice, Problem> {
 
 /// Whether a server answers at a candidate's address.
 pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
-    providers::is_answering(candidate.vendor, &candidate.address()).await
+    providers::is_answering(candidate.vendor(), &candidate.address()).await
 }
 
 impl Candidate {
+    /// What kind of server it is.
+    pub(crate) fn vendor(&self) -> &Vendor {
+        match &self.backing {
+            Backing::Server(vendor) => vendor,
+            Backing::Plugin(offered) => &offered.vendor,
+        }
+    }
+
+    /// Whether a plugin speaks for it.
+    pub(crate) fn is_plugin(&self) -> bool {
+        matches!(self.backing, Backing::Plugin(_))
+    }
+
     /// Its address.
     pub(crate) fn address(&self) -> String {
-        self.base_url.clone().or_else(|| self.vendor.base_url.clone()).unwrap_or_default()
+        self.base_url.clone().or_else(|| self.vendor().base_url.clone()).unwrap_or_default()
     }
 
     /// Its address as people may see it: without the login that may be in it.
@@ -131,7 +223,7 @@ impl Candidate {
 
     /// Whether it speaks for itself, without a server.
     pub(crate) fn is_script(&self) -> bool {
-        self.vendor.wire == Wire::Script
+        self.vendor().wire == Wire::Script
     }
 
     /// Connects. Sends nothing yet.
@@ -145,8 +237,8 @@ impl Candidate {
             Key::NotNeeded => None,
             Key::Found { value, .. } => Some(value.clone()),
             Key::Missing { variable } => {
-                let label = &self.vendor.label;
-                let name = if self.name == self.vendor.name { label } else { &self.name };
+                let label = &self.vendor().label;
+                let name = if self.name == self.vendor().name { label } else { &self.name };
                 let text = format!("{name} API key required. Set `{variable}`");
                 return Err(Problem::misuse(text).hint(
                     "`brynhild api providers` shows what was found; `brynhild demo` needs no key",
@@ -157,11 +249,23 @@ impl Candidate {
             }
         };
         let instance = self.instance.as_ref();
-        let mut settings = providers::Instance::of(self.vendor);
+        let vendor = match &self.backing {
+            Backing::Server(vendor) => vendor,
+            Backing::Plugin(offered) => {
+                let settings =
+                    workers::provider_settings(&offered.description, instance, model, api_key);
+                let workers = world.known_workers();
+                let opened = workers.and_then(|it| it.open(world, &offered.plugin, settings));
+                return opened.ok_or_else(|| {
+                    Problem::misuse(format!("plugin {} is not there any more", offered.plugin))
+                });
+            }
+        };
+        let mut settings = providers::Instance::of(vendor);
         settings.name.clone_from(&self.name);
         settings.base_url.clone_from(&self.base_url);
         settings.api_key = api_key;
-        settings.witness = raw_witness::witness(world, &self.vendor.name, model);
+        settings.witness = raw_witness::witness(world, &vendor.name, model);
         if let Some(instance) = instance {
             settings.headers.clone_from(&instance.headers);
             if instance.api_key_env.is_some() {
@@ -182,7 +286,7 @@ fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
     if let Some(instance) = instance {
         if instance.enabled {
             let what = format!("provider '{name}' has the unknown type '{}'", instance.kind);
-            return Err(Problem::misuse(what).hint(known_types()));
+            return Err(Problem::misuse(what).hint(known_types(world)));
         }
         let what = format!("provider '{name}' is switched off in the configuration");
         return Err(Problem::misuse(what));
@@ -192,19 +296,20 @@ fn named(world: &World, name: &str) -> Result<Candidate, Problem> {
     Err(Problem::misuse(format!("Unknown provider '{name}'. Available: {}", names.join(", "))))
 }
 
-fn known_types() -> String {
-    let types = providers::catalog::catalog().iter().map(|vendor| vendor.name.as_str());
-    format!("the types are {}", types.collect::<Vec<_>>().join(", "))
+fn known_types(world: &World) -> String {
+    let plugins = offered(world).map(|offered| offered.description.name);
+    let types = providers::catalog::catalog().iter().map(|vendor| vendor.name.clone());
+    format!("the types are {}", types.chain(plugins).collect::<Vec<_>>().join(", "))
 }
 
 /// Says which configured instances are left out.
 fn warn_of_unknown_types(world: &World) {
     for (name, instance) in &world.config().providers.instances {
-        if instance.enabled && providers::catalog::vendor(&instance.kind).is_none() {
+        if instance.enabled && backing(world, &instance.kind).is_none() {
             output::warning(&format!(
                 "provider '{name}' is left out, its type '{}' is unknown: {}",
                 instance.kind,
-                known_types()
+                known_types(world)
             ));
         }
     }
@@ -213,19 +318,36 @@ fn warn_of_unknown_types(world: &World) {
 fn candidate(
     world: &World,
     name: &str,
-    vendor: &'static Vendor,
+    backing: Backing,
     instance: Option<&Instance>,
 ) -> Candidate {
     let mut base_url = instance.and_then(|instance| instance.base_url.clone());
-    if vendor.wire == Wire::Ollama && base_url.is_none() {
+    let is_ollama = matches!(&backing, Backing::Server(vendor) if vendor.wire == Wire::Ollama);
+    if is_ollama && base_url.is_none() {
         let host = world
             .environment
             .variable("BRYNHILD_OLLAMA_HOST")
             .or_else(|| world.environment.variable("OLLAMA_HOST"));
         base_url = host.map(str::to_owned);
     }
-    let key = key(world, vendor, instance);
-    Candidate { name: name.to_owned(), vendor, base_url, key, instance: instance.cloned() }
+    let key = match &backing {
+        Backing::Plugin(_) => plugin_key(world, instance),
+        Backing::Server(vendor) => key(world, vendor, instance),
+    };
+    Candidate { name: name.to_owned(), backing, base_url, key, instance: instance.cloned() }
+}
+
+/// The key of a provider of a plugin, which reads its credentials file itself.
+fn plugin_key(world: &World, instance: Option<&Instance>) -> Key {
+    let Some(variable) = instance.and_then(|it| it.api_key_env.as_deref()) else {
+        return Key::NotNeeded;
+    };
+    match world.environment.variable(variable) {
+        Some(value) => {
+            Key::Found { place: variable.to_owned(), value: Secret::new(value.to_owned()) }
+        }
+        None => Key::Missing { variable: variable.to_owned() },
+    }
 }
 
 fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {

@@ -17,9 +17,19 @@ use crate::world::World;
 /// A session to write to, with what happened in it so far.
 pub(crate) struct Chosen {
     pub(crate) id: SessionId,
+    pub(crate) keeping: Keeping,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) history: Vec<Event>,
     pub(crate) notices: Vec<What>,
+}
+
+/// Whether a session outlives the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// It can be continued.
+    Kept,
+    /// It is gone afterwards.
+    Unsaved,
 }
 
 /// Opens or creates the session that the flags name.
@@ -31,7 +41,7 @@ pub(crate) fn choose(world: &World, root: &Path, no_save: bool) -> Result<Chosen
             return Err(Problem::misuse("`--no-save` cannot continue a session"));
         }
         let id = global.session.as_deref().unwrap_or("unsaved");
-        return Ok(fresh(SessionId::parse(id)?, Arc::new(Unsaved)));
+        return Ok(unsaved(SessionId::parse(id)?));
     }
     if existing.is_none() && global.safe && !global.fork {
         return safe(world);
@@ -63,7 +73,8 @@ fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Problem> {
     };
     let log = log.map_err(|error| not_kept(&error))?;
     let id = log.id.clone();
-    Ok(fresh(id, Arc::new(log)))
+    let keeping = Keeping::Kept;
+    Ok(Chosen { id, keeping, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
 }
 
 /// A session that is kept where that is possible, and goes on where it is not.
@@ -73,7 +84,7 @@ fn safe(world: &World) -> Result<Chosen, Problem> {
     kept.or_else(|problem| {
         let text = format!("the session is not kept: {}", problem.message());
         let notice = What::Notice { level: Level::Warning, text, hint: None };
-        let mut chosen = fresh(SessionId::parse(name.unwrap_or("unsaved"))?, Arc::new(Unsaved));
+        let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
         chosen.notices.push(notice);
         Ok(chosen)
     })
@@ -104,8 +115,9 @@ fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
     Ok(None)
 }
 
-fn fresh(id: SessionId, log: Arc<dyn Log>) -> Chosen {
-    Chosen { id, log, history: Vec::new(), notices: Vec::new() }
+fn unsaved(id: SessionId) -> Chosen {
+    let keeping = Keeping::Unsaved;
+    Chosen { id, keeping, log: Arc::new(Unsaved), history: Vec::new(), notices: Vec::new() }
 }
 
 fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
@@ -119,7 +131,8 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
     let notices = damage(&opened.repairs, opened.repair_count)
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
-    Ok(Chosen { id, log: Arc::new(log), history: opened.events, notices })
+    let keeping = Keeping::Kept;
+    Ok(Chosen { id, keeping, log: Arc::new(log), history: opened.events, notices })
 }
 
 /// What is wrong with a log: the first few places, and how many more there are.

@@ -19,6 +19,12 @@ use crate::config::Loaded;
 use snapshot::Part;
 use surfaces::Effect;
 
+/// The project's file of hooks, from its root.
+pub(crate) const HOOKS: &str = ".brynhild/hooks.yaml";
+
+/// The project's file of MCP servers, from its root.
+pub(crate) const SERVERS: &str = ".mcp.json";
+
 /// Files of a workspace that the person trusts, with the very bytes that were trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trusted {
@@ -31,6 +37,12 @@ impl Trusted {
         self.files.get(path).map(Vec::as_slice)
     }
 
+    /// The trusted files beneath a folder with their bytes.
+    pub(crate) fn beneath(&self, folder: &Path) -> Vec<(&Path, &[u8])> {
+        let files = self.files.iter().filter(|(path, _)| path.starts_with(folder));
+        files.map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect()
+    }
+
     /// Only for tests of what trust changes.
     #[cfg(test)]
     pub(crate) fn for_test(files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
@@ -38,7 +50,12 @@ impl Trusted {
     }
 
     fn of(root: &Path, snapshot: &Snapshot) -> Self {
-        let is_needed = |part: &Part| part.kind == Kind::File && part.effect() == Effect::Sets;
+        let is_needed = |part: &Part| {
+            let is_read = part.effect() == Effect::Sets
+                || [HOOKS, SERVERS].contains(&part.path.as_str())
+                || part.path.starts_with(".claude/");
+            part.kind == Kind::File && is_read
+        };
         let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));
         let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
         Self { files: files.collect() }
@@ -92,6 +109,30 @@ pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
     standing
 }
 
+/// Whether the person trusts the bytes of a plugin's folder in a project; a message where that
+/// cannot be.
+pub(crate) fn folder_standing(folder: &Path, config_dir: Option<&Path>) -> Result<bool, String> {
+    let Some(config_dir) = config_dir else {
+        return Ok(false);
+    };
+    let (records, _) = Store::new(config_dir).read()?;
+    let key = folder_key(folder);
+    let Some(record) = records.into_iter().find(|record| record.path == key) else {
+        return Ok(false);
+    };
+    if record.decision != Decision::Trusted {
+        return Ok(false);
+    }
+    let snapshot = Snapshot::of_folder(folder)?;
+    Ok(snapshot.hash == record.hash)
+}
+
+/// What decisions about a plugin's folder are kept under: its manifest, as the folder itself may be
+/// a project too.
+pub(crate) fn folder_key(folder: &Path) -> PathBuf {
+    folder.join(plugins::manifest::FILE)
+}
+
 fn compared(root: &Path, record: &Record) -> Result<State, String> {
     if record.decision == Decision::Withdrawn {
         return Ok(State::Open);
@@ -114,6 +155,12 @@ impl Standing {
             State::Trusted(trusted) => Some(trusted),
             State::Open | State::Changed | State::Refused => None,
         }
+    }
+
+    /// The links among what was looked at, from the project's root.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
+        let links = self.parts.iter().filter(|part| part.kind == Kind::Link);
+        links.map(|part| part.path.as_str())
     }
 
     /// What keeps trust from being looked up.

@@ -2,19 +2,29 @@
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use contract::policy::Mode;
+use contract::sandbox::Sandbox;
+use plugins::offer::Contributions;
+use plugins::python::{Hosts, Missing};
 use serde_json::{Value, json};
 use sessions::conversation_log;
 use sessions::store::Store;
+use tokio::sync::OnceCell;
 
 use crate::args::{Global, ModeName, OutputFormat};
 use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, RootTooWide, Sources};
+use crate::dialects::claude::ClaudeSet;
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
+use crate::frontends::style::Palette;
 use crate::output;
+use crate::plugin_set::PluginSet;
 use crate::private_file;
+use crate::role::Chosen;
 use crate::trust::{self, Standing};
+use crate::workers::{self, Workers};
 
 /// Everything that was typed, set and configured.
 pub(crate) struct World {
@@ -24,6 +34,23 @@ pub(crate) struct World {
     /// How the person stands to what the project brings.
     pub(crate) trust: Standing,
     root: Result<PathBuf, RootTooWide>,
+    /// What is made when something needs it first.
+    pub(crate) made: Made,
+}
+
+/// What is made when something needs it first.
+#[derive(Default)]
+pub(crate) struct Made {
+    plugins: OnceLock<PluginSet>,
+    claude: OnceLock<ClaudeSet>,
+    workers: OnceCell<Workers>,
+    hosts: OnceLock<Hosts>,
+    /// The folders of packages of the interpreter for plugins.
+    pub(crate) sites: OnceLock<Vec<PathBuf>>,
+    /// The role that is played.
+    pub(crate) role: OnceLock<Chosen>,
+    /// Starts processes.
+    pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
 }
 
 impl World {
@@ -38,6 +65,18 @@ impl World {
         Ok(world)
     }
 
+    /// Reads the same again, without the configuration's warnings, after something has changed.
+    pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
+        Self::of(global, environment)
+    }
+
+    /// Goes on with workers that are there already.
+    pub(crate) async fn adopt(&self, hosts: Hosts) {
+        let hosts = self.made.hosts.get_or_init(|| hosts).clone();
+        let workers = Workers::of(self, hosts, Missing::Install);
+        self.made.workers.get_or_init(|| workers).await;
+    }
+
     /// The same without warnings in the project `root`, none of which is trusted.
     pub(crate) fn untrusted_at(global: Global, root: &Path) -> Result<Self, Problem> {
         let environment = Environment::read()?;
@@ -46,7 +85,7 @@ impl World {
         sources.read_project = true;
         let loaded = config::load(&sources)?;
         let (trust, root) = (Standing::default(), Ok(root.to_owned()));
-        Ok(Self { global, environment, loaded, trust, root })
+        Ok(Self { global, environment, loaded, trust, root, made: Made::default() })
     }
 
     /// The same without the project's own files, so that none of them can stop it.
@@ -100,7 +139,56 @@ impl World {
         let root = found.or_else(|wide| {
             if loaded.config.allow_home_directory { Ok(wide.root) } else { Err(wide) }
         });
-        Ok(Self { global, environment, loaded, trust, root })
+        Ok(Self { global, environment, loaded, trust, root, made: Made::default() })
+    }
+
+    /// The plugins of this run. They are looked for when something asks first, and what is wrong
+    /// with them is told then.
+    pub(crate) fn plugins(&self) -> &PluginSet {
+        self.made.plugins.get_or_init(|| {
+            let set = PluginSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// The workers of all plugins in Python, of whatever dialect.
+    pub(crate) fn hosts(&self) -> Result<&Hosts, Problem> {
+        if let Some(hosts) = self.made.hosts.get() {
+            return Ok(hosts);
+        }
+        let hosts = workers::hosts(self)?;
+        Ok(self.made.hosts.get_or_init(|| hosts))
+    }
+
+    /// The plugins in the manner of Claude Code, on the same terms.
+    pub(crate) fn claude(&self) -> &ClaudeSet {
+        self.made.claude.get_or_init(|| {
+            let set = ClaudeSet::discover(self);
+            for problem in &set.problems {
+                output::warning(&format!("{problem} ({})", problem.hint));
+            }
+            set
+        })
+    }
+
+    /// What plugins contribute beside tools and hooks.
+    pub(crate) fn contributions(&self) -> Contributions<'_> {
+        let mut contributions = self.plugins().contributions();
+        self.claude().contribute(&mut contributions);
+        contributions
+    }
+
+    /// What Python plugins offer; `missing` counts where nothing has asked before.
+    pub(crate) async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
+        self.made.workers.get_or_try_init(|| Workers::ask(self, missing)).await
+    }
+
+    /// The same, where something has asked before.
+    pub(crate) fn known_workers(&self) -> Option<&Workers> {
+        self.made.workers.get()
     }
 
     /// The settings.
@@ -241,6 +329,11 @@ impl World {
             config::OutputFormat::Json => OutputFormat::Json,
             config::OutputFormat::StreamJson => OutputFormat::StreamJson,
         })
+    }
+
+    /// The styles for standard output.
+    pub(crate) fn palette(&self) -> Palette {
+        if self.is_colored() { Palette::themed(self.config().ui.theme) } else { Palette::plain() }
     }
 
     /// Whether colors are wanted on standard output.

@@ -2,9 +2,13 @@
 //! same run and in turns with it. `cargo bench -p brynhild` prints them all;
 //! `cargo bench -p brynhild -- rounds search` prints some.
 
+mod chibi;
+mod confined;
+mod decisions;
 mod floor;
 mod job;
 mod limits;
+mod python;
 mod report;
 mod rounds;
 mod search;
@@ -20,11 +24,15 @@ use report::Report;
 type Measure = fn(&mut Report);
 
 /// The parts that can be asked for by name.
-const PARTS: [(&str, Measure); 4] = [
+const PARTS: [(&str, Measure); 8] = [
     ("start", start::measure),
     ("rounds", rounds::measure),
     ("whole", whole::measure),
     ("search", search::measure),
+    ("python", python::measure),
+    ("chibi", chibi::measure),
+    ("confined", confined::measure),
+    ("decisions", decisions::measure),
 ];
 
 fn main() -> io::Result<ExitCode> {

@@ -1,6 +1,8 @@
 //! The flags of the commands that look at things: config, api, models, tools, logs.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -113,11 +115,17 @@ pub(crate) enum ToolsCommand {
         /// Whole descriptions
         #[arg(short = 'v', id = "whole")]
         whole: bool,
+        /// Those of a role, and no others
+        #[arg(long, value_name = "ROLE.yaml")]
+        role: Option<PathBuf>,
     },
     /// Print a tool's input schema
     Schema {
         /// The tool
         name: String,
+        /// Among those of a role
+        #[arg(long, value_name = "ROLE.yaml")]
+        role: Option<PathBuf>,
     },
     /// Run a tool as the model would: checked, judged, confined
     Exec {
@@ -126,6 +134,9 @@ pub(crate) enum ToolsCommand {
         /// Its arguments, as a JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         input: String,
+        /// Among those of a role
+        #[arg(long, value_name = "ROLE.yaml")]
+        role: Option<PathBuf>,
     },
     /// Count calls, failures and time by tool
     Stats {
@@ -182,11 +193,92 @@ pub(crate) enum LogsCommand {
     Raw {
         /// A file, or its name in the log folder
         file: Option<PathBuf>,
-        /// Only `request`, `response`, `stream_complete` or `error`
+        /// List the files instead, newest first
+        #[arg(long, conflicts_with_all = ["file", "index", "direction", "summary"])]
+        list: bool,
+        /// Only these, counted from 0: `0,2-4`
+        #[arg(short = 'i', long, value_name = "NUMBERS")]
+        index: Option<Indexes>,
+        /// Only those of this direction
         #[arg(short = 'd', long)]
-        direction: Option<String>,
+        direction: Option<Direction>,
+        /// One line for each, without what was sent
+        #[arg(long)]
+        summary: bool,
         /// At most so many
         #[arg(short = 'n', long, default_value_t = 1000)]
         limit: usize,
     },
+}
+
+/// Which way something went over the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Direction {
+    /// To the provider
+    Request,
+    /// From the provider, in one piece
+    Response,
+    /// From the provider, all pieces together
+    StreamComplete,
+    /// What went wrong
+    Error,
+}
+
+impl Direction {
+    /// The word that the log has for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::StreamComplete => "stream_complete",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A choice of numbers: `0,2-4`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Indexes(Vec<RangeInclusive<usize>>);
+
+impl Indexes {
+    /// Whether a number is chosen.
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl FromStr for Indexes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| {
+            let text = text.trim();
+            text.parse::<usize>().map_err(|_| format!("`{text}` is not a number; write `0,2-4`"))
+        };
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("`{}` ends before it begins", part.trim()));
+            }
+            Ok(first..=last)
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_chosen_singly_and_in_ranges() {
+        let chosen: Indexes = "0, 2-4".parse().expect("valid");
+        let numbers: Vec<usize> = (0..7).filter(|number| chosen.contains(*number)).collect();
+        assert_eq!(numbers, [0, 2, 3, 4]);
+        for wrong in ["", "a", "1-", "-1", "4-2", "1,,2"] {
+            assert!(wrong.parse::<Indexes>().is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::args::ApiCommand;
 use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
-use crate::provider_choice::{self, Candidate, Key};
+use crate::provider_choice::{self, Candidate, Choice, Key};
 use crate::world::World;
 
 /// Runs an `api` command.
@@ -25,10 +25,11 @@ pub(crate) async fn run(world: &World, command: &ApiCommand) -> Outcome {
 }
 
 async fn list(world: &World) -> Outcome {
+    provider_choice::ask_plugins(world).await?;
     let candidates = provider_choice::candidates(world);
     let choice = provider_choice::choose(world).await;
     let answering = futures::future::join_all(candidates.iter().map(|candidate| async move {
-        candidate.vendor.local && provider_choice::is_answering(candidate).await
+        candidate.vendor().local && provider_choice::is_answering(candidate).await
     }))
     .await;
     let chosen = choice.as_ref().ok().map(|choice| choice.candidate.name.clone());
@@ -65,7 +66,7 @@ async fn list(world: &World) -> Outcome {
 }
 
 fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value {
-    let vendor = candidate.vendor;
+    let vendor = candidate.vendor();
     let (is_configured, state) = match &candidate.key {
         Key::Found { place, .. } => (true, format!("key found in {place}")),
         Key::Missing { variable } => (false, format!("{variable} is not set")),
@@ -89,7 +90,7 @@ fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value
         "base_url": candidate.shown_address(),
         "available": is_configured,
         "state": state,
-        "source": if candidate.instance.is_some() { "config" } else { "builtin" },
+        "source": source(candidate),
         "chosen": chosen == Some(candidate.name.as_str()),
     });
     if vendor.wire == Wire::Ollama {
@@ -98,14 +99,28 @@ fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value
     described
 }
 
+fn source(candidate: &Candidate) -> &'static str {
+    if candidate.is_plugin() {
+        "plugin"
+    } else if candidate.instance.is_some() {
+        "config"
+    } else {
+        "builtin"
+    }
+}
+
 async fn test(world: &World, live: bool) -> Outcome {
-    let choice = provider_choice::choose(world).await?;
-    if let (Key::Missing { .. }, true) = (&choice.candidate.key, world.wants_json()) {
+    let choice = match provider_choice::choose(world).await {
+        Err(problem) if world.wants_json() => usual(world).ok_or(problem)?,
+        chosen => chosen?,
+    };
+    if let (Key::Missing { variable }, true) = (&choice.candidate.key, world.wants_json()) {
         output::json(&json!({
             "provider": choice.candidate.name,
             "model": assemble::model(world, &choice)?,
             "api_key_configured": false,
             "status": "missing_api_key",
+            "error": format!("{variable} is not set"),
         }))?;
         return Ok(Exit::Misuse);
     }
@@ -149,6 +164,16 @@ async fn test(world: &World, live: bool) -> Outcome {
         output::line("`--live` sends a real request.")?;
     }
     Ok(Exit::Done)
+}
+
+/// The provider that is built in as the default, where nobody has chosen and nothing was found.
+fn usual(world: &World) -> Option<Choice> {
+    let name = &world.config().providers.default;
+    if world.global.provider.is_some() || world.is_configured(&["providers", "default"]) {
+        return None;
+    }
+    let candidate = provider_choice::candidates(world).into_iter().find(|it| it.name == *name)?;
+    Some(Choice { candidate, reason: String::new() })
 }
 
 async fn ask(mind: &assemble::Mind) -> Result<String, Problem> {

@@ -4,28 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::conversation::{Beginning, Conversation};
-use agent::registry::Registry;
-use agent::settings::{Execution, Parts, Settings};
 use contract::event::{Input, Level};
 use contract::id::Timestamp;
-use contract::log::Log;
-use contract::provider::Delivery;
+use contract::skill::Skill;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 
 use crate::args::{ChatArgs, OutputFormat};
-use crate::assemble::{self, Mind};
+use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
 use crate::frontends::stream_json::StreamJson;
+use crate::frontends::style::Palette;
 use crate::frontends::tee::{LogLevel, Tee};
 use crate::frontends::{self, View};
 use crate::output;
-use crate::permissions;
 use crate::prompt_source::{self, PromptSource};
-use crate::session_choice::{self, Chosen};
+use crate::session_choice::{self, Keeping};
+use crate::setup::{self, Setup};
+use crate::slash::{self, Once};
 use crate::world::World;
 
 /// How long standard input may say nothing before the person is told that we wait for it.
@@ -34,19 +32,27 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// Answers a prompt.
 pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     check_target(args)?;
-    let prompt = prompt(world, args).await?;
+    let Some(Spoken { prompt, skill }) = spoken(world, args).await? else {
+        return Ok(Exit::Done);
+    };
     let root = world.root()?.to_owned();
-    let mind = assemble::mind(world).await?;
-    let setup = Setup::new(world, args, &root, &mind)?;
+    let mind = Arc::new(assemble::mind(world).await?);
+    let setup = Setup::new(world, args, &root, &mind).await?;
     let chosen = session_choice::choose(world, &root, args.no_save)?;
     let log = log(world, args)?;
     let before = args.markdown_output.is_some().then(|| chosen.history.clone());
-    let conversation = setup.open(world, chosen, &root, &mind)?;
-    let mut view = view(world, world.global.verbose, prompt.as_json());
+    let keeping = chosen.keeping;
+    if let Some(skill) = skill {
+        setup.grants.activate(&skill.name);
+    }
+    let backstage = setup.backstage.clone();
+    let conversation = setup.open(world, &root, Some(&mind), setup::beginning(chosen))?;
+    let mut view = view(world, world.global.verbose, keeping, prompt.as_json());
     let mut tee = Tee::new(view.as_mut(), log, before, level(world));
-    let verdict = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee)
-        .await
-        .map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
+    let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
+    backstage.close().await;
+    let verdict =
+        shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
         let text = tee.markdown(args.markdown_title.as_deref());
         if let Err(problem) = super::session::write_to(path, &text) {
@@ -71,74 +77,39 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The parts that `chat` and `demo` share.
-pub(crate) struct Setup {
-    registry: Registry,
-    settings: Settings,
+/// What the model is asked.
+struct Spoken {
+    prompt: PromptSource,
+    /// The skill that the words activate.
+    skill: Option<Skill>,
 }
 
-impl Setup {
-    /// Tools and settings for a mind.
-    pub(crate) fn new(
-        world: &World,
-        args: &ChatArgs,
-        root: &Path,
-        mind: &Mind,
-    ) -> Result<Self, Problem> {
-        let skills = assemble::skills(world, root);
-        let tools = if args.no_tools || !mind.profile.supports_tools {
-            Vec::new()
-        } else {
-            assemble::tools(world, root, skills.clone())
-        };
-        let registry = assemble::registry(tools);
-        let system = assemble::system(world, root, mind, &registry, &skills);
-        let mut settings = assemble::settings(world, root, Some(mind), system);
-        if args.no_stream {
-            settings.request.delivery = Delivery::Whole;
-        }
-        if args.dry_run {
-            settings.execution = Execution::Dry;
-        }
-        if args.require_finish || world.config().behavior.require_finish {
-            if registry.get("Finish").is_none() {
-                return Err(Problem::misuse(
-                    "`--require-finish` needs the Finish tool, which is off",
-                ));
-            }
-            settings.required_finish = Some("Finish".to_owned());
-        }
-        Ok(Self { registry, settings })
-    }
-
-    /// Opens the conversation in the session that was chosen.
-    pub(crate) fn open(
-        self,
-        world: &World,
-        chosen: Chosen,
-        root: &Path,
-        mind: &Mind,
-    ) -> Result<Conversation, Problem> {
-        let parts = Parts {
-            provider: Some(Arc::clone(&mind.provider)),
-            registry: self.registry,
-            policy: permissions::policy(world, root)?,
-            confinement: assemble::confinement(world, root)?,
-            log: chosen.log as Arc<dyn Log>,
-        };
-        let beginning =
-            Beginning { session: chosen.id, history: chosen.history, notices: chosen.notices };
-        Ok(Conversation::open(parts, self.settings, beginning))
-    }
-}
-
-async fn prompt(world: &World, args: &ChatArgs) -> Result<PromptSource, Problem> {
+/// Gathers the prompt; none where it was a command that is done.
+async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Problem> {
     let files = prompt_source::read_files(&args.prompt_file, &world.environment.cwd)?;
-    let stdin = if world.environment.terminal.stdin { None } else { Some(piped().await?) };
-    PromptSource::new(&files, stdin.as_deref(), &args.prompt).ok_or_else(|| {
+    let mut stdin = if world.environment.terminal.stdin { None } else { Some(piped().await?) };
+    let mut words = args.prompt.clone();
+    // A command is typed; where nothing was, it may be piped in.
+    let is_piped = words.iter().all(|word| word.trim().is_empty()) && files.is_empty();
+    let line = if is_piped { stdin.clone().unwrap_or_default() } else { words.join(" ") };
+    let mut skill = None;
+    match slash::once(world, &line).await? {
+        Once::AsIs => {}
+        Once::Done => return Ok(None),
+        Once::Prompt { text, skill: activated } => {
+            skill = activated;
+            if is_piped {
+                stdin = Some(text);
+            } else {
+                words = vec![text];
+            }
+        }
+    }
+    let prompt = PromptSource::new(&files, stdin.as_deref(), &words).ok_or_else(|| {
         Problem::misuse("No prompt provided")
             .hint("`brynhild chat PROMPT`, `--prompt-file PATH`, or pipe text in")
-    })
+    })?;
+    Ok(Some(Spoken { prompt, skill }))
 }
 
 /// Standard input, with a word to the person where it is slow to end.
@@ -155,7 +126,7 @@ async fn piped() -> Result<String, Problem> {
 }
 
 /// The view for the form that was asked for.
-pub(crate) fn view(world: &World, verbose: bool, prompt: Value) -> Box<dyn View> {
+pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value) -> Box<dyn View> {
     match world.format() {
         OutputFormat::Json => Box::new(Json::new(prompt)),
         OutputFormat::StreamJson => Box::new(StreamJson::new()),
@@ -165,18 +136,20 @@ pub(crate) fn view(world: &World, verbose: bool, prompt: Value) -> Box<dyn View>
             Box::new(Plain::new(Options {
                 is_terminal: terminal.stdout,
                 can_ask: terminal.stdin && terminal.stderr,
+                can_redraw: world.environment.variable("TERM") != Some("dumb"),
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
                 show_cost: behavior.show_cost,
-                colored: world.is_colored(),
-                width: frontends::plain::terminal_width(),
+                keeping,
+                palette: world.palette(),
+                error_palette: if terminal.stderr { world.palette() } else { Palette::plain() },
             }))
         }
     }
 }
 
 /// The conversation log, unless it is off. That it cannot be written does not stop the work.
-fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
+pub(crate) fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Problem> {
     let logging = &world.config().logging;
     if args.no_log || !logging.enabled {
         return Ok(None);
@@ -197,7 +170,7 @@ fn log(world: &World, args: &ChatArgs) -> Result<Option<ConversationLog>, Proble
 }
 
 /// How much the conversation log holds.
-fn level(world: &World) -> LogLevel {
+pub(crate) fn level(world: &World) -> LogLevel {
     match world.config().logging.level.as_str() {
         "debug" => LogLevel::Everything,
         "warning" => LogLevel::Notices(Level::Warning),

@@ -2,23 +2,26 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::event::Input;
 use providers::script::BUNDLED;
 use serde_json::Value;
 
-use super::chat::{self, Setup};
+use super::chat;
 use crate::args::{ChatArgs, Global};
 use crate::assemble;
 use crate::exit::{Outcome, Problem};
 use crate::frontends;
 use crate::output;
 use crate::session_choice;
+use crate::setup::{self, Setup};
 use crate::world::World;
 
 /// Plays the bundled scenario on a fresh copy of its project.
 pub(crate) async fn run(world: &World) -> Outcome {
     let demo = &BUNDLED[0];
+    check_python(world)?;
     let folder = fresh_folder(&world.environment.temp)?;
     for (name, text) in demo.files {
         fs::write(folder.join(name), text)?;
@@ -42,14 +45,27 @@ async fn play(world: &World, folder: &Path, model: &str, prompt: &str) -> Outcom
         folder.display()
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
-    let mind = assemble::mind(&world).await?;
-    let setup = Setup::new(&world, &args, folder, &mind)?;
+    let mind = Arc::new(assemble::mind(&world).await?);
+    let setup = Setup::new(&world, &args, folder, &mind).await?;
     let chosen = session_choice::choose(&world, folder, args.no_save)?;
-    let conversation = setup.open(&world, chosen, folder, &mind)?;
-    let mut view = chat::view(&world, true, Value::Null);
+    let keeping = chosen.keeping;
+    let backstage = setup.backstage.clone();
+    let conversation = setup.open(&world, folder, Some(&mind), setup::beginning(chosen))?;
+    let mut view = chat::view(&world, true, keeping, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
-    let verdict = frontends::run(conversation, input, view.as_mut()).await?;
-    Ok(verdict.exit())
+    let shown = frontends::run(conversation, input, view.as_mut()).await;
+    backstage.close().await;
+    Ok(shown?.exit())
+}
+
+/// The small project is written in Python, so its tests need that.
+fn check_python(world: &World) -> Result<(), Problem> {
+    let path = world.environment.variable("PATH").unwrap_or_default();
+    if std::env::split_paths(path).any(|folder| folder.join("python3").is_file()) {
+        return Ok(());
+    }
+    Err(Problem::misuse("the demo works on a project in Python, and there is no `python3` in PATH")
+        .hint("install Python 3, or go straight to `brynhild chat PROMPT` with a model"))
 }
 
 /// A folder of our own that nobody else could have prepared.

@@ -1,12 +1,13 @@
 //! `logs`: lists, prints and exports conversation logs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::text::visible;
 use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
-use crate::args::{LogsCommand, ThinkingStyle};
+use crate::args::{Direction, Indexes, LogsCommand, ThinkingStyle};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::world::World;
@@ -14,7 +15,7 @@ use crate::world::World;
 /// Runs a `logs` command.
 pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
     match command {
-        LogsCommand::List { limit } => list(world, *limit),
+        LogsCommand::List { limit } => list(world, Kind::Conversation, *limit),
         LogsCommand::View { file, raw, summary } => view(world, file.as_deref(), *raw, *summary),
         LogsCommand::Export { file, output, title, thinking_style, no_thinking, .. } => {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
@@ -23,31 +24,94 @@ pub(crate) fn run(world: &World, command: &LogsCommand) -> Outcome {
             super::session::write_to(output, &text)?;
             Ok(Exit::Done)
         }
-        LogsCommand::Raw { file, direction, limit } => {
-            raw(world, file.as_deref(), direction.as_deref(), *limit)
+        LogsCommand::Raw { list: true, limit, .. } => list(world, Kind::Raw, *limit),
+        LogsCommand::Raw { file, index, direction, summary, limit, .. } => {
+            let wanted = Wanted { index: index.as_ref(), direction: *direction, limit: *limit };
+            raw(world, file.as_deref(), &wanted, *summary)
         }
     }
 }
 
+/// Which exchanges are wanted.
+struct Wanted<'a> {
+    index: Option<&'a Indexes>,
+    direction: Option<Direction>,
+    limit: usize,
+}
+
 /// What went over the wire, one exchange each.
-fn raw(world: &World, file: Option<&Path>, direction: Option<&str>, limit: usize) -> Outcome {
+fn raw(world: &World, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -> Outcome {
     let path = locate_kind(world, Kind::Raw, file)?;
-    let (mut lines, _) = conversation_log::read(&path)?;
-    lines.retain(|line| direction.is_none_or(|wanted| line["direction"] == wanted));
-    lines.truncate(limit);
+    let (lines, skipped) = conversation_log::read(&path)?;
+    warn_of_damage(&path, skipped);
+    let exchanges: Vec<(usize, Value)> = lines
+        .into_iter()
+        .enumerate()
+        .filter(|(number, line)| {
+            wanted.index.is_none_or(|chosen| chosen.contains(*number))
+                && wanted.direction.is_none_or(|way| line["direction"] == way.as_str())
+        })
+        .take(wanted.limit)
+        .collect();
+    if summary {
+        return summarize(world, &path, &exchanges);
+    }
     if world.wants_json() {
-        output::json(&lines)?;
+        output::json(&exchanges.iter().map(|(_, line)| line).collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
-    for line in &lines {
+    for (number, line) in &exchanges {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let head = format!("{} {} {}", text("timestamp"), text("direction"), text("endpoint"));
         let payload = line["payload"]
             .as_str()
             .map_or_else(|| format!("{:#}", line["payload"]), str::to_owned);
-        output::line(format_args!("== {}\n{}\n", visible(&head), visible(payload.trim_end())))?;
+        let head = visible(&head).into_owned();
+        output::line(format_args!("== [{number}] {head}\n{}\n", visible(payload.trim_end())))?;
     }
     Ok(Exit::Done)
+}
+
+/// One line for each exchange, and how many there are of each direction.
+fn summarize(world: &World, path: &Path, exchanges: &[(usize, Value)]) -> Outcome {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for (number, line) in exchanges {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        *counts.entry(text("direction")).or_default() += 1;
+        let size =
+            line["payload"].as_str().map_or_else(|| line["payload"].to_string().len(), str::len);
+        rows.push(json!({
+            "index": number,
+            "timestamp": line["timestamp"],
+            "direction": line["direction"],
+            "provider": line["provider"],
+            "model": line["model"],
+            "endpoint": line["endpoint"],
+            "size": size,
+            "duration_ms": line["duration_ms"],
+        }));
+    }
+    if world.wants_json() {
+        let path = path.display().to_string();
+        output::json(&json!({"path": path, "directions": counts, "exchanges": rows}))?;
+        return Ok(Exit::Done);
+    }
+    let titles = ["INDEX", "TIME", "DIRECTION", "MODEL", "ENDPOINT", "BYTES", "MS"];
+    let keys = ["index", "timestamp", "direction", "model", "endpoint", "size", "duration_ms"];
+    let cell = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut table = vec![titles.map(str::to_owned).to_vec()];
+    table.extend(rows.iter().map(|row| keys.iter().map(|key| cell(&row[*key])).collect()));
+    output::line(output::table(&table).trim_end())?;
+    let counts: Vec<String> = counts.iter().map(|(way, count)| format!("{count} {way}")).collect();
+    output::line(format_args!("\n{}: {}", path.display(), visible(&counts.join(", "))))?;
+    Ok(Exit::Done)
+}
+
+fn warn_of_damage(path: &Path, skipped: u64) {
+    if skipped > 0 {
+        output::warning(&format!("{skipped} lines of {} are damaged", path.display()));
+    }
 }
 
 /// The log file that is meant: a path, a name in the log folder, or the newest.
@@ -66,9 +130,9 @@ fn locate_kind(world: &World, kind: Kind, file: Option<&Path>) -> Result<PathBuf
     Ok(conversation_log::locate(&world.log_dir(), kind, name.as_deref())?)
 }
 
-fn list(world: &World, limit: usize) -> Outcome {
+fn list(world: &World, kind: Kind, limit: usize) -> Outcome {
     let folder = world.log_dir();
-    let mut logs = conversation_log::list(&folder, Kind::Conversation)?;
+    let mut logs = conversation_log::list(&folder, kind)?;
     logs.truncate(limit);
     if world.wants_json() {
         output::json(&json!({"logs": logs, "log_dir": folder.display().to_string()}))?;
@@ -78,7 +142,8 @@ fn list(world: &World, limit: usize) -> Outcome {
         output::line(format_args!("No logs in {}.", folder.display()))?;
     }
     for log in logs {
-        output::line(format_args!("{}  {} bytes  {}", log.modified, log.size, visible(&log.name)))?;
+        let modified = log.modified.0.strftime("%Y-%m-%d %H:%M:%S");
+        output::line(format_args!("{modified}  {} bytes  {}", log.size, visible(&log.name)))?;
     }
     Ok(Exit::Done)
 }
@@ -86,9 +151,7 @@ fn list(world: &World, limit: usize) -> Outcome {
 fn view(world: &World, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {
     let path = locate(world, file)?;
     let (lines, skipped) = conversation_log::read(&path)?;
-    if skipped > 0 {
-        output::warning(&format!("{skipped} lines of {} are damaged", path.display()));
-    }
+    warn_of_damage(&path, skipped);
     if summary && world.wants_json() {
         let figures: Map<String, Value> = conversation_log::figures(&lines)
             .into_iter()
@@ -100,7 +163,9 @@ fn view(world: &World, file: Option<&Path>, raw: bool, summary: bool) -> Outcome
             output::line(format_args!("{name}: {}", visible(&value)))?;
         }
     } else if world.wants_json() {
-        output::json(&lines)?;
+        for line in &lines {
+            output::json(line)?;
+        }
     } else if raw {
         for line in &lines {
             output::line(line)?;

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::args::{ModelOrder, ModelsCommand};
 use crate::assemble;
+use crate::config::{Binding, RegisteredModel};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::model_cache;
 use crate::output;
-use crate::provider_choice;
+use crate::provider_choice::{self, Choice};
 use crate::world::World;
 
 /// Runs a `models` command.
@@ -110,13 +111,53 @@ fn compare(
     Ok(Exit::Done)
 }
 
+/// What the provider offers; what it does not tell comes from the registry. Without any provider,
+/// what the registry knows.
 async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
-    let choice = provider_choice::choose(world).await?;
+    let is_chosen =
+        world.global.provider.is_some() || world.is_configured(&["providers", "default"]);
+    let choice = match provider_choice::choose(world).await {
+        Err(_) if !is_chosen => {
+            output::hint(
+                "no provider is set up, so these are the models that the configuration knows",
+            );
+            return Ok(world.config().models.registry.values().map(known).collect());
+        }
+        chosen => chosen?,
+    };
+    let mut models = listed(world, &choice).await?;
+    for model in &mut models {
+        let Some((registered, binding)) = assemble::registered(world, &model.id, &choice) else {
+            continue;
+        };
+        let size = registered.descriptor.as_ref().and_then(|it| it.context_size);
+        model.context = model.context.or(binding.max_context).or(size);
+        if let (Some((input, output)), None) = (binding.prices(), model.input_price) {
+            (model.input_price, model.output_price) = (Some(input), Some(output));
+        }
+    }
+    Ok(models)
+}
+
+/// A registered model as a provider would offer it.
+fn known(registered: &RegisteredModel) -> Model {
+    let descriptor = registered.descriptor.as_ref();
+    let prices = registered.bindings.values().find_map(Binding::prices);
+    Model {
+        id: registered.canonical_id.clone(),
+        context: descriptor.and_then(|it| it.context_size),
+        input_price: prices.map(|(input, _)| input),
+        output_price: prices.map(|(_, output)| output),
+        ..Model::default()
+    }
+}
+
+async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
     let candidate = &choice.candidate;
     if let Some(models) = model_cache::kept(world, candidate) {
         return Ok(models);
     }
-    let model = assemble::model(world, &choice)?;
+    let model = assemble::model(world, choice)?;
     let provider = candidate.connect(world, &model)?;
     let models = provider
         .models()
@@ -176,12 +217,19 @@ fn print(world: &World, models: &[Model]) -> Outcome {
 async fn info(world: &World, id: &str) -> Outcome {
     let models = &world.config().models;
     let canonical = models.aliases.get(id).map_or(id, String::as_str);
-    let registered = models.registry.get(canonical);
+    let names = |model: &RegisteredModel| {
+        model.aliases.contains_key(canonical)
+            || model.bindings.values().any(|it| it.is_called(canonical, &model.canonical_id))
+    };
+    let registry = &models.registry;
+    let registered =
+        registry.get(canonical).or_else(|| registry.values().find(|model| names(model)));
     let offered = offered(world).await?;
     let ids: Vec<&str> = registered
         .into_iter()
         .flat_map(|model| model.bindings.values())
-        .filter_map(|binding| binding.model_id.as_deref())
+        .flat_map(|binding| binding.model_id.iter().chain(&binding.alternatives))
+        .map(String::as_str)
         .chain([canonical])
         .collect();
     let found = offered.iter().find(|model| ids.contains(&model.id.as_str()));
@@ -197,12 +245,13 @@ async fn info(world: &World, id: &str) -> Outcome {
         "context_size": descriptor.and_then(|it| it.context_size),
         "bindings": registered.map(bindings),
         "notes": registered.and_then(|model| model.notes.clone()),
+        "registered": registered,
     });
     output::json(&object)?;
     Ok(Exit::Done)
 }
 
-fn bindings(model: &crate::config::RegisteredModel) -> Value {
+fn bindings(model: &RegisteredModel) -> Value {
     let named = |(provider, binding): (&String, &crate::config::Binding)| {
         let id = binding.model_id.clone().unwrap_or_else(|| model.canonical_id.clone());
         (provider.clone(), Value::String(id))

@@ -5,28 +5,30 @@ use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::PolicyCommand;
-use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::permissions;
+use crate::setup;
 use crate::world::World;
 
 /// Runs a `policy` command.
-pub(crate) fn run(world: &World, command: &PolicyCommand) -> Outcome {
+pub(crate) async fn run(world: &World, command: &PolicyCommand) -> Outcome {
     match command {
-        PolicyCommand::Check { command } => judge(world, "Bash", &json!({ "command": command })),
+        PolicyCommand::Check { command } => {
+            judge(world, "Bash", &json!({ "command": command })).await
+        }
         PolicyCommand::Explain { tool, input } => {
             let args: Value = serde_json::from_str(input).map_err(|error| {
                 Problem::misuse(format!("`--input` is not valid JSON: {error}"))
             })?;
-            judge(world, tool, &args)
+            judge(world, tool, &args).await
         }
     }
 }
 
-fn judge(world: &World, name: &str, args: &Value) -> Outcome {
+async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
     let root = world.root()?;
-    let registry = assemble::registry(assemble::tools(world, root, assemble::skills(world, root)));
+    let registry = setup::known_tools(world).await?;
     registry.check(name, args).map_err(Problem::failed)?;
     let tool =
         registry.get(name).ok_or_else(|| Problem::failed(format!("Unknown tool: {name}")))?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use contract::policy::Access;
-use contract::sandbox::{Exit as Ended, Spawn, Stdin};
+use contract::sandbox::{Channel, Exit as Ended, Spawn, Stdin};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -41,6 +41,7 @@ async fn confined(world: &World, access: Access, command: Vec<std::ffi::OsString
         args: words.collect(),
         cwd: world.environment.cwd.canonicalize()?,
         stdin: Stdin::Null,
+        channel: Channel::None,
         env: std::collections::BTreeMap::new(),
     };
     let confinement = assemble::confinement(world, root)?.with_access(access);
@@ -92,6 +93,9 @@ fn doctor(world: &World) -> Outcome {
         {
             output::line(format_args!("  remedy: {}", cause.remedy))?;
         }
+        for hold in &report.holds {
+            output::line(format_args!("  holds: {hold}"))?;
+        }
         for lack in &report.lacks {
             output::line(format_args!("  lacks: {lack}"))?;
         }
@@ -110,6 +114,7 @@ fn describe(report: &sandbox::RungReport) -> Value {
         "chosen": report.chosen,
         "cause": cause.map(|cause| cause.what.clone()),
         "remedy": cause.map(|cause| cause.remedy.clone()),
+        "holds": report.holds,
         "lacks": report.lacks,
     })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use contract::event::{Event, What};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
-use contract::text::visible;
+use contract::text::{head, visible};
 use serde_json::json;
 use sessions::export::{self, Thinking};
 use sessions::search::Who;
@@ -71,12 +71,15 @@ fn list(world: &World, store: &Store, limit: usize) -> Outcome {
     let mut rows =
         vec![["ID", "UPDATED", "MESSAGES", "MODEL", "TITLE"].map(str::to_owned).to_vec()];
     rows.extend(sessions.into_iter().map(|session| {
+        // Without a title, what it began with tells it from others.
+        let named = session.title.or(session.first_prompt).unwrap_or_default();
+        let line = named.lines().next().unwrap_or_default();
         vec![
             session.id.to_string(),
             session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string(),
             session.message_count.to_string(),
             session.model,
-            session.title.unwrap_or_default(),
+            head(line, 60).to_owned(),
         ]
     }));
     io::stdout().lock().write_all(output::table(&rows).as_bytes())?;

@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::conversation::{Beginning, Conversation};
-use agent::settings::Parts;
+use agent::conversation::Beginning;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, What};
 use contract::id::{CallId, SessionId};
@@ -17,7 +16,6 @@ use sessions::tool_statistics::ToolStatistics;
 use sessions::unsaved::Unsaved;
 
 use crate::args::{OutputFormat, ToolsCommand};
-use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::question;
 use crate::frontends::stream_json::StreamJson;
@@ -25,15 +23,15 @@ use crate::frontends::style::Palette;
 use crate::frontends::verdict::Verdict;
 use crate::frontends::{self, View};
 use crate::output;
-use crate::permissions;
+use crate::setup::{self, Setup};
 use crate::world::World;
 
 /// Runs a `tools` command.
 pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
     match command {
-        ToolsCommand::List { whole } => list(world, *whole || world.global.verbose),
-        ToolsCommand::Schema { name } => schema(world, name),
-        ToolsCommand::Exec { name, input } => exec(world, name, input).await,
+        ToolsCommand::List { whole, .. } => list(world, *whole || world.global.verbose).await,
+        ToolsCommand::Schema { name, .. } => schema(world, name).await,
+        ToolsCommand::Exec { name, input, .. } => exec(world, name, input).await,
         ToolsCommand::Stats { log, of_session } => {
             let session = of_session.as_ref().or(world.global.session.as_ref());
             stats(world, log.as_deref(), session.map(String::as_str))
@@ -41,14 +39,8 @@ pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
     }
 }
 
-fn specs(world: &World) -> Arc<[Arc<ToolSpec>]> {
-    let place = world.place();
-    let tools = assemble::tools(world, place, assemble::skills(world, place));
-    assemble::registry(tools).specs()
-}
-
-fn list(world: &World, whole: bool) -> Outcome {
-    let specs = specs(world);
+async fn list(world: &World, whole: bool) -> Outcome {
+    let specs = setup::known_tools(world).await?.specs();
     if world.wants_json() {
         let rows: Vec<Value> = specs
             .iter()
@@ -60,6 +52,7 @@ fn list(world: &World, whole: bool) -> Outcome {
                     "categories": spec.categories,
                     "requires_permission": spec.requires_permission,
                     "risk_level": spec.risk_level,
+                    "recovery_policy": spec.recovery_policy,
                     "source": spec.source,
                 })
             })
@@ -88,9 +81,13 @@ fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Prob
     })
 }
 
-fn schema(world: &World, name: &str) -> Outcome {
-    let specs = specs(world);
-    let spec = find(&specs, name)?;
+async fn schema(world: &World, name: &str) -> Outcome {
+    let specs = setup::known_tools(world).await?.specs();
+    let spec = match find(&specs, name) {
+        Ok(spec) => spec,
+        // A schema is JSON whether that was asked for or not, and so is the lack of one.
+        Err(problem) => return super::json_error(problem),
+    };
     output::json(&json!({
         "name": spec.name,
         "description": spec.description,
@@ -106,34 +103,34 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
     let root = world.root()?.to_owned();
-    let tools = assemble::tools(world, &root, assemble::skills(world, &root));
-    let registry = assemble::registry(tools);
-    find(&registry.specs(), name)?;
-    let parts = Parts {
-        provider: None,
-        registry,
-        policy: permissions::policy(world, &root)?,
-        confinement: assemble::confinement(world, &root)?,
-        log: Arc::new(Unsaved),
-    };
-    let settings = assemble::settings(world, &root, None, String::new());
+    let setup = Setup::for_single_calls(world, &root).await?;
+    // One that the mode does not offer says so itself.
+    if setup.registry.get(name).is_none()
+        && let Err(problem) = find(&setup.registry.specs(), name)
+    {
+        setup.backstage.close().await;
+        return Err(problem);
+    }
     let beginning = Beginning {
         session: SessionId::parse("tools-exec")?,
         history: Vec::new(),
         notices: Vec::new(),
     };
-    let conversation = Conversation::open(parts, settings, beginning);
+    let backstage = setup.backstage.clone();
+    let conversation = setup.open(world, &root, None, (Arc::new(Unsaved), beginning))?;
     let id = CallId("exec-1".to_owned());
     let call = Input::Call(ToolCall { id, name: name.to_owned(), args, opaque: None });
     if world.format() == OutputFormat::StreamJson {
-        let verdict = frontends::run(conversation, call, &mut StreamJson::new()).await?;
-        return Ok(exit(&verdict));
+        let shown = frontends::run(conversation, call, &mut StreamJson::new()).await;
+        backstage.close().await;
+        return Ok(exit(&shown?));
     }
     let terminal = world.environment.terminal;
     let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
-    let mut view = Single { can_ask };
-    let verdict = frontends::run(conversation, call, &mut view).await?;
-    show(world, &verdict)
+    let mut view = Single { can_ask, palette: world.palette() };
+    let shown = frontends::run(conversation, call, &mut view).await;
+    backstage.close().await;
+    show(world, &shown?)
 }
 
 fn exit(verdict: &Verdict) -> Exit {
@@ -159,7 +156,7 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
         return Ok(exit(verdict));
     }
     if !output.output.is_empty() {
-        output::line(&output.output)?;
+        output::line(contract::text::visible(&output.output))?;
     }
     if let Some(error) = &output.error {
         output::error(error);
@@ -170,6 +167,7 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
 /// Shows nothing of a single call but the question about it.
 struct Single {
     can_ask: bool,
+    palette: Palette,
 }
 
 #[async_trait(?Send)]
@@ -183,7 +181,7 @@ impl View for Single {
 
     async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
         if self.can_ask {
-            return question::ask(event, Palette::plain()).await;
+            return question::ask(event, self.palette).await;
         }
         Ok(Answer::Nobody)
     }

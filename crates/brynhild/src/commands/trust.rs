@@ -21,8 +21,7 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
     if args.list {
         return list(world, &store);
     }
-    let root = root(world, args.path.as_deref())?;
-    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+    let (root, key, snapshot) = subject(world, args)?;
     if snapshot.entries.is_empty() {
         let text = format!("{} brings nothing that could run or redirect", root.display());
         if world.wants_json() {
@@ -32,13 +31,33 @@ pub(crate) async fn run(world: &World, args: &TrustArgs) -> Outcome {
         }
         return Ok(Exit::Done);
     }
-    let held_back = held_back(world, &root);
-    let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
+    let held_back = if key == root { held_back(world, &root) } else { Vec::new() };
+    let brief = Brief::new(&root, &snapshot, &store, past(&store, &key)?, &held_back);
     let decision = decide(world, args, &brief).await?;
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
-        store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
+        store.decide(&key, &snapshot, decision).map_err(Problem::misuse)?;
     }
     told_decision(world, &root, &brief, decision)
+}
+
+/// What is decided on: a project, or a plugin's folder in one, with what the decision is kept under
+/// and the bytes it is about.
+fn subject(world: &World, args: &TrustArgs) -> Result<(PathBuf, PathBuf, Snapshot), Problem> {
+    let folder = match world.global.plugin_dir.as_slice() {
+        [] => {
+            let root = root(world, args.path.as_deref())?;
+            let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
+            return Ok((root.clone(), root, snapshot));
+        }
+        [folder] => folder,
+        _ => return Err(Problem::misuse("decide on one `--plugin-dir` at a time")),
+    };
+    let real =
+        world.environment.cwd.join(folder).canonicalize().map_err(|error| {
+            Problem::misuse(format!("cannot find {}: {error}", folder.display()))
+        })?;
+    let snapshot = Snapshot::of_folder(&real).map_err(Problem::misuse)?;
+    Ok((real.clone(), crate::trust::folder_key(&real), snapshot))
 }
 
 /// What the person wants; none where nobody can be asked.
@@ -144,6 +163,14 @@ fn held_back(world: &World, root: &Path) -> Vec<String> {
     }
 }
 
+/// The bytes that a decision kept under `path` is about, as they are.
+fn snapshot_of(path: &Path) -> Result<Snapshot, String> {
+    match path.parent() {
+        Some(folder) if crate::trust::folder_key(folder) == path => Snapshot::of_folder(folder),
+        _ => Snapshot::read(path),
+    }
+}
+
 fn list(world: &World, store: &Store) -> Outcome {
     let (records, problem) = store.read().map_err(Problem::misuse)?;
     if let Some(problem) = problem {
@@ -151,7 +178,7 @@ fn list(world: &World, store: &Store) -> Outcome {
     }
     let records: Vec<Record> =
         records.into_iter().filter(|record| record.decision != Decision::Withdrawn).collect();
-    let state = |record: &Record| match Snapshot::read(&record.path) {
+    let state = |record: &Record| match snapshot_of(&record.path) {
         Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
         Ok(_) => "changed",
         Err(_) => "cannot be read",
@@ -195,6 +222,9 @@ pub(crate) fn untrust(world: &World, path: Option<&Path>) -> Outcome {
     let store = Store::new(world.config_dir()?);
     // A folder that is gone can still be forgotten.
     let root = match (root(world, path), path) {
+        (_, Some(path)) if path.ends_with(plugins::manifest::FILE) => {
+            world.environment.cwd.join(path)
+        }
         (Ok(root), _) => root,
         (Err(_), Some(path)) => world.environment.cwd.join(path),
         (Err(problem), None) => return Err(problem),

@@ -10,6 +10,7 @@ pub(crate) const REDACTED: &str = "[redacted]";
 const SECRET_WORDS: &[&str] = &[
     "key",
     "apikey",
+    "auth",
     "token",
     "secret",
     "password",

@@ -167,7 +167,7 @@ pub(crate) static ROOT: Section = Section {
         section("tools", &TOOL_SECTION),
         section("permissions", &PERMISSIONS),
         section("api", &API),
-        key("mcp", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
+        key("mcp", Kind::Section(&MCP), Project::Never),
         section("ui", &UI),
         key("openrouter_api_key", TEXT, OWN),
         key("dangerously_skip_permissions", Kind::Switch, OWN_OFF),
@@ -329,9 +329,20 @@ static PLUGIN: Section = Section {
     keys: &[
         key("enabled", Kind::Switch, Project::Off),
         key("timeout", Kind::Count { least: 1, most: 86_400 }, Project::Never),
-        key("sandbox", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
+        section("sandbox", &GRANTS),
     ],
     others: Others::Extra(Project::Never),
+};
+
+static GRANTS: Section = Section {
+    keys: &[
+        key("network", Kind::Anything, Project::Never),
+        key("read", Kind::Paths, Project::Never),
+        key("write", Kind::Paths, Project::Never),
+        key("env", Kind::Texts, Project::Never),
+        key("exec", Kind::Texts, Project::Never),
+    ],
+    others: Others::Unknown,
 };
 
 static TOOL_FORM: Kind = Kind::Section(&TOOL);
@@ -372,7 +383,16 @@ static API: Section = Section {
     others: Others::Extra(Project::Never),
 };
 
+static MCP: Section = Section {
+    keys: &[
+        key("servers", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
+        key("defer_above", Kind::Count { least: 0, most: 100_000 }, Project::Never),
+        key("defer_bytes", Kind::Count { least: 0, most: ENDLESS }, Project::Never),
+    ],
+    others: Others::Named(each(&Kind::Anything, Project::Never)),
+};
+
 static UI: Section = Section {
-    keys: &[key("theme", Kind::Text, Project::Free)],
+    keys: &[key("theme", Kind::Choice(&["16-color", "dark", "light", "none"]), Project::Free)],
     others: Others::Extra(Project::Never),
 };

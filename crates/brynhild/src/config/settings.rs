@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use contract::policy::Mode;
 use contract::secret::Secret;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// All settings.
@@ -35,7 +35,7 @@ pub(crate) struct Config {
     /// MCP servers.
     pub(crate) mcp: Map<String, Value>,
     /// The terminal interface.
-    pub(crate) ui: Map<String, Value>,
+    pub(crate) ui: Ui,
     /// The key for OpenRouter.
     #[serde(deserialize_with = "secret")]
     pub(crate) openrouter_api_key: Option<Secret<String>>,
@@ -109,7 +109,7 @@ fn yes() -> bool {
 }
 
 /// What is known of a model.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct RegisteredModel {
     /// Its canonical name: the key it stands under.
@@ -126,8 +126,15 @@ pub(crate) struct RegisteredModel {
     pub(crate) notes: Option<String>,
 }
 
+impl RegisteredModel {
+    /// The binding for the first of these providers that has one.
+    pub(crate) fn binding(&self, providers: [&str; 2]) -> Option<&Binding> {
+        providers.iter().find_map(|provider| self.bindings.get(*provider))
+    }
+}
+
 /// A model at one provider.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(from = "BindingForm")]
 pub(crate) struct Binding {
     /// The provider's name for it; the canonical one where none.
@@ -140,6 +147,25 @@ pub(crate) struct Binding {
     pub(crate) alternatives: Vec<String>,
     /// Anything else.
     pub(crate) extra: Map<String, Value>,
+}
+
+impl Binding {
+    /// Whether the provider knows the model by this name; `canonical` is its name where none is
+    /// written.
+    pub(crate) fn is_called(&self, name: &str, canonical: &str) -> bool {
+        self.model_id.as_deref().unwrap_or(canonical) == name
+            || self.alternatives.iter().any(|alternative| alternative == name)
+    }
+
+    /// Dollars for a million tokens of input and of output.
+    pub(crate) fn prices(&self) -> Option<(f64, f64)> {
+        let tier = match &self.pricing_tiers {
+            Value::Array(tiers) => tiers.first()?,
+            tier => tier,
+        };
+        let price = |key: &str| tier.get(key).and_then(Value::as_f64);
+        Some((price("input")?, price("output")?))
+    }
 }
 
 #[derive(Deserialize)]
@@ -170,7 +196,7 @@ impl From<BindingForm> for Binding {
 }
 
 /// What a model is.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Descriptor {
     /// Its family.
@@ -374,6 +400,24 @@ pub(crate) struct Plugins {
     pub(crate) enabled: BTreeMap<String, bool>,
     /// The interpreter for plugins without one of their own.
     pub(crate) python: Option<PathBuf>,
+    /// The settings of each, by name.
+    #[serde(flatten)]
+    pub(crate) each: BTreeMap<String, Plugin>,
+}
+
+/// The settings of one plugin.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Plugin {
+    /// Whether it is on; it is where nothing is said.
+    pub(crate) enabled: Option<bool>,
+    /// Seconds for one call.
+    pub(crate) timeout: Option<u64>,
+    /// What it is granted, as written.
+    pub(crate) sandbox: Value,
+    /// Everything else that was written; the plugin reads it.
+    #[serde(flatten)]
+    pub(crate) own: Map<String, Value>,
 }
 
 /// Tools.
@@ -414,6 +458,30 @@ pub(crate) enum Approval {
     Once,
     /// Not at all.
     Never,
+}
+
+/// The terminal.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Ui {
+    /// Its colors.
+    pub(crate) theme: Theme,
+}
+
+/// Which colors a terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Theme {
+    /// The terminal's own sixteen.
+    #[default]
+    #[serde(rename = "16-color")]
+    Sixteen,
+    /// Shades for a dark background.
+    Dark,
+    /// Shades for a light background.
+    Light,
+    /// No colors.
+    None,
 }
 
 /// What is allowed, asked about and denied, as written.

@@ -100,6 +100,9 @@ fn errors(verdict: &Verdict, fields: &mut Map<String, Value>) {
     if let Some(Outcome::Limited { limit }) = &verdict.outcome {
         errors.push(format!("a limit was reached: {limit}"));
     }
+    if let Some(Outcome::Stuck { why }) = &verdict.outcome {
+        errors.push(format!("the model goes in circles: {why}"));
+    }
     match errors.as_slice() {
         [] => {}
         [error] => {

@@ -1,345 +1,236 @@
-//! Markdown on a terminal, block by block as it arrives.
+//! Markdown on a terminal as it arrives: what more text cannot change, and a draft of the rest.
 
-use std::fmt::Write as _;
+mod page;
 
-use anstyle::Style;
-use contract::text::visible;
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-use unicode_width::UnicodeWidthStr;
-
-use super::style::{Palette, paint};
+use super::style::Palette;
+use page::{code_line, language_line, render};
 
 /// Takes Markdown in pieces and gives back what can be shown.
 pub(crate) struct Markdown {
-    pending: String,
-    width: usize,
+    /// Columns of the terminal.
+    pub(crate) width: usize,
     palette: Palette,
+    pending: String,
+    /// The block of code that has begun; its lines are shown one by one.
+    fence: Option<Fence>,
 }
 
 impl Markdown {
     /// A renderer for a terminal of `width` columns.
     pub(crate) fn new(width: usize, palette: Palette) -> Self {
-        Self { pending: String::new(), width, palette }
+        Self { width, palette, pending: String::new(), fence: None }
     }
 
-    /// Takes more text. Returns the blocks that are complete, rendered.
-    pub(crate) fn push(&mut self, text: &str) -> String {
+    /// Takes more text.
+    pub(crate) fn push(&mut self, text: &str) {
         self.pending.push_str(text);
-        match complete_blocks(&self.pending) {
-            0 => String::new(),
-            end => {
-                let rest = self.pending.split_off(end);
-                let blocks = std::mem::replace(&mut self.pending, rest);
-                render(&blocks, self.width, self.palette)
-            }
+    }
+
+    /// Takes out what more text cannot change, rendered: whole blocks, and whole lines of code.
+    pub(crate) fn settled(&mut self) -> String {
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_str();
+        let mut out = String::new();
+        while let Some(length) = self.settle_one(rest, &mut out) {
+            rest = &rest[length..];
+        }
+        rest.clone_into(&mut self.pending);
+        out
+    }
+
+    /// The rest, rendered as if nothing followed.
+    pub(crate) fn draft(&self) -> String {
+        match &self.fence {
+            Some(fence) if fence.may_become_end(&self.pending) => String::new(),
+            Some(_) => code_line(&self.pending, self.palette),
+            None => render(&self.pending, self.width, self.palette),
         }
     }
 
-    /// Returns the rest, rendered.
+    /// Takes out the rest, rendered: nothing follows.
     pub(crate) fn finish(&mut self) -> String {
+        let mut out = self.settled();
         let rest = std::mem::take(&mut self.pending);
-        render(&rest, self.width, self.palette)
+        match self.fence.take() {
+            Some(fence) if rest.is_empty() || fence.is_ended_by(&rest) => out.push('\n'),
+            Some(_) => {
+                out.push_str(&code_line(&rest, self.palette));
+                out.push('\n');
+            }
+            None => out.push_str(&render(&rest, self.width, self.palette)),
+        }
+        out
+    }
+
+    /// Renders the beginning of `rest` if it is final. Returns how much of it that was.
+    fn settle_one(&mut self, rest: &str, out: &mut String) -> Option<usize> {
+        let length = rest.find('\n')? + 1;
+        let line = &rest[..length];
+        if let Some(fence) = &self.fence {
+            if fence.is_ended_by(line) {
+                self.fence = None;
+                out.push('\n');
+            } else {
+                out.push_str(&code_line(line.trim_end_matches(['\n', '\r']), self.palette));
+            }
+            return Some(length);
+        }
+        if let Some((fence, language)) = Fence::begun_by(line)
+            && fence.is_outermost()
+        {
+            out.push_str(&language_line(language, self.palette));
+            self.fence = Some(fence);
+            return Some(length);
+        }
+        let length = end_of_block(rest)?;
+        out.push_str(&render(&rest[..length], self.width, self.palette));
+        Some(length)
     }
 }
 
-/// The end of the last blank line that stands outside a fenced block.
-fn complete_blocks(text: &str) -> usize {
-    let mut end = 0;
+/// Where the first block of `text` ends, if more text cannot belong to it.
+fn end_of_block(text: &str) -> Option<usize> {
     let mut at = 0;
-    let mut fence: Option<&str> = None;
+    let mut gap = None;
+    let mut fence: Option<Fence> = None;
     for line in text.split_inclusive('\n') {
-        at += line.len();
-        let trimmed = line.trim_start();
-        let marker = ["```", "~~~"].into_iter().find(|marker| trimmed.starts_with(marker));
-        match (fence, marker) {
-            (None, Some(marker)) => fence = Some(marker),
-            (Some(open), Some(marker)) if open == marker => fence = None,
-            _ => {}
-        }
-        if fence.is_none() && line.ends_with('\n') && trimmed.is_empty() {
-            end = at;
-        }
-    }
-    end
-}
-
-fn render(markdown: &str, width: usize, palette: Palette) -> String {
-    if markdown.trim().is_empty() {
-        return String::new();
-    }
-    let parser = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    let mut page = Page::new(width, palette);
-    for event in parser {
-        page.take(event);
-    }
-    page.out
-}
-
-/// What has been rendered, and where we are in it.
-struct Page {
-    out: String,
-    width: usize,
-    palette: Palette,
-    line: Vec<(Style, String)>,
-    styles: Vec<Style>,
-    lists: Vec<Option<u64>>,
-    quotes: usize,
-    marker: Option<String>,
-    code: Option<String>,
-    link: Option<String>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Page {
-    fn new(width: usize, palette: Palette) -> Self {
-        Self {
-            out: String::new(),
-            width: width.max(20),
-            palette,
-            line: Vec::new(),
-            styles: Vec::new(),
-            lists: Vec::new(),
-            quotes: 0,
-            marker: None,
-            code: None,
-            link: None,
-            rows: Vec::new(),
-        }
-    }
-
-    fn take(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text)
-            | Event::Html(text)
-            | Event::InlineHtml(text)
-            | Event::InlineMath(text)
-            | Event::DisplayMath(text) => self.text(&text),
-            Event::Code(text) => self.styled(self.palette.code, &text),
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => self.flush_line(),
-            Event::Rule => {
-                let rule = "─".repeat(self.width.min(60));
-                let _ = writeln!(self.out, "{}\n", paint(self.palette.soft, &rule));
+        let is_complete = line.ends_with('\n');
+        if let Some(open) = &fence {
+            if is_complete && open.is_ended_by(line) {
+                fence = None;
             }
-            Event::FootnoteReference(_) | Event::TaskListMarker(_) => {}
-        }
-    }
-
-    fn start(&mut self, tag: Tag<'_>) {
-        match tag {
-            Tag::Heading { level, .. } => {
-                self.styles.push(self.palette.strong);
-                if level <= HeadingLevel::H2 {
-                    self.text("▌ ");
-                }
-            }
-            Tag::Strong => self.styles.push(self.palette.strong),
-            Tag::Emphasis => self.styles.push(self.palette.emphasis),
-            Tag::Strikethrough => self.styles.push(self.palette.soft),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.link = Some(dest_url.into_string());
-                self.styles.push(self.palette.link);
-            }
-            Tag::List(first) => {
-                self.flush_line();
-                self.lists.push(first);
-            }
-            Tag::Item => {
-                self.flush_line();
-                self.marker = Some(match self.lists.last_mut() {
-                    Some(Some(number)) => {
-                        *number += 1;
-                        format!("{}. ", *number - 1)
-                    }
-                    Some(None) | None => "• ".to_owned(),
-                });
-            }
-            Tag::BlockQuote(_) => self.quotes += 1,
-            Tag::CodeBlock(kind) => {
-                self.flush_line();
-                if let CodeBlockKind::Fenced(language) = kind
-                    && !language.is_empty()
-                {
-                    let language = visible(&language).into_owned();
-                    let _ = writeln!(self.out, "  {}", paint(self.palette.soft, &language));
-                }
-                self.code = Some(String::new());
-            }
-            Tag::TableRow | Tag::TableHead => self.rows.push(Vec::new()),
-            _ => {}
-        }
-    }
-
-    fn end(&mut self, tag: TagEnd) {
-        match tag {
-            TagEnd::Paragraph | TagEnd::Heading(_) => {
-                if matches!(tag, TagEnd::Heading(_)) {
-                    self.styles.pop();
-                }
-                self.flush_line();
-                if self.lists.is_empty() {
-                    self.out.push('\n');
-                }
-            }
-            TagEnd::Strong | TagEnd::Emphasis | TagEnd::Strikethrough => {
-                self.styles.pop();
-            }
-            TagEnd::Link | TagEnd::Image => {
-                self.styles.pop();
-                if let Some(target) = self.link.take() {
-                    self.styled(self.palette.soft, &format!(" ({target})"));
-                }
-            }
-            TagEnd::Item => self.flush_line(),
-            TagEnd::List(_) => {
-                self.flush_line();
-                self.lists.pop();
-                if self.lists.is_empty() {
-                    self.out.push('\n');
-                }
-            }
-            TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
-            TagEnd::CodeBlock => self.end_code(),
-            TagEnd::TableCell => {
-                let cell: String = self.line.drain(..).map(|(_, text)| text).collect();
-                if let Some(row) = self.rows.last_mut() {
-                    row.push(cell);
-                }
-            }
-            TagEnd::Table => self.end_table(),
-            _ => {}
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        if let Some(code) = &mut self.code {
-            code.push_str(text);
+        } else if line.trim().is_empty() {
+            gap = is_complete.then_some(at + line.len()).or(gap);
         } else {
-            let style = self.styles.last().copied().unwrap_or_default();
-            self.styled(style, text);
-        }
-    }
-
-    fn styled(&mut self, style: Style, text: &str) {
-        self.line.push((style, visible(text).into_owned()));
-    }
-
-    fn end_code(&mut self) {
-        for line in self.code.take().unwrap_or_default().lines() {
-            let _ = writeln!(
-                self.out,
-                "  {} {}",
-                paint(self.palette.soft, "│"),
-                paint(self.palette.code, &visible(line))
-            );
-        }
-        self.out.push('\n');
-    }
-
-    fn end_table(&mut self) {
-        let rows = std::mem::take(&mut self.rows);
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |column: usize| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max()
-        };
-        let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
-        for (number, row) in rows.iter().enumerate() {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
-                .collect();
-            let style = if number == 0 { self.palette.strong } else { Style::new() };
-            let _ = writeln!(self.out, "{}", paint(style, cells.join("  ").trim_end()));
-            if number == 0 {
-                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                let _ = writeln!(self.out, "{}", paint(self.palette.soft, &rules.join("  ")));
+            // What is indented may belong to the list above the gap.
+            let is_indented = line.starts_with("  ") || line.starts_with('\t');
+            if let Some(end) = gap.take()
+                && !is_indented
+            {
+                return Some(end);
+            }
+            if is_complete && let Some((begun, _)) = Fence::begun_by(line) {
+                if begun.is_outermost() {
+                    return Some(at);
+                }
+                fence = Some(begun);
             }
         }
-        self.out.push('\n');
+        at += line.len();
     }
-
-    /// Ends the line: wraps it to the width, behind the quote bars and the list's marker.
-    fn flush_line(&mut self) {
-        let words = std::mem::take(&mut self.line);
-        if words.iter().all(|(_, text)| text.trim().is_empty()) && self.marker.is_none() {
-            return;
-        }
-        let bars = paint(self.palette.soft, &"│ ".repeat(self.quotes));
-        let indent = "  ".repeat(self.lists.len().saturating_sub(1));
-        let marker = self.marker.take();
-        let hanging = " ".repeat(
-            marker
-                .as_ref()
-                .map_or_else(|| if self.lists.is_empty() { 0 } else { 2 }, |marker| marker.width()),
-        );
-        let room =
-            self.width.saturating_sub(2 * self.quotes + indent.width() + hanging.width()).max(10);
-        for (number, line) in wrap(&words, room).iter().enumerate() {
-            let lead = match &marker {
-                Some(marker) if number == 0 => marker.as_str(),
-                _ => hanging.as_str(),
-            };
-            let bars = if self.quotes == 0 { "" } else { bars.as_str() };
-            let _ = writeln!(self.out, "{bars}{indent}{lead}{line}");
-        }
-    }
+    None
 }
 
-/// Breaks styled text into lines of at most `room` columns, at spaces.
-fn wrap(pieces: &[(Style, String)], room: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut used = 0;
-    for (style, text) in pieces {
-        for word in text.split_inclusive(' ') {
-            let columns = word.trim_end().width();
-            if used > 0 && used + columns > room {
-                lines.push(std::mem::take(&mut line).trim_end().to_owned());
-                used = 0;
-            }
-            let word = if used == 0 { word.trim_start() } else { word };
-            used += word.width();
-            line.push_str(&paint(*style, word));
-        }
+/// The line that begins a block of code, and what ends it.
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+}
+
+impl Fence {
+    /// The fence that a line begins, with the language it names.
+    fn begun_by(line: &str) -> Option<(Self, &str)> {
+        let text = line.trim_start_matches(' ');
+        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let language = text.trim_start_matches(mark);
+        let length = text.len() - language.len();
+        let is_code_in_text = mark == '`' && language.contains('`');
+        let fence = Self { mark, length, indent: line.len() - text.len() };
+        (length >= 3 && !is_code_in_text).then_some((fence, language.trim()))
     }
-    lines.push(line.trim_end().to_owned());
-    lines
+
+    /// Whether no list or quote is around it.
+    fn is_outermost(&self) -> bool {
+        self.indent == 0
+    }
+
+    fn is_ended_by(&self, line: &str) -> bool {
+        line.trim().len() >= self.length && self.may_become_end(line)
+    }
+
+    /// Whether a line is made of the fence's mark alone, as far as it has come.
+    fn may_become_end(&self, line: &str) -> bool {
+        let text = line.trim_start_matches(' ');
+        line.len() - text.len() <= self.indent + 3
+            && text.trim_end().chars().all(|c| c == self.mark)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plain(markdown: &str) -> String {
-        render(markdown, 40, Palette::plain())
-    }
-
-    #[test]
-    fn blocks_are_rendered_when_complete_and_the_rest_at_the_end() {
+    /// What is settled after each piece, and at the end.
+    fn settled(pieces: &[&str]) -> Vec<String> {
         let mut markdown = Markdown::new(40, Palette::plain());
-        assert_eq!(markdown.push("one\n\n```\na\n\nb"), "one\n\n");
-        assert_eq!(markdown.push("\n```\n"), "");
-        assert_eq!(markdown.finish(), "  │ a\n  │ \n  │ b\n\n");
+        let mut all: Vec<String> = pieces
+            .iter()
+            .map(|piece| {
+                markdown.push(piece);
+                markdown.settled()
+            })
+            .collect();
+        all.push(markdown.finish());
+        all
     }
 
     #[test]
-    fn lists_are_marked_and_wrapped_under_their_text() {
-        let text = plain("- a word that is long enough to be wrapped twice\n  1. inner\n");
-        assert_eq!(text, "• a word that is long enough to be\n  wrapped twice\n  1. inner\n\n");
+    fn blocks_settle_when_the_next_one_begins() {
+        assert_eq!(
+            settled(&["one", " two\n", "\n", "three"]),
+            ["", "", "", "one two\n\n", "three\n\n"]
+        );
+        assert_eq!(
+            settled(&["- a\n\n", "  more of a\n\n", "b"])[..3],
+            ["", "", "• a\n  more of a\n\n"]
+        );
     }
 
     #[test]
-    fn tables_are_aligned() {
-        let text = plain("| a | bb |\n|---|---|\n| ccc | d |\n");
-        assert_eq!(text, "a    bb\n───  ──\nccc  d\n\n");
+    fn lines_of_code_settle_one_by_one() {
+        let pieces = ["Look:\n```rust\nfn a() {", "\n\n", "    1\n}\n`", "``\nAfter"];
+        let wanted =
+            ["Look:\n\n  rust\n", "  │ fn a() {\n  │ \n", "  │     1\n  │ }\n", "\n", "After\n\n"];
+        assert_eq!(settled(&pieces), wanted);
     }
 
     #[test]
-    fn control_characters_never_reach_the_terminal() {
-        let text = plain("a\x1b[2Jb `c\x1b]0;x\x07`\n\n```\n\x1b[31m\n```\n");
-        assert!(!text.contains('\x1b'), "{text:?}");
+    fn only_the_fence_itself_ends_a_block_of_code() {
+        let text = "````\n```\ninner\n```rust\n~~~\n````\nout";
+        let all = settled(&[text]).concat();
+        assert_eq!(all, "  │ ```\n  │ inner\n  │ ```rust\n  │ ~~~\n\nout\n\n");
+        assert_eq!(settled(&["```\nnever ended"]).concat(), "  │ never ended\n\n");
+    }
+
+    #[test]
+    fn code_in_a_list_stays_in_the_list() {
+        let all = settled(&["- a\n\n  ```\n  x\n\n  y\n  ```\n\n", "next"]);
+        assert_eq!(all[0], "");
+        assert!(all[1].starts_with("• a\n") && all[1].contains("│ x\n"), "{all:?}");
+        assert_eq!(all[2], "next\n\n");
+    }
+
+    #[test]
+    fn pieces_of_any_size_come_to_the_same() {
+        let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n```py\nx = 1\n\n```\n| a |\n|---|\n| 1 |\n";
+        let whole = settled(&[text]).concat();
+        let characters: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = characters.iter().map(String::as_str).collect();
+        assert_eq!(settled(&pieces).concat(), whole);
+    }
+
+    #[test]
+    fn the_draft_shows_what_is_not_settled() {
+        let mut markdown = Markdown::new(40, Palette::plain());
+        markdown.push("one\n\nhalf a **sen");
+        markdown.settled();
+        assert_eq!(markdown.draft(), "half a **sen\n\n");
+        markdown.push("tence**\n```\nlet x");
+        assert_eq!(markdown.settled(), "half a sentence\n\n");
+        assert_eq!(markdown.draft(), "  │ let x\n");
+        markdown.push("\n``");
+        markdown.settled();
+        assert_eq!(markdown.draft(), "");
     }
 }

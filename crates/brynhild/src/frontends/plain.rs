@@ -1,44 +1,53 @@
 //! Text. On a terminal: the answer rendered as it comes, tools and reasoning as they happen.
 //! Elsewhere: the answer on standard output and nothing else.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What};
+use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::text::{head, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
 use super::View;
+use super::draft::{Draft, Size, clipped};
 use super::markdown::Markdown;
 use super::question;
 use super::style::{Palette, paint};
 use super::verdict::Verdict;
+use crate::session_choice::Keeping;
 
 /// Lines of a tool's output that are shown.
 const OUTPUT_LINES: usize = 8;
+/// How often the answer is drawn while it arrives.
+const FRAME: Duration = Duration::from_millis(30);
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// How much is shown, and where.
-#[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing that is shown or not")]
 pub(crate) struct Options {
     /// Standard output is a terminal.
     pub(crate) is_terminal: bool,
     /// Somebody sits at it and can be asked.
     pub(crate) can_ask: bool,
+    /// The terminal can go back and draw again.
+    pub(crate) can_redraw: bool,
     /// Tools and timing are shown even where there is no terminal.
     pub(crate) verbose: bool,
     /// Reasoning is shown.
     pub(crate) show_thinking: bool,
     /// Tokens and cost are shown.
     pub(crate) show_cost: bool,
-    /// Colors are wanted.
-    pub(crate) colored: bool,
-    /// Columns of the terminal.
-    pub(crate) width: usize,
+    /// Whether there is a session to go on with.
+    pub(crate) keeping: Keeping,
+    /// The colors on standard output.
+    pub(crate) palette: Palette,
+    /// The colors on standard error.
+    pub(crate) error_palette: Palette,
 }
 
 /// Shows events as text.
@@ -46,6 +55,13 @@ pub(crate) struct Plain {
     options: Options,
     palette: Palette,
     markdown: Markdown,
+    draft: Draft,
+    /// When the answer may be drawn again.
+    next_frame: Instant,
+    /// More of it has come since.
+    is_stale: bool,
+    /// The names of the tools that were called, by the call.
+    running: BTreeMap<CallId, String>,
     is_thinking: bool,
     is_after_activity: bool,
     waiting: Option<Waiting>,
@@ -62,12 +78,15 @@ struct Waiting {
 impl Plain {
     /// A view with these options.
     pub(crate) fn new(options: Options) -> Self {
-        let palette = if options.colored { Palette::colored() } else { Palette::plain() };
-        let markdown = Markdown::new(options.width, palette);
+        let palette = options.palette;
         Self {
             options,
             palette,
-            markdown,
+            markdown: Markdown::new(terminal_size().columns, palette),
+            draft: Draft::default(),
+            next_frame: Instant::now(),
+            running: BTreeMap::new(),
+            is_stale: false,
             is_thinking: false,
             is_after_activity: false,
             waiting: None,
@@ -94,7 +113,19 @@ impl Plain {
             Some(Waiting { since: Instant::now(), what: what.into(), frame: 0, is_drawn: false });
     }
 
+    /// Takes away what will be drawn again: the line about what takes time, and the draft.
     fn erase(&mut self) -> io::Result<()> {
+        self.erase_waiting()?;
+        if self.draft.is_drawn() {
+            self.is_stale = true;
+            let mut out = io::stdout().lock();
+            out.write_all(self.draft.clear().as_bytes())?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn erase_waiting(&mut self) -> io::Result<()> {
         if let Some(waiting) = &mut self.waiting
             && waiting.is_drawn
         {
@@ -113,11 +144,13 @@ impl Plain {
         match piece {
             Piece::Text { text } => {
                 self.end_thinking()?;
-                let rendered = self.markdown.push(text);
+                self.markdown.push(text);
+                self.is_stale = true;
                 self.relabel("writing");
-                self.print(&rendered)
+                Ok(())
             }
             Piece::Thinking { text } if self.options.show_thinking => {
+                self.settle()?;
                 self.is_thinking = true;
                 self.print(&paint(self.palette.soft, &visible(text)))
             }
@@ -130,11 +163,46 @@ impl Plain {
                 Ok(())
             }
             Piece::Restart => {
-                let rendered = self.markdown.finish();
-                self.print(&rendered)?;
+                self.settle()?;
                 self.activity(&paint(self.palette.caution, "(the reply broke off; asking again)"))
             }
         }
+    }
+
+    /// Shows what has come of the answer: what is final for good, the rest as a draft.
+    fn advance(&mut self) -> io::Result<()> {
+        self.is_stale = false;
+        let begun = Instant::now();
+        let size = terminal_size();
+        self.markdown.width = size.columns;
+        let settled = self.markdown.settled();
+        let draft = if self.options.can_redraw { self.markdown.draft() } else { String::new() };
+        // A block so long that it takes time to draw is drawn less often.
+        self.next_frame = Instant::now() + FRAME.max(begun.elapsed() * 10);
+        if settled.is_empty() && draft.trim().is_empty() && !self.draft.is_drawn() {
+            return Ok(());
+        }
+        self.erase_waiting()?;
+        let mut bytes = String::new();
+        if std::mem::take(&mut self.is_after_activity) {
+            bytes.push('\n');
+        }
+        if !settled.is_empty() {
+            bytes.push_str(&self.draft.clear());
+            bytes.push_str(&settled);
+        }
+        bytes.push_str(&self.draft.redraw(&draft, size));
+        let mut out = io::stdout().lock();
+        out.write_all(bytes.as_bytes())?;
+        out.flush()
+    }
+
+    /// Shows all that has come of the answer for good.
+    fn settle(&mut self) -> io::Result<()> {
+        let rendered = self.markdown.finish();
+        self.print(&rendered)?;
+        self.is_stale = false;
+        Ok(())
     }
 
     fn relabel(&mut self, what: &str) {
@@ -183,8 +251,12 @@ impl Plain {
             CallOutcome::Skipped => "dry run".to_owned(),
             CallOutcome::Interrupted => "interrupted".to_owned(),
         };
-        let line =
-            format!("{} {} {}", paint(style, mark), visible(name), paint(self.palette.soft, &note));
+        let line = format!(
+            "{} {} {}",
+            paint(style, mark),
+            question::one_line(name),
+            paint(self.palette.soft, &note)
+        );
         self.activity(&line)?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
@@ -222,16 +294,17 @@ impl Plain {
 
     fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) -> io::Result<()> {
         self.erase()?;
+        let palette = self.options.error_palette;
         let (style, word) = match level {
             Level::Info if !self.shows_activity() => return Ok(()),
-            Level::Info => (self.palette.soft, "note:"),
-            Level::Warning => (self.palette.caution, "warning:"),
-            Level::Error => (self.palette.bad, "error:"),
+            Level::Info => (palette.soft, "note:"),
+            Level::Warning => (palette.caution, "warning:"),
+            Level::Error => (palette.bad, "error:"),
         };
         let mut err = io::stderr().lock();
         writeln!(err, "{} {}", paint(style, word), visible(text))?;
         if let Some(hint) = hint {
-            writeln!(err, "{} {}", paint(self.palette.code, "hint:"), visible(hint))?;
+            writeln!(err, "{} {}", paint(palette.code, "hint:"), visible(hint))?;
         }
         Ok(())
     }
@@ -245,21 +318,26 @@ impl View for Plain {
             What::ReplyDelta { piece } => self.piece(piece)?,
             What::ReplyFinished { .. } => {
                 self.end_thinking()?;
-                let rendered = self.markdown.finish();
-                self.print(&rendered)?;
+                self.settle()?;
                 self.erase()?;
                 self.waiting = None;
             }
             What::ToolCalled { call } if self.shows_activity() => {
+                self.running.insert(call.id.clone(), call.name.clone());
                 let line = format!("{} {}", paint(self.palette.code, "●"), summary(call));
                 self.activity(&line)?;
             }
-            What::ToolJudged { call, .. } => self.wait_for(format!("running {call}")),
-            What::ToolProgress { text, .. } => {
-                let last = text.lines().last().unwrap_or_default();
-                self.relabel(&visible(head(last, 60)));
+            What::ToolJudged { call, .. } => {
+                let name = self.running.get(call).map_or("a tool", String::as_str);
+                self.wait_for(format!("running {name}"));
             }
-            What::ToolFinished { name, outcome, output, duration_ms, .. } => {
+            What::ToolProgress { call, text } => {
+                let last = head(text.lines().last().unwrap_or_default(), 60);
+                let name = self.running.get(call).map_or("a tool", String::as_str);
+                self.relabel(&format!("running {name}: {last}"));
+            }
+            What::ToolFinished { call, name, outcome, output, duration_ms, .. } => {
+                self.running.remove(call);
                 if self.shows_activity() {
                     self.finished(name, *outcome, output, *duration_ms)?;
                 }
@@ -267,6 +345,11 @@ impl View for Plain {
                 self.waiting = None;
             }
             What::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref())?,
+            What::Compacted { dropped, kept, .. } => {
+                let text =
+                    format!("the history was shortened: {dropped} messages dropped, {kept} kept");
+                self.notice(Level::Warning, &text, None)?;
+            }
             _ => {}
         }
         Ok(())
@@ -287,16 +370,26 @@ impl View for Plain {
     }
 
     fn tick(&mut self) -> io::Result<bool> {
-        if !(self.options.is_terminal && self.options.can_ask) {
+        if !self.options.is_terminal {
             return Ok(false);
         }
-        if let Some(waiting) = &mut self.waiting {
+        if self.is_stale {
+            self.advance()?;
+        }
+        if self.options.can_ask
+            && self.options.can_redraw
+            && let Some(waiting) = &mut self.waiting
+        {
             let seconds = waiting.since.elapsed().as_secs_f64();
             if seconds >= 0.3 && !self.is_thinking {
                 waiting.frame += 1;
                 waiting.is_drawn = true;
                 let frame = SPINNER[waiting.frame % SPINNER.len()];
-                let line = format!("{frame} {} ({seconds:.0} s)", waiting.what);
+                let what = question::one_line(&waiting.what);
+                let time = format!("({seconds:.0} s)");
+                // Two spaces and the frame stand beside them, and the last column stays free.
+                let room = terminal_size().columns.saturating_sub(time.len() + 4);
+                let line = format!("{frame} {} {time}", clipped(&what, room));
                 let mut err = io::stderr().lock();
                 write!(err, "\r\x1b[K{}", paint(self.palette.soft, &line))?;
                 err.flush()?;
@@ -306,13 +399,17 @@ impl View for Plain {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.is_stale && Instant::now() >= self.next_frame {
+            self.advance()?;
+        }
         io::stdout().lock().flush()
     }
 
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
+        self.settle()?;
         self.erase()?;
         if !self.options.is_terminal && !verdict.response.is_empty() {
-            writeln!(io::stdout().lock(), "{}", verdict.response.trim_end())?;
+            writeln!(io::stdout().lock(), "{}", visible(verdict.response.trim_end()))?;
         }
         match &verdict.outcome {
             Some(Outcome::Finished(finish)) if self.shows_activity() => {
@@ -324,11 +421,22 @@ impl View for Plain {
             }
             Some(Outcome::Limited { limit }) => {
                 let text = format!("stopped: a limit was reached: {limit}");
-                let hint = "raise it in the configuration, or go on with `--continue`";
+                let hint = match self.options.keeping {
+                    Keeping::Kept => "raise it in the configuration, or go on with `--continue`",
+                    Keeping::Unsaved => "raise it in the configuration",
+                };
                 self.notice(Level::Error, &text, Some(hint))?;
             }
+            Some(Outcome::Stuck { why }) => {
+                let text = format!("stopped: the model goes in circles: {why}");
+                self.notice(Level::Error, &text, Some("say what it should do instead"))?;
+            }
             Some(Outcome::Cancelled) => {
-                self.notice(Level::Warning, "interrupted; the session is kept", None)?;
+                let text = match self.options.keeping {
+                    Keeping::Kept => "interrupted; the session is kept",
+                    Keeping::Unsaved => "interrupted",
+                };
+                self.notice(Level::Warning, text, None)?;
             }
             _ => {}
         }
@@ -338,7 +446,8 @@ impl View for Plain {
             let line =
                 format!("Tokens: {} in / {} out{cost}", usage.input_tokens, usage.output_tokens);
             self.erase()?;
-            writeln!(io::stderr().lock(), "{}", paint(self.palette.soft, &line))?;
+            let style = self.options.error_palette.soft;
+            writeln!(io::stderr().lock(), "{}", paint(style, &line))?;
         }
         Ok(())
     }
@@ -359,10 +468,16 @@ fn summary(call: &ToolCall) -> String {
             .collect(),
         other => vec![other.to_string()],
     };
-    visible(&format!("{}({})", call.name, args.join(", "))).into_owned()
+    question::one_line(&format!("{}({})", call.name, args.join(", ")))
 }
 
-/// Columns of the terminal on standard output; 80 where there is none.
-pub(crate) fn terminal_width() -> usize {
-    rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col)).max(20)
+/// The size of the terminal on standard output; the usual one where there is none.
+fn terminal_size() -> Size {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let or =
+        |count: Option<u16>, usual| count.filter(|count| *count > 0).map_or(usual, usize::from);
+    Size {
+        columns: or(size.map(|size| size.ws_col), 80),
+        rows: or(size.map(|size| size.ws_row), 24),
+    }
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use contract::event::{Answer, Event, What};
 use contract::policy::Action;
@@ -13,6 +14,8 @@ use super::style::{Palette, paint};
 
 /// So many spaces in a row may push the rest of a command out of sight.
 const WIDE_GAP: usize = 20;
+/// A key pressed sooner after a question appears was not meant for it.
+const A_LOOK: Duration = Duration::from_millis(300);
 
 /// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
 pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
@@ -24,6 +27,7 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
         "Run it? [y]es, [n]o, [c]ancel the turn: "
     };
     show(&words(event, palette))?;
+    ready().await;
     loop {
         let Some(line) = line(choices).await? else {
             return Ok(Answer::Nobody);
@@ -45,11 +49,25 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
     }
 }
 
-/// Shows what a question is about. Keys typed before do not answer it.
+/// Shows what a question is about.
 pub(crate) fn show(text: &str) -> io::Result<()> {
-    io::stderr().write_all(text.as_bytes())?;
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    Ok(())
+    io::stderr().write_all(text.as_bytes())
+}
+
+/// Waits until whoever types has had time to see what is asked about, and drops what was typed
+/// until then. Only after that is the question itself shown.
+pub(crate) async fn ready() {
+    let drop_keys = || {
+        // Fails where nothing is typed because there is no terminal.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    };
+    after_a_look(drop_keys, tokio::time::sleep).await;
+}
+
+async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duration) -> W) {
+    drop_keys();
+    wait(A_LOOK).await;
+    drop_keys();
 }
 
 /// Asks for a line; none where nobody will ever type one.
@@ -140,11 +158,24 @@ pub(crate) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
     fn a_path_cannot_pretend_to_be_another_line() {
         assert_eq!(shown(Path::new("/w/a\n  read /w/b\u{202e}")), "/w/a\\u{a}  read /w/b\\u{202e}");
+    }
+
+    #[tokio::test]
+    async fn keys_are_dropped_before_and_after_the_time_for_a_look() {
+        let steps = RefCell::new(Vec::new());
+        let wait = |time: Duration| {
+            steps.borrow_mut().push(format!("waits {} ms", time.as_millis()));
+            std::future::ready(())
+        };
+        after_a_look(|| steps.borrow_mut().push(String::from("drops keys")), wait).await;
+        assert_eq!(*steps.borrow(), ["drops keys", "waits 300 ms", "drops keys"]);
     }
 
     #[test]

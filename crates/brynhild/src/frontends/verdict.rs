@@ -72,7 +72,9 @@ impl Verdict {
                 {
                     self.response.clone_from(&finish.summary);
                 }
-                if let Outcome::Failed { error, .. } = outcome {
+                if let Outcome::Failed { error, .. } | Outcome::Blocked { reason: error, .. } =
+                    outcome
+                {
                     self.errors.push(error.clone());
                 }
                 self.outcome = Some(outcome.clone());
@@ -94,6 +96,8 @@ impl Verdict {
             Some(Outcome::Finished(_)) => "finish",
             Some(Outcome::Limited { .. }) => "limit",
             Some(Outcome::Cancelled) => "cancelled",
+            Some(Outcome::Blocked { .. }) => "blocked",
+            Some(Outcome::Stuck { .. }) => "stuck",
             Some(Outcome::Failed { .. }) | None => "error",
         }
     }
@@ -106,8 +110,8 @@ impl Verdict {
         let has = |outcome| self.results.iter().any(|result| result.outcome == outcome);
         match &self.outcome {
             Some(Outcome::Cancelled) => Exit::Interrupted,
-            Some(Outcome::Limited { .. }) => Exit::Limited,
-            Some(Outcome::Failed { .. }) | None => Exit::Failed,
+            Some(Outcome::Limited { .. } | Outcome::Stuck { .. }) => Exit::Limited,
+            Some(Outcome::Failed { .. } | Outcome::Blocked { .. }) | None => Exit::Failed,
             Some(_) if has(CallOutcome::NoSandbox) => Exit::Unsafe,
             Some(_) if has(CallOutcome::Unanswered) => Exit::PermissionNeeded,
             Some(Outcome::Finished(finish)) if is_failure(&finish.status) => Exit::Failed,

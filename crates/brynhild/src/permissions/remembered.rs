@@ -8,6 +8,7 @@ use contract::policy::Reach;
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
+use super::programs::Programs;
 use crate::private_file;
 
 /// One remembered rule.
@@ -21,6 +22,9 @@ pub(crate) struct Remembered {
     /// The only folder that a command is covered in, from the project's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) folder: Option<PathBuf>,
+    /// The program that a command ran when it was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) program: Option<PathBuf>,
     /// The tool whose calls it covers.
     pub(crate) tool: String,
     /// Where that tool comes from.
@@ -30,12 +34,13 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    fn of(memory: Memory, root: &Path, reach: Reach) -> Self {
+    fn of(memory: Memory, root: &Path, reach: Reach, programs: &Programs) -> Self {
         let inside = |folder: PathBuf| match folder.strip_prefix(root) {
             Ok(inside) => inside.to_owned(),
             Err(_) => folder,
         };
         Self {
+            program: memory.program().and_then(|name| programs.find(&name)),
             rule: memory.rule,
             project: (reach == Reach::Project).then(|| root.to_owned()),
             folder: memory.folder.map(inside),
@@ -46,7 +51,8 @@ impl Remembered {
     }
 
     fn covers(&self, other: &Self) -> bool {
-        let of = |it: &Self| (it.rule.clone(), it.folder.clone(), it.tool.clone());
+        let of =
+            |it: &Self| (it.rule.clone(), it.folder.clone(), it.tool.clone(), it.program.clone());
         let is_near = self.project.is_none() || self.project == other.project;
         is_near && self.source == other.source && of(self) == of(other)
     }
@@ -82,7 +88,7 @@ impl Memories {
     }
 
     /// The rules that hold in a project, and what is wrong with the others.
-    pub(crate) fn rules(&self, root: &Path) -> (Vec<Rule>, Vec<String>) {
+    pub(crate) fn rules(&self, root: &Path, programs: &Programs) -> (Vec<Rule>, Vec<String>) {
         let mut problems = Vec::new();
         let mut rules = Vec::new();
         let remembered = self.read().unwrap_or_else(|problem| {
@@ -101,6 +107,15 @@ impl Memories {
                 source: entry.source,
                 folder: entry.folder.map(|folder| root.join(folder)),
             };
+            if let Some(change) = changed(&memory, entry.program.as_deref(), programs) {
+                problems.push(format!(
+                    "{}: `{}` is ignored: {change}; approve it again, or revoke it with `brynhild \
+                     permissions revoke`",
+                    self.path.display(),
+                    memory.rule
+                ));
+                continue;
+            }
             match memory.recall(Scope::User, self.path.display().to_string()) {
                 Ok(rule) => rules.push(rule),
                 Err(cause) => problems.push(format!(
@@ -119,8 +134,10 @@ impl Memories {
         memories: Vec<Memory>,
         root: &Path,
         reach: Reach,
+        programs: &Programs,
     ) -> Result<(), String> {
-        let added = memories.into_iter().map(|memory| Remembered::of(memory, root, reach));
+        let added =
+            memories.into_iter().map(|memory| Remembered::of(memory, root, reach, programs));
         self.change(|all| {
             for entry in added {
                 if !all.iter().any(|other| other.covers(&entry)) {
@@ -153,5 +170,19 @@ impl Memories {
         }
         private_file::replace(&self.path, text.as_bytes()).map_err(cannot)?;
         Ok(result)
+    }
+}
+
+/// What is different about the program that was approved; a name means another program only where
+/// it means any.
+fn changed(memory: &Memory, approved: Option<&Path>, programs: &Programs) -> Option<String> {
+    let approved = approved?;
+    let name = memory.program()?;
+    match programs.find(&name) {
+        Some(found) if found == approved => None,
+        Some(found) => {
+            Some(format!("`{name}` was {} and is {}", approved.display(), found.display()))
+        }
+        None => Some(format!("`{name}` was {} and is not found there", approved.display())),
     }
 }

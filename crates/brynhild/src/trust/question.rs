@@ -12,7 +12,7 @@ use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
 use super::surfaces;
-use crate::frontends::question::{line, one_line, show};
+use crate::frontends::question::{line, one_line, ready, show};
 
 /// All that the person should know to decide.
 pub(crate) struct Brief<'a> {
@@ -145,6 +145,7 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
 /// Asks, and waits for an answer. Enter, the end of input and every other word mean no.
 pub(crate) async fn ask(brief: &Brief<'_>) -> io::Result<Decision> {
     show(&brief.words())?;
+    ready().await;
     let choices = "Trust these bytes? [y]es, [t]ext only (nothing of it runs), [N]o: ";
     let answer = line(choices).await?.unwrap_or_default();
     Ok(match answer.trim().to_ascii_lowercase().as_str() {

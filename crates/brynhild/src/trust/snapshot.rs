@@ -146,9 +146,34 @@ fn kind(found: &std::fs::Metadata) -> Kind {
 impl Snapshot {
     /// Reads all of it.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        Self::of_parts(root, parts(root)?)
+    }
+
+    /// Reads all of one folder, which must not lead out of itself.
+    pub(crate) fn of_folder(folder: &Path) -> Result<Self, String> {
+        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+            return Err(format!("{} is no plugin's folder", folder.display()));
+        };
+        let name = name
+            .to_str()
+            .ok_or_else(|| format!("{} holds a name that is not valid text", folder.display()))?;
+        let mut parts = Vec::new();
+        walk(parent, name, 0, &mut parts)?;
+        parts.sort_by(|one, other| one.path.cmp(&other.path));
+        let leads_out = |part: &&Part| {
+            let target = parent.join(&part.path).canonicalize();
+            part.kind == Kind::Link && !target.is_ok_and(|target| target.starts_with(folder))
+        };
+        if let Some(part) = parts.iter().find(leads_out) {
+            return Err(format!("{} is a link that leads out of the plugin's folder", part.path));
+        }
+        Self::of_parts(parent, parts)
+    }
+
+    fn of_parts(root: &Path, parts: Vec<Part>) -> Result<Self, String> {
         let mut left = MOST_BYTES;
         let mut entries = Vec::new();
-        for part in parts(root)? {
+        for part in parts {
             let entry = entry(root, part, left)?;
             left = left.saturating_sub(entry.bytes.len() as u64);
             entries.push(entry);

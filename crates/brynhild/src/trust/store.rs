@@ -1,6 +1,7 @@
 //! What the person decided about workspaces, in a file that only grows, in the person's own folder.
 //! Beside it lie the bytes that were decided on, to show later what changed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
@@ -111,7 +112,8 @@ impl Store {
             hash: snapshot.hash.clone(),
             at: Timestamp::now(),
         };
-        self.add(&record)
+        self.add(&record)?;
+        self.clean()
     }
 
     /// Takes back what was decided about a workspace; none where nothing was.
@@ -126,8 +128,47 @@ impl Store {
         if let Some(record) = &found {
             let decision = Decision::Withdrawn;
             self.add(&Record { decision, at: Timestamp::now(), ..record.clone() })?;
+            self.clean()?;
         }
         Ok(found)
+    }
+
+    /// Removes the copies that no standing decision needs. Where it is not known what they need,
+    /// nothing is removed.
+    fn clean(&self) -> Result<(), String> {
+        let (records, problem) = self.read()?;
+        if problem.is_some() {
+            return Ok(());
+        }
+        let mut needed = BTreeSet::new();
+        for record in records.iter().filter(|record| record.decision != Decision::Withdrawn) {
+            needed.insert(format!("{}.json", record.hash));
+            let known = self.known(&record.hash).unwrap_or_default();
+            needed.extend(known.into_iter().map(|known| known.hash));
+        }
+        self.keep_only(&needed).map_err(|error| {
+            let copies = self.copies.display();
+            format!("the decision is kept, but old copies in {copies} cannot be removed: {error}")
+        })
+    }
+
+    fn keep_only(&self, needed: &BTreeSet<String>) -> std::io::Result<()> {
+        let is_ours = |name: &str| {
+            let hash = name.strip_suffix(".json").unwrap_or(name);
+            hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())
+        };
+        let entries = match self.copies.read_dir() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|name| is_ours(name) && !needed.contains(name)) {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     fn add(&self, record: &Record) -> Result<(), String> {

@@ -31,12 +31,16 @@ const SURFACES: &[Surface] = &[
     surface(".brynhild/hooks.yaml", "run commands when something happens", Effect::Runs),
     surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
     surface(".brynhild/rules.md", "tell the model something", Effect::Lies),
+    surface(".brynhild/commands/**.md", "tell the model something when named", Effect::Lies),
     surface(".brynhild/skills/**.md", "tell the model something", Effect::Lies),
     surface(".brynhild/skills/**", "be started by the model, if you allow it", Effect::Lies),
     surface(".brynhild/**", "be read by something else in there", Effect::Lies),
     surface(".mcp.json", "start programs and connect to servers", Effect::Runs),
     surface(".claude/settings.json", "run commands when something happens", Effect::Runs),
     surface(".claude/settings.local.json", "run commands when something happens", Effect::Runs),
+    surface(".claude/hooks/**", "run when something happens", Effect::Runs),
+    surface(".claude/commands/**.md", "run commands when you type its name", Effect::Runs),
+    surface(".claude/agents/**.md", "tell the model something when named", Effect::Lies),
 ];
 
 const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> Surface {
@@ -69,13 +73,16 @@ pub(crate) fn is_folder(place: &str) -> bool {
 /// What a file could do; the path is from the project's root.
 pub(crate) fn of(path: &str) -> &'static Surface {
     static LINK: Surface = surface("", "lead elsewhere", Effect::Lies);
+    static PLUGIN: Surface = surface("", "run as a part of a plugin", Effect::Runs);
     let fits = |surface: &&Surface| match surface.pattern.split_once("/**") {
         Some((folder, ending)) => path
             .strip_prefix(folder)
             .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(ending)),
         None => path == surface.pattern,
     };
-    SURFACES.iter().find(fits).unwrap_or(&LINK)
+    // Every place of a project begins with a dot; other paths are those of a plugin's folder.
+    let other = if path.starts_with('.') { &LINK } else { &PLUGIN };
+    SURFACES.iter().find(fits).unwrap_or(other)
 }
 
 #[cfg(test)]
@@ -90,6 +97,9 @@ mod tests {
             ".mcp.json",
             ".claude/settings.json",
             ".claude/settings.local.json",
+            ".claude/hooks",
+            ".claude/commands",
+            ".claude/agents",
         ];
         assert_eq!(places(), wanted);
     }

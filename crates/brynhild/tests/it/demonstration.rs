@@ -14,6 +14,14 @@ fn the_demo_runs_a_whole_task_without_key_server_or_terminal() {
 }
 
 #[test]
+fn the_demo_says_what_it_lacks() {
+    let project = project();
+    let run = project.command(&["demo"]).env("PATH", project.path()).run();
+    assert!(run.code(2).stderr.contains("no `python3` in PATH"), "{run}");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
 fn the_demo_leaves_nothing_behind() {
     let project = project();
     let temp = project.home().join("temp");

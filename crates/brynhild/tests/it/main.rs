@@ -4,13 +4,24 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod answers;
+mod attacks;
+mod chibi;
+mod claude;
 mod command_line;
 mod configuration;
 mod crashes;
 mod demonstration;
 mod git;
+mod hooks;
+mod initrunner;
+mod lmao;
+mod mcp;
 mod permissions;
+mod plugins;
+mod probes;
 mod providers;
+mod python_host;
+mod python_plugins;
 mod reference;
 mod remembered;
 mod rounds;

@@ -36,6 +36,15 @@ pub(crate) fn project_of(kind: &str, server: &ModelServer) -> Project {
     project_at(kind, &server.url(), &[])
 }
 
+/// A project without a key, for which no server of this machine answers either.
+fn nothing() -> Project {
+    let project = project();
+    let off = |name: &str| format!("  {name}: {{type: {name}, enabled: false}}\n");
+    let off: String = ["ollama", "lmstudio", "vllm", "llamacpp"].map(off).concat();
+    project.config(&format!("providers:\n{off}"));
+    project
+}
+
 /// Does the same with every type at once: most of the time is waiting.
 fn with_each_type(check: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {

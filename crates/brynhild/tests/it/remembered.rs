@@ -348,3 +348,32 @@ fn each_of_two_calls_needs_its_own_answer() {
     assert_eq!(terminal.wait_for_end(), Some(0));
     assert!(project.path().join("one").exists() && !project.path().join("two").exists());
 }
+
+#[test]
+fn what_was_approved_for_one_program_is_not_good_for_another_of_the_same_name() {
+    let project = project();
+    let program = |folder: &str| {
+        let path = project.home().join(folder).join("fetch-notes");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "#!/bin/sh\ntrue\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.canonicalize().unwrap()
+    };
+    let check = |folder: &str| {
+        let search = format!("{}:/usr/bin:/bin", project.home().join(folder).display());
+        project.command(&["policy", "check", "fetch-notes --all"]).env("PATH", search).run()
+    };
+    let approved = program("tools");
+    let line = json!({"rule": "Bash(fetch-notes --all)", "folder": "", "tool": "Bash",
+        "source": "builtin", "at": "2026-01-02T03:04:05Z", "program": approved});
+    fs::create_dir_all(project.config_folder()).unwrap();
+    fs::write(file(&project), format!("{line}\n")).unwrap();
+    check("tools").success();
+    program("other");
+    let changed = check("other");
+    changed.code(3);
+    assert!(changed.stderr.contains("is ignored: `fetch-notes` was"), "{changed}");
+    let gone = check("nowhere");
+    gone.code(3);
+    assert!(gone.stderr.contains("is not found there"), "{gone}");
+}

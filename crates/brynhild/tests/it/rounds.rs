@@ -1,6 +1,8 @@
 //! The loop: rounds of tools, order, validation, truncation, limits, interrupts, Finish.
 
 mod batches;
+mod circles;
+mod compaction;
 mod endings;
 mod interrupts;
 mod invalid_calls;

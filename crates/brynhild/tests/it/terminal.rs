@@ -1,7 +1,11 @@
 //! On a real pseudo-terminal: rendering, questions, interrupts, control characters.
 
+mod streaming;
+
+use std::path::Path;
+
 use serde_json::json;
-use testkit::{ModelServer, Reply};
+use testkit::{ModelServer, Project, Reply, Terminal};
 
 use crate::project_with;
 
@@ -9,6 +13,13 @@ const SIZE: (u16, u16) = (80, 40);
 
 fn touch(name: &str) -> Reply {
     Reply::calls([("Bash", json!({"command": format!("echo made > {name}")}))])
+}
+
+/// The sequences in what was written to a terminal that set colors or the look of letters.
+fn styles(output: &str) -> Vec<&str> {
+    let sequences = output.split("\x1b[").skip(1);
+    let ends = |rest: &str| rest.find(|c: char| c.is_ascii_alphabetic());
+    sequences.filter_map(|rest| ends(rest).and_then(|end| rest[..=end].strip_suffix('m'))).collect()
 }
 
 #[test]
@@ -125,4 +136,163 @@ fn no_color_means_no_escape_sequences_in_the_answer() {
     let output = terminal.output();
     let answer = output.split("bold").nth(1).unwrap();
     assert!(!answer.contains("\x1b[1m") && !output.contains("\x1b[36m"), "{output:?}");
+}
+
+#[test]
+fn the_theme_decides_on_the_colors() {
+    let server = ModelServer::start([Reply::text("**Say** `code`.")]).repeat_last();
+    let themes = [
+        (None, Some("36")),
+        (Some("16-color"), Some("36")),
+        (Some("dark"), Some("38;5;117")),
+        (Some("light"), Some("38;5;24")),
+        (Some("none"), None),
+    ];
+    for (theme, color_of_code) in themes {
+        let project = project_with(&server);
+        if let Some(theme) = theme {
+            project.config_more(&format!("ui: {{theme: {theme}}}\n"));
+        }
+        let terminal = project.terminal(&["chat", "talk"], SIZE);
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let (screen, output) = (terminal.screen(), terminal.output());
+        assert!(screen.contains("Say code."), "{theme:?}:\n{screen}");
+        match color_of_code {
+            Some(color) => {
+                let code = format!("\x1b[{color}mcode\x1b[0m");
+                assert!(output.contains(&code), "{theme:?}: {output:?}");
+                assert!(output.contains("\x1b[1mSay\x1b[0m"), "{theme:?}: {output:?}");
+            }
+            None => assert_eq!(styles(&output), [""; 0], "{output:?}"),
+        }
+    }
+    let project = project_with(&server).env("BRYNHILD_UI__THEME", "pink");
+    let run = project.brynhild(&["config"]);
+    assert!(run.code(2).stderr.contains("16-color, dark, light, none"), "{run}");
+}
+
+#[test]
+fn a_file_of_messages_has_no_colors() {
+    let server = ModelServer::start([
+        Reply::text("Say `code`.").usage(3, 4),
+        Reply::calls([("Glob", json!({"pattern": "*"}))]).usage(5, 6),
+    ]);
+    let project = project_with(&server);
+    project.config_more("behavior: {max_tool_rounds: 1}\n");
+    let binary = env!("CARGO_BIN_EXE_brynhild");
+    let script = r#""$0" chat hi 2> messages; "$0" chat look 2> failure"#;
+    let terminal = Terminal::start(
+        Path::new("/bin/sh"),
+        &["-c".into(), script.into(), binary.into()],
+        &[
+            ("PATH".into(), "/usr/bin:/bin".into()),
+            ("HOME".into(), project.home().into()),
+            ("TERM".into(), "xterm".into()),
+        ],
+        &project.path(),
+        SIZE,
+    );
+    assert_eq!(terminal.wait_for_end(), Some(5));
+    let output = terminal.output();
+    assert!(output.contains("\x1b[36mcode\x1b[0m"), "the answer has colors: {output:?}");
+    assert_eq!(project.read("messages"), "Tokens: 3 in / 4 out\n");
+    let failure = project.read("failure");
+    for line in ["error: stopped: ", "hint: raise it ", "Tokens: 5 in / 6 out"] {
+        assert!(failure.lines().any(|told| told.starts_with(line)), "{failure:?}");
+    }
+    assert!(!failure.contains('\x1b'), "{failure:?}");
+}
+
+#[test]
+fn long_work_is_shown_with_its_time() {
+    // Too narrow for all the words, but not for the time.
+    const NARROW: (u16, u16) = (26, 20);
+    let wait = json!({"command": "echo begun; until test -e go; do sleep 0.05; done"});
+    let server = ModelServer::start([
+        Reply::calls([("Bash", wait)]).withhold(),
+        Reply::text("It is there."),
+    ]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "--yes", "work"], NARROW);
+    let wait_for_seconds = |what: &str, least: u32| {
+        terminal.wait_until(&format!("{least} s of {what:?}"), |screen| {
+            screen.rows(0, NARROW.0).any(|row| seconds(&row, what) >= Some(least))
+        })
+    };
+    wait_for_seconds("waiting for the", 0);
+    server.release();
+    wait_for_seconds("running Bash: b", 0);
+    wait_for_seconds("running Bash: b", 1);
+    project.file("go", "");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let history = terminal.history();
+    assert!(history.contains("It is there."), "{history}");
+    for gone in ["waiting", "running"] {
+        assert!(!history.contains(gone), "{gone:?} was left behind:\n{history}");
+    }
+}
+
+/// The time in a row such as `⠋ running Bash: begun (3 s)`.
+fn seconds(row: &str, what: &str) -> Option<u32> {
+    let (_moving, rest) = row.trim_end().split_once(' ')?;
+    let (_cut, time) = rest.strip_prefix(what)?.rsplit_once(" (")?;
+    time.strip_suffix(" s)")?.parse().ok()
+}
+
+#[test]
+fn nothing_is_said_to_be_kept_that_is_not() {
+    for (flag, auto_save, is_kept) in
+        [(None, "true", true), (Some("--no-save"), "true", false), (None, "false", false)]
+    {
+        let args: Vec<&str> = ["chat", "talk"].into_iter().chain(flag).collect();
+        let set = |project: Project| {
+            let project = project.env("BRYNHILD_SESSION__AUTO_SAVE", auto_save);
+            project.env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "1")
+        };
+        let case = format!("{args:?}, auto_save: {auto_save}");
+
+        let server = ModelServer::start([Reply::text("one two three").withhold()]);
+        let project = set(project_with(&server));
+        let terminal = project.terminal(&args, SIZE);
+        server.wait_for_requests(1);
+        terminal.send("\x03");
+        assert_eq!(terminal.wait_for_end(), Some(130), "{case}");
+        let screen = terminal.screen();
+        assert!(screen.contains("warning: interrupted"), "{case}:\n{screen}");
+        assert_eq!(screen.contains("kept"), is_kept, "{case}:\n{screen}");
+        assert_eq!(session_count(&project), usize::from(is_kept), "{case}");
+
+        let server = ModelServer::start([Reply::calls([("Glob", json!({"pattern": "*"}))])]);
+        let project = set(project_with(&server));
+        let terminal = project.terminal(&args, SIZE);
+        assert_eq!(terminal.wait_for_end(), Some(5), "{case}");
+        let screen = terminal.screen();
+        assert!(screen.contains("hint: raise it in the configuration"), "{case}:\n{screen}");
+        assert_eq!(screen.contains("`--continue`"), is_kept, "{case}:\n{screen}");
+        assert_eq!(session_count(&project), usize::from(is_kept), "{case}");
+    }
+}
+
+fn session_count(project: &Project) -> usize {
+    let sessions = project.brynhild(&["session", "list", "--json"]).success().json();
+    sessions.as_array().unwrap().len()
+}
+
+#[test]
+fn a_call_cannot_pretend_to_be_another_line() {
+    let arguments = json!({"a\n✓ Write": "b\n✓ Edit", "c": "d\r✓ Move\x1b[1G"});
+    let server = ModelServer::start([
+        Reply::calls([("Read\n✓ Bash all is well\r✓ Glob\t", arguments)]),
+        Reply::text("So be it."),
+    ]);
+    let project = project_with(&server);
+    // So wide that no line of it is broken.
+    let terminal = project.terminal(&["chat", "look"], (250, 40));
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let history = terminal.history();
+    let ours: Vec<&str> =
+        history.lines().filter(|line| line.starts_with(['●', '✓', '✗'])).collect();
+    let name = r"Read\u{a}✓ Bash all is well\u{d}✓ Glob\u{9}";
+    let called = format!(r"● {name}(a\u{{a}}✓ Write: b…, c: d\u{{d}}✓ Move\u{{1b}}[1G)");
+    assert_eq!(ours, [called, format!("✗ {name} not run: invalid")], "{history}");
 }

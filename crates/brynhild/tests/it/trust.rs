@@ -518,3 +518,29 @@ fn a_broken_project_file_does_not_keep_trust_from_being_shown() {
     assert!(run.stderr.contains("cannot be told"), "{run}");
     project.brynhild(&["trust", "--list"]).success();
 }
+
+#[test]
+fn copies_of_what_was_trusted_go_when_they_are_replaced_or_untrusted() {
+    let copies = |project: &Project| -> Vec<String> {
+        let entries = fs::read_dir(project.config_folder().join("trust")).unwrap();
+        let mut texts: Vec<String> =
+            entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+        texts.retain(|text| !text.starts_with('['));
+        texts.sort();
+        texts
+    };
+    let project = project();
+    project.file(".brynhild/hooks/a", "first a").file(".brynhild/hooks/b", "b");
+    trust(&project);
+    assert_eq!(copies(&project), ["b", "first a"]);
+    project.file(".brynhild/hooks/a", "second a");
+    trust(&project);
+    assert_eq!(copies(&project), ["b", "second a"]);
+    let other = project.path().join("other");
+    project.file("other/.git/HEAD", "ref: x\n").file("other/.brynhild/hooks/b", "b");
+    project.command(&["trust", "--yes"]).cwd(&other).run().success();
+    project.brynhild(&["untrust"]).success();
+    assert_eq!(copies(&project), ["b"]);
+    project.command(&["untrust"]).cwd(&other).run().success();
+    assert_eq!(fs::read_dir(project.config_folder().join("trust")).unwrap().count(), 0);
+}

@@ -282,3 +282,23 @@ fn commands_can_be_allowed_and_blocked() {
     assert_eq!(bash("touch -m c"), Some(1));
     assert!(!project.path().join("b").exists() && !project.path().join("c").exists());
 }
+
+#[test]
+fn places_can_be_opened_to_one_tool() {
+    let project = project();
+    let outside = project.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("in.txt"), "inside").unwrap();
+    let input = |name: &str| json!({"file_path": outside.join(name), "content": "x"});
+    assert_ne!(ends(&project, "Read", &input("in.txt")), Some(0));
+    assert_ne!(ends(&project, "Write", &input("out.txt")), Some(0));
+    project.config("tools: {Write: {allowed_paths: [~/outside]}}\n");
+    assert_eq!(ends(&project, "Write", &input("out.txt")), Some(0));
+    assert_ne!(ends(&project, "Read", &input("in.txt")), Some(0), "it is open to Write alone");
+    assert_ne!(
+        ends(&project, "Write", &json!({"file_path": project.home().join("x"), "content": ""})),
+        Some(0)
+    );
+    project.config("tools: {Read: {allowed_paths: [~/outside]}}\n");
+    assert_eq!(ends(&project, "Read", &json!({"file_path": outside.join("in.txt")})), Some(0));
+}

@@ -72,6 +72,51 @@ fn prices_of_the_registry_make_the_cost() {
 }
 
 #[test]
+fn what_the_provider_does_not_tell_comes_from_the_registry() {
+    let registry = "models:\n  registry:\n    vendor/thing:\n      bindings:\n        mine: {model_id: \
+                    thing-1, max_context: 4096, alternatives: [thing-latest], pricing_tiers: {input: 2, \
+                    output: 8}, extra: {region: eu}}\n      descriptor: {family: thing, series: \
+                    three, size: 70B, active_size: 7B, architecture: moe, context_size: 8192, variant: instruct, extra: \
+                    {license: open}}\n      confidence: curated\n      notes: a good one\n    \
+                    vendor/other:\n      bindings: {mine: other-1}\n      descriptor: {family: other, context_size: 9000}\n";
+    let models = ["thing-1", "thing-latest", "other-1", "unknown-1"];
+    let server = ModelServer::start([Reply::text("done").usage(1_000_000, 0)]).models(models);
+    let project = with(&server, &format!("{registry}{MINE}"));
+    let listed = project.brynhild(&["models", "list", "--json"]).success().json();
+    let known = |id: &str| {
+        let model = listed.as_array().unwrap().iter().find(|model| model["id"] == id).unwrap();
+        (model["context"].clone(), model["input_price"].clone())
+    };
+    assert_eq!(known("thing-1"), (json!(4096), json!(2.0)));
+    assert_eq!(known("thing-latest"), (json!(4096), json!(2.0)));
+    assert_eq!(known("other-1"), (json!(9000), json!(null)));
+    assert_eq!(known("unknown-1"), (json!(null), json!(null)));
+    let info = project.brynhild(&["models", "info", "thing-latest"]).success().json();
+    let registered = &info["registered"];
+    assert_eq!(registered["canonical_id"], "vendor/thing");
+    assert_eq!(registered["bindings"]["mine"]["extra"]["region"], "eu");
+    let descriptor = &registered["descriptor"];
+    for (key, value) in [
+        ("series", "three"),
+        ("size", "70B"),
+        ("active_size", "7B"),
+        ("architecture", "moe"),
+        ("variant", "instruct"),
+    ] {
+        assert_eq!(descriptor[key], value, "{key}");
+    }
+    assert_eq!(descriptor["extra"]["license"], "open");
+    assert_eq!(
+        (&registered["confidence"], &registered["notes"]),
+        (&json!("curated"), &json!("a good one"))
+    );
+    let answer =
+        project.brynhild(&["chat", "--json", "--model", "thing-latest", "go"]).success().json();
+    assert_eq!(answer["cost_usd"], 2.0, "another name has the same prices");
+    assert_eq!(server.chats()[0].body["model"], "thing-latest");
+}
+
+#[test]
 fn favorites_come_first() {
     let server = ModelServer::start([]).models(["a", "b", "c"]);
     let favorites = "models: {favorites: {c: true, b: {enabled: false, why: slow}}}\n";

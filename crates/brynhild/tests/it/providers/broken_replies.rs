@@ -176,12 +176,17 @@ fn an_error_in_the_middle_of_a_stream_is_told() {
 }
 
 #[test]
-fn an_empty_reply_is_told() {
+fn an_empty_reply_is_asked_for_again_and_then_told() {
     for kind in TYPES {
-        let server = ModelServer::start([Reply::text("")]);
+        let server = ModelServer::start([Reply::text(""), Reply::text("done")]);
+        let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
+        assert_eq!(run.success().stdout, "done\n", "{kind}");
+        let server = ModelServer::start([Reply::text("")]).repeat_last();
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
         assert_eq!(run.success().stdout, "", "{kind}");
-        assert!(run.stderr.contains("empty reply"), "{kind}: silence is explained\n{run}");
+        let words = "Model failed to produce output after multiple attempts.";
+        assert!(run.stderr.contains(words), "{kind}: silence is explained\n{run}");
+        assert_eq!(server.chats().len(), 4, "{kind}");
     }
 }
 

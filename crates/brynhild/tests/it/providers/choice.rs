@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::{project_at, project_of};
+use super::{nothing, project_at, project_of};
 use crate::project;
 
 /// Three instances: `one` and `two` answer with their names, `off` is switched off.
@@ -137,7 +137,7 @@ fn a_key_in_the_env_file_counts() {
 
 #[test]
 fn a_local_server_is_found_where_there_is_no_key() {
-    let server = ModelServer::start([Reply::text("from ollama")]);
+    let server = ModelServer::start([Reply::text("from ollama")]).models(["x", "llama3:latest"]);
     let project = project().env("OLLAMA_HOST", server.address().to_string());
     let run = project.brynhild(&["chat", "hi"]);
     assert_eq!(run.success().stdout, "from ollama\n");
@@ -150,6 +150,19 @@ fn a_local_server_is_found_where_there_is_no_key() {
     let found = provider(&project, "ollama");
     assert_eq!(found["available"], true);
     assert_eq!(found["host_env_var"], "OLLAMA_HOST");
+}
+
+#[test]
+fn a_local_server_answers_with_a_model_that_it_has() {
+    let server = ModelServer::start([Reply::text("hello")]).repeat_last();
+    let server = server.models(["nomic-embed-text", "qwen3:8b", "other"]);
+    let project = project().env("OLLAMA_HOST", server.address().to_string());
+    project.brynhild(&["chat", "hi"]).success();
+    project.brynhild(&["chat", "hi", "--model", "mine"]).success();
+    let configured = project.command(&["chat", "hi"]).env("BRYNHILD_MODELS__DEFAULT", "set").run();
+    configured.success();
+    let asked: Vec<_> = server.chats().iter().map(|chat| chat.body["model"].clone()).collect();
+    assert_eq!(asked, ["qwen3:8b", "mine", "set"], "what the person names is never replaced");
 }
 
 #[test]
@@ -299,6 +312,10 @@ fn a_test_without_asking_says_what_is_set_up() {
     assert_eq!(report["api_key_configured"], true);
     assert_eq!(report["status"], "configured");
     assert!(server.requests().is_empty(), "nothing was sent");
+    let report = nothing().brynhild(&["api", "test", "--json"]).code(2).json();
+    assert_eq!(report["provider"], "openrouter");
+    assert_eq!(report["status"], "missing_api_key");
+    assert_eq!(report["error"], "OPENROUTER_API_KEY is not set");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::{TYPES, project_of};
+use super::{TYPES, nothing, project_of};
 use crate::project;
 
 fn ids(models: &Value) -> Vec<&str> {
@@ -117,6 +117,19 @@ fn aliases_are_shown_without_any_provider() {
     assert_eq!(shown["registry"]["openai/gpt-oss-120b"]["ollama"], "gpt-oss:120b");
     let text = project.brynhild(&["models", "aliases"]);
     assert!(text.success().stdout.contains("mine = a/b\n"), "{text}");
+}
+
+#[test]
+fn without_any_provider_the_registry_is_looked_at() {
+    let project = nothing();
+    let listed = project.brynhild(&["models", "list", "--json"]).success().json();
+    assert!(ids(&listed).contains(&"openai/gpt-oss-120b"), "{listed}");
+    let info = project.brynhild(&["models", "info", "opus", "--json"]).success().json();
+    assert_eq!(info["family"], "claude");
+    let text = project.brynhild(&["models", "search", "opus"]);
+    assert!(text.success().stdout.contains("anthropic/claude-opus-4.5"), "{text}");
+    assert!(text.stderr.contains("no provider is set up"), "{text}");
+    project.brynhild(&["models", "list", "--provider", "openrouter"]).code(2);
 }
 
 #[test]

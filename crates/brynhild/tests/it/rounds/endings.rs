@@ -34,7 +34,8 @@ fn a_limit_of_rounds_ends_the_turn_visibly() {
 
 #[test]
 fn twenty_rounds_are_the_limit_where_none_is_configured() {
-    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
+    let look = |number| ("Inspect", json!({"operation": "exists", "path": format!("{number}")}));
+    let server = ModelServer::start((0..30).map(|number| Reply::calls([look(number)])));
     project_with(&server).brynhild(&["chat", "go"]).code(5);
     assert_eq!(server.chats().len(), 20);
 }

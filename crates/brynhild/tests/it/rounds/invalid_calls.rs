@@ -37,6 +37,16 @@ fn missing_parameters_are_named_in_the_order_of_the_schema() {
 }
 
 #[test]
+fn a_parameter_that_the_tool_does_not_know_is_told() {
+    let call = ("Read", json!({"file_path": "a.txt", "colour": "red"}));
+    let server = ModelServer::start([Reply::calls([call]), Reply::text("ok")]);
+    let project = project_with(&server);
+    project.file("a.txt", "x");
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(run.success().stderr.contains("Unknown parameters (will be ignored): colour"), "{run}");
+}
+
+#[test]
 fn arguments_that_are_no_json_are_told_and_never_guessed() {
     for arguments in [r#"{"command": "touch made"#, "{command: touch}", "touch made", "{} {}"] {
         let told = told("Bash", arguments);

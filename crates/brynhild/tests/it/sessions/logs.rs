@@ -187,7 +187,10 @@ fn a_log_is_viewed_and_exported() {
     let text = view(&[]);
     assert!(text.success().stdout.contains("Bright"), "{text}");
     assert!(!text.stdout.contains('\u{1b}'), "{text}");
-    assert_eq!(view(&["--json"]).success().json(), json!(lines(folder.join(&name))));
+    let objects = serde_json::Deserializer::from_str(&view(&["--json"]).success().stdout)
+        .into_iter::<Value>()
+        .collect::<Result<Vec<_>, _>>();
+    assert_eq!(objects.unwrap(), lines(folder.join(&name)));
     assert_eq!(view(&["--raw"]).success().json_lines(), lines(folder.join(&name)));
     assert!(view(&["--summary"]).success().stdout.contains("Input tokens: 10"));
     let summary = view(&["--summary", "--json"]).success().json();
@@ -231,4 +234,45 @@ fn tools_are_counted_from_a_log() {
     let stats = project.brynhild(&["tools", "stats", "--json", "--log", &name]).success().json();
     assert_eq!(stats["tools"]["Inspect"]["call_count"], 1);
     assert_eq!(stats["summary"]["total_success"], 1);
+}
+
+#[test]
+fn what_went_over_the_wire_is_listed_summed_up_and_picked() {
+    let call = json!({"operation": "cwd"});
+    let server = ModelServer::start([Reply::calls([("Inspect", call)]), Reply::text("Done.")]);
+    let (project, folder) = with_logs(&server);
+    let empty = project.brynhild(&["logs", "raw", "--list", "--json"]).success().json();
+    assert_eq!(empty, json!({"logs": [], "log_dir": folder.display().to_string()}));
+    project.brynhild(&["chat", "--raw-log", "x"]).success();
+    let raw = |args: &[&str]| project.brynhild(&[&["logs", "raw"], args].concat());
+    let listed = raw(&["--list", "--json"]).success().json();
+    let name = listed["logs"][0]["name"].as_str().unwrap();
+    assert!(name.starts_with("brynhild_raw_"), "{listed}");
+    assert!(raw(&["--list"]).success().stdout.contains(name));
+    let all = raw(&["--json"]).success().json();
+    let directions: Vec<&str> =
+        all.as_array().unwrap().iter().map(|it| it["direction"].as_str().unwrap()).collect();
+    assert_eq!(directions, ["request", "stream_complete", "request", "stream_complete"]);
+    for (args, wanted) in [
+        (&["-i", "0,2-3"][..], vec![0, 2, 3]),
+        (&["--index", "3"], vec![3]),
+        (&["-d", "request"], vec![0, 2]),
+        (&["-i", "1-2", "-d", "request"], vec![2]),
+        (&["-n", "1"], vec![0]),
+        (&["-i", "9"], vec![]),
+    ] {
+        let picked = raw(&[args, &["--json"]].concat()).success().json();
+        let expected: Vec<&Value> = wanted.iter().map(|number: &usize| &all[*number]).collect();
+        assert_eq!(picked, json!(expected), "{args:?}");
+    }
+    let summary = raw(&["--summary", "--json"]).success().json();
+    assert_eq!(summary["directions"], json!({"request": 2, "stream_complete": 2}));
+    assert_eq!(summary["exchanges"][3]["index"], 3);
+    assert_eq!(summary["exchanges"][0].get("payload"), None);
+    let text = raw(&["--summary", name]);
+    assert!(text.success().stdout.contains("2 request, 2 stream_complete"), "{text}");
+    assert!(raw(&["-i", "1"]).success().stdout.starts_with("== [1] "));
+    assert!(raw(&["-i", "4-2"]).code(2).stderr.contains("ends before it begins"));
+    assert!(raw(&["-d", "sideways"]).code(2).stderr.contains("stream_complete"));
+    raw(&["--list", name]).code(2);
 }

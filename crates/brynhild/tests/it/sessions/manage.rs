@@ -49,6 +49,7 @@ fn the_list_is_newest_first_and_limited() {
     let lines: Vec<&str> = text.success().stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(lines[1].starts_with("one ") && lines[1].contains("test-model"), "{text}");
+    assert!(lines[1].ends_with("Hello"), "what it began with stands for a title: {text}");
 }
 
 #[test]

@@ -1,0 +1,326 @@
+//! Plugins in Python: a call, a first call, a start with many plugins, and very many calls.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Confinement, Limits, Network, Profile};
+use contract::tool::{Tool, ToolContext};
+use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
+use plugins::python::{HostSettings, Hosts, Missing, Surroundings};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::command;
+use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
+
+const CALLS: usize = 2000;
+const STARTS: usize = 21;
+const MANY: usize = 500;
+const SOAK: usize = 100_000;
+
+const TOOL: &str = "\
+from brynhild.tools.base import Tool as Base, ToolResult
+
+class Tool(Base):
+    name = 'NAME'
+    description = 'says what it is told'
+    input_schema = {'type': 'object', 'properties': {'text': {'type': 'string'}}}
+
+    async def execute(self, input):
+        return ToolResult(True, input['text'])
+";
+
+const ECHO: &str = "import os\nwhile True:\n    os.write(1, os.read(0, 65536))\n";
+
+/// Measures all of it.
+pub(crate) fn measure(report: &mut Report) {
+    let rig = Rig::new();
+    rig.warm_call(report);
+    rig.first_call(report);
+    rig.many_plugins(report);
+    rig.soak(report);
+}
+
+struct Rig {
+    folder: tempfile::TempDir,
+    runtime: Runtime,
+    python: PathBuf,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let look = ["-c", "import sys; print(sys.executable)"];
+        let said = command(Path::new("python3")).args(look).output().expect("`python3`").stdout;
+        let python = PathBuf::from(String::from_utf8(said).expect("a path").trim());
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("work")).expect("a folder");
+        Self { folder, runtime: runtime.expect("a runtime"), python }
+    }
+
+    fn hosts(&self) -> Hosts {
+        let base = self.folder.path();
+        let sandbox = sandbox::ladder(sandbox::Settings {
+            helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+            state: base.join("sandbox"),
+            home: Some(base.join("home")),
+            rung: None,
+            notice: None,
+        });
+        let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
+        let variables = BTreeMap::from([("PATH".to_owned(), path)]);
+        Hosts::new(HostSettings {
+            state: base.join("state"),
+            data: base.join("data"),
+            sandbox,
+            surroundings: Surroundings {
+                workspace: base.join("work"),
+                cwd: base.join("work"),
+                env: variables.clone(),
+                variables,
+                home: Some(base.join("home")),
+                limits: Limits::default(),
+            },
+            mode: Mode::Normal,
+            python: Some(self.python.clone()),
+            config: serde_json::json!({}),
+            model: None,
+            on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
+            on_progress: Arc::new(|_, _| {}),
+        })
+    }
+
+    fn plugin(&self, name: &str) -> Plugin {
+        let root = self.folder.path().join("plugins").join(name);
+        let tools = root.join("tools");
+        if !tools.exists() {
+            fs::create_dir_all(&tools).expect("a folder");
+            fs::write(root.join("plugin.yaml"), "name: x\n").expect("a file");
+            let text = TOOL.replace("NAME", &name.replace('-', "_"));
+            fs::write(tools.join("say.py"), text).expect("a file");
+        }
+        let tools = vec!["say".to_owned()];
+        let version = "1.0.0".to_owned();
+        Plugin {
+            manifest: Manifest { name: name.into(), version, tools, ..Manifest::default() },
+            root,
+            place: Place::Global,
+            enabled: true,
+            trusted: true,
+            settings: PluginSettings::default(),
+            package: None,
+        }
+    }
+
+    fn tool(&self, hosts: &Hosts, plugin: &Plugin) -> Arc<dyn Tool> {
+        let plugins = [plugin];
+        let describe = hosts.describe(&plugins, Missing::Report);
+        let described = self.runtime.block_on(describe).pop().expect("an answer");
+        assert!(described.problems.is_empty(), "{:?}", described.problems);
+        hosts.tools(plugin, &described).pop().expect("a tool")
+    }
+
+    fn call(&self, tool: &dyn Tool, context: &ToolContext) -> Duration {
+        let args = serde_json::json!({"text": "hello"});
+        let call = ToolCall { id: CallId("1".into()), name: String::new(), args, opaque: None };
+        let started = Instant::now();
+        let output = self.runtime.block_on(tool.run(&call, context)).expect("an output");
+        let time = started.elapsed();
+        assert_eq!(output.output, "hello");
+        time
+    }
+
+    fn warm_call(&self, report: &mut Report) {
+        let (hosts, context) = (self.hosts(), context());
+        let tool = self.tool(&hosts, &self.plugin("one"));
+        for (other, program, args) in [
+            ("`cat`", Path::new("cat"), &[][..]),
+            ("a Python that echoes", self.python.as_path(), &["-I", "-c", ECHO][..]),
+        ] {
+            let mut echo = Echo::start(program, args);
+            let (mut figures, mut limits) = (Vec::new(), Vec::new());
+            for _ in 0..CALLS {
+                figures.push(self.call(&*tool, &context));
+                limits.push(echo.round());
+            }
+            report.add(Row {
+                what: format!("Python tool: a warm call, against a pipe to {other}"),
+                unit: Unit::Milliseconds,
+                figure: milliseconds(median(figures)),
+                limit: Some(milliseconds(median(limits))),
+                aim: Aim::Figure(0.3),
+            });
+        }
+        self.runtime.block_on(hosts.shutdown());
+    }
+
+    fn first_call(&self, report: &mut Report) {
+        let (context, plugin) = (context(), self.plugin("one"));
+        let (mut figures, mut limits) = (Vec::new(), Vec::new());
+        for _ in 0..STARTS {
+            let hosts = self.hosts();
+            let described = hosts.described(&[&plugin]).pop().flatten().expect("what was kept");
+            let tool = hosts.tools(&plugin, &described).pop().expect("a tool");
+            figures.push(self.call(&*tool, &context));
+            self.runtime.block_on(hosts.shutdown());
+            let started = Instant::now();
+            let status = command(&self.python).args(["-c", "pass"]).status().expect("Python");
+            limits.push(started.elapsed());
+            assert!(status.success());
+        }
+        report.add(Row {
+            what: "Python tool: the first call, against `python3 -c pass`".into(),
+            unit: Unit::Milliseconds,
+            figure: milliseconds(median(figures)),
+            limit: Some(milliseconds(median(limits))),
+            aim: Aim::Ratio(1.5),
+        });
+    }
+
+    fn many_plugins(&self, report: &mut Report) {
+        let plugins: Vec<Plugin> =
+            (0..MANY).map(|number| self.plugin(&format!("many-{number}"))).collect();
+        let all: Vec<&Plugin> = plugins.iter().collect();
+        self.runtime.block_on(self.hosts().describe(&all, Missing::Report));
+        let mut figures = Vec::new();
+        for _ in 0..STARTS {
+            let hosts = self.hosts();
+            let started = Instant::now();
+            let described = hosts.described(&all);
+            figures.push(started.elapsed());
+            assert!(described.iter().all(Option::is_some));
+        }
+        report.add(Row {
+            what: format!("Python tools of {MANY} plugins: descriptions at a start"),
+            unit: Unit::Milliseconds,
+            figure: milliseconds(median(figures)),
+            limit: None,
+            aim: Aim::Figure(20.0),
+        });
+    }
+
+    fn soak(&self, report: &mut Report) {
+        let (hosts, context) = (self.hosts(), context());
+        let tool = self.tool(&hosts, &self.plugin("one"));
+        let rounds = |count: usize| {
+            for _ in 0..count {
+                self.call(&*tool, &context);
+            }
+        };
+        rounds(SOAK / 10);
+        let before = (memory(), descriptors());
+        rounds(SOAK);
+        let after = (memory(), descriptors());
+        for (what, before, after) in
+            [("this program", before.0.0, after.0.0), ("the worker", before.0.1, after.0.1)]
+        {
+            report.add(Row {
+                what: format!("Python tool: growth of {what} over {SOAK} calls"),
+                unit: Unit::Megabytes,
+                figure: after - before,
+                limit: None,
+                aim: Aim::Figure(1.0),
+            });
+        }
+        assert_eq!(before.1, after.1, "the calls left descriptors open");
+        self.runtime.block_on(hosts.shutdown());
+    }
+}
+
+/// A program that returns what it is sent.
+struct Echo {
+    child: std::process::Child,
+}
+
+impl Echo {
+    fn start(program: &Path, args: &[&str]) -> Self {
+        let mut command = command(program);
+        let child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        Self { child: child.expect("a program") }
+    }
+
+    fn round(&mut self) -> Duration {
+        let line = [b'x'; 100];
+        let mut answer = [0; 100];
+        let started = Instant::now();
+        let (stdin, stdout) = (&mut self.child.stdin, &mut self.child.stdout);
+        stdin.as_mut().expect("a pipe").write_all(&line).expect("a message");
+        stdout.as_mut().expect("a pipe").read_exact(&mut answer).expect("an answer");
+        started.elapsed()
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn context() -> ToolContext {
+    let profile = Profile {
+        workspace: "/nowhere".into(),
+        access: Access::ReadOnly,
+        read: Vec::new(),
+        write: Vec::new(),
+        own: Vec::new(),
+        network: Network::None,
+        env: BTreeMap::new(),
+        limits: Limits::default(),
+    };
+    let settings = sandbox::Settings {
+        helper: "/nowhere".into(),
+        state: "/nowhere".into(),
+        home: None,
+        rung: None,
+        notice: None,
+    };
+    let (progress, _) = mpsc::channel(1);
+    ToolContext {
+        session: SessionId::parse("bench").expect("a name"),
+        confinement: Confinement::new(sandbox::unconfined(settings), profile),
+        cancel: CancellationToken::new(),
+        progress,
+        spill: "/nowhere".into(),
+    }
+}
+
+/// Megabytes that this program and the largest Python below it hold.
+fn memory() -> (f64, f64) {
+    let own = std::process::id();
+    let resident = |id: u32| -> f64 {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+    };
+    let below = descendants(own);
+    (resident(own), below.into_iter().map(resident).fold(0.0, f64::max))
+}
+
+fn descendants(id: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let mut all = Vec::new();
+    for task in tasks {
+        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in text.split_whitespace().filter_map(|word| word.parse().ok()) {
+            all.push(child);
+            all.extend(descendants(child));
+        }
+    }
+    all
+}
+
+/// Open descriptors of this program.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}

@@ -1,0 +1,103 @@
+//! The flags of `mcp`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// `mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add a server: a program after `--`, or an address with `--url`
+    Add(McpAddArgs),
+    /// List servers, with what is known of them; starts none
+    List,
+    /// Remove a server
+    Remove {
+        /// Its name
+        name: String,
+        /// Whose file; the person's own where it stands in both
+        #[arg(long)]
+        scope: Option<McpScope>,
+    },
+    /// Start a server and print what it offers
+    Test {
+        /// Its name
+        name: String,
+    },
+    /// Show what a server has changed since you agreed to it, and agree
+    Approve {
+        /// Its name
+        name: String,
+    },
+    /// Take over the servers of another client's file (JSON, YAML or TOML)
+    Import {
+        /// The file
+        file: PathBuf,
+        /// Where they go
+        #[arg(long, default_value = "user")]
+        scope: McpScope,
+    },
+    /// Sign in to a server behind an address
+    Login {
+        /// Its name
+        name: String,
+        /// The client's id, where the server knows no registration
+        #[arg(long, value_name = "ID")]
+        client_id: Option<String>,
+        /// The variable that holds the client's secret, where it has one
+        #[arg(long, value_name = "VARIABLE", requires = "client_id")]
+        client_secret_env: Option<String>,
+    },
+    /// Forget the key of a server
+    Logout {
+        /// Its name
+        name: String,
+    },
+    /// Offer our tools to other agents over MCP, through our rules and sandbox
+    Serve {
+        /// Listen at this address of this machine, in place of standard input and output
+        #[arg(long, value_name = "ADDRESS")]
+        http: Option<SocketAddr>,
+        /// The variable that holds the token which clients must send
+        #[arg(long, value_name = "VARIABLE", requires = "http")]
+        token_env: Option<String>,
+    },
+}
+
+/// `mcp add`.
+#[derive(Args, Debug)]
+pub(crate) struct McpAddArgs {
+    /// Its name
+    pub(crate) name: String,
+    /// Its address
+    #[arg(long, conflicts_with_all = ["command", "env"])]
+    pub(crate) url: Option<String>,
+    /// A header of every request; `${NAME}` stands for a variable
+    #[arg(long = "header", value_name = "NAME=VALUE", requires = "url")]
+    pub(crate) headers: Vec<String>,
+    /// A variable of its program; `${NAME}` stands for one of yours
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Whose file it goes to
+    #[arg(long, default_value = "user")]
+    pub(crate) scope: McpScope,
+    /// Let its program use the network
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) allow_network: bool,
+    /// Replace a server of that name
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Its program and arguments
+    #[arg(last = true, required_unless_present = "url")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Whose file a server stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpScope {
+    /// Your own, in every project
+    User,
+    /// The project's `.mcp.json`
+    Project,
+}

@@ -1,0 +1,81 @@
+//! `command`: lists the commands that can be typed after `/`, and shows what one would send.
+
+use contract::text::head;
+use serde_json::{Value, json};
+
+use crate::args::CommandCommand;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::slash::{self, Offer};
+use crate::world::World;
+
+/// Runs a `command` command.
+pub(crate) fn run(world: &World, command: &CommandCommand) -> Outcome {
+    match command {
+        CommandCommand::List => list(world),
+        CommandCommand::Render { name, words } => render(world, name, &words.join(" ")),
+    }
+}
+
+fn list(world: &World) -> Outcome {
+    let offer = Offer::new(world);
+    offer.report();
+    let commands = offer.table.commands();
+    if world.wants_json() {
+        let builtin = slash::BUILTIN.iter().map(|builtin| {
+            json!({
+                "name": builtin.name,
+                "description": builtin.description,
+                "aliases": [],
+                "args": builtin.args,
+                "source": "builtin",
+                "plugin": null,
+                "path": null,
+            })
+        });
+        let own = commands.iter().map(|command| {
+            let mut row = command.to_json();
+            if let Value::Object(fields) = &mut row {
+                fields.shift_remove("body");
+                fields.insert("typed".into(), json!(format!("/{}", offer.table.shortest(command))));
+            }
+            row
+        });
+        let rows: Vec<Value> = builtin.chain(own).collect();
+        output::json(&json!({"commands": rows, "count": rows.len()}))?;
+        return Ok(Exit::Done);
+    }
+    let mut rows: Vec<Vec<String>> = slash::BUILTIN
+        .iter()
+        .map(|builtin| {
+            let typed = format!("/{} {}", builtin.name, builtin.args);
+            vec![typed.trim_end().to_owned(), "builtin".into(), builtin.description.to_owned()]
+        })
+        .collect();
+    rows.extend(commands.iter().map(|command| {
+        let typed = format!("/{} {}", offer.table.shortest(command), command.args);
+        let description = head(&command.description, 70).to_owned();
+        vec![typed.trim_end().to_owned(), command.source.clone(), description]
+    }));
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn render(world: &World, name: &str, words: &str) -> Outcome {
+    let offer = Offer::new(world);
+    let name = name.strip_prefix('/').unwrap_or(name);
+    let Some(text) = offer.rendered(world, name, words) else {
+        let what = if slash::builtin(name).is_some() {
+            format!("`/{name}` is built in and sends no text")
+        } else {
+            format!("Command not found: {name}")
+        };
+        return Err(Problem::failed(what).hint("`brynhild command list` shows all"));
+    };
+    if world.wants_json() {
+        output::json(&json!({"name": name, "args": words, "text": text}))?;
+    } else {
+        output::line(text)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,207 @@
+//! `hooks`: lists hooks, tries them, and checks their files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::text::{head, visible};
+use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
+use serde_json::{Value, json};
+
+use crate::args::HooksCommand;
+use crate::assemble::{self, Mind};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::hooks::{self, Needs};
+use crate::output;
+use crate::trust;
+use crate::world::World;
+
+/// Runs a `hooks` command.
+pub(crate) async fn run(world: &World, command: &HooksCommand) -> Outcome {
+    match command {
+        HooksCommand::List { event } => list(world, event.as_deref()),
+        HooksCommand::Test { event, tool, input, message } => {
+            let Some(event) = Event::parse(event) else { return unknown(world, event) };
+            let input: Value = serde_json::from_str(input)
+                .ok()
+                .filter(Value::is_object)
+                .ok_or_else(|| Problem::misuse("`--input` is no JSON object"))?;
+            let cwd = world.root()?;
+            let what = Pretended { event, cwd, tool, input: &input, text: message };
+            test(world, &what).await
+        }
+        HooksCommand::Validate { path } => validate(world, path.as_deref()),
+    }
+}
+
+/// Says that there is no such event, and which there are.
+fn unknown(world: &World, event: &str) -> Outcome {
+    let names: Vec<&str> = Event::ALL.into_iter().map(Event::name).collect();
+    let text = format!("there is no event `{event}`");
+    if world.wants_json() {
+        output::json(&json!({"error": text, "valid_events": names}))?;
+        return Ok(Exit::Failed);
+    }
+    Err(Problem::failed(text).hint(format!("the events are {}", names.join(", "))))
+}
+
+fn load(world: &World, mind: Option<&Mind>) -> Result<Loaded, Problem> {
+    let needs = Needs {
+        root: world.place(),
+        sandbox: assemble::sandbox(world)?,
+        mind,
+        ledger: Arc::new(Ledger::default()),
+        notice: Arc::new(|text| output::warning(&text)),
+    };
+    Ok(hooks::load(world, needs))
+}
+
+fn list(world: &World, event: Option<&str>) -> Outcome {
+    let only = match event.map(|name| (name, Event::parse(name))) {
+        Some((name, None)) => return unknown(world, name),
+        Some((_, event)) => event,
+        None => None,
+    };
+    let loaded = load(world, None)?;
+    let is_wanted = |hook: &&Listed| only.is_none_or(|event| hook.event == event);
+    let mut rows: Vec<&Listed> = loaded.listing.iter().filter(is_wanted).collect();
+    rows.sort_by_key(|hook| hook.event);
+    if world.wants_json() {
+        let path = |path: PathBuf| path.is_file().then(|| path.display().to_string());
+        let global = world.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+        let project = world.has_project().then(|| world.place().join(trust::HOOKS));
+        let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+        output::json(&json!({
+            "hooks": rows,
+            "global_config": global.and_then(path),
+            "project_config": project.and_then(path),
+            "project_trusted": world.trust.trusted().is_some(),
+            "problems": problems,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    hooks::report(&loaded.problems);
+    if rows.is_empty() {
+        output::line("No hooks were found.")?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn row(hook: &Listed) -> Vec<String> {
+    let state = if hook.enabled { "on" } else { "off" };
+    let line = if hook.line == 0 { String::new() } else { format!(":{}", hook.line) };
+    let replaces = hook.replaces.as_ref();
+    let replaces = replaces.map(|file| format!(" (replaces the one of {})", file.display()));
+    let first = hook.subject.lines().next().unwrap_or_default();
+    vec![
+        hook.event.name().to_owned(),
+        hook.name.clone(),
+        hook.kind.to_owned(),
+        state.to_owned(),
+        hook.source.clone(),
+        format!("{}{line}{}", hook.file.display(), replaces.unwrap_or_default()),
+        head(first, 60).to_owned(),
+    ]
+}
+
+async fn test(world: &World, what: &Pretended<'_>) -> Outcome {
+    let mut loaded = load(world, None)?;
+    let asks = |hook: &Listed| hook.event == what.event && hook.kind == "prompt" && hook.enabled;
+    if loaded.listing.iter().any(asks) {
+        let mind = assemble::mind(world).await?;
+        loaded = load(world, Some(&mind))?;
+    }
+    hooks::report(&loaded.problems);
+    let tried = loaded.rehearse(what).await;
+    if world.wants_json() {
+        let result = tried.result.unwrap_or_else(|| json!("no_hooks"));
+        let event = what.event.name();
+        output::json(&json!({"event": event, "hooks": tried.hooks, "result": result}))?;
+        return Ok(Exit::Done);
+    }
+    if tried.hooks.is_empty() {
+        output::line(format_args!("No hooks of {} were found.", what.event.name()))?;
+    }
+    for hook in &tried.hooks {
+        let text = |key: &str| hook[key].as_str().unwrap_or_default().to_owned();
+        let outcome = match &hook["outcome"] {
+            Value::String(words) => words.clone(),
+            outcome => outcome.to_string(),
+        };
+        let line = format!("{} ({}, {}): {outcome}", text("name"), text("type"), text("source"));
+        output::line(visible(&line))?;
+    }
+    if let Some(result) = tried.result {
+        output::line(visible(&format!("result: {result}")))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What is wrong with one file.
+struct Checked {
+    path: PathBuf,
+    exists: bool,
+    count: usize,
+    problems: Vec<plugins::problem::Problem>,
+}
+
+fn check(path: PathBuf) -> Checked {
+    let exists = path.symlink_metadata().is_ok();
+    let (count, problems) = match plugins::hooks::validate(&path) {
+        Ok((count, problems)) => (count, problems),
+        Err(problem) => (0, vec![problem]),
+    };
+    Checked { path, exists, count, problems }
+}
+
+fn validate(world: &World, path: Option<&Path>) -> Outcome {
+    let checked: Vec<Checked> = if let Some(path) = path {
+        let path = world.environment.cwd.join(path);
+        vec![check(if path.is_dir() { path.join("hooks.yaml") } else { path })]
+    } else {
+        let mut all: Vec<Checked> =
+            hooks::files(world, world.place()).into_iter().map(check).collect();
+        // That a file which nobody named is not there is nothing wrong.
+        all.iter_mut().filter(|file| !file.exists).for_each(|file| file.problems.clear());
+        all
+    };
+    let is_fine = checked.iter().all(|file| file.problems.is_empty());
+    let exit = if is_fine { Exit::Done } else { Exit::Failed };
+    if world.wants_json() {
+        let results: Vec<Value> = checked.iter().map(described).collect();
+        output::json(&json!({"results": results}))?;
+        return Ok(exit);
+    }
+    for file in &checked {
+        for problem in &file.problems {
+            output::error(&problem.to_string());
+            output::hint(&problem.hint);
+        }
+        let path = file.path.display().to_string();
+        let path = visible(&path);
+        match (file.exists, file.problems.is_empty()) {
+            (false, true) => output::line(format_args!("{path}: not there"))?,
+            (true, true) => output::line(format_args!("{path}: valid, {} hooks", file.count))?,
+            (_, false) => {}
+        }
+    }
+    Ok(exit)
+}
+
+fn described(file: &Checked) -> Value {
+    let problems: Vec<Value> = file
+        .problems
+        .iter()
+        .map(|problem| json!({"what": problem.what, "hint": problem.hint}))
+        .collect();
+    json!({
+        "path": file.path.display().to_string(),
+        "exists": file.exists,
+        "valid": file.exists && file.problems.is_empty(),
+        "error": file.problems.first().map(|problem| problem.what.clone()),
+        "hooks_count": file.count,
+        "problems": problems,
+    })
+}

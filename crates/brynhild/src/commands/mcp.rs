@@ -1,0 +1,385 @@
+//! `mcp`: servers of tools, and our tools as a server.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::mcp::config::{Scope, Server, Source, Transport};
+use ::mcp::{State, Status, name, oauth, serve};
+use contract::secret::Secret;
+use contract::text::visible;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{McpAddArgs, McpCommand, McpScope};
+use crate::config;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::Signals;
+use crate::mcp::backend::Guarded;
+use crate::mcp::{self, Mcp, files, pairs, problem};
+use crate::output;
+use crate::world::World;
+
+/// Runs an `mcp` command.
+pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
+    match command {
+        McpCommand::Add(args) => add(world, args),
+        McpCommand::List => list(world),
+        McpCommand::Remove { name, scope } => remove(world, name, *scope),
+        McpCommand::Test { name } => test(world, name).await,
+        McpCommand::Approve { name } => approve(world, name).await,
+        McpCommand::Import { file, scope } => import(world, file, *scope),
+        McpCommand::Login { name, client_id, client_secret_env } => {
+            let secret = token(world, client_secret_env.as_deref())?;
+            let client = client_id.clone().map(|id| oauth::Client { id, secret });
+            login(world, name, client.as_ref()).await
+        }
+        McpCommand::Logout { name } => logout(world, name),
+        McpCommand::Serve { http, token_env } => offer(world, *http, token_env.as_deref()).await,
+    }
+}
+
+fn add(world: &World, args: &McpAddArgs) -> Outcome {
+    let mut entry = Map::new();
+    if let Some(url) = &args.url {
+        entry.insert("type".to_owned(), json!("http"));
+        entry.insert("url".to_owned(), json!(url));
+        let headers = pairs(&args.headers)?;
+        if !headers.is_empty() {
+            entry.insert("headers".to_owned(), json!(headers));
+        }
+    } else {
+        let (command, rest) = args
+            .command
+            .split_first()
+            .ok_or_else(|| Problem::misuse("name a program after `--`, or an address"))?;
+        entry.insert("command".to_owned(), json!(command));
+        if !rest.is_empty() {
+            entry.insert("args".to_owned(), json!(rest));
+        }
+        let env = pairs(&args.env)?;
+        if !env.is_empty() {
+            entry.insert("env".to_owned(), json!(env));
+        }
+        if args.allow_network {
+            if args.scope == McpScope::Project {
+                return Err(Problem::misuse("a project's server cannot grant itself the network")
+                    .hint(format!(
+                        "set `mcp.servers.{}.sandbox.network: true` in your own configuration",
+                        args.name
+                    )));
+            }
+            entry.insert("sandbox".to_owned(), json!({"network": true}));
+        }
+    }
+    let entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
+    let path = write(world, args.scope, &entries, args.force)?;
+    told(world, &[&args.name], &path, args.scope)
+}
+
+/// Writes servers into the file of a scope, after a check of each.
+fn write(
+    world: &World,
+    scope: McpScope,
+    entries: &Map<String, Value>,
+    force: bool,
+) -> Result<std::path::PathBuf, Problem> {
+    for (name, entry) in entries {
+        check(world, name, entry)?;
+    }
+    let path = files::edit(world, scope, |servers| {
+        let taken: Vec<&String> = entries.keys().filter(|it| servers.contains_key(*it)).collect();
+        if let Some(name) = taken.first().filter(|_| !force) {
+            return Err(Problem::misuse(format!("there is a server `{name}` already"))
+                .hint("`--force` replaces it; `brynhild mcp remove` removes it"));
+        }
+        servers.extend(entries.clone());
+        Ok(true)
+    })?;
+    Ok(path)
+}
+
+/// Refuses a description that could not be used.
+fn check(world: &World, name: &str, entry: &Value) -> Result<(), Problem> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if !is_plain || name::prefix(name).is_none() {
+        return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
+            .hint("use letters, digits, `_`, `-` and `.`"));
+    }
+    let mut document = Map::new();
+    document.insert(name.to_owned(), entry.clone());
+    let source = Source {
+        origin: "this".to_owned(),
+        scope: Scope::User,
+        document: json!({"mcpServers": document}),
+    };
+    let found = ::mcp::config::read(&[source], &world.environment.variables);
+    if found.servers.is_empty() {
+        let text = found.problems.first().map_or("it makes no sense", String::as_str);
+        // A variable may be set where the server is used.
+        if text.contains("is not set") {
+            output::warning(text);
+            return Ok(());
+        }
+        return Err(Problem::misuse(text.trim_start_matches("this: ").to_owned()));
+    }
+    for problem in &found.problems {
+        output::warning(problem.trim_start_matches("this: "));
+    }
+    warn_of_floating(&found.servers[0]);
+    Ok(())
+}
+
+/// Says where a package would be whatever is newest.
+fn warn_of_floating(server: &Server) {
+    let Transport::Stdio(program) = &server.transport else { return };
+    let runner = program.command.rsplit('/').next().unwrap_or_default();
+    let is_runner = matches!(runner, "npx" | "bunx" | "uvx" | "pnpx");
+    let package = program.args.iter().find(|arg| !arg.starts_with('-'));
+    let Some(package) = package.filter(|_| is_runner) else { return };
+    let is_pinned = package.trim_start_matches('@').contains(['@', '=']);
+    if !is_pinned || package.ends_with("@latest") {
+        let bare = package.trim_end_matches("@latest");
+        output::warning(&format!(
+            "`{package}` is whatever is newest; name a version, such as `{bare}@1.2.3`"
+        ));
+    }
+}
+
+fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
+    if world.wants_json() {
+        output::json(&json!({"added": names, "file": path}))?;
+    } else {
+        output::line(format_args!("Added {} to {}", names.join(", "), path.display()))?;
+    }
+    if scope == McpScope::Project {
+        output::hint("`brynhild trust` lets what the project brings have an effect");
+    }
+    Ok(Exit::Done)
+}
+
+fn list(world: &World) -> Outcome {
+    let found = mcp::found(world);
+    let problems = found.problems.clone();
+    let mcp = Mcp::of(world, found.servers)?;
+    let statuses = mcp.servers.statuses();
+    if world.wants_json() {
+        output::json(&json!({"servers": statuses, "problems": problems}))?;
+        return Ok(Exit::Done);
+    }
+    for problem in &problems {
+        output::warning(problem);
+    }
+    if statuses.is_empty() {
+        output::hint("`brynhild mcp add NAME -- COMMAND` adds a server");
+        return Ok(Exit::Done);
+    }
+    let mut rows = vec![["NAME", "STATE", "TOOLS", "SCOPE", "TARGET"].map(str::to_owned).to_vec()];
+    rows.extend(statuses.iter().map(|status| {
+        vec![
+            status.name.clone(),
+            state(status.state).to_owned(),
+            if status.tools.is_empty() { String::new() } else { status.tools.len().to_string() },
+            status.scope.clone(),
+            status.target.clone(),
+        ]
+    }));
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Disabled => "off",
+        State::Unknown => "not started yet",
+        State::Known => "known",
+        State::Changed => "changed",
+        State::Failed => "failed",
+    }
+}
+
+fn remove(world: &World, name: &str, scope: Option<McpScope>) -> Outcome {
+    let scopes = scope.map_or(vec![McpScope::User, McpScope::Project], |scope| vec![scope]);
+    for scope in scopes {
+        let mut is_removed = false;
+        let path = match scope {
+            McpScope::Project if world.root().is_err() => continue,
+            _ => files::edit(world, scope, |servers| {
+                is_removed = servers.shift_remove(name).is_some();
+                Ok(is_removed)
+            })?,
+        };
+        if is_removed {
+            if world.wants_json() {
+                output::json(&json!({"removed": name, "file": path}))?;
+            } else {
+                output::line(format_args!("Removed {name} from {}", path.display()))?;
+            }
+            return Ok(Exit::Done);
+        }
+    }
+    let problem = Problem::failed(format!("no file has a server `{name}`"));
+    let is_configured = mcp::found(world).servers.iter().any(|server| server.name == name);
+    Err(if is_configured {
+        problem.hint("it stands in your configuration: remove `mcp.servers` of that name there")
+    } else {
+        problem.hint("`brynhild mcp list` shows what there is")
+    })
+}
+
+async fn test(world: &World, name: &str) -> Outcome {
+    let mcp = Mcp::open(world)?;
+    let tested = mcp.servers.test(name).await;
+    mcp.shutdown().await;
+    let status = tested.map_err(problem)?;
+    if world.wants_json() {
+        output::json(&status)?;
+        return Ok(Exit::Done);
+    }
+    output::line(describe(&status))?;
+    Ok(Exit::Done)
+}
+
+fn describe(status: &Status) -> String {
+    let unknown = || "unknown".to_owned();
+    let mut lines = vec![
+        format!("{} answers: {}", status.name, status.server.clone().unwrap_or_else(unknown)),
+        format!("protocol: {}", status.protocol.clone().unwrap_or_else(unknown)),
+    ];
+    lines.extend(status.tools.iter().map(|tool| format!("tool: {tool}")));
+    lines.extend(status.prompts.iter().map(|prompt| format!("prompt: /{prompt}")));
+    if status.resources {
+        lines.push("it has resources".to_owned());
+    }
+    for change in &status.changes {
+        lines.push(change["change"].as_str().unwrap_or_default().trim_end().to_owned());
+    }
+    let lines: Vec<String> = lines.iter().map(|line| visible(line).into_owned()).collect();
+    lines.join("\n")
+}
+
+async fn approve(world: &World, name: &str) -> Outcome {
+    let mcp = Mcp::open(world)?;
+    let approved = mcp.servers.approve(name).await;
+    mcp.shutdown().await;
+    let changes = approved.map_err(problem)?;
+    if world.wants_json() {
+        let rows: Vec<Value> =
+            changes.iter().map(|(tool, change)| json!({"tool": tool, "change": change})).collect();
+        output::json(&json!({"approved": rows}))?;
+        return Ok(Exit::Done);
+    }
+    if changes.is_empty() {
+        output::line(format_args!("{name} offers what you agreed to"))?;
+    }
+    for (tool, change) in changes {
+        output::line(format_args!("{tool}: {}", change.trim_end()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
+    let path = world.environment.cwd.join(file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
+    let wrong =
+        |problem: String| Problem::misuse(format!("{} cannot be read: {problem}", path.display()));
+    let document: Value = match path.extension().and_then(|it| it.to_str()).unwrap_or_default() {
+        "toml" => {
+            let table: toml::Table = toml::from_str(&text).map_err(|it| wrong(it.to_string()))?;
+            serde_json::to_value(table)?
+        }
+        "yaml" | "yml" => config::plain_yaml(&text).map_err(wrong)?,
+        _ => serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?,
+    };
+    let entries = ::mcp::config::entries(&document).map_err(wrong)?;
+    let is_server = |value: &Value| {
+        ["command", "cmd", "url", "httpUrl", "uri"].iter().any(|key| value.get(key).is_some())
+    };
+    let entries: Map<String, Value> =
+        entries.into_iter().filter(|(_, value)| is_server(value)).collect();
+    if entries.is_empty() {
+        return Err(wrong("it describes no server".to_owned()));
+    }
+    let names: Vec<String> = entries.keys().cloned().collect();
+    let path = write(world, scope, &entries, false)?;
+    told(world, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
+}
+
+/// The address of a server.
+fn address(world: &World, name: &str) -> Result<::mcp::config::Address, Problem> {
+    let server = mcp::found(world).servers.into_iter().find(|server| server.name == name);
+    match server.map(|server| server.transport) {
+        Some(Transport::Http(address)) => Ok(address),
+        Some(Transport::Stdio(_)) => {
+            Err(Problem::misuse(format!("`{name}` is a program; there is nothing to sign in to")))
+        }
+        None => Err(Problem::misuse(format!("there is no MCP server `{name}`"))),
+    }
+}
+
+async fn login(world: &World, name: &str, client: Option<&oauth::Client>) -> Outcome {
+    let address = address(world, name)?;
+    let show = |page: &str| {
+        output::hint("open this page and agree there:");
+        // The page is data: a script may want to open it.
+        if output::line(page).is_err() {
+            output::error("cannot show the page to sign in");
+        }
+    };
+    oauth::sign_in(&address, &mcp::credentials(world)?, client, show).await.map_err(problem)?;
+    output::hint(&format!("signed in to {name}"));
+    Ok(Exit::Done)
+}
+
+fn logout(world: &World, name: &str) -> Outcome {
+    let address = address(world, name)?;
+    let had = mcp::credentials(world)?.forget(&address.url)?;
+    let text = if had { "Forgot the key of" } else { "There is no key of" };
+    output::line(format_args!("{text} {name}"))?;
+    Ok(Exit::Done)
+}
+
+/// Offers our tools until the client leaves or we are told to stop.
+async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>) -> Outcome {
+    if let Some(address) = http.filter(|address| !address.ip().is_loopback()) {
+        return Err(Problem::misuse(format!("{address} can be reached by other machines"))
+            .hint("name an address of this machine, such as 127.0.0.1:0"));
+    }
+    let root = world.root()?.to_owned();
+    let (backend, behind) = Guarded::new(world, &root).await?;
+    let backend = Arc::new(backend);
+    let cancel = CancellationToken::new();
+    let mut signals = Signals::new()?;
+    let serving = async {
+        match http {
+            None => {
+                let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
+                serve::streams(backend, read, write, cancel.clone()).await
+            }
+            Some(address) => {
+                let token = token(world, token_env)?;
+                let ready = |url: &str| output::hint(&format!("tools are offered at {url}"));
+                serve::http(backend, address, token, cancel.clone(), ready).await
+            }
+        }
+        .map_err(problem)
+    };
+    tokio::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served.map(|()| Exit::Done),
+        exit = signals.next() => {
+            cancel.cancel();
+            serving.await.map(|()| exit)
+        }
+    };
+    behind.close().await;
+    served
+}
+
+fn token(world: &World, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
+    let Some(name) = name else { return Ok(None) };
+    let value = world.environment.variable(name);
+    let value = value.ok_or_else(|| Problem::misuse(format!("variable `{name}` is not set")))?;
+    Ok(Some(Secret::new(value.to_owned())))
+}

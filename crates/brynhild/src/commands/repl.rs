@@ -1,0 +1,335 @@
+//! Without a command: a conversation, line by line.
+
+use std::sync::Arc;
+
+use agent::conversation::Conversation;
+use contract::event::Input;
+use contract::message::Usage;
+use contract::policy::Mode;
+use contract::text::visible;
+use serde_json::Value;
+
+use super::chat;
+use crate::args::{ChatArgs, OutputFormat};
+use crate::assemble::{self, Mind};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::repl::{Line, Lines};
+use crate::frontends::tee::Tee;
+use crate::frontends::{self, Signals, View};
+use crate::mcp;
+use crate::output;
+use crate::session_choice::{self, Keeping};
+use crate::setup::{self, Backstage, Reload, Setup};
+use crate::slash::{self, Control, Expansion, Facts};
+use crate::world::World;
+
+/// Talks until nobody says anything more.
+pub(crate) async fn run(mut world: World) -> Outcome {
+    let mut signals = Signals::new()?;
+    let is_terminal = world.environment.terminal.stdin;
+    let mut lines = Lines::new(is_terminal);
+    let mut first = None;
+    if !is_terminal {
+        match lines.next(&mut signals).await? {
+            Line::End => return Err(nothing_said()),
+            Line::Signal(exit) => return Ok(exit),
+            line => first = Some(line),
+        }
+    }
+    let mut exit = Exit::Done;
+    loop {
+        let mind = Arc::new(assemble::mind(&world).await?);
+        let mut talk =
+            Talk { world: &world, mind: &mind, lines: &mut lines, signals: &mut signals };
+        match talk.session(first.take(), &mut exit).await? {
+            Next::End => return Ok(exit),
+            Next::Model { name, session } => {
+                world.global.model = Some(name);
+                go_on_with(&mut world, session);
+            }
+            Next::Session(session) => go_on_with(&mut world, Some(session)),
+        }
+    }
+}
+
+/// What is said where there is neither a command nor anybody who could type one.
+pub(crate) fn nothing_said() -> Problem {
+    Problem::misuse("no command was given")
+        .hint("`brynhild chat PROMPT` answers a prompt, `brynhild demo` shows a whole task")
+}
+
+fn go_on_with(world: &mut World, session: Option<String>) {
+    let global = &mut world.global;
+    if session.is_some() {
+        (global.continue_last, global.fork, global.session) = (false, false, None);
+    }
+    global.resume = session.or_else(|| global.resume.take());
+}
+
+/// What follows a session.
+enum Next {
+    End,
+    Model { name: String, session: Option<String> },
+    Session(String),
+}
+
+/// What a line leads to.
+enum Step {
+    Stay,
+    Leave(Next),
+}
+
+struct Talk<'a> {
+    world: &'a World,
+    mind: &'a Arc<Mind>,
+    lines: &'a mut Lines,
+    signals: &'a mut Signals,
+}
+
+/// A session that is going on.
+struct Session<'a> {
+    conversation: Conversation,
+    watch: Arc<Reload>,
+    backstage: Backstage,
+    view: Tee<'a>,
+    id: String,
+    keeping: Keeping,
+    usage: Usage,
+    mode: Mode,
+    /// Whether there is anything to go on with.
+    has_begun: bool,
+}
+
+impl Talk<'_> {
+    /// Talks in one session.
+    async fn session(&mut self, first: Option<Line>, exit: &mut Exit) -> Result<Next, Problem> {
+        let world = self.world;
+        let root = world.root()?.to_owned();
+        let args = ChatArgs::default();
+        let mut setup = Setup::new(world, &args, &root, self.mind).await?;
+        let chosen = session_choice::choose(world, &root, args.no_save)?;
+        let watch = setup.watch(world);
+        let (id, keeping) = (chosen.id.to_string(), chosen.keeping);
+        let before = chosen.history.clone();
+        let has_begun = !before.is_empty();
+        let backstage = setup.backstage.clone();
+        let conversation = setup.open(world, &root, Some(self.mind), setup::beginning(chosen))?;
+        let mut view = chat::view(world, world.global.verbose, keeping, Value::Null);
+        let log = chat::log(world, &args)?;
+        let mut session = Session {
+            conversation,
+            watch,
+            backstage: backstage.clone(),
+            view: Tee::new(view.as_mut(), log, Some(before), chat::level(world)),
+            id,
+            keeping,
+            usage: Usage::default(),
+            mode: world.mode(),
+            has_begun,
+        };
+        self.greet();
+        let next = self.lines(&mut session, first, exit).await;
+        let Session { conversation, mut view, id, keeping, has_begun, .. } = session;
+        for event in conversation.finish().await {
+            view.after(&event);
+        }
+        backstage.close().await;
+        let is_kept = keeping == Keeping::Kept && has_begun;
+        if matches!(next, Ok(Next::End)) && is_kept && world.environment.terminal.stdin {
+            output::hint(&format!("Session saved: {id}"));
+        }
+        next
+    }
+
+    fn greet(&self) {
+        if self.world.environment.terminal.stdin && self.world.format() == OutputFormat::Text {
+            let model = &self.mind.model;
+            output::hint(&format!("{model} answers; `/help` lists commands, Ctrl+D ends"));
+        }
+    }
+
+    async fn lines(
+        &mut self,
+        session: &mut Session<'_>,
+        mut first: Option<Line>,
+        exit: &mut Exit,
+    ) -> Result<Next, Problem> {
+        let is_terminal = self.world.environment.terminal.stdin;
+        loop {
+            let line = match first.take() {
+                Some(line) => line,
+                None => self.lines.next(self.signals).await?,
+            };
+            match line {
+                Line::End => return Ok(Next::End),
+                Line::Signal(Exit::Interrupted) if is_terminal => {
+                    output::hint("Ctrl+D or `/quit` ends");
+                }
+                Line::Signal(signal) => {
+                    *exit = signal;
+                    return Ok(Next::End);
+                }
+                Line::Unreadable => output::error("this line is not UTF-8 text and is not sent"),
+                Line::Text(text) if text.trim().is_empty() => {}
+                Line::Text(text) => match self.step(session, text, exit).await {
+                    Ok(Step::Stay) => {}
+                    Ok(Step::Leave(next)) => return Ok(next),
+                    Err(problem) if is_output_gone(&problem) => return Err(problem),
+                    Err(problem) => told(&problem, exit),
+                },
+            }
+            let is_over = session.conversation.inputs.is_closed();
+            let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp)
+                || (*exit == Exit::Interrupted && !is_terminal);
+            if is_over || is_stopped {
+                return Ok(Next::End);
+            }
+            if is_terminal {
+                *exit = Exit::Done;
+            }
+        }
+    }
+
+    /// Does what one line asks for.
+    async fn step(
+        &mut self,
+        session: &mut Session<'_>,
+        text: String,
+        exit: &mut Exit,
+    ) -> Result<Step, Problem> {
+        let expansion = match slash::parse(&text) {
+            None => Expansion::AsIs,
+            Some(slash) => {
+                let present = session.watch.present().await;
+                let world = present.world.as_deref().unwrap_or(self.world);
+                let facts =
+                    || Facts { tools: &present.tools, usage: &session.usage, mode: session.mode };
+                let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
+                    Some(text) => Expansion::Prompt { text, skill: None },
+                    None => slash::expand(world, slash, facts).await?,
+                };
+                if let Expansion::Prompt { skill: Some(skill), .. } = &expansion {
+                    present.grants.activate(&skill.name);
+                }
+                expansion
+            }
+        };
+        match expansion {
+            Expansion::AsIs => session.turn(Input::Prompt(text), exit).await?,
+            Expansion::Prompt { text, .. } => session.turn(Input::Prompt(text), exit).await?,
+            Expansion::Show(text) => self.show(&text)?,
+            Expansion::Control(control) => return self.control(session, control, exit).await,
+        }
+        Ok(Step::Stay)
+    }
+
+    /// Shows text: beside the answers where those are for programs.
+    fn show(&self, text: &str) -> Result<(), Problem> {
+        let text = visible(text.trim_end());
+        if self.world.format() == OutputFormat::Text {
+            output::line(text)?;
+        } else {
+            output::hint(&text);
+        }
+        Ok(())
+    }
+
+    async fn control(
+        &mut self,
+        session: &mut Session<'_>,
+        control: Control,
+        exit: &mut Exit,
+    ) -> Result<Step, Problem> {
+        match control {
+            Control::Clear => session.work(Input::Clear, exit).await?,
+            Control::Compact { instructions } => {
+                session.work(Input::Compact { instructions }, exit).await?;
+            }
+            Control::Mode(mode) => {
+                session.mode = mode;
+                session.backstage.set_mode(mode);
+                let _ = session.conversation.inputs.send(Input::Mode(mode)).await;
+                self.show(&format!("The mode is {}.", mode.as_str()))?;
+            }
+            Control::Model(None) => self.show(&format!("The model is {}.", self.mind.model))?,
+            Control::Model(Some(name)) => {
+                let session = session.continued("/model")?;
+                return Ok(Step::Leave(Next::Model { name, session }));
+            }
+            Control::Resume(id) => {
+                let found = self.world.store()?.resolve(&id).map_err(|error| {
+                    Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
+                })?;
+                return Ok(Step::Leave(Next::Session(found.to_string())));
+            }
+            Control::Export(path) => {
+                let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
+                let path = self.world.environment.cwd.join(path);
+                super::session::write_to(&path, &session.view.markdown(None))?;
+                self.show(&format!("Written: {}", path.display()))?;
+            }
+            Control::Quit => return Ok(Step::Leave(Next::End)),
+        }
+        Ok(Step::Stay)
+    }
+}
+
+impl Session<'_> {
+    /// Sends a prompt and shows the answer.
+    async fn turn(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
+        self.has_begun = true;
+        let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
+        self.usage.add(&verdict.usage);
+        self.view.close(&verdict)?;
+        self.view.flush()?;
+        worsen(exit, verdict.exit());
+        Ok(())
+    }
+
+    /// Does something with the history.
+    async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
+        let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
+        self.usage.add(&verdict.usage);
+        self.view.flush()?;
+        for error in &verdict.errors {
+            output::error(error);
+        }
+        worsen(exit, verdict.exit());
+        Ok(())
+    }
+
+    /// The session to go on with, where another conversation takes over.
+    fn continued(&self, command: &str) -> Result<Option<String>, Problem> {
+        match (self.has_begun, self.keeping) {
+            (false, _) => Ok(None),
+            (true, Keeping::Kept) => Ok(Some(self.id.clone())),
+            (true, Keeping::Unsaved) => {
+                let what = format!("`{command}` would lose this conversation, which is not kept");
+                Err(Problem::misuse(what).hint("start again with the model you want"))
+            }
+        }
+    }
+}
+
+/// Keeps what went wrong, whatever goes well afterwards.
+fn worsen(exit: &mut Exit, latest: Exit) {
+    if latest != Exit::Done {
+        *exit = latest;
+    }
+}
+
+fn told(problem: &Problem, exit: &mut Exit) {
+    output::error(&problem.message());
+    if let Some(hint) = &problem.hint {
+        output::hint(hint);
+    }
+    worsen(exit, problem.exit);
+}
+
+/// Whether nobody can see what is shown any more.
+fn is_output_gone(problem: &Problem) -> bool {
+    problem.error.chain().any(|cause| {
+        let error = cause.downcast_ref::<std::io::Error>();
+        error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

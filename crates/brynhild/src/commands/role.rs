@@ -1,0 +1,265 @@
+//! `run` and `validate`: plays a role, and checks one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent::registry::Registry;
+use async_trait::async_trait;
+use contract::event::{Answer, Event, Input, What};
+use contract::tool::Tool;
+use plugins::initrunner::final_result::{self, FinalResult};
+use plugins::initrunner::role::Severity;
+use serde_json::{Value, json};
+
+use crate::args::{ChatArgs, Global, RunArgs};
+use crate::assemble;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::style::Palette;
+use crate::frontends::tee::Tee;
+use crate::frontends::verdict::Verdict;
+use crate::frontends::{self, View, question};
+use crate::output;
+use crate::prompt_source;
+use crate::role::{self, Opened};
+use crate::session_choice;
+use crate::setup::{self, Setup};
+use crate::world::World;
+
+/// What a run says that asks no model.
+const SIMULATED: &str = "[dry-run] Simulated response.";
+
+/// The role and the prompt among the words that were typed, in either order where `-p` stands
+/// between them.
+pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {
+    let role = args.role.clone();
+    let mut prompt = args.prompt.clone();
+    prompt.extend(args.prompt_option.clone());
+    if global.print
+        && !role.exists()
+        && let [other] = prompt.as_slice()
+        && Path::new(other).exists()
+    {
+        return (PathBuf::from(other), vec![role.to_string_lossy().into_owned()]);
+    }
+    (role, prompt)
+}
+
+/// The values of `--var NAME=VALUE`.
+pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            Problem::misuse(format!("`--var {text}` is not of the form NAME=VALUE"))
+        })?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    args.var.iter().map(pair).collect()
+}
+
+/// Plays the role that was chosen.
+pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
+    let (_, said) = words(args, &world.global);
+    let prompt = prompt(world, &said).await?;
+    let wants_json = world.wants_json();
+    if args.dry_run {
+        if wants_json {
+            output::json(&simulated())?;
+        } else {
+            output::line(SIMULATED)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let started = Instant::now();
+    let root = world.root()?.to_owned();
+    let mind = Arc::new(assemble::mind(world).await?);
+    let chat = ChatArgs::default();
+    let setup = Setup::new(world, &chat, &root, &mind).await?;
+    let opened = setup.role.clone();
+    let chosen = session_choice::choose(world, &root, false)?;
+    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
+    let log = super::chat::log(world, &chat)?;
+    let backstage = setup.backstage.clone();
+    let conversation = setup.open(world, &root, Some(&mind), setup::beginning(chosen))?;
+    let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
+    let mut view: Box<dyn View> = if wants_json || has_schema {
+        let terminal = world.environment.terminal;
+        let can_ask = terminal.stdin && terminal.stderr && !wants_json;
+        Box::new(Quiet { can_ask, palette: world.palette() })
+    } else {
+        super::chat::view(world, world.global.verbose, keeping, Value::Null)
+    };
+    let mut tee = Tee::new(view.as_mut(), log, None, super::chat::level(world));
+    let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
+    backstage.close().await;
+    let verdict = shown?;
+    let result = Played::of(&verdict, opened.as_deref());
+    if wants_json {
+        output::json(&result.object(&verdict, &id.to_string(), started))?;
+    } else if has_schema {
+        match &result.error {
+            None => output::line(contract::text::visible(&result.output))?,
+            Some(error) => output::error(error),
+        }
+    }
+    Ok(result.exit)
+}
+
+/// What was said, else what is piped in.
+async fn prompt(world: &World, said: &[String]) -> Result<String, Problem> {
+    let words = said.join(" ");
+    if !words.trim().is_empty() {
+        return Ok(words);
+    }
+    let missing =
+        || Problem::misuse("No prompt provided").hint("`brynhild run ROLE.yaml -p PROMPT`");
+    if world.environment.terminal.stdin {
+        return Err(missing());
+    }
+    let piped = tokio::task::spawn_blocking(prompt_source::read_stdin).await;
+    let piped = piped.map_err(|error| Problem::failed(error.to_string()))??;
+    if piped.trim().is_empty() { Err(missing()) } else { Ok(piped) }
+}
+
+fn simulated() -> Value {
+    json!({
+        "run_id": "dry-run", "output": SIMULATED, "error": null, "success": true, "tokens_in": 0,
+        "tokens_out": 0, "cost_usd": null, "total_tokens": 0, "tool_calls": 0,
+        "tool_call_names": [], "duration_ms": 0,
+    })
+}
+
+/// What a run came to.
+struct Played {
+    output: String,
+    error: Option<String>,
+    exit: Exit,
+}
+
+impl Played {
+    fn of(verdict: &Verdict, role: Option<&Opened>) -> Self {
+        let mut played = Self {
+            output: verdict.response.clone(),
+            error: (!verdict.errors.is_empty()).then(|| verdict.errors.join("; ")),
+            exit: verdict.exit(),
+        };
+        if let Some(limit) = role.and_then(|role| role.allowance.exceeded()) {
+            played.error = Some(format!("a limit was reached: {limit}"));
+            played.exit = Exit::Limited;
+        } else if let Some(contract::event::Outcome::Limited { limit }) = &verdict.outcome {
+            played.error = Some(format!("a limit was reached: {limit}"));
+        } else if role.is_some_and(|role| role.output.is_some()) && played.exit == Exit::Done {
+            let given = verdict.results.iter().rev().find(|it| it.tool == final_result::NAME);
+            let schema = role.and_then(|role| role.output.as_ref());
+            let in_words = || fitting(&verdict.response, schema.unwrap_or(&Value::Null));
+            match given.map_or_else(in_words, |it| Ok(it.output.output.clone())) {
+                Ok(answer) => played.output = answer,
+                Err(what) => {
+                    played.error =
+                        Some(format!("the answer does not fit the role's schema: {what}"));
+                    played.exit = Exit::Failed;
+                }
+            }
+        }
+        played
+    }
+
+    fn object(&self, verdict: &Verdict, id: &str, started: Instant) -> Value {
+        let names: Vec<&str> = verdict.calls.iter().map(|call| call.name.as_str()).collect();
+        let usage = &verdict.usage;
+        json!({
+            "run_id": id,
+            "output": self.output,
+            "error": self.error,
+            "success": self.exit == Exit::Done,
+            "tokens_in": usage.input_tokens,
+            "tokens_out": usage.output_tokens,
+            "cost_usd": usage.cost_usd,
+            "total_tokens": usage.total_tokens(),
+            "tool_calls": names.len(),
+            "tool_call_names": names,
+            "duration_ms": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// The JSON in a model's words, which may stand between fences, where it fits a schema.
+fn fitting(words: &str, schema: &Value) -> Result<String, String> {
+    let inner = words.trim();
+    let fenced = inner.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inner = fenced.map_or(inner, |rest| rest.trim_start_matches("json").trim());
+    let value: Value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
+    let tool = FinalResult::new(schema);
+    let args = tool.arguments(value.clone());
+    let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>]);
+    registry.check(final_result::NAME, &args)?;
+    Ok(value.to_string())
+}
+
+/// Checks a role's file.
+pub(crate) fn validate(world: &World, path: &Path) -> Outcome {
+    let (file, reading) = role::examine(world, path)?;
+    let is_valid = reading.errors().next().is_none();
+    let exit = if is_valid { Exit::Done } else { Exit::Failed };
+    if world.wants_json() {
+        output::json(&json!({
+            "path": file.display().to_string(),
+            "valid": is_valid,
+            "findings": reading.findings,
+        }))?;
+        return Ok(exit);
+    }
+    for finding in &reading.findings {
+        let words = format!("{}: {}", file.display(), role::words(finding));
+        match finding.severity {
+            Severity::Error => output::error(&words),
+            Severity::Warning => output::warning(&words),
+        }
+    }
+    if let Some(role) = reading.role.filter(|_| is_valid) {
+        let kinds: Vec<&str> = role.tools.iter().map(|tool| tool.kind.as_str()).collect();
+        let rows = [
+            ["Valid".to_owned(), file.display().to_string()],
+            ["name".to_owned(), role.name],
+            ["description".to_owned(), role.description],
+            ["tools".to_owned(), kinds.join(", ")],
+            ["skills".to_owned(), role.skills.join(", ")],
+        ];
+        let rows: Vec<Vec<String>> =
+            rows.into_iter().filter(|row| !row[1].is_empty()).map(Vec::from).collect();
+        output::line(contract::text::visible(output::table(&rows).trim_end()))?;
+    }
+    Ok(exit)
+}
+
+/// Shows nothing of a run but questions and warnings.
+struct Quiet {
+    can_ask: bool,
+    palette: Palette,
+}
+
+#[async_trait(?Send)]
+impl View for Quiet {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let What::Notice { text, .. } = &event.what {
+            output::warning(text);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
+        if self.can_ask {
+            return question::ask(event, self.palette).await;
+        }
+        Ok(Answer::Nobody)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! HTTP interfaces that are declared as data: in the configuration, and in the manifests of
+//! plugins. A plugin's sees the variables that it was granted, and no others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::hook::Hook;
+use contract::tool::Tool;
+use plugins::initrunner::guard::Guard;
+use plugins::manifest;
+use plugins::plugin::Plugin;
+use plugins::problem::Problem as Fault;
+use plugins::rest::{Api, Settings};
+use serde_json::Value;
+
+use super::{Dialect, Listed};
+use crate::output;
+use crate::world::World;
+
+const NAME: &str = "api";
+
+/// The interfaces that were declared.
+#[derive(Default)]
+struct Apis {
+    tools: Vec<Arc<dyn Tool>>,
+    listing: Vec<Listed>,
+}
+
+/// Reads them. None where there are none.
+pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
+    if world.global.safe {
+        return None;
+    }
+    let settings = settings(world);
+    let mut apis = Apis::default();
+    let origin = world.loaded.origin(&["api", "tools"]).map(ToString::to_string);
+    let origin = origin.unwrap_or_default();
+    let place = Path::new(&origin);
+    match world.config().api.get("tools") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(entries)) => {
+            for entry in entries {
+                apis.add(entry, place, &settings, NAME);
+            }
+        }
+        Some(_) => {
+            let hint = "write a list of entries with `name`, `base_url` and `endpoints`";
+            report(&Fault::new(place, "`api.tools` is no list", hint));
+        }
+    }
+    for plugin in world.plugins().active() {
+        let granted = granted(world, plugin);
+        let settings = settings.with_variables(granted);
+        let place = plugin.root.join(manifest::FILE);
+        for entry in &plugin.manifest.apis {
+            if let Some(api) = apis.add(entry, &place, &settings, plugin.name()) {
+                missing_grants(plugin, &place, &api);
+            }
+        }
+    }
+    (!apis.listing.is_empty()).then(|| Arc::new(apis) as Arc<dyn Dialect>)
+}
+
+/// What requests of the person's own interfaces are made with.
+pub(crate) fn settings(world: &World) -> Settings {
+    let hosts = world.config().api.get("allow_private").and_then(Value::as_array);
+    let hosts: Vec<String> =
+        hosts.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Settings::new(world.environment.variables.clone(), &hosts)
+}
+
+fn granted(world: &World, plugin: &Plugin) -> std::collections::BTreeMap<String, String> {
+    let granted = &plugin.settings.grants.env;
+    let variables = world.environment.variables.iter();
+    let own = variables.filter(|(name, _)| granted.contains(name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Says which variables a plugin's interface names that it was not granted.
+fn missing_grants(plugin: &Plugin, place: &Path, api: &Api) {
+    let granted = &plugin.settings.grants.env;
+    let names = api.variables();
+    let missing: Vec<&str> =
+        names.into_iter().filter(|name| !granted.iter().any(|it| it == name)).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let names = missing.join(", ");
+    let what =
+        format!("api {}: it was not granted {names}, so that is sent as it is written", api.name);
+    let hint = format!(
+        "`plugins.{}.sandbox.env: [{names}]` in your configuration grants it",
+        plugin.name()
+    );
+    report(&Fault::new(place, what, hint));
+}
+
+fn report(problem: &Fault) {
+    output::warning(&format!("{problem} ({})", problem.hint));
+}
+
+impl Apis {
+    fn add(
+        &mut self,
+        entry: &Value,
+        place: &Path,
+        settings: &Settings,
+        source: &str,
+    ) -> Option<Api> {
+        let (api, mut problems) = Api::read(entry, place);
+        let mut report_lines = Vec::new();
+        let mut loaded = None;
+        if let Some(api) = api {
+            match Guard::read(entry) {
+                Ok(guard) => {
+                    let tools = api.tools(settings, source).into_iter();
+                    self.tools.extend(tools.map(|tool| guard.around(tool)));
+                    let names: Vec<&str> = api.tool_names().collect();
+                    report_lines.push(format!("tools: {}", names.join(", ")));
+                    loaded = Some(api);
+                }
+                Err(what) => {
+                    let what = format!("api {}: {what}", api.name);
+                    let hint =
+                        "write `approval: required`, or `permissions` with default, allow and deny";
+                    problems.push(Fault::new(place, what, hint));
+                }
+            }
+        }
+        for problem in &problems {
+            report(problem);
+            report_lines.push(problem.what.clone());
+        }
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+        self.listing.push(Listed {
+            name: name.to_owned(),
+            dialect: NAME,
+            path: place.display().to_string(),
+            enabled: loaded.is_some(),
+            report: report_lines,
+        });
+        loaded
+    }
+}
+
+#[async_trait]
+impl Dialect for Apis {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
+    }
+
+    fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        Vec::new()
+    }
+
+    fn listing(&self) -> Vec<Listed> {
+        self.listing.clone()
+    }
+
+    async fn shutdown(&self) {
+        // A request ends with its call.
+    }
+}

@@ -1,0 +1,208 @@
+//! Plugins in the manner of chibi: where they are looked for, which of them count, and what the
+//! person says of each.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::sandbox::{ChannelEnds, Limits};
+use contract::tool::Tool;
+use plugins::chibi::{Candidate, Console, Plugins, Settings, find};
+use plugins::discovery::Trust;
+use plugins::plugin::Place;
+use plugins::problem::Problem as Fault;
+use plugins::python::Surroundings;
+use rustix::fs::OFlags;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::{Dialect, Listed};
+use crate::args::OutputFormat;
+use crate::assemble;
+use crate::exit::Problem;
+use crate::output;
+use crate::plugin_set;
+use crate::world::World;
+
+const NAME: &str = "chibi";
+
+/// The plugins of chibi.
+struct Chibi(Plugins);
+
+/// Finds them. Runs those of which nothing is kept. None where there are none.
+pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
+    if world.global.safe {
+        return Ok(None);
+    }
+    let (candidates, problems) = found(world);
+    report(&problems);
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let plugins = Plugins::open(candidates, settings(world)?, world.mode()).await;
+    report(&plugins.problems);
+    Ok(Some(Arc::new(Chibi(plugins))))
+}
+
+fn report(problems: &[Fault]) {
+    for problem in problems {
+        output::warning(&format!("{problem} ({})", problem.hint));
+    }
+}
+
+/// The plugins by name; of two with one name the later counts.
+fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
+    let mut by_name: BTreeMap<String, Candidate> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (folder, place) in places(world) {
+        let search = find(&folder, place);
+        problems.extend(search.problems);
+        let mut told = false;
+        for mut candidate in search.candidates {
+            match trust(world, &candidate) {
+                Trust::Given => {}
+                Trust::Missing => candidate.plugin.trusted = false,
+                Trust::Refused { what, hint } => {
+                    candidate.plugin.trusted = false;
+                    if !told {
+                        problems.push(Fault::new(&folder, what, hint));
+                    }
+                    told = place != Place::Project;
+                }
+            }
+            let name = candidate.plugin.name().to_owned();
+            // What is not trusted takes nobody's place.
+            if candidate.plugin.trusted || !by_name.contains_key(&name) {
+                by_name.insert(name, candidate);
+            }
+        }
+    }
+    let mut candidates: Vec<Candidate> = by_name.into_values().collect();
+    let plugins = candidates.iter_mut().map(|candidate| &mut candidate.plugin);
+    problems.extend(plugin_set::configure(world, plugins));
+    (candidates, problems)
+}
+
+/// Whether a plugin may be used: trusted by itself, or with a folder of the project that was trusted
+/// as a whole.
+fn trust(world: &World, candidate: &Candidate) -> Trust {
+    let (folder, root, place) = (&candidate.folder, &candidate.plugin.root, candidate.plugin.place);
+    let is_inside = world.root().is_ok_and(|workspace| folder.starts_with(workspace));
+    if place == Place::Project || !is_inside {
+        return plugin_set::trust(world, root, place);
+    }
+    let whole = plugin_set::trust(world, folder, place);
+    if whole == Trust::Given || root == folder || !root.is_dir() {
+        return whole;
+    }
+    match plugin_set::trust(world, root, place) {
+        Trust::Given => Trust::Given,
+        Trust::Missing | Trust::Refused { .. } => whole,
+    }
+}
+
+/// Where they are looked for: in every folder of plugins, and in chibi's own where the person says
+/// so.
+fn places(world: &World) -> Vec<(PathBuf, Place)> {
+    let mut places = Vec::new();
+    if wants_home(world) {
+        places.push((home(world).join("plugins"), Place::Configured));
+    }
+    let named = plugin_set::search_paths(world).into_iter();
+    places.extend(named.filter_map(|(folder, word)| {
+        let place = match word {
+            "global" => Place::Global,
+            "config" => Place::Configured,
+            "env" => Place::Environment,
+            "project" => Place::Project,
+            "flag" => Place::Flag,
+            _ => return None,
+        };
+        Some((folder, place))
+    }));
+    places
+}
+
+/// Whether `plugins.chibi.home` is on.
+fn wants_home(world: &World) -> bool {
+    let own = world.config().plugins.each.get(NAME).map(|entry| &entry.own);
+    own.and_then(|own| own.get("home")) == Some(&true.into())
+}
+
+/// The folder that chibi keeps its files in.
+fn home(world: &World) -> PathBuf {
+    let environment = &world.environment;
+    let usual = || environment.home.clone().unwrap_or_default().join(".chibi");
+    environment.variable("CHIBI_HOME").map_or_else(usual, |named| environment.cwd.join(named))
+}
+
+fn settings(world: &World) -> Result<Settings, Problem> {
+    let config_dir = world.config_dir()?;
+    Ok(Settings {
+        kept: config_dir.join("cache/chibi.json"),
+        data: config_dir.join("plugin-data"),
+        sandbox: assemble::sandbox(world)?,
+        surroundings: Surroundings {
+            workspace: world.place().to_owned(),
+            cwd: world.environment.cwd.clone(),
+            env: assemble::child_environment(&world.environment.variables),
+            variables: world.environment.variables.clone(),
+            home: world.environment.home.clone(),
+            limits: Limits::default(),
+        },
+        home: home(world),
+        is_verbose: world.config().behavior.verbose,
+        on_output: Arc::new(output::plugin),
+        console: has_person(world).then(|| Arc::new(terminal) as Console),
+    })
+}
+
+/// Whether somebody sits at a terminal and reads what is said there.
+fn has_person(world: &World) -> bool {
+    let terminal = world.environment.terminal;
+    terminal.stdin && terminal.stderr && world.format() == OutputFormat::Text
+}
+
+/// The terminal of this program, opened so that nobody waits in vain for what is typed there.
+fn terminal() -> io::Result<ChannelEnds> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
+    let reader = Receiver::from_file_unchecked(file.try_clone()?)?;
+    let writer = Sender::from_file_unchecked(file)?;
+    Ok(ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) })
+}
+
+#[async_trait]
+impl Dialect for Chibi {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.tools()
+    }
+
+    fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        self.0.hooks()
+    }
+
+    fn listing(&self) -> Vec<Listed> {
+        let listed = self.0.listing().into_iter().map(|listed| Listed {
+            name: listed.name,
+            dialect: NAME,
+            path: listed.path.display().to_string(),
+            enabled: listed.enabled,
+            report: listed.report,
+        });
+        listed.collect()
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        self.0.set_mode(mode);
+    }
+
+    async fn shutdown(&self) {
+        // A call's process ends with the call.
+    }
+}

@@ -1,0 +1,298 @@
+//! Plugins in the manner of Claude Code and Agent Plugins: where they are looked for, which of
+//! them count, and what else of the program reads their parts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::mcp::config::{Grants, Scope, Server, Source};
+use async_trait::async_trait;
+use contract::hook::Hook;
+use contract::policy::Mode;
+use contract::sandbox::Limits;
+use contract::tool::Tool;
+use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
+use plugins::commands::Command;
+use plugins::discovery::Trust;
+use plugins::offer::Contributions;
+use plugins::plugin::{NetworkWish, Place, Plugin};
+use plugins::problem::Problem as Fault;
+use plugins::python::Surroundings;
+use serde_json::{Map, Value, json};
+
+use super::{Dialect, Listed};
+use crate::assemble;
+use crate::exit::Problem;
+use crate::output;
+use crate::plugin_set;
+use crate::world::World;
+
+const NAME: &str = "claude";
+
+/// The plugins of this run, with what a trusted project brings in `.claude`.
+#[derive(Default)]
+pub(crate) struct ClaudeSet {
+    /// Those that count, sorted by name; the project comes last.
+    pub(crate) loaded: Vec<Loaded>,
+    /// Those that do not.
+    idle: Vec<Plugin>,
+    /// What cannot be used.
+    pub(crate) problems: Vec<Fault>,
+}
+
+impl ClaudeSet {
+    /// Finds and loads them. Reads files and starts nothing.
+    pub(crate) fn discover(world: &World) -> Self {
+        let mut set = Self::default();
+        if world.global.safe {
+            return set;
+        }
+        let mut found = set.found(world);
+        let plugins = found.values_mut().map(|(plugin, _)| plugin);
+        set.problems.extend(plugin_set::configure(world, plugins));
+        for (name, (mut plugin, declared)) in found {
+            if declared.as_ref().is_some_and(|it| !it.is_on) && !is_switched_on(world, &name) {
+                plugin.enabled = false;
+            }
+            match declared.filter(|_| plugin.is_active()) {
+                Some(declared) => {
+                    set.loaded.push(claude::load(plugin, declared, &data(world), world.place()));
+                }
+                None => set.idle.push(plugin),
+            }
+        }
+        set.loaded.extend(of_project(world));
+        set.problems
+            .extend(set.loaded.iter_mut().flat_map(|one| std::mem::take(&mut one.problems)));
+        set
+    }
+
+    /// The plugins by name, with what those say of themselves that may be read. Of two with one
+    /// name the later counts.
+    fn found(&mut self, world: &World) -> BTreeMap<String, (Plugin, Option<Declared>)> {
+        let mut found: BTreeMap<String, (Plugin, Option<Declared>)> = BTreeMap::new();
+        for (folder, place) in places(world) {
+            let (candidates, problems) = claude::find(&folder, place);
+            self.problems.extend(problems);
+            for mut plugin in candidates {
+                let declared = match plugin_set::trust(world, &plugin.root, place) {
+                    Trust::Given => match claude::read(&plugin.root) {
+                        Ok(declared) => declared,
+                        Err(problem) => {
+                            self.problems.push(problem);
+                            continue;
+                        }
+                    },
+                    Trust::Missing => {
+                        plugin.trusted = false;
+                        found.entry(plugin.name().to_owned()).or_insert((plugin, None));
+                        continue;
+                    }
+                    Trust::Refused { what, hint } => {
+                        self.problems.push(Fault::new(&plugin.root, what, hint));
+                        plugin.trusted = false;
+                        found.entry(plugin.name().to_owned()).or_insert((plugin, None));
+                        continue;
+                    }
+                };
+                plugin.manifest = declared.manifest.clone();
+                if let Some(other) = world.plugins().get(plugin.name()) {
+                    let name = plugin.name();
+                    let what = format!("the plugin in {} is called `{name}`", other.root.display());
+                    let hint = "give one of them another name to have both";
+                    self.problems.push(Fault::new(&plugin.root, what, hint));
+                    continue;
+                }
+                found.insert(plugin.name().to_owned(), (plugin, Some(declared)));
+            }
+        }
+        found
+    }
+
+    /// What people can type.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.loaded.iter().flat_map(|one| &one.commands)
+    }
+
+    /// What others can hand work to.
+    #[expect(dead_code, reason = "the tool that hands work to agents asks for them")]
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentFile> {
+        self.loaded.iter().flat_map(|one| &one.agents)
+    }
+
+    /// Adds commands and skills to what other plugins contribute.
+    pub(crate) fn contribute<'a>(&'a self, contributions: &mut Contributions<'a>) {
+        contributions.commands.extend(self.commands());
+        contributions.skills.extend(self.loaded.iter().flat_map(|one| &one.skills));
+    }
+
+    /// The folders of skills, whose files the model may read and run.
+    pub(crate) fn skill_folders(&self) -> impl Iterator<Item = PathBuf> {
+        let skills = self.loaded.iter().flat_map(|one| &one.skills);
+        skills.filter_map(|skill| skill.folder.clone())
+    }
+
+    /// Whether any plugin describes a server.
+    pub(crate) fn has_servers(&self) -> bool {
+        self.loaded.iter().any(|one| !one.servers.is_empty())
+    }
+
+    /// The documents that describe their servers.
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        let source = |(one, plugin): (&Loaded, &Plugin)| {
+            let full = |(name, entry): (&String, &Value)| {
+                (format!("plugin:{}:{name}", plugin.name()), entry.clone())
+            };
+            let servers: Map<String, Value> = one.servers.iter().map(full).collect();
+            Source {
+                origin: plugin.root.display().to_string(),
+                scope: Scope::Plugin(plugin.name().to_owned()),
+                document: json!({"mcpServers": servers}),
+            }
+        };
+        let plugins = self.loaded.iter().filter_map(|one| Some((one, one.plugin.as_ref()?)));
+        plugins.filter(|(one, _)| !one.servers.is_empty()).map(source).collect()
+    }
+
+    /// Gives a server of a plugin what the plugin has: its folder, its data, its grants.
+    pub(crate) fn equip(&self, world: &World, server: &mut Server) {
+        let Scope::Plugin(name) = &server.scope else { return };
+        let plugins = self.loaded.iter().filter_map(|one| one.plugin.as_ref());
+        let Some(plugin) = plugins.into_iter().find(|plugin| plugin.name() == name) else { return };
+        let data = data(world).join(name);
+        if let Err(error) = std::fs::create_dir_all(&data) {
+            output::warning(&format!("cannot make {}: {error}", data.display()));
+        }
+        let granted = &plugin.settings.grants;
+        let grants: &mut Grants = &mut server.grants;
+        grants.network |= granted.network == NetworkWish::All;
+        grants.read.push(plugin.root.clone());
+        grants.read.extend(granted.read.iter().cloned());
+        grants.write.push(data);
+        grants.write.extend(granted.write.iter().cloned());
+        grants.env.extend(granted.env.iter().cloned());
+    }
+}
+
+/// What a project brings, where the person trusts it.
+fn of_project(world: &World) -> Option<Loaded> {
+    let root = world.root().ok().filter(|_| world.has_project())?;
+    let files = world.trust.trusted()?.beneath(&root.join(".claude"));
+    (!files.is_empty()).then(|| claude::project(&ProjectFiles { root, files }))
+}
+
+/// Whether the person switches a plugin on that is off by itself.
+fn is_switched_on(world: &World, name: &str) -> bool {
+    let plugins = &world.config().plugins;
+    let entry = plugins.each.get(name).and_then(|entry| entry.enabled);
+    plugins.enabled.get(name) == Some(&true) || entry == Some(true)
+}
+
+/// Holds a folder for each plugin's data.
+fn data(world: &World) -> PathBuf {
+    let own = world.loaded.config_dir.clone();
+    own.unwrap_or_else(|| world.environment.temp.clone()).join("plugin-data")
+}
+
+fn places(world: &World) -> Vec<(PathBuf, Place)> {
+    let place = |(folder, word): (PathBuf, &str)| {
+        let place = match word {
+            "global" => Place::Global,
+            "config" => Place::Configured,
+            "env" => Place::Environment,
+            "project" => Place::Project,
+            "flag" => Place::Flag,
+            _ => return None,
+        };
+        Some((folder, place))
+    };
+    plugin_set::search_paths(world).into_iter().filter_map(place).collect()
+}
+
+/// The plugins of a conversation.
+struct Claude {
+    stage: Option<Stage>,
+    listing: Vec<Listed>,
+}
+
+/// Makes their hooks ready. None where there are none of them.
+pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
+    let set = world.claude();
+    if set.loaded.is_empty() && set.idle.is_empty() {
+        return Ok(None);
+    }
+    let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
+    let stage = if has_hooks { Some(Stage::new(&set.loaded, settings(world)?)) } else { None };
+    Ok(Some(Arc::new(Claude { stage, listing: listing(set) })))
+}
+
+fn listing(set: &ClaudeSet) -> Vec<Listed> {
+    let of = |plugin: &Plugin, report: Vec<String>| Listed {
+        name: plugin.name().to_owned(),
+        dialect: NAME,
+        path: plugin.root.display().to_string(),
+        enabled: plugin.is_active(),
+        report,
+    };
+    let active =
+        set.loaded.iter().filter_map(|one| Some(of(one.plugin.as_ref()?, one.report.clone())));
+    let idle = set.idle.iter().map(|plugin| {
+        let why = if plugin.trusted {
+            "nothing is loaded: it is switched off"
+        } else {
+            "nothing is loaded: it lies in a project that you have not trusted"
+        };
+        of(plugin, vec![why.to_owned()])
+    });
+    let mut listing: Vec<Listed> = active.chain(idle).collect();
+    listing.sort_by(|one, other| one.name.cmp(&other.name));
+    listing
+}
+
+fn settings(world: &World) -> Result<Settings, Problem> {
+    let is_resumed = world.global.resume.is_some() || world.global.continue_last;
+    Ok(Settings {
+        sandbox: assemble::sandbox(world)?,
+        surroundings: Surroundings {
+            workspace: world.place().to_owned(),
+            cwd: world.environment.cwd.clone(),
+            env: assemble::child_environment(&world.environment.variables),
+            variables: world.environment.variables.clone(),
+            home: world.environment.home.clone(),
+            limits: Limits::default(),
+        },
+        profile: assemble::command_profile(world, world.place()),
+        data: data(world),
+        transcripts: world.state_dir()?.join("transcripts"),
+        source: if is_resumed { "resume" } else { "startup" },
+        mode: world.mode(),
+        notice: Arc::new(|text| output::warning(&text)),
+    })
+}
+
+#[async_trait]
+impl Dialect for Claude {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        self.stage.as_ref().map(Stage::hooks).unwrap_or_default()
+    }
+
+    fn listing(&self) -> Vec<Listed> {
+        self.listing.clone()
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        if let Some(stage) = &self.stage {
+            stage.set_mode(mode);
+        }
+    }
+
+    async fn shutdown(&self) {
+        if let Some(stage) = &self.stage {
+            stage.end();
+        }
+    }
+}

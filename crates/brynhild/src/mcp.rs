@@ -1,0 +1,287 @@
+//! The MCP servers of this run: from which files they come, what they may do, and who answers
+//! them. Nothing is started before something needs it.
+
+pub(crate) mod backend;
+pub(crate) mod files;
+mod person;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ::mcp::config::{Found, Scope, Server, Source};
+use ::mcp::oauth::Credentials;
+use ::mcp::person::{Nobody, Person};
+use ::mcp::{Deferral, Servers, Settings, Surroundings};
+use contract::sandbox::Limits;
+use contract::tool::Tool;
+use serde_json::{Map, Value, json};
+
+use crate::assemble;
+use crate::config::Layer;
+use crate::exit::Problem;
+use crate::output;
+use crate::world::World;
+use person::AtTerminal;
+
+/// Keys of `mcp` that are settings and no servers.
+const SETTINGS: [&str; 3] = ["servers", "defer_above", "defer_bytes"];
+
+/// The servers of this run.
+pub(crate) struct Mcp {
+    pub(crate) servers: Servers,
+    person: Option<Arc<AtTerminal>>,
+}
+
+impl Mcp {
+    /// Reads the files that describe servers and what is kept of them. Tells what is wrong.
+    pub(crate) fn open(world: &World) -> Result<Self, Problem> {
+        let found = found(world);
+        for problem in &found.problems {
+            output::warning(problem);
+        }
+        Self::of(world, found.servers)
+    }
+
+    /// The same with these servers.
+    pub(crate) fn of(world: &World, servers: Vec<Server>) -> Result<Self, Problem> {
+        let terminal = world.environment.terminal;
+        let is_text = world.format() == crate::args::OutputFormat::Text;
+        let can_ask = terminal.stdin && terminal.stderr && is_text;
+        let person = can_ask.then(|| Arc::new(AtTerminal::default()));
+        let answering: Arc<dyn Person> = match &person {
+            Some(person) => Arc::clone(person) as Arc<dyn Person>,
+            None => Arc::new(Nobody),
+        };
+        let config_dir = world.config_dir()?;
+        let servers = Servers::new(Settings {
+            servers,
+            cache: config_dir.join("cache/mcp"),
+            credentials: credentials(world)?,
+            sandbox: assemble::sandbox(world)?,
+            surroundings: surroundings(world)?,
+            person: answering,
+            notice: Arc::new(|text| output::warning(&text)),
+            deferral: deferral(world),
+        });
+        Ok(Self { servers, person })
+    }
+
+    /// Starts servers of which nothing is known, so that the model can be told what they offer.
+    pub(crate) async fn learn(&self) {
+        for failure in self.servers.learn().await {
+            output::warning(&failure.to_string());
+            if let Some(hint) = failure.hint() {
+                output::hint(hint);
+            }
+        }
+    }
+
+    /// Their tools, and those that come with them.
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.servers.tools()
+    }
+
+    /// Names the model that writes for servers, where a person agrees to it.
+    pub(crate) fn set_mind(&self, mind: &assemble::Mind) {
+        if let Some(person) = &self.person {
+            person.set_mind(Arc::clone(&mind.provider), mind.model.clone());
+        }
+    }
+
+    /// Asks running servers again that said they changed. Whether [`Mcp::tools`] has others.
+    pub(crate) async fn refresh(&self) -> bool {
+        self.servers.refresh().await
+    }
+
+    /// Ends everything that runs.
+    pub(crate) async fn shutdown(&self) {
+        self.servers.shutdown().await;
+    }
+}
+
+/// The text of a server's prompt that a person typed as a command; none where no server has one
+/// of that name.
+pub(crate) async fn prompt(
+    world: &World,
+    name: &str,
+    typed: &str,
+) -> Result<Option<String>, Problem> {
+    if !name.starts_with("mcp__") || !is_used(world) {
+        return Ok(None);
+    }
+    let mcp = Mcp::open(world)?;
+    mcp.learn().await;
+    if !mcp.servers.commands().iter().any(|command| command.name == name) {
+        mcp.shutdown().await;
+        return Ok(None);
+    }
+    let text = mcp.servers.prompt(name, typed).await;
+    mcp.shutdown().await;
+    text.map(Some).map_err(problem)
+}
+
+/// A failure as the program reports it.
+pub(crate) fn problem(failure: ::mcp::Failure) -> Problem {
+    let hint = failure.hint().map(str::to_owned);
+    let exit = match &failure {
+        ::mcp::Failure::Sandbox(contract::sandbox::SandboxError::Unavailable { .. }) => {
+            crate::exit::Exit::Unsafe
+        }
+        _ => crate::exit::Exit::Failed,
+    };
+    Problem { exit, error: failure.into(), hint }
+}
+
+/// The keys of servers that the person signed in to.
+pub(crate) fn credentials(world: &World) -> Result<Credentials, Problem> {
+    Ok(Credentials::new(world.config_dir()?.join("mcp-credentials")))
+}
+
+/// All servers that are described anywhere, the person's own first. Only reads.
+pub(crate) fn found(world: &World) -> Found {
+    if world.global.safe {
+        return Found::default();
+    }
+    let mut sources = configured(world);
+    let mut problems = Vec::new();
+    if let Ok(path) = files::own(world) {
+        match files::read(&path) {
+            Ok(Some(document)) => {
+                let origin = path.display().to_string();
+                sources.insert(1, Source { origin, scope: Scope::User, document });
+            }
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match project(world) {
+        Ok(source) => sources.extend(source),
+        Err(problem) => problems.push(problem),
+    }
+    sources.extend(world.claude().sources());
+    let mut found = ::mcp::config::read(&sources, &world.environment.variables);
+    for server in &mut found.servers {
+        world.claude().equip(world, server);
+    }
+    found.problems.extend(problems);
+    found
+}
+
+/// Whether anything describes a server: a cheap look, so that a run without servers pays nothing.
+pub(crate) fn is_used(world: &World) -> bool {
+    if world.global.safe {
+        return false;
+    }
+    let has_own = files::own(world).is_ok_and(|path| path.exists());
+    let has_project =
+        world.has_project() && world.root().is_ok_and(|root| root.join(files::PROJECT).exists());
+    let named = &world.config().mcp;
+    let is_configured = named.iter().any(|(key, value)| match key.as_str() {
+        "servers" => value.as_object().is_some_and(|servers| !servers.is_empty()),
+        key => !SETTINGS.contains(&key),
+    });
+    has_own || has_project || is_configured || world.claude().has_servers()
+}
+
+/// The servers of the configuration, those of the person apart from those of the project.
+fn configured(world: &World) -> Vec<Source> {
+    let mut own = Map::new();
+    let mut projects = Map::new();
+    let mut sort = |path: &[&str], name: &str, value: &Value| {
+        let is_own = is_own(world, &mut path.to_vec(), value);
+        let entries = if is_own { &mut own } else { &mut projects };
+        entries.insert(name.to_owned(), value.clone());
+    };
+    for (key, value) in &world.config().mcp {
+        match (key.as_str(), value) {
+            ("servers", Value::Object(servers)) => {
+                for (name, value) in servers {
+                    sort(&["mcp", "servers", name], name, value);
+                }
+            }
+            (name, value) if !SETTINGS.contains(&name) => sort(&["mcp", name], name, value),
+            _ => {}
+        }
+    }
+    let source = |origin: &str, scope, entries| Source {
+        origin: origin.to_owned(),
+        scope,
+        document: json!({"mcpServers": Value::Object(entries)}),
+    };
+    vec![
+        source("config.yaml", Scope::User, own),
+        source(".brynhild/config.yaml", Scope::Project, projects),
+    ]
+}
+
+/// Whether every part of a setting is the person's own word.
+fn is_own<'a>(world: &World, path: &mut Vec<&'a str>, value: &'a Value) -> bool {
+    let layer = world.loaded.origin(path).map(|origin| origin.layer);
+    if matches!(layer, Some(Layer::Project | Layer::EnvFile | Layer::Environment)) {
+        return false;
+    }
+    let Value::Object(object) = value else { return true };
+    object.iter().all(|(key, value)| {
+        path.push(key);
+        let is_own = is_own(world, path, value);
+        path.pop();
+        is_own
+    })
+}
+
+/// The project's file, where the person trusts its bytes.
+fn project(world: &World) -> Result<Option<Source>, String> {
+    let Some(root) = world.root().ok().filter(|_| world.has_project()) else { return Ok(None) };
+    let path = root.join(files::PROJECT);
+    let Some(bytes) = world.trust.trusted().and_then(|trusted| trusted.bytes(&path)) else {
+        return Ok(None);
+    };
+    let document = serde_json::from_slice(bytes)
+        .map_err(|error| format!("{} is not valid JSON: {error}", path.display()))?;
+    let origin = path.display().to_string();
+    Ok(Some(Source { origin, scope: Scope::Project, document }))
+}
+
+fn surroundings(world: &World) -> Result<Surroundings, Problem> {
+    let mut env = assemble::child_environment(&world.environment.variables);
+    // Code of the workspace must not get in by way of a search path.
+    env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
+    Ok(Surroundings {
+        workspace: world.root()?.to_owned(),
+        env,
+        variables: world.environment.variables.clone(),
+        home: world.environment.home.clone(),
+        data: world.config_dir()?.join("mcp-data"),
+        mode: world.mode(),
+        // A server may well be a program with a large heap of its own.
+        limits: Limits { memory: 8 << 30, ..Limits::default() },
+    })
+}
+
+fn deferral(world: &World) -> Deferral {
+    let usual = Deferral::default();
+    let number = |key: &str, usual: usize| {
+        let value = world.config().mcp.get(key).and_then(Value::as_u64);
+        value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usual)
+    };
+    Deferral {
+        tools: number("defer_above", usual.tools),
+        bytes: number("defer_bytes", usual.bytes),
+    }
+}
+
+/// Names and values of `NAME=VALUE` words.
+pub(crate) fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
+    words
+        .iter()
+        .map(|word| {
+            let (name, value) = word.split_once('=').ok_or_else(|| {
+                Problem::misuse(format!("`{word}` is not of the form NAME=VALUE"))
+            })?;
+            if name.is_empty() {
+                return Err(Problem::misuse(format!("`{word}` has no name")));
+            }
+            Ok((name.to_owned(), value.to_owned()))
+        })
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! Runs calls of other agents: each as a conversation of its own, so that it goes the same way as
+//! a call of our model, through rules, questions and sandbox.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::mcp::serve::{Backend, Call};
+use agent::conversation::{Beginning, Conversation};
+use agent::registry::Registry;
+use agent::settings::{Parts, Settings};
+use async_trait::async_trait;
+use contract::event::{Answer, Event, Input, Level, What};
+use contract::hook::Hook;
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::Policy;
+use contract::sandbox::Confinement;
+use contract::tool::{Tool, ToolOutput, ToolSpec};
+use plugins::hooks::Lifecycle;
+use plugins::python::{Hosts, Missing};
+use sessions::unsaved::Unsaved;
+
+use crate::assemble;
+use crate::exit::Problem;
+use crate::hooks::{self, Needs};
+use crate::output;
+use crate::permissions;
+use crate::world::World;
+
+/// Runs calls of other agents.
+pub(crate) struct Guarded {
+    tools: Vec<Arc<dyn Tool>>,
+    specs: Arc<[Arc<ToolSpec>]>,
+    hooks: Vec<Arc<dyn Hook>>,
+    policy: Arc<dyn Policy>,
+    confinement: Confinement,
+    settings: Settings,
+    session: SessionId,
+}
+
+/// What runs behind the calls.
+pub(crate) struct Behind {
+    lifecycle: Lifecycle,
+    hosts: Hosts,
+}
+
+impl Behind {
+    /// Ends it.
+    pub(crate) async fn close(&self) {
+        self.lifecycle.shutdown().await;
+        self.hosts.shutdown().await;
+    }
+}
+
+impl Guarded {
+    /// Makes what runs all tools but those of other servers, which clients reach by their own
+    /// addresses: two programs of this kind could else call each other without end.
+    pub(crate) async fn new(world: &World, root: &Path) -> Result<(Self, Behind), Problem> {
+        let skills = assemble::skills(world, root);
+        let workers = world.workers(Missing::Install).await?;
+        let mut tools = assemble::tools(world, root, skills);
+        tools.extend(workers.tools(world));
+        let loaded = hooks::load(
+            world,
+            Needs {
+                root,
+                sandbox: assemble::sandbox(world)?,
+                mind: None,
+                ledger: Arc::default(),
+                notice: Arc::new(|text| output::warning(&text)),
+            },
+        );
+        hooks::report(&loaded.problems);
+        loaded.lifecycle.start().await;
+        let guarded = Self {
+            specs: assemble::registry(tools.clone()).specs(),
+            tools,
+            hooks: loaded.hooks,
+            policy: permissions::policy(world, root)?,
+            confinement: assemble::confinement(world, root)?,
+            settings: assemble::settings(world, root, None, String::new()),
+            session: SessionId::parse("mcp-serve")?,
+        };
+        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts: workers.hosts().clone() }))
+    }
+
+    fn open(&self) -> Conversation {
+        // Clashes were told when the tools were listed.
+        let (registry, _) = Registry::new(self.tools.iter().cloned());
+        let parts = Parts {
+            provider: None,
+            registry,
+            policy: Arc::clone(&self.policy),
+            confinement: self.confinement.clone(),
+            log: Arc::new(Unsaved),
+            hooks: self.hooks.clone(),
+            renewal: None,
+        };
+        let beginning =
+            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
+        Conversation::open(parts, self.settings.clone(), beginning)
+    }
+}
+
+#[async_trait]
+impl Backend for Guarded {
+    fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(&self.specs)
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        let mut conversation = self.open();
+        let Call { name, args, cancel, progress, asker } = call;
+        let id = CallId("call-1".to_owned());
+        let input = Input::Call(ToolCall { id, name, args, opaque: None });
+        // A conversation that has ended is seen by the loop below.
+        let _ = conversation.inputs.send(input).await;
+        let mut result = None;
+        let mut is_stopping = false;
+        loop {
+            let event = tokio::select! {
+                event = conversation.events.recv() => event,
+                () = cancel.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    let _ = conversation.inputs.send(Input::Interrupt).await;
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
+            match &event.what {
+                What::Asked { call, .. } => {
+                    let answer = match asker.ask(&question(&event)).await {
+                        Some(true) => Answer::Once,
+                        Some(false) => Answer::Deny { reason: None },
+                        None => Answer::Nobody,
+                    };
+                    let input = Input::Answer { call: call.clone(), answer };
+                    let _ = conversation.inputs.send(input).await;
+                }
+                What::ToolProgress { text, .. } => {
+                    // A client that is behind can do without a line.
+                    let _ = progress.try_send(text.clone());
+                }
+                What::ToolFinished { output, content, .. } => {
+                    let text = content.clone();
+                    result = Some(if output.success {
+                        ToolOutput::success(text)
+                    } else {
+                        ToolOutput::failure(text)
+                    });
+                }
+                What::Notice { level: Level::Warning | Level::Error, text, .. } => {
+                    output::warning(text);
+                }
+                What::TurnFinished { .. } => break,
+                _ => {}
+            }
+        }
+        conversation.finish().await;
+        result.unwrap_or_else(|| ToolOutput::failure("the call did not end"))
+    }
+}
+
+/// What a person on the other side reads.
+fn question(event: &Event) -> String {
+    match &event.what {
+        What::Asked { tool, args, why, .. } => format!("Run {tool} with {args}? ({why})"),
+        _ => String::new(),
+    }
+}

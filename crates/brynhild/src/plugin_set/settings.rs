@@ -1,0 +1,57 @@
+//! What the person's configuration says of a plugin: whether it is on, its time, its grants.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plugins::manifest;
+use plugins::plugin::{Plugin, PluginSettings};
+use plugins::problem::Problem;
+use plugins::state::State;
+
+use crate::world::World;
+
+/// The file that `plugin enable` and `plugin disable` write.
+pub(crate) fn state_file(config_dir: &Path) -> PathBuf {
+    config_dir.join("plugins.yaml")
+}
+
+/// The place in the configuration that switches a plugin off, if one does.
+pub(crate) fn off_switch(world: &World, name: &str) -> Option<String> {
+    let plugins = &world.config().plugins;
+    let place = if plugins.enabled.get(name) == Some(&false) {
+        ["plugins", "enabled", name]
+    } else if plugins.each.get(name).is_some_and(|entry| entry.enabled == Some(false)) {
+        ["plugins", name, "enabled"]
+    } else {
+        return None;
+    };
+    let origin = world.loaded.origin(&place).map(ToString::to_string).unwrap_or_default();
+    Some(format!("`{}` ({origin})", place.join(".")))
+}
+
+/// Puts the person's settings into a plugin. Off wins wherever it is said.
+pub(super) fn apply(
+    world: &World,
+    plugin: &mut Plugin,
+    state: &State,
+    problems: &mut Vec<Problem>,
+) {
+    let name = plugin.name().to_owned();
+    plugin.enabled = !state.disabled.contains(&name) && off_switch(world, &name).is_none();
+    let Some(entry) = world.config().plugins.each.get(&name) else {
+        return;
+    };
+    let (grants, faults) = manifest::wishes(&entry.sandbox);
+    for fault in faults {
+        let path = world.loaded.origin(&["plugins", &name, "sandbox"]);
+        let path = path.map(ToString::to_string).unwrap_or_default();
+        let what = format!("in the grants of the plugin `{name}`: {fault}");
+        let hint = "`docs/plugins.md` shows how a plugin is granted something";
+        problems.push(Problem::new(Path::new(&path), what, hint));
+    }
+    plugin.settings = PluginSettings {
+        timeout: entry.timeout.map(Duration::from_secs),
+        grants,
+        own: entry.own.clone(),
+    };
+}

@@ -1,0 +1,348 @@
+//! The role that a run plays: its file, its words for the model, its tools and its limits.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::settings::Settings;
+use contract::tool::Tool;
+use plugins::initrunner::final_result::FinalResult;
+use plugins::initrunner::guard::{Allowance, Guard};
+use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
+use plugins::initrunner::skill::{self, RoleSkill};
+use plugins::initrunner::variables;
+use plugins::rest::Api;
+use serde_json::Value;
+
+use crate::config::Instance;
+use crate::dialects::api;
+use crate::exit::Problem;
+use crate::output;
+use crate::provider_choice::{self, Key};
+use crate::world::World;
+
+/// The name of a provider that a role describes itself.
+const OWN_PROVIDER: &str = "role";
+
+/// The tool types that are known and that nothing here can offer.
+const NOT_OFFERED: [&str; 27] = [
+    "filesystem",
+    "http",
+    "mcp",
+    "custom",
+    "delegate",
+    "web_reader",
+    "python",
+    "datetime",
+    "sql",
+    "git",
+    "shell",
+    "slack",
+    "web_scraper",
+    "script",
+    "email",
+    "search",
+    "calculator",
+    "csv_analysis",
+    "pdf_extract",
+    "image_gen",
+    "audio",
+    "think",
+    "todo",
+    "spawn",
+    "clarify",
+    "blackboard",
+    "plugin",
+];
+
+/// A role that was read and whose variables have values.
+pub(crate) struct Chosen {
+    role: Role,
+    prompt: String,
+    skills: Vec<RoleSkill>,
+    output: Option<Value>,
+}
+
+/// A role that is ready to be played.
+pub(crate) struct Opened {
+    /// Its tools, and no others.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What the model is told.
+    pub(crate) system: String,
+    /// The schema of its answer.
+    pub(crate) output: Option<Value>,
+    /// How many calls it may make.
+    pub(crate) allowance: Arc<Allowance>,
+    temperature: Option<f64>,
+    max_tokens: Option<u64>,
+    guardrails: Guardrails,
+}
+
+/// Reads a role's file, with its skills and tools as far as that runs nothing. Errors of those are
+/// among the findings.
+pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), Problem> {
+    let file = role::locate(&world.environment.cwd.join(path)).map_err(|what| {
+        Problem::misuse(what).hint("name a file, or a folder with `agent.yaml` or `role.yaml`")
+    })?;
+    let mut reading = role::read(&file);
+    if let Some(role) = &reading.role {
+        let mut findings = Vec::new();
+        let skills = skills(world, role, &mut findings);
+        schema(role, &mut findings);
+        let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
+        for (index, entry) in entries.enumerate() {
+            check(entry, &format!("tools[{index}]"), &role.file, &mut findings);
+        }
+        reading.findings.extend(findings);
+    }
+    Ok((file, reading))
+}
+
+/// The file of a role that was named: a path, or a name among the person's own.
+pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
+    let path = world.environment.cwd.join(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+    let home = world.environment.home.iter().map(|home| home.join(".initrunner/roles"));
+    let folders: Vec<PathBuf> = own.chain(home).collect();
+    let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+    let candidates = folders.iter().filter(|_| is_plain).flat_map(|folder| {
+        ["yaml", "yml"]
+            .map(|ending| folder.join(format!("{name}.{ending}")))
+            .into_iter()
+            .chain([folder.join(name)])
+    });
+    let found = candidates.into_iter().find_map(|path| role::locate(&path).ok());
+    found.ok_or_else(|| {
+        let places: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+        Problem::misuse(format!("there is no agent {name}"))
+            .hint(format!("name a role's file, or put `{name}.yaml` into {}", places.join(" or ")))
+    })
+}
+
+/// Has this run play a role: its model answers, unless a flag names another.
+pub(crate) fn choose(
+    world: &mut World,
+    path: &Path,
+    given: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    let (file, reading) = examine(world, path)?;
+    let errors: Vec<String> = reading.errors().map(words).collect();
+    let Some(role) = reading.role.filter(|_| errors.is_empty()) else {
+        let text = format!("{}: {}", file.display(), errors.join("; "));
+        return Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"));
+    };
+    for finding in &reading.findings {
+        output::warning(&format!("{}: {}", file.display(), words(finding)));
+    }
+    let prompt = &role.prompt;
+    let environment = &world.environment.variables;
+    let prompt = variables::filled(prompt, role.variables.as_ref(), given, environment)
+        .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
+    choose_model(world, &role);
+    let mut findings = Vec::new();
+    let skills = skills(world, &role, &mut findings);
+    let output = schema(&role, &mut findings);
+    // Nothing is chosen twice in one run.
+    let _ = world.made.role.set(Chosen { role, prompt, skills, output });
+    Ok(())
+}
+
+/// Finding and place in one line.
+pub(crate) fn words(finding: &Finding) -> String {
+    if finding.path.is_empty() {
+        return finding.message.clone();
+    }
+    format!("{}: {}", finding.path, finding.message)
+}
+
+/// The role that was chosen, ready to be played; none where none was.
+pub(crate) fn open(world: &World) -> Option<Arc<Opened>> {
+    let chosen = world.made.role.get()?;
+    let role = &chosen.role;
+    let allowance = Arc::new(Allowance::new(role.guardrails.tool_calls));
+    let entries = role.tools.iter().chain(chosen.skills.iter().flat_map(|skill| &skill.tools));
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    for entry in entries {
+        let value = Value::Object(entry.fields.clone());
+        let guard = Guard::read(&value).unwrap_or_default().within(&allowance);
+        tools.extend(made(world, entry, &value, role).into_iter().map(|tool| guard.around(tool)));
+    }
+    let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
+    if let Some(schema) = &chosen.output {
+        tools.push(Arc::new(FinalResult::new(schema)));
+        parts.push(format!(
+            "Give your final answer by calling `final_result`, or as JSON alone that fits this \
+             schema:\n{schema}"
+        ));
+    }
+    parts.retain(|part| !part.is_empty());
+    Some(Arc::new(Opened {
+        tools,
+        system: parts.join("\n\n"),
+        output: chosen.output.clone(),
+        allowance,
+        temperature: role.model.temperature,
+        max_tokens: role.model.max_tokens,
+        guardrails: role.guardrails.clone(),
+    }))
+}
+
+impl Opened {
+    /// Puts the role's limits into the settings of a conversation; the narrower holds.
+    pub(crate) fn tighten(&self, settings: &mut Settings) {
+        let limits = &self.guardrails;
+        let least = |own: Option<u64>, limit: u64| Some(own.map_or(limit, |own| own.min(limit)));
+        let budget = &mut settings.budget;
+        budget.output_tokens = least(budget.output_tokens, limits.output_tokens);
+        budget.input_tokens = limits.input_tokens.or(budget.input_tokens);
+        if let Some(limit) = limits.total_tokens {
+            budget.tokens = least(budget.tokens, limit);
+        }
+        budget.time = Some(budget.time.map_or(limits.time, |own| own.min(limits.time)));
+        if let Some(limit) = limits.cost {
+            budget.cost_usd = Some(budget.cost_usd.map_or(limit, |own| own.min(limit)));
+        }
+        settings.max_tool_rounds = settings.max_tool_rounds.min(limits.requests);
+        let request = &mut settings.request;
+        request.temperature = self.temperature.or(request.temperature);
+        request.max_tokens = self.max_tokens.unwrap_or(request.max_tokens);
+    }
+}
+
+/// The variable whose key goes to the address that a role names. A file that came with a project
+/// does not decide where a key goes.
+fn key_variable(world: &World, role: &Role) -> Option<String> {
+    let variable = role.model.api_key_env.clone()?;
+    let came_with_project = world.root().is_ok_and(|root| role.file.starts_with(root));
+    if came_with_project && world.trust.trusted().is_none() {
+        output::warning(&format!(
+            "the role names where the key in {variable} goes, and came with a project that is not \
+             trusted; the key is not sent"
+        ));
+        output::hint("keep the role outside of the project, or name a provider by `--provider`");
+        return None;
+    }
+    Some(variable)
+}
+
+fn choose_model(world: &mut World, role: &Role) {
+    let wish = &role.model;
+    if let Some(address) = wish.base_url.clone().filter(|_| world.global.provider.is_none()) {
+        let instance = Instance {
+            kind: String::from("openai"),
+            enabled: true,
+            base_url: Some(address),
+            cache_ttl: 3600,
+            default_model: wish.name.clone(),
+            api_key_env: key_variable(world, role),
+            credentials_path: None,
+            headers: BTreeMap::new(),
+            extra: serde_json::Map::new(),
+        };
+        world.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
+        world.global.provider = Some(OWN_PROVIDER.to_owned());
+        return;
+    }
+    let Some(provider) = &wish.provider else {
+        world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+        return;
+    };
+    if world.global.provider.as_ref().is_some_and(|named| named != provider) {
+        return;
+    }
+    let candidates = provider_choice::candidates(world);
+    let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
+    let can_answer =
+        candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
+    if !can_answer && world.global.provider.is_none() {
+        let why = if candidate.is_some() { "has no key" } else { "is not known here" };
+        output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
+        return;
+    }
+    world.global.provider = Some(provider.clone());
+    world.global.model = world.global.model.take().or_else(|| wish.name.clone());
+}
+
+fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
+    let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
+    let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let folders: Vec<PathBuf> = named.into_iter().chain(home).chain(own).collect();
+    let mut skills = Vec::new();
+    for name in &role.skills {
+        match skill::load(name, role.folder(), &folders) {
+            Ok(skill) => {
+                findings.extend(skill.findings.iter().cloned());
+                skills.push(skill);
+            }
+            Err(what) => findings.push(error("skills", what)),
+        }
+    }
+    skills
+}
+
+/// The schema of a role's answer, read from its file where it stands in one.
+fn schema(role: &Role, findings: &mut Vec<Finding>) -> Option<Value> {
+    let Some(Value::String(file)) = &role.output else {
+        return role.output.clone();
+    };
+    let path = role.folder().join(file);
+    let text = std::fs::read_to_string(&path);
+    let read = text
+        .map_err(|error| error.to_string())
+        .and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
+    match read {
+        Ok(schema @ Value::Object(_)) => return Some(schema),
+        Ok(_) => findings.push(error("output.schema_file", "it holds no schema".to_owned())),
+        Err(what) => findings.push(error("output.schema_file", what)),
+    }
+    None
+}
+
+fn error(path: &str, message: String) -> Finding {
+    Finding { severity: Severity::Error, path: path.to_owned(), message }
+}
+
+/// What is wrong with an entry of the tools.
+fn check(entry: &ToolEntry, place: &str, file: &Path, findings: &mut Vec<Finding>) {
+    let value = Value::Object(entry.fields.clone());
+    if let Err(what) = Guard::read(&value) {
+        findings.push(error(place, what));
+    }
+    let kind = entry.kind.as_str();
+    if kind == "api" {
+        let (api, problems) = Api::read(&value, file);
+        let severity = if api.is_some() { Severity::Warning } else { Severity::Error };
+        findings.extend(problems.into_iter().map(|problem| Finding {
+            severity,
+            path: place.to_owned(),
+            message: format!("{} ({})", problem.what, problem.hint),
+        }));
+    } else if NOT_OFFERED.contains(&kind) {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            path: place.to_owned(),
+            message: format!("tools of type `{kind}` are not supported and are left out"),
+        });
+    } else {
+        let what = format!(
+            "Tool type '{kind}' not found. No plugins installed. Install one with: pip install \
+             initrunner-{kind}"
+        );
+        findings.push(error(place, what));
+    }
+}
+
+/// The tools of an entry.
+fn made(world: &World, entry: &ToolEntry, value: &Value, role: &Role) -> Vec<Arc<dyn Tool>> {
+    if entry.kind != "api" {
+        return Vec::new();
+    }
+    // What is wrong with it was told when the role was chosen.
+    let (api, _) = Api::read(value, &role.file);
+    let source = format!("role:{}", role.name);
+    api.map(|api| api.tools(&api::settings(world), &source)).unwrap_or_default()
+}

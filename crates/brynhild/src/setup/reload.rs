@@ -1,0 +1,196 @@
+//! Picks up what has changed outside while a conversation goes on: plugins, hooks, skills, rules,
+//! settings. What a project brings is trusted anew, by its bytes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::settings::{Change, Renewal, Renewed};
+use async_trait::async_trait;
+use contract::event::{Level, What};
+use contract::sandbox::Sandbox;
+use contract::tool::ToolSpec;
+use plugins::python::Hosts;
+
+use super::fingerprint::Fingerprint;
+use super::{Needed, Outfit};
+use crate::args::Global;
+use crate::environment::Environment;
+use crate::exit::Problem;
+use crate::output;
+use crate::skill_grants::Grants;
+use crate::world::World;
+
+/// Where the person's own extensions lie, from the folder of the configuration.
+const OWN: &[&str] = &[
+    "config.yaml",
+    "hooks",
+    "hooks.yaml",
+    "plugins",
+    "plugins.yaml",
+    "profiles",
+    "rules",
+    "skills",
+    "trust.jsonl",
+];
+/// Where a project's lie, from its root.
+const PROJECT: &[&str] = &[
+    ".brynhild",
+    ".agents/skills",
+    ".claude/skills",
+    ".cursorrules",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "rules.md",
+];
+
+/// Looks for changes before a turn.
+pub(crate) struct Reload {
+    global: Global,
+    environment: Environment,
+    needed: Needed,
+    kept: Kept,
+    state: tokio::sync::Mutex<State>,
+}
+
+/// What was seen last, and what was made of it.
+struct State {
+    seen: Seen,
+    present: Present,
+    /// What the next turn is to be told.
+    change: Option<Change>,
+}
+
+/// What holds at this moment, for whoever reads lines beside a conversation.
+#[derive(Clone)]
+pub(crate) struct Present {
+    /// What everything was made from; none where nothing has changed since the start.
+    pub(crate) world: Option<Arc<World>>,
+    /// The tools.
+    pub(crate) tools: Vec<Arc<ToolSpec>>,
+    /// What active skills let run.
+    pub(crate) grants: Grants,
+}
+
+/// What outlives a change.
+struct Kept {
+    hosts: Option<Hosts>,
+    sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+/// What was seen last.
+#[derive(Clone)]
+struct Seen {
+    places: Vec<PathBuf>,
+    print: Fingerprint,
+}
+
+impl Reload {
+    /// Watches what `world` was made from.
+    pub(super) fn new(world: &World, needed: Needed, present: Present) -> Self {
+        let kept = Kept {
+            hosts: world.known_workers().map(|workers| workers.hosts().clone()),
+            sandbox: world.made.sandbox.get().cloned(),
+        };
+        let state = State { seen: Seen::of(world, &needed), present, change: None };
+        let state = tokio::sync::Mutex::new(state);
+        let (global, environment) = (world.global.clone(), world.environment.clone());
+        Self { global, environment, needed, kept, state }
+    }
+
+    /// What holds at this moment. What has changed and cannot be used is told.
+    pub(crate) async fn present(&self) -> Present {
+        let mut state = self.state.lock().await;
+        if let Err(problem) = self.look(&mut state).await {
+            output::warning(&unused(&problem));
+        }
+        state.present.clone()
+    }
+
+    /// Makes everything anew where something has changed.
+    async fn look(&self, state: &mut State) -> Result<(), Problem> {
+        let has_changed = Fingerprint::of(state.seen.places.clone()) != state.seen.print;
+        let has_refreshed = || {
+            let hosts = self.kept.hosts.as_ref();
+            hosts.is_some_and(|hosts| !hosts.take_refreshed().is_empty())
+        };
+        let has_other_servers = match &self.needed.mcp {
+            Some(mcp) => mcp.refresh().await,
+            None => false,
+        };
+        if has_changed || has_refreshed() || has_other_servers {
+            self.remake(state).await?;
+        }
+        Ok(())
+    }
+
+    async fn remake(&self, state: &mut State) -> Result<(), Problem> {
+        let world = World::again(self.global.clone(), self.environment.clone())?;
+        if let Some(sandbox) = &self.kept.sandbox {
+            world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
+        }
+        let seen = Seen::of(&world, &self.needed);
+        if let Some(hosts) = &self.kept.hosts {
+            world.adopt(hosts.clone()).await;
+        }
+        state.seen = seen;
+        self.needed.guests.find(&world).await?;
+        let outfit = Outfit::new(&world, &self.needed).await?;
+        outfit.lifecycle.start().await;
+        state.present = Present {
+            world: Some(Arc::new(world)),
+            tools: outfit.registry.specs().to_vec(),
+            grants: outfit.grants.clone(),
+        };
+        let Outfit { registry, hooks, system, .. } = outfit;
+        state.change = Some(Change { registry, hooks, system });
+        Ok(())
+    }
+}
+
+fn unused(problem: &Problem) -> String {
+    format!("what has changed is not used: {}", problem.message())
+}
+
+#[async_trait]
+impl Renewal for Reload {
+    async fn renew(&self) -> Renewed {
+        let mut state = self.state.lock().await;
+        let looked = self.look(&mut state).await;
+        let change = state.change.take();
+        let notice = looked.err().map(|problem| {
+            let text = unused(&problem);
+            What::Notice { level: Level::Warning, text, hint: problem.hint }
+        });
+        Renewed { change, notices: notice.into_iter().collect() }
+    }
+}
+
+impl Seen {
+    fn of(world: &World, needed: &Needed) -> Self {
+        let places = places(world, needed);
+        let print = Fingerprint::of(places.clone());
+        Self { places, print }
+    }
+}
+
+fn places(world: &World, needed: &Needed) -> Vec<PathBuf> {
+    let config_dir = world.loaded.config_dir.iter();
+    let mut places: Vec<PathBuf> =
+        config_dir.flat_map(|dir| OWN.iter().map(|name| dir.join(name))).collect();
+    if world.has_project() {
+        places.extend(PROJECT.iter().map(|name| needed.root.join(name)));
+    }
+    let home = world.environment.home.iter();
+    places
+        .extend(home.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it))));
+    let named = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
+    places.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
+    places.extend(crate::plugin_set::search_paths(world).into_iter().filter_map(
+        |(path, place)| {
+            // The packages of an interpreter are too many to look at before each turn.
+            (place != "entry_points").then_some(path)
+        },
+    ));
+    places.extend(world.plugins().plugins.iter().map(|plugin| plugin.root.clone()));
+    places
+}

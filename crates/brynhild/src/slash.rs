@@ -1,0 +1,319 @@
+//! What is typed after `/`: the built-in commands, and prompts of the person, plugins and the
+//! project. Says what a line means; whoever reads lines does it.
+
+pub(crate) mod filled;
+mod once;
+mod shown;
+
+use std::path::{Path, PathBuf};
+
+use contract::message::Usage;
+use contract::policy::Mode;
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use plugins::commands::{Blanks, Places, Rank, Table, Variable};
+use plugins::problem::Problem as Fault;
+
+use crate::assemble;
+use crate::config;
+use crate::exit::Problem;
+use crate::output;
+use crate::world::World;
+
+pub(crate) use once::{Once, once};
+
+/// A command of the program's own.
+pub(crate) struct Builtin {
+    /// What is typed after `/`.
+    pub(crate) name: &'static str,
+    /// What it takes, in words.
+    pub(crate) args: &'static str,
+    /// What it is for.
+    pub(crate) description: &'static str,
+}
+
+const fn own(name: &'static str, args: &'static str, description: &'static str) -> Builtin {
+    Builtin { name, args, description }
+}
+
+/// The program's own commands. Nobody else's can have their names.
+pub(crate) const BUILTIN: &[Builtin] = &[
+    own("help", "", "Show what can be typed"),
+    own("clear", "", "Begin again with an empty history"),
+    own("compact", "[what to keep]", "Shorten what the model sees of the history"),
+    own("model", "[name]", "Show or change the model that answers"),
+    own("mode", "[read-only | normal | yolo]", "Show or change how much freedom tools have"),
+    own("skill", "NAME [request]", "Work by a skill's instructions"),
+    own("tools", "", "List the tools"),
+    own("plugins", "", "List the plugins"),
+    own("permissions", "", "Show what is allowed without a question"),
+    own("cost", "", "Show what this conversation took"),
+    own("resume", "[id]", "Go on with another session; list them without an id"),
+    own("export", "[file]", "Write the conversation as Markdown"),
+    own("quit", "", "End"),
+];
+
+/// The built-in command of a name.
+pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTIN.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
+}
+
+/// A line that looks like a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slash<'a> {
+    /// What stands after `/`, up to a blank.
+    pub(crate) name: &'a str,
+    /// What follows, trimmed.
+    pub(crate) rest: &'a str,
+}
+
+/// Reads a line; none where it is plain words, or begins with a path.
+pub(crate) fn parse(line: &str) -> Option<Slash<'_>> {
+    let line = line.trim();
+    let words = line.strip_prefix('/')?;
+    let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let in_name = |c: char| c.is_alphanumeric() || "-_.:+".contains(c);
+    let is_plain = !name.is_empty() && name.chars().all(in_name);
+    is_plain.then(|| Slash { name, rest: rest.trim() })
+}
+
+/// What a line comes to.
+#[derive(Debug)]
+pub(crate) enum Expansion {
+    /// This goes to the model.
+    Prompt {
+        /// The text.
+        text: String,
+        /// The skill that it activates.
+        skill: Option<Skill>,
+    },
+    /// This is shown to the person.
+    Show(String),
+    /// The conversation itself changes.
+    Control(Control),
+    /// It is no command, and goes to the model as it is.
+    AsIs,
+}
+
+/// A change of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// Its history is dropped.
+    Clear,
+    /// Its history is shortened.
+    Compact {
+        /// What must not be lost.
+        instructions: Option<String>,
+    },
+    /// Another model answers; none asks which one does.
+    Model(Option<String>),
+    /// Tools get more or less freedom.
+    Mode(Mode),
+    /// Another session goes on.
+    Resume(String),
+    /// It is written down as Markdown.
+    Export(Option<PathBuf>),
+    /// It ends.
+    Quit,
+}
+
+impl Control {
+    /// The built-in command that asks for it, and the flag or command that does the same for a
+    /// single prompt.
+    pub(crate) fn alternative(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Clear => ("clear", "a run without `--resume` begins with an empty history"),
+            Self::Compact { .. } => ("compact", "`brynhild --resume ID` opens a session for it"),
+            Self::Model(_) => ("model", "`--model NAME` names the model"),
+            Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
+            Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
+            Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
+            Self::Quit => ("quit", "a single prompt ends by itself"),
+        }
+    }
+}
+
+/// What is known of the conversation that a line is typed into.
+pub(crate) struct Facts<'a> {
+    /// The tools on offer.
+    pub(crate) tools: &'a [std::sync::Arc<ToolSpec>],
+    /// What the conversation took so far.
+    pub(crate) usage: &'a Usage,
+    /// How much freedom tools have.
+    pub(crate) mode: Mode,
+}
+
+/// The commands that are no built-in ones.
+pub(crate) struct Offer {
+    /// By what is typed.
+    pub(crate) table: Table,
+    problems: Vec<Fault>,
+}
+
+impl Offer {
+    /// Finds them.
+    pub(crate) fn new(world: &World) -> Self {
+        let root = world.root().ok().filter(|_| world.has_project());
+        let is_trusted = world.trust.trusted().is_some();
+        let own = world.loaded.config_dir.as_ref().filter(|_| !world.global.safe);
+        let places = Places {
+            global: own.map(|dir| dir.join("commands")),
+            project: root.map(|root| root.join(".brynhild/commands")),
+            project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
+        };
+        let found = plugins::commands::discover(&places, &world.contributions());
+        let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
+        let table = Table::new(found.commands, &reserved);
+        Self { table, problems: found.problems }
+    }
+
+    /// Tells what cannot be used, or not by its short name.
+    pub(crate) fn report(&self) {
+        for problem in self.problems.iter().chain(&self.table.problems) {
+            output::warning(&format!("{problem} ({})", problem.hint));
+        }
+    }
+
+    /// The text of a command with its blanks filled in.
+    pub(crate) fn rendered(&self, world: &World, name: &str, words: &str) -> Option<String> {
+        let command = self.table.find(name)?;
+        if let Some(recipe) = &command.recipe {
+            return Some(filled::shown(command, recipe, words));
+        }
+        let variable = |name: &str| {
+            if config::is_secret(name) {
+                return Variable::Secret;
+            }
+            let value = world.environment.variables.get(name).cloned();
+            value.map_or(Variable::Unset, Variable::Value)
+        };
+        let cwd = world.environment.cwd.display().to_string();
+        let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
+        for name in rendered.withheld {
+            output::warning(&format!(
+                "`/{}` asks for the variable {name}, which holds a secret and stays out",
+                command.name
+            ));
+        }
+        Some(rendered.text)
+    }
+}
+
+/// Says what a line means. `facts` are asked for only where they are needed.
+pub(crate) async fn expand<'a>(
+    world: &World,
+    slash: Slash<'_>,
+    facts: impl FnOnce() -> Facts<'a>,
+) -> Result<Expansion, Problem> {
+    let rest = Some(slash.rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    let show = |text: String| Ok(Expansion::Show(text));
+    let control = |control: Control| Ok(Expansion::Control(control));
+    let Some(builtin) = builtin(slash.name) else {
+        return prompt(world, slash).await;
+    };
+    match builtin.name {
+        "help" => show(shown::help(&Offer::new(world))),
+        "clear" => control(Control::Clear),
+        "compact" => control(Control::Compact { instructions: rest }),
+        "model" => control(Control::Model(rest)),
+        "mode" => match rest {
+            None => show(format!("The mode is {}.", facts().mode.as_str())),
+            Some(wanted) => {
+                mode(world, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
+            }
+        },
+        "skill" => Ok(skill(world, slash.rest)),
+        "tools" => show(shown::tools(facts().tools)),
+        "plugins" => show(shown::plugins(world)),
+        "permissions" => show(shown::permissions(world, facts().mode)?),
+        "cost" => show(shown::cost(facts().usage)),
+        "resume" => match rest {
+            None => show(shown::sessions(world)?),
+            Some(id) => control(Control::Resume(id)),
+        },
+        "export" => control(Control::Export(rest.map(PathBuf::from))),
+        _ => control(Control::Quit),
+    }
+}
+
+fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
+    let modes = [Mode::ReadOnly, Mode::Normal, Mode::Yolo];
+    let mode = modes.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
+    let mode = mode.ok_or_else(|| {
+        Problem::misuse(format!("`{wanted}` is no mode"))
+            .hint("there are read-only, normal and yolo")
+    })?;
+    if world.global.safe && mode != Mode::ReadOnly {
+        return Err(Problem::misuse("`--safe` is stronger than `/mode`")
+            .hint("start again without `--safe`"));
+    }
+    Ok(mode)
+}
+
+/// A prompt of somebody's, or plain words that begin with a slash.
+async fn prompt(world: &World, slash: Slash<'_>) -> Result<Expansion, Problem> {
+    let offer = Offer::new(world);
+    let found = offer.table.find(slash.name);
+    if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
+        let text = filled::text(world, command, recipe, slash.rest).await?;
+        return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
+    }
+    if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
+        return Ok(Expansion::Prompt { text, skill: None });
+    }
+    // `/tmp is full` is about a folder.
+    if !Path::new("/").join(slash.name).exists() {
+        output::warning(&format!("`/{}` is no command and is sent as it is", slash.name));
+        output::hint("`/help` lists the commands");
+    }
+    Ok(Expansion::AsIs)
+}
+
+fn skill(world: &World, rest: &str) -> Expansion {
+    let (name, request) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let skills = assemble::skills(world, world.place());
+    if name.is_empty() {
+        return Expansion::Show(shown::skills(&skills));
+    }
+    let Some(skill) = skills.into_iter().find(|skill| skill.name == name.to_lowercase()) else {
+        output::warning(&format!("Skill not found: {name}; the message is sent as it is"));
+        output::hint("`/skill` lists the skills");
+        return Expansion::AsIs;
+    };
+    let request = match request.trim() {
+        "" => "Say in one sentence that you have this skill at hand, and wait for the task.",
+        request => request,
+    };
+    let text = format!("{}\n\n{request}", plugins::skills::activation(&skill));
+    Expansion::Prompt { text, skill: Some(skill) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_a_name_and_what_follows_it() {
+        let parsed = |line| parse(line).map(|slash| (slash.name, slash.rest));
+        assert_eq!(parsed("/help"), Some(("help", "")));
+        assert_eq!(
+            parsed("  /acme:deploy  to prod \n now "),
+            Some(("acme:deploy", "to prod \n now"))
+        );
+        assert_eq!(parsed("/skill\ncommit-helper"), Some(("skill", "commit-helper")));
+    }
+
+    #[test]
+    fn paths_and_words_are_no_commands() {
+        for line in ["/usr/bin is full", "/", "/ x", "help", "//x", "/a/b", "a /help", ""] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_built_in_names_are_known_in_any_case() {
+        assert_eq!(builtin("HELP").unwrap().name, "help");
+        assert!(builtin("helpful").is_none());
+        assert_eq!(BUILTIN.len(), 13);
+    }
+}

@@ -1,0 +1,168 @@
+//! The text of a command of another system: what was typed is put in, commands in it are run as
+//! far as the policy allows them, files that it names go with it.
+
+use std::path::Path;
+
+use contract::policy::{Action, Decision, Policy, Ruling};
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use plugins::claude::{Piece, Recipe, shell};
+use plugins::commands::Command;
+
+use crate::assemble;
+use crate::exit::Problem;
+use crate::output;
+use crate::permissions;
+use crate::world::World;
+
+/// Bytes of a file that go with a prompt.
+const LONGEST: u64 = 100_000;
+
+/// The text as it stands, with what was typed put in. Runs and reads nothing.
+pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
+    let text = |piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Shell(line) => format!("!`{line}`"),
+        Piece::File(_) => String::new(),
+    };
+    recipe.pieces(&command.body, words).into_iter().map(text).collect()
+}
+
+/// The text that goes to the model.
+pub(super) async fn text(
+    world: &World,
+    command: &Command,
+    recipe: &Recipe,
+    words: &str,
+) -> Result<String, Problem> {
+    let mut text = String::new();
+    let mut files: Vec<String> = Vec::new();
+    let mut clerk = None;
+    for piece in recipe.pieces(&command.body, words) {
+        match piece {
+            Piece::Text(more) => text.push_str(&more),
+            Piece::Shell(line) => {
+                let clerk = made(&mut clerk, world, command, recipe)?;
+                text.push_str(&clerk.run(&line).await?);
+            }
+            Piece::File(path) => {
+                let clerk = made(&mut clerk, world, command, recipe)?;
+                files.extend(clerk.read(&path));
+            }
+        }
+    }
+    for file in files {
+        text.push_str("\n\n");
+        text.push_str(&file);
+    }
+    Ok(text)
+}
+
+/// What a command wants allowed while it is worked on, in the form in which a skill does.
+pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
+    (!recipe.allowed_tools.is_empty()).then(|| Skill {
+        name: grant_name(command),
+        description: command.description.clone(),
+        source: command.source.clone(),
+        license: None,
+        allowed_tools: recipe.allowed_tools.clone(),
+        body: String::new(),
+        folder: None,
+    })
+}
+
+/// The name under which the tools of a command are granted; no skill can have it.
+pub(crate) fn grant_name(command: &Command) -> String {
+    format!("/{}", command.qualified()).to_lowercase()
+}
+
+fn made<'a, 'b>(
+    clerk: &'b mut Option<Clerk<'a>>,
+    world: &'a World,
+    command: &Command,
+    recipe: &'a Recipe,
+) -> Result<&'b Clerk<'a>, Problem> {
+    match clerk {
+        Some(clerk) => Ok(clerk),
+        None => Ok(clerk.insert(Clerk::new(world, command, recipe)?)),
+    }
+}
+
+/// Runs and reads for one command.
+struct Clerk<'a> {
+    world: &'a World,
+    root: &'a Path,
+    recipe: &'a Recipe,
+    typed: String,
+    policy: std::sync::Arc<dyn Policy>,
+    tools: Vec<ToolSpec>,
+}
+
+impl<'a> Clerk<'a> {
+    fn new(world: &'a World, command: &Command, recipe: &'a Recipe) -> Result<Self, Problem> {
+        let root = world.root()?;
+        let policy = permissions::policy(world, root)?;
+        let named: Vec<String> =
+            recipe.allowed_tools.iter().filter(|tool| *tool != "*").cloned().collect();
+        let typed = command.qualified();
+        // What is no rule grants nothing.
+        let _ = policy.grant(&named, &format!("command /{typed}"));
+        let tools = assemble::tools(world, root, Vec::new());
+        let tools = tools.iter().map(|tool| tool.spec().clone()).collect();
+        Ok(Self { world, root, recipe, typed, policy, tools })
+    }
+
+    fn judged(&self, tool: &str, action: Action) -> Option<Ruling> {
+        let spec = self.tools.iter().find(|spec| spec.name == tool)?;
+        let ruling = self.policy.judge(spec, &[action], self.world.mode());
+        (ruling.decision == Decision::Allow).then_some(ruling)
+    }
+
+    /// What a line prints, or why it was not run.
+    async fn run(&self, line: &str) -> Result<String, Problem> {
+        let action = Action::Run { command: line.to_owned(), cwd: self.root.to_owned() };
+        let Some(ruling) = self.judged("Bash", action) else {
+            output::warning(&format!(
+                "`{line}` in `/{}` is not allowed and was not run",
+                self.typed
+            ));
+            output::hint("a rule such as `Bash(git status:*)` in `permissions.allow` lets it run");
+            return Ok(format!("[`{line}` was not run: it is not allowed]"));
+        };
+        let mut profile = assemble::command_profile(self.world, self.root);
+        profile.access = ruling.access;
+        if !self.recipe.root.as_os_str().is_empty() {
+            profile.read.push(self.recipe.root.clone());
+        }
+        profile.env.extend(self.recipe.env.clone());
+        let sandbox = assemble::sandbox(self.world)?;
+        match shell::output(&*sandbox, &profile, line, self.root).await {
+            Ok(printed) => Ok(printed),
+            Err(why) => {
+                output::warning(&format!("`{line}` in `/{}`: {why}", self.typed));
+                Ok(format!("[`{line}` failed: {why}]"))
+            }
+        }
+    }
+
+    /// A file of the project or of the plugin with its name; none where there is no such file.
+    fn read(&self, name: &str) -> Option<String> {
+        let path = self.root.join(name).canonicalize().ok().filter(|path| path.is_file())?;
+        let is_own =
+            !self.recipe.root.as_os_str().is_empty() && path.starts_with(&self.recipe.root);
+        let is_allowed = is_own
+            || (path.starts_with(self.root)
+                && self.judged("Read", Action::Read { path: path.clone() }).is_some());
+        if !is_allowed {
+            output::warning(&format!("`@{name}` in `/{}` may not be read", self.typed));
+            return None;
+        }
+        let is_small = path.metadata().is_ok_and(|found| found.len() <= LONGEST);
+        let Some(text) = std::fs::read_to_string(&path).ok().filter(|_| is_small) else {
+            let what = format!("`@{name}` in `/{}` is no text of up to 100 kB", self.typed);
+            output::warning(&what);
+            return None;
+        };
+        Some(format!("<file path=\"{name}\">\n{}\n</file>", text.trim_end()))
+    }
+}

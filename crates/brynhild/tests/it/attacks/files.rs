@@ -1,0 +1,203 @@
+//! Attacks on files: protected names in other spellings, links that lead elsewhere, names that only
+//! begin like the project's, temporary files that somebody has prepared.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
+use serde_json::json;
+use testkit::{ModelServer, Reply};
+
+use super::{bash, exec};
+use crate::{project, project_with};
+
+/// A folder that no tool may touch: neither the project nor a place for temporary files.
+fn outside() -> tempfile::TempDir {
+    let folder = tempfile::Builder::new().prefix("brynhild-test-").tempdir_in("/var/tmp").unwrap();
+    fs::write(folder.path().join("canary.txt"), "untouched\n").unwrap();
+    folder
+}
+
+fn is_untouched(folder: &Path) -> bool {
+    let names = fs::read_dir(folder).unwrap().count();
+    names == 1 && fs::read_to_string(folder.join("canary.txt")).unwrap() == "untouched\n"
+}
+
+#[test]
+fn what_other_programs_obey_is_not_written_by_any_tool_in_any_spelling() {
+    let project = project();
+    project.file(".brynhild/config.yaml", "").file(".git/config", "[core]\n").file("a.txt", "x");
+    let home = project.config_folder();
+    fs::create_dir_all(&home).unwrap();
+    let own = home.join("config.yaml").display().to_string();
+    let mut spellings: Vec<String> = [
+        ".brynhild/config.yaml",
+        ".brynhild/new",
+        ".BRYNHILD/new",
+        ".brynhild/./new",
+        ".brynhild//new",
+        "./.brynhild/new",
+        "a/../.brynhild/new",
+        ".Git/hooks/pre-commit",
+        ".git/config",
+        "sub/.git/config",
+        ".mcp.json",
+        ".MCP.json",
+        ".vscode/tasks.json",
+        ".envrc",
+        ".claude/settings.json",
+        ".git /config",
+        ".git./config",
+        "git~1/config",
+        ".g\u{200c}it/config",
+        ".bashrc",
+        ".cursor/mcp.json",
+    ]
+    .map(String::from)
+    .to_vec();
+    spellings.extend([own, home.join("trust.jsonl").display().to_string()]);
+    for spelling in &spellings {
+        let write = exec(&project, "Write", &json!({"file_path": spelling, "content": "evil"}));
+        assert_ne!(write.status.code(), Some(0), "{spelling}: {write}");
+        // Each on its own: where the first is refused, nothing after it would be tried.
+        let ways = ["echo evil > ", "cp a.txt ", "mv a.txt "];
+        bash(&project, &format!("{}'{spelling}'", ways[spelling.len() % ways.len()]));
+    }
+    // The judge sees no path in here; the sandbox has to.
+    let planting = "for path in sys.argv[1:]:\n try:\n  os.makedirs(os.path.dirname(path) or '.', \
+                    exist_ok=True); open(path, 'w').write('evil')\n except OSError: pass";
+    let quoted: Vec<String> = spellings.iter().map(|path| format!("'{path}'")).collect();
+    let python = format!("python3 -c \"import os, sys\n{planting}\" {}", quoted.join(" "));
+    bash(&project, &python);
+    let edit = json!({"file_path": ".git/config", "old_string": "[core]", "new_string": "[evil]"});
+    assert_ne!(exec(&project, "Edit", &edit).status.code(), Some(0));
+    assert_eq!(project.read(".git/config"), "[core]\n");
+    assert_eq!(project.read(".brynhild/config.yaml"), "");
+    for name in [".mcp.json", ".vscode", ".envrc", ".claude", ".bashrc", ".brynhild/new", ".cursor"]
+    {
+        let planted = project.path().join(name);
+        let holds = planted.is_file() && fs::metadata(&planted).unwrap().len() > 0;
+        assert!(!holds, "{name} was written");
+    }
+    assert!(!home.join("config.yaml").exists() && !home.join("trust.jsonl").exists());
+    assert_eq!(project.read("a.txt"), "x");
+}
+
+#[test]
+fn no_link_leads_a_tool_out_of_the_project() {
+    let project = project();
+    let outside = outside();
+    let target = outside.path().join("canary.txt");
+    project.file("real.txt", "text\n");
+    symlink(&target, project.path().join("file")).unwrap();
+    symlink(outside.path(), project.path().join("folder")).unwrap();
+    symlink(outside.path().join("new.txt"), project.path().join("dangling")).unwrap();
+    symlink("/proc/self/cwd", project.path().join("magic")).unwrap();
+    fs::create_dir(project.path().join("middle")).unwrap();
+    symlink("../folder", project.path().join("middle/again")).unwrap();
+    for path in [
+        "file",
+        "folder/canary.txt",
+        "folder/new.txt",
+        "dangling",
+        "middle/again/canary.txt",
+        "middle/again/new.txt",
+        "magic/../../../../../../var/tmp/x",
+        "middle/../folder/new.txt",
+    ] {
+        let write = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
+        assert_ne!(write.status.code(), Some(0), "{path}: {write}");
+        let edit = json!({"file_path": path, "old_string": "untouched", "new_string": "evil"});
+        assert_ne!(exec(&project, "Edit", &edit).status.code(), Some(0), "{path}");
+        for (tool, input) in [
+            ("Read", json!({"file_path": path})),
+            ("Grep", json!({"pattern": "untouched", "path": path, "output_mode": "content"})),
+        ] {
+            // Unasked: what is elsewhere is shown to nobody without a question.
+            let input = input.to_string();
+            let run = project.brynhild(&["tools", "exec", tool, "--input", &input]);
+            assert!(!run.stdout.contains("untouched"), "{tool} {path}: {run}");
+        }
+        bash(&project, &format!("echo evil > {path}; rm -f {path}; cp real.txt {path}"));
+        assert!(is_untouched(outside.path()), "{path}");
+    }
+}
+
+#[test]
+fn a_file_that_is_also_elsewhere_is_replaced_and_not_written_through() {
+    let project = project();
+    let elsewhere = project.home().join("original.txt");
+    fs::write(&elsewhere, "untouched\n").unwrap();
+    for (name, tool, input) in [
+        ("one", "Write", json!({"file_path": "one", "content": "evil"})),
+        (
+            "two",
+            "Edit",
+            json!({"file_path": "two", "old_string": "untouched", "new_string": "evil"}),
+        ),
+    ] {
+        fs::hard_link(&elsewhere, project.path().join(name)).unwrap();
+        exec(&project, "Read", &json!({"file_path": name}));
+        exec(&project, tool, &input);
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "untouched\n", "{tool}");
+    }
+}
+
+#[test]
+fn a_place_that_only_begins_like_the_project_is_elsewhere() {
+    let project = project();
+    let root = project.path().canonicalize().unwrap();
+    let name = root.file_name().unwrap().to_str().unwrap().to_owned();
+    for other in [format!("{name}-secrets"), format!("{name}x")] {
+        fs::create_dir(root.with_file_name(&other)).unwrap();
+        fs::write(root.with_file_name(&other).join("x"), "hidden").unwrap();
+        for command in [
+            format!("cat ../{other}/x"),
+            format!("cat {}/x", root.with_file_name(&other).display()),
+        ] {
+            let check = project.brynhild(&["policy", "check", &command]);
+            assert_eq!(check.status.code(), Some(3), "{command}: {check}");
+        }
+    }
+}
+
+#[test]
+fn prepared_temporary_files_are_neither_followed_nor_left_open() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "seq 1 200000"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let (temp, trap) = (project.home().join("temp"), project.home().join("trap"));
+    fs::create_dir(&temp).unwrap();
+    fs::create_dir(&trap).unwrap();
+    for name in ["brynhild-logs-me", "brynhild-output-me", "brynhild-sandbox-me"] {
+        symlink(&trap, temp.join(name)).unwrap();
+    }
+    let run = project.command(&["chat", "count"]).env("TMPDIR", &temp).env("USER", "me").run();
+    assert!(run.status.code().is_some(), "{run}");
+    let planted: Vec<_> = fs::read_dir(&trap).unwrap().collect();
+    assert!(planted.is_empty(), "{planted:?}\n{run}");
+}
+
+#[test]
+fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "seq 1 200000"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    let temp = project.home().join("temp");
+    fs::create_dir(&temp).unwrap();
+    let run = super::secrets::with_open_mask(&project, &["chat", "count"], &temp);
+    assert!(run.status.success(), "{run:?}");
+    let mut seen = 0;
+    for folder in [project.config_folder().join("sessions"), temp] {
+        super::secrets::each_file(&folder, &mut |path| {
+            let mode = fs::symlink_metadata(path).unwrap().mode();
+            assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+            seen += 1;
+        });
+    }
+    assert!(seen >= 2, "only {seen} files were kept");
+}

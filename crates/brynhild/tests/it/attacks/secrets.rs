@@ -1,0 +1,114 @@
+//! Keys: none of their bytes is on disk, in what is printed, or in what commands see.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use crate::project;
+
+const KEY: &str = "sk-test-0123456789abcdefghij";
+
+/// Runs the program with a mask that keeps nothing from anybody.
+#[expect(clippy::disallowed_methods, reason = "only a shell sets the mask for one program")]
+pub(super) fn with_open_mask(project: &Project, args: &[&str], temp: &Path) -> Output {
+    std::process::Command::new("/bin/sh")
+        .args(["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_brynhild")])
+        .args(args)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", project.home())
+        .env("TMPDIR", temp)
+        .env("TEST_KEY", KEY)
+        .current_dir(project.path())
+        .output()
+        .unwrap()
+}
+
+/// Calls `visit` with every file and folder beneath one.
+pub(super) fn each_file(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        visit(&path);
+        if path.is_dir() && !path.is_symlink() {
+            each_file(&path, visit);
+        }
+    }
+}
+
+fn keyed(server: &ModelServer) -> Project {
+    let project = project();
+    project.config(&format!(
+        "providers:\n  default: test\n  instances:\n    test:\n      type: openai\n      base_url: \
+         {}/v1\n      default_model: test-model\n      api_key_env: TEST_KEY\nlogging:\n  level: \
+         debug\n  raw_payloads: true\n",
+        server.url()
+    ));
+    project
+}
+
+#[test]
+fn a_key_is_nowhere_on_disk_and_in_nothing_that_is_printed() {
+    let echo = Reply::calls([(
+        "Bash",
+        json!({"command": "env; cat /proc/self/environ; cat /proc/$PPID/environ; cat ~/.config/brynhild/config.yaml"}),
+    )]);
+    let refused = json!({"error": {"message": format!("incorrect API key provided: {KEY}")}});
+    let refused = Reply::failure(401).body(&refused.to_string());
+    let server = ModelServer::start([echo, Reply::text("done"), refused]);
+    let project = keyed(&server).env("TEST_KEY", KEY).env("COPY_OF_IT", KEY);
+    let temp = project.home().join("temp");
+    fs::create_dir(&temp).unwrap();
+    let mut printed = String::new();
+    for words in [
+        vec!["chat", "look", "--mode", "yolo", "--verbose"],
+        vec!["chat", "again", "--verbose"],
+        vec!["config", "show"],
+        vec!["config", "show", "--json"],
+        vec!["session", "list", "--json"],
+        vec!["logs", "list"],
+    ] {
+        let run = project.command(&words).env("TMPDIR", &temp).run();
+        printed.push_str(&run.stdout);
+        printed.push_str(&run.stderr);
+    }
+    assert_eq!(server.chats().len(), 3);
+    let sent = server.chats()[0].header("authorization").unwrap_or_default().to_owned();
+    assert!(sent.contains(KEY), "the key is not even used: {sent}");
+    assert!(!printed.contains(KEY), "{printed}");
+    let told = server.chats()[1].body.to_string();
+    assert!(!told.contains(KEY), "the model was told: {told}");
+    let mut files = 0;
+    for folder in [project.home(), project.path()] {
+        each_file(&folder, &mut |path| {
+            let bytes = if path.is_file() { fs::read(path).unwrap() } else { Vec::new() };
+            let has = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+            assert!(!has, "{} holds the key", path.display());
+            files += 1;
+        });
+    }
+    assert!(files >= 4, "only {files} files were looked at");
+}
+
+#[test]
+fn a_key_in_the_configuration_is_shown_to_nobody() {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = project();
+    project.config(&format!(
+        "providers:\n  default: test\n  instances:\n    test:\n      type: openai\n      base_url: \
+         {}/v1\n      default_model: test-model\n      api_key: {KEY}\n",
+        server.url()
+    ));
+    for words in [
+        ["config", "show"].as_slice(),
+        &["config", "show", "--json"],
+        &["config", "check"],
+        &["chat", "hello"],
+        &["policy", "check", "ls"],
+    ] {
+        let run = project.brynhild(words);
+        assert!(!run.stdout.contains(KEY) && !run.stderr.contains(KEY), "{words:?}: {run}");
+    }
+}

@@ -1,0 +1,75 @@
+//! The permission hooks, in both protocols.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use testkit::Reply;
+
+use super::hooks::{hooked, playing, result, told};
+
+const POINTS: [&str; 4] = ["pre_file_read", "pre_file_write", "pre_shell_exec", "pre_fetch_url"];
+
+/// What the model reads of a call, and what the hooks were told, when they answer so.
+fn judged(call: (&str, Value), answers: &Value) -> (String, Vec<(String, Value)>) {
+    let (project, server) = playing([Reply::calls([call]), Reply::text("ok")]);
+    fs::write(project.home().join("outside.txt"), "from outside\n").unwrap();
+    project.file("inside.txt", "from inside\n");
+    hooked(&project, "guard", &POINTS, answers);
+    project.brynhild(&["chat", "--yes", "go"]);
+    (result(&server.chats()[1]), told(&project, "guard"))
+}
+
+#[test]
+fn a_write_is_refused_in_both_protocols() {
+    let call = || ("Write", json!({"file_path": "a.txt", "content": "words"}));
+    for (answer, reason) in [
+        (json!({"denied": true, "reason": "not there"}), "not there"),
+        (json!({"denied": true}), "denied by plugin"),
+        (json!({"approved": false}), "denied by plugin"),
+    ] {
+        let (read, told) = judged(call(), &json!({"pre_file_write": answer}));
+        assert_eq!(read, format!("Permission denied: {reason}"));
+        let payload = json!({"tool_name": "write_file", "path": "a.txt", "content": "words"});
+        assert_eq!(told, [("pre_file_write".to_owned(), payload)]);
+    }
+    for answer in [json!({"approved": true}), json!({"denied": false}), json!("text")] {
+        let (read, _) = judged(call(), &json!({"pre_file_write": answer}));
+        assert!(read.contains("Wrote 5 bytes"), "{read}");
+    }
+}
+
+#[test]
+fn an_edit_says_what_it_does() {
+    let edit = json!({"file_path": "inside.txt", "old_string": "inside", "new_string": "within"});
+    let (read, told) = judged(("Edit", edit), &json!({"pre_file_write": {"denied": true}}));
+    assert_eq!(read, "Permission denied: denied by plugin");
+    assert_eq!(told[0].1["tool_name"], "file_edit");
+    assert_eq!(told[0].1["operation"], "replace_string");
+}
+
+#[test]
+fn a_command_is_refused_with_the_reason_alone() {
+    let call = ("Bash", json!({"command": "echo hi"}));
+    let answers = json!({"pre_shell_exec": {"denied": true, "reason": "no shell today"}});
+    assert_eq!(judged(call, &answers).0, "no shell today");
+}
+
+#[test]
+fn only_reading_outside_the_project_is_asked_about() {
+    let answers = json!({"pre_file_read": {"denied": true, "reason": "private"}});
+    let (read, told) = judged(("Read", json!({"file_path": "inside.txt"})), &answers);
+    assert!(read.contains("from inside") && told.is_empty(), "{read} {told:?}");
+    let (read, told) = judged(("Read", json!({"file_path": "/etc/passwd"})), &answers);
+    assert_eq!(read, "Permission denied: private", "{told:?}");
+    assert_eq!(told[0].1["path"], "/etc/passwd");
+}
+
+#[test]
+fn consent_of_a_plugin_lifts_nothing_that_our_rules_ask_for() {
+    let (project, server) =
+        playing([Reply::calls([("Bash", json!({"command": "touch made"}))]), Reply::text("ok")]);
+    hooked(&project, "guard", &POINTS, &json!({"pre_shell_exec": {"approved": true}}));
+    project.brynhild(&["chat", "go"]);
+    assert!(result(&server.chats()[1]).contains("nobody can be asked"));
+    assert!(!project.path().join("made").exists());
+}

@@ -1,0 +1,280 @@
+//! Plugins in the manner of Claude Code and Agent Plugins, through the shipped program: what is
+//! found and typed here, hooks in `hooking`.
+
+mod hooking;
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Recorded, Reply};
+
+use crate::{project, project_with};
+
+const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
+
+/// Puts the files of a plugin into the home.
+fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let root = project.config_folder().join("plugins").join(name);
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    root
+}
+
+fn manifest(name: &str) -> (&'static str, String) {
+    (".claude-plugin/plugin.json", json!({"name": name, "version": "1.0.0"}).to_string())
+}
+
+/// What the person's side said last.
+fn last_user(request: &Recorded) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
+    let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
+    message["content"].as_str().unwrap().to_owned()
+}
+
+/// What the model reads when a line is typed.
+fn sent(project: &Project, server: &ModelServer, line: &str) -> String {
+    project.brynhild(&["chat", line]).success();
+    let text = last_user(server.chats().last().unwrap());
+    let text = text.strip_prefix("<prompt>\n").and_then(|text| text.strip_suffix("\n</prompt>"));
+    text.unwrap().to_owned()
+}
+
+fn typed(project: &Project) -> Vec<String> {
+    let list = project.brynhild(&["command", "list", "--json"]).json();
+    let commands = list["commands"].as_array().unwrap().iter();
+    commands.filter_map(|command| command["typed"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn commands_are_typed_by_their_files_names_and_take_arguments() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    let (path, text) = manifest("demo");
+    plugin(
+        &project,
+        "folder-name",
+        &[
+            (path, &text),
+            (
+                "commands/greet.md",
+                "---\ndescription: Greets\nargument-hint: [who] [how]\n---\nGreet $0 in $1: $ARGUMENTS",
+            ),
+            ("commands/git/log.md", "Show the log from ${CLAUDE_PLUGIN_ROOT}"),
+        ],
+    );
+    let typed = typed(&project);
+    assert!(
+        typed.contains(&"/greet".to_owned()) && typed.contains(&"/git:log".to_owned()),
+        "{typed:?}"
+    );
+    let text = sent(&project, &server, "/demo:greet Ann 'a hurry'");
+    assert_eq!(text, "Greet Ann in a hurry: Ann 'a hurry'");
+    let text = sent(&project, &server, "/demo:git:log now");
+    assert!(text.ends_with("plugins/folder-name\n\nARGUMENTS: now"), "{text}");
+    let list = project.brynhild(&["command", "list"]);
+    assert!(list.stdout.contains("[who] [how]"), "{list}");
+}
+
+#[test]
+fn commands_in_a_text_run_as_far_as_they_are_allowed() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    project.file("notes.md", "remember the milk");
+    plugin(
+        &project,
+        "demo",
+        &[
+            (
+                "commands/state.md",
+                "---\nallowed-tools: Bash(echo:*)\n---\nState: !`echo $ARGUMENTS`\nsee @notes.md",
+            ),
+            ("commands/risky.md", "Do: !`touch made` end"),
+        ],
+    );
+    let text = sent(&project, &server, "/demo:state all is well");
+    assert!(text.starts_with("State: all is well\nsee @notes.md"), "{text}");
+    assert!(text.contains("<file path=\"notes.md\">\nremember the milk\n</file>"), "{text}");
+    let run = project.brynhild(&["chat", "/demo:risky"]);
+    run.success();
+    assert!(run.stderr.contains("`touch made` in `/demo:risky` is not allowed"), "{run}");
+    assert!(!project.path().join("made").exists());
+    assert!(last_user(server.chats().last().unwrap()).contains("was not run"));
+    let shown = project.brynhild(&["command", "render", "demo:state", "x"]);
+    assert_eq!(shown.stdout.trim_end(), "State: !`echo x`\nsee @notes.md");
+}
+
+#[test]
+fn what_a_command_allows_runs_without_a_question_while_it_is_worked_on() {
+    let call = || Reply::calls([("Bash", json!({"command": "touch made"}))]);
+    let server = ModelServer::start([call(), Reply::text("ok"), call(), Reply::text("ok")]);
+    let project = project_with(&server);
+    plugin(
+        &project,
+        "demo",
+        &[
+            ("commands/make.md", "---\nallowed-tools: Bash(touch:*)\n---\nMake it"),
+            ("commands/other.md", "Make it"),
+        ],
+    );
+    project.brynhild(&["chat", "/demo:make"]).success();
+    assert!(project.path().join("made").exists());
+    fs::remove_file(project.path().join("made")).unwrap();
+    project.brynhild(&["chat", "/demo:other"]);
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn skills_are_offered_to_the_model_and_can_be_typed() {
+    let learn = Reply::calls([("LearnSkill", json!({"skill": "pages"}))]);
+    let server = ModelServer::start([learn, Reply::text("ok"), Reply::text("ok")]);
+    let project = project_with(&server);
+    let skill = "---\nname: pages\ndescription: Makes pages\n---\nUse ${CLAUDE_SKILL_DIR}/kit";
+    let hidden = "---\nname: hidden\ndescription: Hides\ndisable-model-invocation: true\n---\nHide";
+    let root = plugin(
+        &project,
+        "demo",
+        &[("skills/pages/SKILL.md", skill), ("skills/hidden/SKILL.md", hidden)],
+    );
+    project.brynhild(&["chat", "go"]).success();
+    let chats = server.chats();
+    let system = chats[0].body["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("**pages**: Makes pages") && !system.contains("hidden"), "{system}");
+    let read = chats[1].text.replace("\\/", "/");
+    assert!(read.contains(&format!("{}/skills/pages/kit", root.display())), "{read}");
+    assert_eq!(sent(&project, &server, "/demo:hidden"), "Hide");
+}
+
+#[test]
+fn servers_are_named_after_their_plugin_and_run_confined() {
+    let project = project();
+    let servers =
+        json!({"test": {"command": "python3", "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}});
+    plugin(&project, "demo", &[(".mcp.json", &servers.to_string()), ("server.py", SERVER)]);
+    let list = project.brynhild(&["mcp", "list", "--json"]).json();
+    assert_eq!(list["servers"][0]["name"], "plugin:demo:test");
+    let test = project.brynhild(&["mcp", "test", "plugin:demo:test", "--json"]);
+    test.success();
+    assert_eq!(test.json()["tools"][0], "mcp__plugin_demo_test__echo", "{test}");
+}
+
+#[test]
+fn an_agent_plugin_brings_skills_and_servers() {
+    let project = project();
+    let schema = "https://agent-plugins.org/schemas/1.0.0";
+    let manifest = json!({"$schema": format!("{schema}/plugin.schema.json"), "name": "portable"});
+    let servers = json!({"$schema": format!("{schema}/mcp.schema.json"), "mcpServers": {
+        "test": {"type": "stdio", "command": "python3", "args": ["${PLUGIN_ROOT}/server.py"]}}});
+    plugin(
+        &project,
+        "any",
+        &[
+            ("plugin.json", &manifest.to_string()),
+            ("mcp.json", &servers.to_string()),
+            ("server.py", SERVER),
+            ("skills/one/SKILL.md", "---\nname: one\ndescription: One\n---\nx"),
+            ("commands/not.md", "x"),
+        ],
+    );
+    let test = project.brynhild(&["mcp", "test", "plugin:portable:test", "--json"]);
+    test.success();
+    let skills = project.brynhild(&["skill", "list"]);
+    assert!(skills.stdout.contains("one"), "{skills}");
+    assert!(!typed(&project).contains(&"/not".to_owned()));
+}
+
+#[test]
+fn bad_plugins_cost_one_message_each_and_nothing_else() {
+    let project = project();
+    plugin(&project, "worst", &[(".claude-plugin/plugin.json", "{\"name\": 1}")]);
+    plugin(&project, "bad", &[("commands/odd.md", "---\na: [\n---\n"), ("hooks/hooks.json", "[]")]);
+    plugin(&project, "good", &[("commands/fine.md", "fine")]);
+    let run = project.brynhild(&["command", "list"]);
+    run.success();
+    assert!(run.stdout.contains("/fine"), "{run}");
+    for words in [
+        "worst/.claude-plugin/plugin.json: `name` is not text",
+        "bad/commands/odd.md",
+        "bad/hooks/hooks.json",
+    ] {
+        assert_eq!(run.stderr.matches(words).count(), 1, "{words}: {run}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_off_brings_nothing() {
+    let project = project();
+    plugin(&project, "demo", &[("commands/hello.md", "hello")]);
+    assert!(typed(&project).contains(&"/hello".to_owned()));
+    project.config("plugins:\n  demo:\n    enabled: false\n");
+    assert!(!typed(&project).contains(&"/hello".to_owned()));
+    let off = json!({"name": "later", "defaultEnabled": false}).to_string();
+    plugin(&project, "later", &[(".claude-plugin/plugin.json", &off), ("commands/bye.md", "bye")]);
+    assert!(!typed(&project).contains(&"/bye".to_owned()));
+    project.config("plugins:\n  later:\n    enabled: true\n");
+    assert!(typed(&project).contains(&"/bye".to_owned()));
+}
+
+#[test]
+fn what_a_project_brings_counts_once_it_is_trusted() {
+    let project = project();
+    project.file(".claude/commands/ship.md", "Ship it");
+    project.file(".brynhild/plugins/near/commands/near.md", "near");
+    let list = project.brynhild(&["command", "list"]);
+    assert!(!list.stdout.contains("/ship") && !list.stdout.contains("/near"), "{list}");
+    project.brynhild(&["trust", "--yes"]).success();
+    let names = typed(&project);
+    assert!(
+        names.contains(&"/ship".to_owned()) && names.contains(&"/near".to_owned()),
+        "{names:?}"
+    );
+    project.file(".claude/commands/ship.md", "Ship something else");
+    assert!(!typed(&project).contains(&"/ship".to_owned()));
+}
+
+#[test]
+fn a_report_says_what_was_loaded_and_what_was_ignored() {
+    let project = project();
+    let hooks = json!({"hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "true"}]}],
+        "Notification": [{"hooks": [{"type": "command", "command": "true"}]}],
+    }});
+    plugin(
+        &project,
+        "demo",
+        &[
+            ("hooks/hooks.json", &hooks.to_string()),
+            ("themes/a.json", "{}"),
+            ("SKILL.md", "no keys"),
+        ],
+    );
+    let shown = project.brynhild(&["plugin", "show", "demo"]);
+    shown.success();
+    for words in [
+        "loaded hook of Stop: true",
+        "ignored hooks of Notification: it has no counterpart here",
+        "ignored themes: themes are not used",
+        "ignored SKILL.md: `description` is missing",
+    ] {
+        assert!(shown.stdout.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn the_example_loads_whole_from_a_named_folder() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins/claude-notes");
+    let project = project();
+    let list = project.brynhild(&["command", "list", "--json", "--plugin-dir", example]);
+    assert!(list.stdout.contains("claude-notes"), "{list}");
+    assert!(!list.stderr.contains("warning"), "{list}");
+    let skills = project.brynhild(&["skill", "list", "--plugin-dir", example]);
+    assert!(skills.stdout.contains("note-taking"), "{skills}");
+}
+
+/// A file of the project that a hook wrote as JSON.
+fn printed(project: &Project, path: &str) -> Value {
+    serde_json::from_str(&project.read(path)).unwrap()
+}

@@ -1,0 +1,246 @@
+//! Hooks of plugins and of a trusted project in a conversation, by their own rules.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Recorded, Reply};
+
+use super::{last_user, plugin, printed};
+use crate::{has_bubblewrap, project_with};
+
+/// One command hook.
+fn hook(event: &str, matcher: &str, command: &str) -> String {
+    let handler = json!({"type": "command", "command": command});
+    json!({"hooks": {event: [{"matcher": matcher, "hooks": [handler]}]}}).to_string()
+}
+
+/// A project whose model plays `replies`, with a plugin that has these hooks.
+fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    plugin(&project, "guard", &[("hooks/hooks.json", hooks)]);
+    (project, server)
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::calls([("Bash", json!({"command": command}))])
+}
+
+/// What the model read of its last call.
+fn result(request: &Recorded) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
+    let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
+    result["content"].as_str().unwrap().to_owned()
+}
+
+/// A command that answers with a value.
+fn answering(value: &Value) -> String {
+    format!("cat > /dev/null; cat <<'END'\n{value}\nEND")
+}
+
+#[test]
+fn exit_code_two_blocks_a_call_and_the_model_reads_why() {
+    let hooks = hook("PreToolUse", "Edit|Bash", "echo 'not today' >&2; exit 2");
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(!project.path().join("made").exists());
+    assert!(result(&server.chats()[1]).contains("not today"));
+}
+
+#[test]
+fn a_matcher_for_another_tool_and_another_exit_code_let_the_call_run() {
+    let hooks = json!({"hooks": {"PreToolUse": [
+        {"matcher": "Edit", "hooks": [{"type": "command", "command": "exit 2"}]},
+        {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": "exit 2"}]},
+        {"matcher": "Bash", "hooks": [
+            {"type": "command", "command": "echo broken >&2; exit 1"},
+            {"type": "command", "command": "exit 2", "if": "Bash(git *)"},
+        ]},
+    ]}});
+    let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    run.success();
+    assert!(project.path().join("made").exists());
+    assert!(run.stderr.contains("exit code 1: broken"), "{run}");
+}
+
+#[test]
+fn a_decision_denies_asks_and_rewrites_but_never_allows() {
+    let decide = |decision: &str, more: Value| {
+        let mut own = json!({"hookEventName": "PreToolUse", "permissionDecision": decision,
+            "permissionDecisionReason": "said so"});
+        own.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        hook("PreToolUse", "Bash", &answering(&json!({"hookSpecificOutput": own})))
+    };
+    let replies = || [bash("touch made"), Reply::text("ok")];
+    let (project, server) = playing(replies(), &decide("deny", json!({})));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(result(&server.chats()[1]).contains("said so"));
+
+    let rewritten = json!({"updatedInput": {"command": "touch other"}});
+    let (project, _server) = playing(replies(), &decide("allow", rewritten));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(project.path().join("other").exists() && !project.path().join("made").exists());
+
+    let (project, _server) = playing(replies(), &decide("allow", json!({})));
+    project.brynhild(&["chat", "go"]);
+    assert!(!project.path().join("made").exists(), "a hook cannot give permission");
+}
+
+#[test]
+fn a_handler_reads_what_scripts_expect() {
+    let hooks = hook("PreToolUse", "Write", "cat > \"$CLAUDE_PLUGIN_DATA/input.json\"");
+    let write = Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]);
+    let (project, _server) = playing([write, Reply::text("ok")], &hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let data = project.config_folder().join("plugin-data/guard/input.json");
+    let input: Value = serde_json::from_str(&fs::read_to_string(data).unwrap()).unwrap();
+    assert_eq!(input["hook_event_name"], "PreToolUse");
+    assert_eq!(
+        (&input["tool_name"], &input["permission_mode"]),
+        (&json!("Write"), &json!("default"))
+    );
+    let path = project.path().canonicalize().unwrap();
+    assert_eq!(input["tool_input"]["file_path"], json!(path.join("a.txt")));
+    assert_eq!(input["cwd"], json!(path));
+    assert!(input["session_id"].is_string() && input["tool_use_id"].is_string());
+}
+
+#[test]
+fn results_reach_the_model_with_what_hooks_add() {
+    let response = "python3 -c \"import json,sys; d=json.load(sys.stdin); \
+                    print(json.dumps({'decision': 'block', 'reason': 'saw ' + d['tool_response']['stdout'].strip()}))\"";
+    let (project, server) =
+        playing([bash("echo hello"), Reply::text("ok")], &hook("PostToolUse", "Bash", response));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(last_user(&server.chats()[1]).contains("saw hello"), "{}", server.chats()[1].text);
+    let (project, server) = playing(
+        [bash("exit 3"), Reply::text("ok")],
+        &hook("PostToolUseFailure", "Bash", "echo 'it failed' >&2; exit 2"),
+    );
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(last_user(&server.chats()[1]).contains("it failed"));
+}
+
+#[test]
+fn prompts_are_added_to_and_blocked() {
+    let (project, server) =
+        playing([Reply::text("ok")], &hook("UserPromptSubmit", "", "echo the moon is full"));
+    project.brynhild(&["chat", "go"]).success();
+    assert!(server.chats()[0].text.contains("the moon is full"));
+    let block = answering(&json!({"decision": "block", "reason": "no secrets"}));
+    let (project, server) = playing([Reply::text("ok")], &hook("UserPromptSubmit", "", &block));
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(!run.status.success() && run.stderr.contains("no secrets"), "{run}");
+    assert!(server.chats().is_empty());
+}
+
+#[test]
+fn a_session_begins_and_ends_with_its_hooks() {
+    let hooks = json!({"hooks": {
+        "SessionStart": [
+            {"matcher": "startup", "hooks": [{"type": "command", "command": "echo be kind"}]},
+            {"matcher": "resume", "hooks": [{"type": "command", "command": "echo be brief"}]},
+        ],
+        "SessionEnd": [{"hooks": [{"type": "command",
+            "command": "cat > \"$CLAUDE_PLUGIN_DATA/end.json\""}]}],
+    }});
+    let (project, server) = playing([Reply::text("ok")], &hooks.to_string());
+    project.brynhild(&["chat", "go"]).success();
+    let text = &server.chats()[0].text;
+    assert!(text.contains("be kind") && !text.contains("be brief"), "{text}");
+    let end = project.config_folder().join("plugin-data/guard/end.json");
+    let input: Value = serde_json::from_str(&fs::read_to_string(end).unwrap()).unwrap();
+    assert_eq!(input["reason"], "other");
+}
+
+#[test]
+fn the_end_of_a_turn_is_held_until_a_hook_is_content() {
+    let script = "python3 -c \"import json,sys; d=json.load(sys.stdin); \
+                  t=[json.loads(l)['message'] for l in open(d['transcript_path'])]; \
+                  last=[m for m in t if m['role'] == 'assistant'][-1]['content'][0]['text']; \
+                  print('go on: ' + last, file=sys.stderr); \
+                  sys.exit(0 if d['stop_hook_active'] and last == 'done' else 2)\"";
+    let (project, server) =
+        playing([Reply::text("early"), Reply::text("done")], &hook("Stop", "", script));
+    let run = project.brynhild(&["chat", "go"]);
+    run.success();
+    assert!(run.stdout.contains("done"), "{run}");
+    assert_eq!(server.chats().len(), 2, "{run}");
+    assert!(last_user(&server.chats()[1]).contains("go on: early"));
+    let transcripts = project.config_folder().join("sandbox/transcripts");
+    assert_eq!(fs::read_dir(transcripts).unwrap().count(), 0);
+}
+
+#[test]
+fn a_hook_that_never_lets_go_is_overruled() {
+    let server = ModelServer::start([Reply::text("done")]).repeat_last();
+    let project = project_with(&server);
+    plugin(&project, "guard", &[("hooks/hooks.json", &hook("Stop", "", "echo more >&2; exit 2"))]);
+    let run = project.brynhild(&["chat", "go"]);
+    run.success();
+    assert_eq!(server.chats().len(), 9);
+    assert!(run.stderr.contains("it ends all the same"), "{run}");
+}
+
+#[test]
+fn one_that_takes_too_long_or_is_missing_decides_nothing() {
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [
+        {"type": "command", "command": "sleep 60; exit 2", "timeout": 0.2},
+        {"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/none.sh"},
+    ]}]}});
+    let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    run.success();
+    assert!(project.path().join("made").exists());
+    assert!(run.stderr.contains("took longer than 0.2 s"), "{run}");
+    assert!(run.stderr.contains("exit code 127"), "{run}");
+}
+
+#[test]
+fn handlers_of_plugins_are_confined() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let command = "touch made; touch \"$CLAUDE_PLUGIN_DATA/own\"; echo \"${SECRET_KEY:-none}\" > \
+                   \"$CLAUDE_PLUGIN_DATA/secret\"";
+    let (project, _server) = playing([Reply::text("ok")], &hook("SessionStart", "", command));
+    let project = project.env("SECRET_KEY", "sesame");
+    project.brynhild(&["chat", "go"]).success();
+    let data = project.config_folder().join("plugin-data/guard");
+    assert!(data.join("own").exists() && !project.path().join("made").exists());
+    assert_eq!(fs::read_to_string(data.join("secret")).unwrap().trim(), "none");
+}
+
+#[test]
+fn options_reach_programs_as_variables_and_arguments() {
+    let manifest = json!({"name": "guard", "userConfig": {
+        "who": {"type": "string", "title": "Who", "default": "nobody"}}});
+    let hooks = json!({"hooks": {"SessionStart": [{"hooks": [
+        {"type": "command", "command": "/bin/sh", "args": ["-c", "echo \"hello $0 $CLAUDE_PLUGIN_OPTION_WHO\"", "${user_config.who}"]},
+    ]}]}});
+    let server = ModelServer::start([Reply::text("ok")]);
+    let project = project_with(&server);
+    let files = [
+        (".claude-plugin/plugin.json", &*manifest.to_string()),
+        ("hooks/hooks.json", &hooks.to_string()),
+    ];
+    plugin(&project, "guard", &files);
+    project.config_more("plugins:\n  guard:\n    who: ann\n");
+    project.brynhild(&["chat", "go"]).success();
+    assert!(server.chats()[0].text.contains("hello ann ann"), "{}", server.chats()[0].text);
+}
+
+#[test]
+fn hooks_of_a_project_run_once_it_is_trusted() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    let command = "cat > \"$CLAUDE_PROJECT_DIR/input.json\"";
+    project.file(".claude/settings.json", hook("SessionStart", "", command));
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(!project.path().join("input.json").exists());
+    assert!(run.stderr.contains(".claude/settings.json"), "{run}");
+    project.brynhild(&["trust", "--yes"]).success();
+    project.brynhild(&["chat", "go"]).success();
+    assert_eq!(printed(&project, "input.json")["source"], "startup");
+}

@@ -1,0 +1,202 @@
+//! Hooks in a conversation: each event fires where it should, and an answer has its effect.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Recorded, Reply};
+
+use super::own;
+use crate::project_with;
+
+/// A project whose model plays `replies`, with these hooks of the person's own.
+fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    own(&project, "hooks.yaml", hooks);
+    (project, server)
+}
+
+/// The same with one hook, which answers with a value.
+fn with_answer(
+    event: &str,
+    answer: &Value,
+    replies: impl IntoIterator<Item = Reply>,
+) -> (Project, ModelServer) {
+    let entry = "{name: test, type: script, script: hooks/answer.py}";
+    let (project, server) = playing(replies, &format!("hooks:\n  {event}:\n    - {entry}\n"));
+    own(&project, "hooks/answer.py", &format!("print({:?})\n", answer.to_string()));
+    (project, server)
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::calls([("Bash", json!({"command": command}))])
+}
+
+/// What the model read of its last call.
+fn result(request: &Recorded) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
+    let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
+    result["content"].as_str().unwrap().to_owned()
+}
+
+/// What the person's side said last.
+fn last_user(request: &Recorded) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
+    let message = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
+    message["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_blocked_call_does_not_run_and_the_model_reads_why() {
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: guard, type: command, command: exit 1, \
+                 match: {tool: Bash}, message: not with me}\n";
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(!project.path().join("made").exists());
+    assert!(result(&server.chats()[1]).contains("not with me"));
+}
+
+#[test]
+fn a_block_without_words_and_a_skip_say_the_usual() {
+    let (project, server) =
+        with_answer("pre_tool_use", &json!({"action": "block"}), [bash("ls"), Reply::text("ok")]);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(result(&server.chats()[1]).contains("Blocked by pre_tool_use hook"));
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: s, type: command, command: exit 2}\n";
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert_eq!(result(&server.chats()[1]), "[skipped by pre_tool_use hook]");
+    assert!(!project.path().join("made").exists());
+}
+
+#[test]
+fn a_rewritten_call_runs_as_rewritten_and_is_judged_again() {
+    let answer = json!({"modified_input": {"command": "touch other"}});
+    let (project, _server) =
+        with_answer("pre_tool_use", &answer, [bash("touch made"), Reply::text("ok")]);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(project.path().join("other").exists() && !project.path().join("made").exists());
+
+    let answer = json!({"modified_input": {"command": "rm -rf /"}});
+    let (project, server) = with_answer("pre_tool_use", &answer, [bash("ls"), Reply::text("ok")]);
+    project.brynhild(&["chat", "--yes", "go"]);
+    let read = result(&server.chats()[1]);
+    assert!(!read.contains("project"), "{read}");
+    let judged = project.brynhild(&["policy", "check", "rm -rf /"]);
+    assert_ne!(judged.status.code(), Some(0), "{judged}");
+}
+
+#[test]
+fn a_rewrite_that_fits_no_schema_does_not_run() {
+    let answer = json!({"modified_input": {"command": 5}});
+    let (project, server) = with_answer("pre_tool_use", &answer, [bash("ls"), Reply::text("ok")]);
+    project.brynhild(&["chat", "--yes", "go"]);
+    let read = result(&server.chats()[1]);
+    assert!(read.contains("command"), "{read}");
+}
+
+#[test]
+fn a_result_can_be_replaced_and_guidance_reaches_the_model() {
+    let answer = json!({"modified_output": "[redacted]", "inject_system_message": "be brief"});
+    let (project, server) =
+        with_answer("post_tool_use", &answer, [bash("echo secret"), Reply::text("ok")]);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let second = &server.chats()[1];
+    assert_eq!(result(second), "[redacted]");
+    assert_eq!(last_user(second), "[System guidance]\nbe brief\n[/System guidance]");
+}
+
+#[test]
+fn a_prompt_can_be_changed_blocked_and_dropped() {
+    for event in ["user_prompt_submit", "pre_message"] {
+        let (project, server) =
+            with_answer(event, &json!({"modified_message": "changed"}), [Reply::text("ok")]);
+        project.brynhild(&["chat", "original"]).success();
+        assert_eq!(last_user(&server.chats()[0]), "changed", "{event}");
+
+        let answer = json!({"action": "block", "message": "not today"});
+        let (project, server) = with_answer(event, &answer, [Reply::text("ok")]);
+        let run = project.brynhild(&["chat", "original"]);
+        assert!(server.chats().is_empty(), "{event}");
+        assert!(run.stderr.contains("not today"), "{run}");
+
+        let (project, server) = with_answer(event, &json!({"action": "skip"}), [Reply::text("ok")]);
+        project.brynhild(&["chat", "original"]);
+        assert!(server.chats().is_empty(), "{event}");
+    }
+}
+
+#[test]
+fn a_system_prompt_is_added_to_and_a_reply_replaced() {
+    let answer = json!({"context_injection": "ADDED", "context_location": "prepend"});
+    let (project, server) = with_answer("context_build", &answer, [Reply::text("ok")]);
+    project.brynhild(&["chat", "go"]).success();
+    let system = server.chats()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.starts_with("ADDED\n\n"), "{system}");
+
+    let (project, _server) =
+        with_answer("post_message", &json!({"modified_response": "Better"}), [Reply::text("ok")]);
+    let run = project.brynhild(&["chat", "go"]);
+    assert_eq!(run.stdout.trim(), "Better", "{run}");
+}
+
+#[test]
+fn a_failed_hook_costs_a_warning_and_what_it_says_itself() {
+    let failing = |more: &str| {
+        format!(
+            "hooks:\n  pre_tool_use:\n    - {{name: broken, type: script, script: hooks/x.py{more}}}\n"
+        )
+    };
+    let replies = || [bash("touch made"), Reply::text("ok")];
+    let (project, _server) = playing(replies(), &failing(""));
+    own(&project, "hooks/x.py", "print('nonsense')\n");
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    run.success();
+    assert!(run.stderr.contains("'broken' (global)"), "{run}");
+    assert!(project.path().join("made").exists());
+
+    let (project, server) = playing(replies(), &failing(", on_failure: block"));
+    own(&project, "hooks/x.py", "print('nonsense')\n");
+    project.brynhild(&["chat", "--yes", "go"]);
+    assert!(!project.path().join("made").exists());
+    assert!(result(&server.chats()[1]).contains("no JSON"));
+}
+
+#[test]
+fn every_event_of_a_conversation_fires_in_its_order() {
+    let events = [
+        "session_start",
+        "session_end",
+        "user_prompt_submit",
+        "pre_message",
+        "post_message",
+        "pre_tool_use",
+        "post_tool_use",
+        "context_build",
+    ];
+    let entry = |event: &&str| {
+        format!("  {event}:\n    - {{name: a, type: command, command: 'echo {event} >> log'}}\n")
+    };
+    let hooks = format!("hooks:\n{}", events.iter().map(entry).collect::<String>());
+    let (project, _server) = playing([bash("true"), Reply::text("ok")], &hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let log = project.read("log");
+    let mut seen: Vec<&str> = log.lines().collect();
+    assert_eq!(seen.first(), Some(&"session_start"), "{log}");
+    assert_eq!(seen.last(), Some(&"session_end"), "{log}");
+    let position = |event: &str| log.lines().position(|line| line == event).unwrap();
+    let order =
+        ["user_prompt_submit", "pre_message", "pre_tool_use", "post_tool_use", "session_end"];
+    assert!(order.map(position).is_sorted(), "{log}");
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), events.len(), "{log}");
+}
+
+#[test]
+fn a_failure_of_the_provider_is_an_error_event() {
+    let hooks = "hooks:\n  error:\n    - {name: a, type: command, \
+                 command: 'echo $BRYNHILD_ERROR_TYPE: $BRYNHILD_ERROR > failed'}\n";
+    let (project, _server) = playing([Reply::failure(401)], hooks);
+    let run = project.brynhild(&["chat", "go"]);
+    assert_ne!(run.status.code(), Some(0));
+    assert!(project.read("failed").contains(": "), "{run}");
+}

@@ -1,0 +1,265 @@
+//! Roles: checked, played, and limited.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply};
+
+use super::{Answer, Seen, Server};
+use crate::{project, project_with};
+
+fn answer(seen: &Seen) -> Answer {
+    (200, Vec::new(), json!({"line": seen.line}).to_string())
+}
+
+/// A flat role with one API tool at `url`, and more keys.
+fn role(url: &str, more: &str) -> String {
+    let api = json!({
+        "type": "api", "name": "echo", "base_url": url,
+        "endpoints": [{
+            "name": "echo", "path": "/{word}", "description": "Says it again",
+            "parameters": [{"name": "word", "type": "string", "required": true}],
+            "response_extract": "$.line",
+        }],
+    });
+    format!("name: parrot\ndescription: Repeats\nprompt: You repeat words.\ntools: [{api}]\n{more}")
+}
+
+/// A project with a role in `role.yaml`, and this server as its model.
+fn with_role(model: &ModelServer, text: &str) -> Project {
+    let project = project_with(model);
+    project.config_more("api: {allow_private: [127.0.0.1]}\n").file("role.yaml", text);
+    project
+}
+
+fn names(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_role_is_played_with_its_prompt_and_its_tools_alone() {
+    let server = Server::start(answer);
+    let model = ModelServer::start([
+        Reply::calls([("echo", json!({"word": "hi"}))]),
+        Reply::text("It said hi."),
+    ]);
+    let project = with_role(&model, &role(&server.url(), ""));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "say hi", "--yes"]);
+    assert_eq!(run.success().stdout.trim(), "It said hi.");
+    let chats = model.chats();
+    assert_eq!(names(&chats[0].body), ["echo"]);
+    let messages = chats[0].body["messages"].as_array().unwrap();
+    assert_eq!(messages[0]["content"], "You repeat words.");
+    assert!(messages[1].to_string().contains("say hi"), "{messages:?}");
+    assert!(chats[1].text.contains("GET /hi"), "{}", chats[1].text);
+}
+
+#[test]
+fn the_json_form_has_its_documented_keys() {
+    let server = Server::start(answer);
+    let model = ModelServer::start([
+        Reply::calls([("echo", json!({"word": "hi"}))]).usage(10, 2),
+        Reply::text("Done.").usage(20, 3),
+    ]);
+    let project = with_role(&model, &role(&server.url(), ""));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes", "--format", "json"]);
+    let object = run.success().json();
+    for (key, value) in [
+        ("output", json!("Done.")),
+        ("error", Value::Null),
+        ("success", json!(true)),
+        ("tokens_in", json!(30)),
+        ("tokens_out", json!(5)),
+        ("total_tokens", json!(35)),
+        ("tool_calls", json!(1)),
+        ("tool_call_names", json!(["echo"])),
+    ] {
+        assert_eq!(object[key], value, "{key}");
+    }
+    assert!(object["run_id"].is_string() && object["duration_ms"].is_number(), "{object}");
+}
+
+#[test]
+fn a_dry_run_asks_no_model() {
+    let model = ModelServer::start([]);
+    let project = with_role(&model, &role("https://example.com", ""));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--dry-run"]);
+    assert_eq!(run.success().stdout, "[dry-run] Simulated response.\n");
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--dry-run", "--format", "json"]);
+    assert_eq!(run.json()["output"], "[dry-run] Simulated response.");
+    assert!(model.requests().is_empty());
+}
+
+#[test]
+fn variables_go_into_the_prompt() {
+    let model = ModelServer::start([Reply::text("ok"), Reply::text("ok")]);
+    let text = "name: greeter\nprompt: 'Greet {{who}} {{times}} times.'\ndeps_schema:\n  \
+                properties: {who: {type: string}, times: {type: integer, default: 2}}\n";
+    let project = with_role(&model, text).env("INITRUNNER_VAR_TIMES", "3");
+    project.brynhild(&["run", "role.yaml", "-p", "x", "--var", "who=Ann"]).success();
+    let prompt = &model.chats()[0].body["messages"][0]["content"];
+    assert_eq!(prompt, "Greet Ann 3 times.");
+    for (flags, wanted) in [
+        (vec![], "pass `--var who=VALUE`"),
+        (vec!["--var", "who=A", "--var", "times=many"], "is no integer"),
+        (vec!["--var", "whom=A"], "no variable `whom`"),
+        (vec!["--var", "who"], "not of the form NAME=VALUE"),
+    ] {
+        let run = project.brynhild(&[vec!["run", "role.yaml", "-p", "x"], flags].concat());
+        assert!(run.code(2).stderr.contains(wanted), "{run}");
+    }
+}
+
+#[test]
+fn guardrails_end_a_run() {
+    let server = Server::start(answer);
+    let call = || Reply::calls([("echo", json!({"word": "hi"}))]).usage(10, 5);
+    let run = |more: &str| {
+        let model = ModelServer::start([call(), call(), Reply::text("Done.")]);
+        let project = with_role(&model, &role(&server.url(), more));
+        project.brynhild(&["run", "role.yaml", "-p", "x", "--yes", "--format", "json"])
+    };
+    for (more, wanted) in [
+        ("guardrails: {max_tool_calls: 1}\n", "max_tool_calls (1)"),
+        ("guardrails: {max_tokens_per_run: 8}\n", "output tokens (8)"),
+        ("guardrails: {input_tokens_limit: 15}\n", "input tokens (15)"),
+        ("guardrails: {total_tokens_limit: 15}\n", "max_tokens (15)"),
+        ("guardrails: {max_request_limit: 2}\n", "max_tool_rounds (2)"),
+    ] {
+        let run = run(more);
+        let object = run.code(5).json();
+        assert_eq!(object["success"], false);
+        assert!(object["error"].as_str().unwrap().contains(wanted), "{object}");
+    }
+    run("guardrails: {max_tool_calls: 2}\n").success();
+}
+
+#[test]
+fn an_answer_with_a_schema_is_checked() {
+    let more = "output: {type: json_schema, schema: {type: object, properties: {n: {type: integer}}, \
+                required: [n]}}\n";
+    let run = |reply: Reply| {
+        let model = ModelServer::start([reply]);
+        let project = with_role(&model, &role("https://example.com", more));
+        project.brynhild(&["run", "role.yaml", "-p", "x"])
+    };
+    let by_call = run(Reply::calls([("final_result", json!({"n": 7}))]));
+    assert_eq!(by_call.success().stdout, "{\"n\":7}\n");
+    let by_words = run(Reply::text("```json\n{\"n\": 8}\n```"));
+    assert_eq!(by_words.success().stdout, "{\"n\":8}\n");
+    for words in ["seven", "{\"n\": \"x\"}"] {
+        let wrong = run(Reply::text(words));
+        assert!(wrong.code(1).stderr.contains("does not fit the role's schema"), "{wrong}");
+    }
+}
+
+#[test]
+fn skills_join_the_prompt_and_bring_tools() {
+    let model = ModelServer::start([Reply::text("ok")]);
+    let text = "name: reader\nprompt: You read.\nskills: [notes]\n";
+    let project = with_role(&model, text);
+    let api = json!({
+        "type": "api", "name": "n", "base_url": "https://example.com",
+        "endpoints": [{"name": "note", "path": "/"}],
+    });
+    let skill = format!("---\nname: notes\ndescription: Notes\ntools: [{api}]\n---\nTake notes.\n");
+    project.file("skills/notes/SKILL.md", skill);
+    project.brynhild(&["run", "role.yaml", "-p", "x"]).success();
+    let request = &model.chats()[0].body;
+    let prompt = request["messages"][0]["content"].as_str().unwrap();
+    assert!(prompt.contains("### Skill: notes\nTake notes."), "{prompt}");
+    assert_eq!(names(request), ["note"]);
+}
+
+#[test]
+fn tools_of_a_role_are_listed_and_run() {
+    let server = Server::start(answer);
+    let project = project();
+    project
+        .config("api: {allow_private: [127.0.0.1]}\n")
+        .file("r/role.yaml", role(&server.url(), ""));
+    let list = project.brynhild(&["tools", "list", "--role", "r", "--json"]).json();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!(list[0]["name"], "echo");
+    let run = project.brynhild(&[
+        "tools",
+        "exec",
+        "echo",
+        "--role",
+        "r/role.yaml",
+        "--input",
+        "{\"word\": \"a b\"}",
+        "--yes",
+    ]);
+    assert_eq!(run.success().stdout, "GET /a%20b\n");
+}
+
+#[test]
+fn a_role_of_ones_own_is_an_agent() {
+    let model = ModelServer::start([Reply::text("ok")]);
+    let project = project_with(&model);
+    let file = project.config_folder().join("agents/poet.yaml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, "name: poet\nprompt: You rhyme.\n").unwrap();
+    project.brynhild(&["chat", "x", "--agent", "poet"]).success();
+    assert_eq!(model.chats()[0].body["messages"][0]["content"], "You rhyme.");
+    let missing = project.brynhild(&["chat", "x", "--agent", "painter"]);
+    assert!(missing.code(2).stderr.contains("there is no agent painter"), "{missing}");
+}
+
+#[test]
+fn the_example_is_a_valid_role() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles/weather.yaml");
+    let run = project().brynhild(&["validate", example]);
+    assert!(run.success().stderr.is_empty(), "{run}");
+}
+
+#[test]
+fn validate_says_what_is_wrong_and_what_does_nothing() {
+    let project = project();
+    project.file(
+        "good.yaml",
+        role("https://example.com", "memory: {max_sessions: 1}\ntriggers: [{type: cron}]\n"),
+    );
+    let run = project.brynhild(&["validate", "good.yaml"]);
+    assert!(run.success().stdout.contains("Valid"), "{run}");
+    for key in ["memory", "triggers"] {
+        let wanted = format!("{key}: it is not supported and does nothing here");
+        assert!(run.stderr.contains(&wanted), "{run}");
+    }
+    project.file("envelope.yaml", "apiVersion: initrunner/v1\nkind: Agent\nmetadata: {name: ab}\nspec: {role: Hello, model: {provider: openai, name: x}}\n");
+    project.brynhild(&["validate", "envelope.yaml"]).success();
+    project.file("bad.yaml", "name: Bad Name\nprompt: x\ntools: [linear]\nskills: [none]\n");
+    let run = project.brynhild(&["validate", "bad.yaml", "--json"]);
+    assert_eq!(run.code(1).json()["valid"], false);
+    project.file("linear.yaml", "name: a\nprompt: x\ntools: [linear]\n");
+    let run = project.brynhild(&["validate", "linear.yaml"]);
+    let wanted = "Tool type 'linear' not found. No plugins installed. Install one with: pip install initrunner-linear";
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+    assert!(
+        project.brynhild(&["validate", "none.yaml"]).code(2).stderr.contains("there is no role")
+    );
+}
+
+#[test]
+fn a_role_that_came_with_a_project_does_not_decide_where_a_key_goes() {
+    let text = |url: &str| {
+        format!(
+            "name: helper\nprompt: You help.\nmodel:\n  provider: openai\n  name: m\n  base_url: {url}/v1\n  \
+             api_key_env: OTHER_KEY\n"
+        )
+    };
+    let server = ModelServer::start([Reply::text("done"), Reply::text("done")]);
+    let project = crate::project().env("OTHER_KEY", "sk-of-the-person");
+    project.file("role.yaml", text(&server.url()));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "go"]);
+    assert!(run.success().stderr.contains("the key is not sent"), "{run}");
+    project.file("../home/roles/role.yaml", text(&server.url()));
+    let own = project.home().join("roles/role.yaml");
+    project.brynhild(&["run", own.to_str().unwrap(), "-p", "go"]).success();
+    let keys: Vec<bool> = server
+        .chats()
+        .iter()
+        .map(|chat| format!("{:?}", chat.headers).contains("sk-of-the-person"))
+        .collect();
+    assert_eq!(keys, [false, true]);
+}

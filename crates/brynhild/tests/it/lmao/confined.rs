@@ -1,0 +1,65 @@
+//! What LMAO plugins may touch: what every plugin may, and what the person grants.
+
+use super::*;
+
+const WRITE: &str = "try:\n    safe_target_path(target, base, extra_roots).write_text('made')\n    \
+                     return json.dumps({'success': True})\nexcept OSError as error:\n    \
+                     return json.dumps({'success': False, 'error': str(error)})";
+
+#[test]
+fn a_plugin_writes_in_the_workspace_only_when_it_was_granted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "writer", &with("make", "is_destructive", json!(true)), WRITE);
+    let input = json!({"target": "made.txt"});
+    let run = exec(&project, "make", &input, &["--yes"]);
+    assert!(run.code(1).stderr.contains("plugins.writer.sandbox.write"), "{run}");
+    assert!(!project.path().join("made.txt").exists());
+    project.config("plugins:\n  writer:\n    sandbox:\n      write: [.]\n");
+    exec(&project, "make", &input, &["--yes"]).success();
+    assert_eq!(project.read("made.txt"), "made");
+    let refused =
+        exec(&project, "make", &json!({"target": "b"}), &["--mode", "read-only", "--yes"]);
+    assert!(refused.code(1).stderr.contains("not allowed in read-only mode"), "{refused}");
+}
+
+#[test]
+fn a_plugin_sees_no_secrets_of_the_person_and_no_network() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project().env("MY_TOKEN", "hush");
+    fs::write(project.home().join("secret"), "hush").unwrap();
+    let secret = project.home().join("secret").display().to_string();
+    let body = format!(
+        "import socket\nfound = [os.environ.get('MY_TOKEN'), os.path.exists({secret:?})]\ntry:\n    \
+         socket.create_connection(('127.0.0.1', 9), 1)\nexcept OSError as error:\n    \
+         found.append(type(error).__name__)\nreturn json.dumps({{'success': True, 'data': found}})"
+    );
+    plugin(&project, "spy", &manifest("spy"), &body);
+    let run = exec(&project, "spy", &json!({}), &[]);
+    let said: Value = serde_json::from_str(&run.success().stdout).unwrap();
+    assert_eq!((&said["data"][0], &said["data"][1]), (&Value::Null, &json!(false)), "{run}");
+}
+
+#[test]
+fn nothing_of_a_project_runs_before_it_is_trusted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let file = text(&manifest("theirs"), ECHO);
+    project.file(".brynhild/plugins/theirs/tool.py", format!("print('imported')\n{file}"));
+    let run = project.brynhild(&["tools", "list"]);
+    assert!(!run.success().stdout.contains("theirs") && !run.stderr.contains("imported"), "{run}");
+    project.brynhild(&["trust", "--yes"]).success();
+    let run = project.brynhild(&["tools", "list"]);
+    assert!(run.success().stdout.contains("theirs"), "{run}");
+    let folder = project.path().join("tools-of-mine");
+    write(&folder.join("mine"), &text(&manifest("mine"), "print('imported')"));
+    let flag = folder.display().to_string();
+    let run = project.brynhild(&["tools", "list", "--plugin-dir", &flag]);
+    assert!(!run.stdout.contains("mine  ") && run.stderr.contains("is not trusted"), "{run}");
+}

@@ -1,0 +1,57 @@
+//! Hooks of LMAO plugins in whole conversations.
+
+use super::*;
+
+/// A plugin without a tool of use, with these hooks.
+fn hooks(project: &Project, declared: &str, functions: &str) {
+    let text = format!("{}\n{functions}\nHOOKS = {declared}\n", text(&manifest("nothing"), ECHO));
+    write(&folder(project).join("watch"), &text);
+}
+
+fn reading() -> ModelServer {
+    let call = Reply::calls([("Read", json!({"file_path": "a.txt"}))]);
+    ModelServer::start([call, Reply::text("Done.")])
+}
+
+#[test]
+fn a_hook_stops_changes_and_answers_calls_of_any_tool() {
+    if !has_bubblewrap() {
+        return;
+    }
+    for (body, wanted) in [
+        ("ctx.cancel('not today')", "tool execution cancelled by hook: not today"),
+        ("return HookResult(should_skip=True, data={'result': 'mine'})", "mine"),
+        ("return HookResult(should_skip=True)", "tool execution skipped by hook"),
+        ("ctx.tool_target = 'b.txt'", "text of b"),
+        ("raise ValueError('hm')", "text of a"),
+        ("return {'some': 'data'}", "text of a"),
+    ] {
+        let server = reading();
+        let project = project_with(&server);
+        project.file("a.txt", "text of a\n").file("b.txt", "text of b\n");
+        let function = format!("from lmao.hooks import HookResult\ndef see(ctx):\n    {body}\n");
+        hooks(&project, "{'pre_tool_execution': 'see'}", &function);
+        project.brynhild(&["chat", "Read it"]).success();
+        assert!(result(&server).contains(wanted), "{body}: {}", result(&server));
+    }
+}
+
+#[test]
+fn a_hook_rewrites_results_and_hears_of_the_session() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = reading();
+    let project = project_with(&server);
+    project.file("a.txt", "text of a\n");
+    let functions = "def shout(ctx):\n    ctx.tool_result = ctx.tool_result.upper()\n\
+                     def begin(ctx):\n    print('begun', ctx.hook_type)\n";
+    let declared = "{'post_result_transform': {'name': 'shout', 'priority': 3}, \
+                     'on_session_start': ['begin'], 'agent_shutdown': 'begin', 'odd_one': begin}";
+    hooks(&project, declared, functions);
+    let run = project.brynhild(&["chat", "Read it"]);
+    assert!(result(&server).contains("TEXT OF A"), "{}", result(&server));
+    for wanted in ["begun on_session_start", "begun agent_shutdown"] {
+        assert!(run.success().stderr.contains(wanted), "{run}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Commands after a slash, in a run that answers one prompt.
+
+use testkit::{ModelServer, Reply};
+
+use super::{global, plugin, write};
+use crate::{project, project_with};
+
+fn prompt(server: &ModelServer, index: usize) -> String {
+    let body = &server.chats()[index].body;
+    let messages = body["messages"].as_array().unwrap();
+    messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_template_is_sent_with_its_blanks_filled_in() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    plugin(&global(&project), "one");
+    for (index, name) in ["one-command", "ONE-ALIAS", "one:one-command"].iter().enumerate() {
+        project.brynhild(&["chat", &format!("/{name} a b")]).success();
+        assert_eq!(prompt(&server, index), "<prompt>\none command: a b\n</prompt>");
+    }
+    let piped = project.command(&["chat", "/one-command", "it"]).stdin("the text").run();
+    piped.success();
+    let wanted = "<stdin>\nthe text\n</stdin>\n\n<prompt>\none command: it\n</prompt>";
+    assert_eq!(prompt(&server, 3), wanted);
+    project.command(&["chat"]).stdin("/one-command from a pipe\n").run().success();
+    assert_eq!(prompt(&server, 4), "<stdin>\none command: from a pipe\n</stdin>");
+    project.brynhild(&["chat", "/one-command x", "--output-format", "stream-json"]).success();
+    assert_eq!(prompt(&server, 5), "<prompt>\none command: x\n</prompt>");
+}
+
+#[test]
+fn render_shows_what_would_be_sent() {
+    let project = project().env("WHO", "ada").env("MY_TOKEN", "hush");
+    let command =
+        "---\nname: c\n---\n{{args}} {{cwd}} {{env.WHO}} {{env.NOPE}}{{env.MY_TOKEN}} {{ args }}\n";
+    write(&project.config_folder().join("commands/c.md"), command);
+    let run = project.brynhild(&["command", "render", "c", "a", "-b", "{{cwd}}"]);
+    let cwd = project.path().canonicalize().unwrap().display().to_string();
+    assert_eq!(run.success().stdout, format!("a -b {cwd} {cwd} ada  {{{{ args }}}}\n"));
+    assert!(run.stderr.contains("MY_TOKEN"), "{run}");
+    assert!(!run.stdout.contains("hush"));
+    let json = project.brynhild(&["command", "render", "/c", "--json"]).json();
+    assert_eq!(json["name"], "c");
+    let none = project.brynhild(&["command", "render", "none"]);
+    assert!(none.code(1).stderr.contains("Command not found: none"));
+}
+
+#[test]
+fn built_in_commands_show_without_a_model_and_refuse_what_needs_a_conversation() {
+    let project = project();
+    plugin(&global(&project), "one");
+    for (line, wanted) in [
+        ("/help", "/one-command [x]"),
+        ("/tools", "Grep"),
+        ("/plugins", "All of one"),
+        ("/permissions", "The mode is normal."),
+        ("/cost", "0 tokens in"),
+        ("/mode", "The mode is normal."),
+        ("/skill", "one-skill"),
+    ] {
+        let run = project.brynhild(&["chat", line]);
+        assert!(run.success().stdout.contains(wanted), "{run}");
+    }
+    for line in
+        ["/clear", "/compact all", "/model x", "/mode yolo", "/resume x", "/export", "/quit"]
+    {
+        let run = project.brynhild(&["chat", line]);
+        assert!(run.code(2).stderr.contains("needs a conversation"), "{run}");
+    }
+    let json = project.brynhild(&["chat", "/help", "--json"]).json();
+    assert!(json["text"].as_str().unwrap().contains("/quit"));
+}
+
+#[test]
+fn what_is_no_command_is_sent_as_it_is() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    for (index, (line, warns)) in [
+        ("/usr/bin is full", false),
+        ("/tmp is full", false),
+        ("/frobnicate it", true),
+        ("/skill nothing here", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = project.brynhild(&["chat", line]);
+        run.success();
+        assert_eq!(prompt(&server, index), format!("<prompt>\n{line}\n</prompt>"));
+        assert_eq!(run.stderr.contains("as it is"), warns, "{run}");
+    }
+}
+
+#[test]
+fn a_skill_is_activated_by_name() {
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    plugin(&global(&project), "one");
+    project.brynhild(&["chat", "/SKILL One-Skill do it"]).success();
+    let text = prompt(&server, 0);
+    for part in [
+        "[System: The following skill has been activated]",
+        "<skill name=\"one-skill\">\nBody of one\n</skill>",
+        "do it",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    project.brynhild(&["chat", "/skill one-skill"]).success();
+    assert!(prompt(&server, 1).contains("wait for the task"));
+}
+
+#[test]
+fn built_in_names_are_kept_and_clashes_are_told() {
+    let project = project();
+    for name in ["one", "two"] {
+        plugin(&global(&project), name);
+        write(&global(&project).join(name).join("commands/h.md"), "---\nname: help\n---\nMINE\n");
+        write(&global(&project).join(name).join("commands/s.md"), "---\nname: same\n---\nx\n");
+    }
+    let run = project.brynhild(&["command", "list", "--json"]);
+    assert!(
+        run.stderr.contains("`/help` means a built-in command; this command is `/one:help`"),
+        "{run}"
+    );
+    assert!(run.stderr.contains("`/same` means plugin:two; this command is `/one:same`"), "{run}");
+    let rows = run.json()["commands"].clone();
+    let typed: Vec<&str> =
+        rows.as_array().unwrap().iter().filter_map(|row| row["typed"].as_str()).collect();
+    for name in ["/one:help", "/two:help", "/one:same", "/same", "/one-command"] {
+        assert!(typed.contains(&name), "{typed:?}");
+    }
+    assert_eq!(project.brynhild(&["command", "render", "two:help"]).stdout, "MINE\n");
+}
+
+#[test]
+fn a_project_takes_other_commands_names_only_when_it_is_trusted() {
+    let project = project();
+    write(&project.config_folder().join("commands/d.md"), "---\nname: deploy\n---\nMINE\n");
+    project.file(".brynhild/commands/d.md", "---\nname: deploy\n---\nTHEIRS\n");
+    project.file(".brynhild/commands/e.md", "---\nname: extra\n---\nEXTRA\n");
+    let render = |name: &str| project.brynhild(&["command", "render", name]).stdout;
+    assert_eq!(render("deploy"), "MINE\n");
+    assert_eq!(render("project:deploy"), "THEIRS\n");
+    assert_eq!(render("extra"), "EXTRA\n");
+    project.brynhild(&["trust", "--yes"]).success();
+    assert_eq!(render("deploy"), "THEIRS\n");
+    project.brynhild(&["command", "render", "deploy", "--safe"]).code(1);
+}
+
+#[test]
+fn a_command_that_cannot_be_read_is_told_with_its_line() {
+    let project = project();
+    write(&project.config_folder().join("commands/bad.md"), "---\nname: 3\n---\nx\n");
+    let run = project.brynhild(&["command", "list"]);
+    assert!(run.success().stderr.contains("bad.md: line 2: `name` is not text"), "{run}");
+}

@@ -1,0 +1,152 @@
+//! Skills, rules and profiles of plugins, as the model gets them.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::{ModelServer, Reply};
+
+use super::{global, plugin, write};
+use crate::{project, project_with};
+
+#[test]
+fn skills_and_rules_of_plugins_reach_the_model_in_their_order() {
+    let server = ModelServer::start([
+        Reply::calls([("LearnSkill", json!({"skill": "one-skill"}))]),
+        Reply::text("learned"),
+    ]);
+    let project = project_with(&server);
+    plugin(&global(&project), "one");
+    write(&project.config_folder().join("rules/mine.md"), "GLOBAL RULE");
+    project.file("AGENTS.md", "PROJECT RULE").file("CLAUDE.md", "OTHER RULE");
+    project.brynhild(&["chat", "go"]).success();
+    let chats = server.chats();
+    let system = chats[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains("**one-skill**: Skill of one"), "{system}");
+    let at = |text: &str| system.find(text).unwrap_or_else(|| panic!("{text}: {system}"));
+    let order = ["GLOBAL RULE", "Rule of one", "PROJECT RULE", "OTHER RULE"].map(at);
+    assert!(order.is_sorted(), "{system}");
+    let learned = chats[1].body["messages"].to_string();
+    assert!(learned.contains("Body of one"), "{learned}");
+}
+
+#[test]
+fn a_skill_has_the_label_of_its_plugin_and_the_projects_one_wins() {
+    let project = project();
+    plugin(&global(&project), "one");
+    let source = || {
+        let show = project.brynhild(&["skill", "show", "one-skill", "--json"]).json();
+        show["source"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(source(), "plugin:one");
+    let skill = "---\nname: one-skill\ndescription: mine\n---\nb\n";
+    write(&project.config_folder().join("skills/one-skill/SKILL.md"), skill);
+    assert_eq!(source(), "plugin:one");
+    project.file(".brynhild/skills/one-skill/SKILL.md", skill);
+    assert_eq!(source(), "project");
+}
+
+#[test]
+fn a_plugin_that_declares_no_skill_contributes_none() {
+    let project = project();
+    plugin(&global(&project), "one");
+    let manifest = global(&project).join("one/plugin.yaml");
+    let text = fs::read_to_string(&manifest).unwrap().replace("skills: [s]\n", "");
+    fs::write(&manifest, text).unwrap();
+    let run = project.brynhild(&["skill", "list"]);
+    assert!(!run.success().stdout.contains("one-skill"), "{run}");
+}
+
+#[test]
+fn a_plugins_profile_fits_its_models_and_yields_to_the_persons_own() {
+    let project = project();
+    plugin(&global(&project), "one");
+    plugin(&global(&project), "two");
+    let resolve = |model: &str| project.brynhild(&["profile", "resolve", model]);
+    assert_eq!(resolve("one-7b").success().stdout, "one-profile\n");
+    write(&global(&project).join("two/profiles/p.yaml"), "name: one-profile\nfamily: two\n");
+    let clash = resolve("two-7b");
+    assert_eq!(clash.success().stdout, "default\n");
+    assert!(clash.stderr.contains("the profile `one-profile` is left out"), "{clash}");
+    write(&project.config_folder().join("profiles/own.yaml"), "name: one-profile\nfamily: mine\n");
+    assert_eq!(resolve("mine-1").success().stdout, "one-profile\n");
+    assert_eq!(resolve("one-7b").success().stdout, "default\n");
+}
+
+#[test]
+fn declared_rules_that_are_not_there_or_lead_out_are_told() {
+    let project = project();
+    plugin(&global(&project), "one");
+    let root = global(&project).join("one");
+    fs::remove_file(root.join("rules/r.md")).unwrap();
+    let run = project.brynhild(&["rules", "show"]);
+    assert!(run.success().stderr.contains("declares rules that are not there"), "{run}");
+    write(&project.home().join("secret.md"), "SECRET");
+    std::os::unix::fs::symlink(project.home().join("secret.md"), root.join("rules/r.md")).unwrap();
+    let run = project.brynhild(&["rules", "show"]);
+    assert!(run.stderr.contains("leads outside") && !run.stdout.contains("SECRET"), "{run}");
+}
+
+/// A skill that wants `touch` allowed.
+const TOUCHING: &str = "---\nname: toucher\ndescription: Touches\nallowed-tools: Bash(touch:*), Nothing(\n---\nTouch it.\n";
+
+fn touching() -> [Reply; 3] {
+    [
+        Reply::calls([("LearnSkill", json!({"skill": "toucher"}))]),
+        Reply::calls([("Bash", json!({"command": "touch made"}))]),
+        Reply::text("done"),
+    ]
+}
+
+#[test]
+fn an_active_skill_lets_its_tools_run_and_no_others() {
+    let server = ModelServer::start(touching());
+    let project = project_with(&server);
+    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    let run = project.brynhild(&["chat", "go", "--output-format", "stream-json"]);
+    run.success();
+    assert!(project.path().join("made").exists());
+    assert!(run.stdout.contains("\"granted\":[\"Bash(touch:*)\"]"), "{run}");
+    let server = ModelServer::start([
+        Reply::calls([("LearnSkill", json!({"skill": "toucher"}))]),
+        Reply::calls([("Bash", json!({"command": "mkdir other"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    project.brynhild(&["chat", "go"]).code(3);
+    assert!(!project.path().join("other").exists());
+}
+
+#[test]
+fn before_the_skill_is_learned_nothing_is_granted() {
+    let server = ModelServer::start(touching().into_iter().skip(1).collect::<Vec<_>>());
+    let project = project_with(&server);
+    write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+    project.brynhild(&["chat", "go"]).code(3);
+}
+
+#[test]
+fn a_denied_command_and_read_only_mode_are_stronger_than_a_skill() {
+    for (config, flags) in
+        [("permissions: {deny: ['Bash(touch:*)']}\n", &[][..]), ("", &["--mode", "read-only"])]
+    {
+        let server = ModelServer::start(touching());
+        let project = project_with(&server);
+        project.config_more(config);
+        write(&project.config_folder().join("skills/toucher/SKILL.md"), TOUCHING);
+        project.brynhild(&[&["chat", "go"], flags].concat());
+        assert!(!project.path().join("made").exists(), "{config}");
+    }
+}
+
+#[test]
+fn a_project_that_is_not_trusted_grants_nothing() {
+    let server = ModelServer::start(touching().into_iter().chain(touching()).collect::<Vec<_>>());
+    let project = project_with(&server);
+    project.file(".brynhild/skills/toucher/SKILL.md", TOUCHING);
+    project.brynhild(&["chat", "go"]).code(3);
+    assert!(!project.path().join("made").exists());
+    project.brynhild(&["trust", "--yes"]).success();
+    project.brynhild(&["chat", "go"]).success();
+    assert!(project.path().join("made").exists());
+}

@@ -1,0 +1,105 @@
+//! Plugins of a project, and plugins in it that somebody named: nothing of them before trust.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::Value;
+use testkit::Project;
+
+use super::plugin;
+use crate::project;
+
+fn row(project: &Project, args: &[&str]) -> Value {
+    let run = project.brynhild(&[&["plugin", "list", "--json"], args].concat());
+    run.json()["plugins"][0].clone()
+}
+
+fn is_active(project: &Project, args: &[&str]) -> bool {
+    let run = project.brynhild(&[&["skill", "list"], args].concat());
+    run.success().stdout.contains("one-skill")
+}
+
+#[test]
+fn a_projects_plugin_is_listed_and_inert_until_those_bytes_are_trusted() {
+    let project = project();
+    plugin(&project.path().join(".brynhild/plugins"), "one");
+    let found = row(&project, &[]);
+    assert_eq!((&found["name"], &found["trusted"]), (&"one".into(), &false.into()));
+    assert_eq!(found["description"], "");
+    assert!(!is_active(&project, &[]));
+    let asked = project.brynhild(&["trust", "--json"]).json();
+    let files = asked["files"].to_string();
+    for file in ["plugin.yaml", "commands/c.md", "skills/s/SKILL.md", "profiles/p.yaml"] {
+        assert!(files.contains(&format!(".brynhild/plugins/one/{file}")), "{files}");
+    }
+    assert!(files.contains("run as a part of a plugin"));
+    project.brynhild(&["trust", "--yes"]).success();
+    assert_eq!(row(&project, &[])["trusted"], true);
+    assert!(is_active(&project, &[]));
+    project.file(".brynhild/plugins/one/extra.py", "");
+    assert!(!is_active(&project, &[]));
+}
+
+#[test]
+fn a_link_does_not_bring_in_what_was_not_trusted() {
+    let project = project();
+    let plugins = project.path().join(".brynhild/plugins");
+    plugin(&project.path().join("elsewhere"), "one");
+    fs::create_dir_all(&plugins).unwrap();
+    symlink("../../elsewhere/one", plugins.join("one")).unwrap();
+    project.brynhild(&["trust", "--yes"]).success();
+    assert!(!is_active(&project, &[]));
+    fs::remove_file(plugins.join("one")).unwrap();
+    plugin(&plugins, "one");
+    fs::remove_dir_all(plugins.join("one/skills")).unwrap();
+    symlink("../../../elsewhere/one/skills", plugins.join("one/skills")).unwrap();
+    project.brynhild(&["trust", "--yes"]).success();
+    let run = project.brynhild(&["skill", "list"]);
+    assert!(run.stderr.contains("leads out of what you trusted"), "{run}");
+    assert!(!run.stdout.contains("one-skill"), "{run}");
+}
+
+#[test]
+fn a_plugin_named_for_one_run_needs_trust_where_it_lies_in_the_project() {
+    let project = project();
+    plugin(&project.path(), "one");
+    let named = ["--plugin-dir", "one"];
+    let run = project.brynhild(&["skill", "list", "--plugin-dir", "one"]);
+    assert!(run.success().stderr.contains("brynhild trust --plugin-dir"), "{run}");
+    assert!(!is_active(&project, &named));
+    project.brynhild(&["trust", "--plugin-dir", "one"]).code(4);
+    project.brynhild(&["trust", "--plugin-dir", "one", "--yes"]).success();
+    assert!(is_active(&project, &named));
+    assert!(!is_active(&project, &[]));
+    let list = project.brynhild(&["trust", "--list"]);
+    assert!(list.stdout.contains("trusted") && list.stdout.contains("unchanged"), "{list}");
+    project.file("one/skills/s/extra.md", "x");
+    assert!(!is_active(&project, &named));
+    project.brynhild(&["trust", "--plugin-dir", "one", "--yes"]).success();
+    symlink("/etc/passwd", project.path().join("one/link")).unwrap();
+    let run = project.brynhild(&["skill", "list", "--plugin-dir", "one"]);
+    assert!(run.stderr.contains("leads out of the plugin's folder"), "{run}");
+    fs::remove_file(project.path().join("one/link")).unwrap();
+    assert!(is_active(&project, &named));
+    project.brynhild(&["untrust", "one/plugin.yaml"]).success();
+    assert!(!is_active(&project, &named));
+}
+
+#[test]
+fn outside_the_project_naming_a_plugin_is_trusting_it() {
+    let project = project();
+    plugin(&project.home(), "one");
+    let folder = project.home().join("one").display().to_string();
+    assert!(is_active(&project, &["--plugin-dir", &folder]));
+    assert!(!is_active(&project, &["--plugin-dir", &folder, "--safe"]));
+}
+
+#[test]
+fn an_untrusted_plugin_takes_nobodys_place() {
+    let project = project();
+    plugin(&project.config_folder().join("plugins"), "one");
+    project.file(".brynhild/plugins/one/plugin.yaml", "name: one\nversion: '9'\n");
+    let found = row(&project, &[]);
+    assert_eq!((&found["version"], &found["trusted"]), (&"1.0".into(), &true.into()));
+    assert!(is_active(&project, &[]));
+}

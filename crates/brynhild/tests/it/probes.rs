@@ -1,0 +1,307 @@
+//! Attacks on the sandbox through the shipped program, and what must keep working inside it: on
+//! each rung that the machine has, as root and as an ordinary user. An attack that does not work
+//! without walls proves nothing, so each is shown to work first.
+
+mod table;
+mod usability;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use table::{PLANTS, PROBES, Plant, Probe, Proof};
+use world::{Door, Place, Rung, User, World, has, skip, users};
+
+/// What a script printed for each attack.
+type Printed = BTreeMap<String, String>;
+
+#[test]
+fn each_attack_works_without_walls() {
+    for user in users() {
+        let failures: Vec<String> = in_parallel(PROBES, |probe| prove(user, probe));
+        assert!(failures.is_empty(), "as {user:?}:\n{}", failures.join("\n"));
+        let failures: Vec<String> = in_parallel(PLANTS, |plant| {
+            let world = soil(user, plant);
+            let output = world.plainly(plant.script);
+            let took = reaps(&world, plant);
+            (!took).then(|| format!("{} proves nothing: {output:?}", plant.id))
+        });
+        assert!(failures.is_empty(), "as {user:?}:\n{}", failures.join("\n"));
+    }
+}
+
+#[test]
+fn nothing_gets_out_of_bubblewrap() {
+    for user in users() {
+        attack(user, Rung::Bubblewrap);
+    }
+}
+
+#[test]
+fn nothing_gets_out_of_landlock() {
+    for user in users() {
+        attack(user, Rung::Landlock);
+    }
+}
+
+#[test]
+fn nothing_is_planted_from_bubblewrap() {
+    for user in users() {
+        sow(user, Rung::Bubblewrap);
+    }
+}
+
+#[test]
+fn nothing_is_planted_from_landlock() {
+    for user in users() {
+        sow(user, Rung::Landlock);
+    }
+}
+
+#[test]
+fn a_kill_of_everything_hits_only_what_is_inside() {
+    each_place(|user, place| {
+        let mut world = World::new(user);
+        world.start_host();
+        world.confined(place, "kill -9 -1");
+        let alive = world.plainly("kill -0 $VPID && echo alive");
+        assert_eq!(text(&alive), "alive\n", "K02 {user:?} {place:?}");
+    });
+}
+
+#[test]
+fn nothing_outlives_the_command() {
+    each_place(|user, place| {
+        let world = World::new(user);
+        let mark = mark(&world);
+        let script = format!(
+            "(setsid nohup sleep {mark} >/dev/null 2>&1 </dev/null &); sleep 0.1; \
+             echo started > started"
+        );
+        world.confined(place, &script);
+        assert!(world.work.join("started").exists(), "P13 proves nothing");
+        assert!(!runs(&mark), "P13 {user:?} {place:?}");
+    });
+}
+
+#[test]
+fn the_death_of_the_program_leaves_nothing_behind() {
+    each_place(|user, place| {
+        let world = World::new(user);
+        let mark = mark(&world);
+        let script = format!("(setsid sleep {mark} &); setsid sleep {mark} & sleep {mark}");
+        let mut program = world.command(place, &script).spawn().unwrap();
+        eventually("the command starts", || runs(&mark));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let start = Instant::now();
+        eventually(&format!("H5 {user:?} {place:?}: a process survives"), || !runs(&mark));
+        assert!(start.elapsed() < Duration::from_secs(2), "H5 {user:?} {place:?}");
+        let again = world.confined(place, "true");
+        assert!(again.status.success(), "H5 {again:?}");
+        let left: Vec<_> = fs::read_dir(&world.work).unwrap().flatten().collect();
+        assert_eq!(left.len(), 2, "H5 {user:?} {place:?}: only the planted links stay: {left:?}");
+    });
+}
+
+#[test]
+fn a_bubblewrap_that_the_workspace_brings_is_never_run() {
+    for user in users() {
+        for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|rung| has(*rung, user)) {
+            let world = World::new(user);
+            let made = world.plainly(
+                "mkdir -p bin node_modules/.bin; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > bin/bwrap; \
+                 chmod +x bin/bwrap; cp bin/bwrap node_modules/.bin/; bin/bwrap; rm $REAL/PWNED",
+            );
+            assert!(made.status.success(), "{made:?}");
+            let path =
+                format!("{0}/bin:{0}/node_modules/.bin:.:/usr/bin:/bin", world.work.display());
+            let mut command = world.command(Place { rung, door: Door::Run }, "echo ran");
+            let output = command.env("PATH", path).output().unwrap();
+            assert_eq!(text(&output), "ran\n", "{rung:?} {output:?}");
+            assert!(!world.home.join("PWNED").exists(), "{rung:?} {user:?}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_fills_the_disk_is_killed() {
+    const FILL: &str = "for i in 1 2 3 4 5; do head -c 10M /dev/zero > big$i; done; echo filled; \
+                        sleep 60; echo survived";
+    if !rustix::process::geteuid().is_root() {
+        return skip("a full disk: only root can make a small one");
+    }
+    for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|it| has(*it, User::Same)) {
+        let output = World::new(User::Same).on_a_small_disk(Place { rung, door: Door::Run }, FILL);
+        assert_eq!(text(&output), "filled\n", "{rung:?} {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("nearly full"), "{rung:?} {said}");
+    }
+}
+
+/// Runs all attacks by both doors of a rung.
+fn attack(user: User, rung: Rung) {
+    if !has(rung, user) {
+        return;
+    }
+    for door in [Door::Run, Door::Tool] {
+        let place = Place { rung, door };
+        let mut world = battlefield(user);
+        world.start_host();
+        // What the program itself keeps in the home is there from the first run on.
+        world.confined(place, "true");
+        let before = world.surroundings();
+        let output = world.confined(place, &all_of(PROBES));
+        let printed = sections(&text(&output));
+        let mut failures = Vec::new();
+        for probe in PROBES {
+            let Some(lines) = printed.get(probe.id) else {
+                failures.push(format!("{} did not run", probe.id));
+                continue;
+            };
+            let escaped = lines.contains("ESC") || lines.contains("SECRET");
+            let is_limit = matches!(probe.proof, Proof::Refused | Proof::Limited);
+            let untried = is_limit && !lines.contains("refused");
+            if escaped || untried {
+                failures.push(format!("{}: {lines}", probe.id));
+            }
+        }
+        let changed = difference(&before, &world.surroundings());
+        let who = format!("{user:?} {place:?}");
+        assert!(changed.is_empty(), "{who} changed {changed:?}");
+        assert!(failures.is_empty(), "{who}\n{}\n{output:?}", failures.join("\n"));
+    }
+}
+
+/// Plants in one workspace after another.
+fn sow(user: User, rung: Rung) {
+    if !has(rung, user) {
+        return;
+    }
+    let place = Place { rung, door: Door::Run };
+    let failures: Vec<String> = in_parallel(PLANTS, |plant| {
+        let world = soil(user, plant);
+        let output = world.confined(place, &format!("{}\necho done", plant.script));
+        let ran = text(&output).ends_with("done\n");
+        (reaps(&world, plant) || !ran).then(|| format!("{}: {output:?}", plant.id))
+    });
+    assert!(failures.is_empty(), "{user:?} {rung:?}:\n{}", failures.join("\n"));
+}
+
+fn prove(user: User, probe: &Probe) -> Option<String> {
+    if matches!(probe.proof, Proof::None | Proof::Refused) {
+        return None;
+    }
+    let mut world = battlefield(user);
+    let needs = ["VPID", "TCP", "UDP", "SHM", "NAME", "AGENT", ".sock", "VICTIM"];
+    if needs.iter().any(|word| probe.script.contains(word)) {
+        world.start_host();
+    }
+    let before = world.surroundings();
+    let output = world.plainly(probe.script);
+    let told = ["ESC", "SECRET"].iter().any(|word| text(&output).contains(word));
+    if told || world.surroundings() != before {
+        return None;
+    }
+    if matches!(probe.proof, Proof::Maybe | Proof::Limited) {
+        skip(&format!("{}: it is refused to {user:?} without walls", probe.id));
+        return None;
+    }
+    Some(format!("{} proves nothing: {output:?}", probe.id))
+}
+
+/// A world with a handle to an outside file, made where that is allowed.
+fn battlefield(user: User) -> World {
+    let mut world = World::new(user);
+    let handle = text(&world.plainly("$SP handle_make $C"));
+    world.set("HANDLE", handle.trim());
+    world
+}
+
+fn soil(user: User, plant: &Plant) -> World {
+    if plant.in_repository { World::with_git(user) } else { World::new(user) }
+}
+
+/// Whether the host's user steps into what was planted.
+fn reaps(world: &World, plant: &Plant) -> bool {
+    world.plainly(plant.host);
+    world.home.join("PWNED").exists()
+}
+
+/// One script that runs all of them, each in a shell of its own.
+fn all_of(probes: &[Probe]) -> String {
+    let mut script = String::new();
+    for Probe { id, script: text, .. } in probes {
+        let _ = writeln!(script, "echo; echo '== {id}'\n(\n{text}\n) 2>/dev/null </dev/null");
+    }
+    script
+}
+
+fn sections(output: &str) -> Printed {
+    let parts = output.split("\n== ").skip(1);
+    let parts = parts.filter_map(|part| part.split_once('\n'));
+    parts.map(|(id, lines)| (id.to_owned(), lines.to_owned())).collect()
+}
+
+fn difference<T: PartialEq>(
+    before: &BTreeMap<std::path::PathBuf, T>,
+    after: &BTreeMap<std::path::PathBuf, T>,
+) -> Vec<std::path::PathBuf> {
+    let paths = before.keys().chain(after.keys());
+    paths.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+}
+
+fn each_place(check: impl Fn(User, Place)) {
+    for user in users() {
+        for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|rung| has(*rung, user)) {
+            check(user, Place { rung, door: Door::Run });
+        }
+    }
+}
+
+/// A number for `sleep` that nothing else uses.
+fn mark(world: &World) -> String {
+    let sum = world.base.to_string_lossy().bytes().fold(7_u64, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte)) % 1_000_000_007
+    });
+    format!("{}.{sum}", 100_000 + std::process::id())
+}
+
+/// Whether a process with `mark` in its command line runs anywhere on the machine.
+fn runs(mark: &str) -> bool {
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(b"sleep\0") && String::from_utf8_lossy(&line).contains(mark)
+    })
+}
+
+fn eventually(what: &str, is: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What `check` found, four at a time.
+fn in_parallel<T: Sync>(items: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            found.extend(check(item));
+        }
+        found
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
+}

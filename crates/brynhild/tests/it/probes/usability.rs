@@ -1,0 +1,191 @@
+//! What must keep working inside.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::world::{Door, Place, Rung, User, World, has, skip, users};
+use super::{sections, text};
+
+/// Something that people do.
+struct Work {
+    id: &'static str,
+    /// What the machine must have for it.
+    needs: &'static str,
+    script: &'static str,
+    rungs: &'static [Rung],
+}
+
+const BOTH: &[Rung] = &[Rung::Bubblewrap, Rung::Landlock];
+/// What the weaker rung says that it lacks.
+const STRONG: &[Rung] = &[Rung::Bubblewrap];
+
+const fn work(id: &'static str, needs: &'static str, script: &'static str) -> Work {
+    Work { id, needs, script, rungs: BOTH }
+}
+
+const fn strong(id: &'static str, needs: &'static str, script: &'static str) -> Work {
+    Work { id, needs, script, rungs: STRONG }
+}
+
+const WORK: &[Work] = &[
+    work("U01", "bash", "echo hi > n && grep hi n && mkdir -p d/e && mv n d/e/n && rm -r d"),
+    work("U02", "mktemp", "f=$(mktemp) && echo x > $f && d=$(mktemp -d) && touch $d/x"),
+    work(
+        "U03",
+        "git",
+        "git status --porcelain && git log --oneline && git diff && git blame a.txt",
+    ),
+    work("U05", "gcc", "printf 'int main(void){return 0;}' > a.c && gcc a.c -o a && ./a"),
+    strong(
+        "U06",
+        "python3",
+        "$PY -c 'import socket\ns=socket.create_server((\"127.0.0.1\",0))\n\
+         c=socket.create_connection(s.getsockname())'",
+    ),
+    strong(
+        "U07",
+        "python3",
+        "$PY -c 'import multiprocessing as m\nif __name__==\"__main__\": print(m.Pool(2).map(abs,[1,-2]))'",
+    ),
+    strong(
+        "U08",
+        "python3",
+        "$PY -c 'import multiprocessing as m\nif __name__==\"__main__\": d=m.Manager().dict(); d[1]=2'",
+    ),
+    work(
+        "U09",
+        "node",
+        "node -e 'const c=require(\"child_process\").fork(\"-e\",[]);c.on(\"exit\",()=>process.exit(0))'",
+    ),
+    work(
+        "U10",
+        "bash",
+        "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && head -c 1 /dev/zero | wc -c",
+    ),
+    work(
+        "U11",
+        "python3",
+        "$PY -c 'import pty,os; m,s=pty.openpty(); os.write(s,b\"x\"); os.read(m,1)'",
+    ),
+    work("U12", "bash", "for i in $(seq 200); do sleep 0.3 & done; wait"),
+    work("U13", "python3", "$PY -c 'b=bytearray(1<<30); b[::4096]=b\"x\"*len(b[::4096])'"),
+    work(
+        "U14",
+        "python3",
+        "$PY -c 'import fcntl,os; f=open(\"l\",\"w\"); fcntl.flock(f,2); f.write(\"x\"); f.flush(); os.fsync(f.fileno())'",
+    ),
+    work(
+        "U15",
+        "python3",
+        "$PY -c 'import threading,time; t=[threading.Thread(target=time.sleep,args=(.3,)) for _ in range(200)]; \
+         [x.start() for x in t]; [x.join() for x in t]'",
+    ),
+    work("U17", "bash", "cat <(echo a) && echo b | tee >(cat) && cat <<< c"),
+    work(
+        "U18",
+        "bash",
+        "cd / && ls /usr/bin/env && test -w $HOME && touch $HOME/x && test -w $TMPDIR",
+    ),
+    work("U19", "make", "printf 'all:\\n\\ttrue\\n' > Makefile && make"),
+    work(
+        "U20",
+        "python3",
+        "printf 'import unittest\\nclass T(unittest.TestCase):\\n def test(self): pass\\n' > test_x.py && $PY -m unittest -q",
+    ),
+    work("U21", "pip", "$PY -m pip --version && $PY -m pip list --disable-pip-version-check"),
+    work(
+        "U22",
+        "npm",
+        "echo '{\"name\":\"x\",\"scripts\":{\"test\":\"true\"}}' > package.json && npm test && npm install --offline --no-audit",
+    ),
+    work(
+        "H7",
+        "git",
+        "[ ! -e .git/config.worktree ] && git -c extensions.worktreeConfig=true status",
+    ),
+];
+
+#[test]
+fn everyday_work_goes_on_in_bubblewrap() {
+    for user in users() {
+        everything_works(user, Rung::Bubblewrap);
+    }
+}
+
+#[test]
+fn everyday_work_goes_on_in_landlock() {
+    for user in users() {
+        everything_works(user, Rung::Landlock);
+    }
+}
+
+fn everything_works(user: User, rung: Rung) {
+    if !has(rung, user) {
+        return;
+    }
+    let mut world = World::with_git(user);
+    world.set("PY", &super::world::python());
+    let chosen: Vec<&Work> = WORK.iter().filter(|work| is_here(work, rung)).collect();
+    let mut all = String::new();
+    for Work { id, script, .. } in &chosen {
+        let _ =
+            writeln!(all, "echo; echo '== {id}'\n(\n{script}\n) 2>&1 </dev/null && echo WORKED");
+    }
+    let output = world.confined(Place { rung, door: Door::Run }, &all);
+    let printed = sections(&text(&output));
+    let failures: Vec<String> = chosen
+        .iter()
+        .filter(|work| !printed.get(work.id).is_some_and(|lines| lines.contains("WORKED")))
+        .map(|work| format!("{}: {:?}", work.id, printed.get(work.id)))
+        .collect();
+    assert!(failures.is_empty(), "{user:?} {rung:?}:\n{}\n{output:?}", failures.join("\n"));
+    let status = text(&world.plainly("git status --porcelain --ignored | grep '^.. \\.'"));
+    assert_eq!(status, "", "U16 {user:?} {rung:?}");
+}
+
+fn is_here(work: &Work, rung: Rung) -> bool {
+    let place = |folder: &str| Path::new(folder).join(work.needs).exists();
+    let has_program = match work.needs {
+        "python3" => true,
+        "pip" => Path::new("/usr/lib/python3/dist-packages/pip").exists(),
+        _ => ["/usr/bin", "/bin", "/usr/local/bin"].into_iter().any(place),
+    };
+    if !has_program {
+        skip(&format!("{}: {} is not installed", work.id, work.needs));
+    }
+    let is_promised = work.rungs.contains(&rung);
+    if !is_promised {
+        skip(&format!("{} on {rung:?}, which says that it lacks it", work.id));
+    }
+    has_program && is_promised
+}
+
+#[test]
+fn cargo_builds_and_tests_offline_from_a_home_it_cannot_write() {
+    let cargo = Path::new(env!("CARGO"));
+    let home = cargo.ancestors().find(|path| path.join(".rustup").is_dir());
+    let Some(home) = home.filter(|home| home.join(".cargo/registry/cache").is_dir()) else {
+        return skip("cargo: no toolchain in the home directory of the user who runs the tests");
+    };
+    for rung in BOTH.iter().copied().filter(|rung| has(*rung, User::Same)) {
+        let world = World::new(User::Same);
+        fs::create_dir(world.work.join("src")).unwrap();
+        fs::write(world.work.join("src/main.rs"), "fn main() { println!(\"built\"); }").unwrap();
+        fs::write(
+            world.work.join("Cargo.toml"),
+            "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\
+             [dependencies]\nfastrand = { version = \"2\", default-features = false }\n[workspace]\n",
+        )
+        .unwrap();
+        let script = "cargo run -q --offline && cargo test -q --offline";
+        let output = world
+            .command(Place { rung, door: Door::Run }, script)
+            .env("PATH", format!("{}/.cargo/bin:/usr/bin:/bin", home.display()))
+            .env("CARGO_HOME", home.join(".cargo"))
+            .env("RUSTUP_HOME", home.join(".rustup"))
+            .output()
+            .unwrap();
+        assert!(output.status.success() && text(&output).contains("built"), "{rung:?}: {output:?}");
+    }
+}

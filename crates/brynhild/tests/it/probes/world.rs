@@ -1,0 +1,376 @@
+//! A world to attack: a home with secrets, a workspace, a host beside it; and the ways to run a
+//! script in it, plainly and through the program, for each user and on each rung.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// An id that no account has.
+const ORDINARY: u32 = 47113;
+
+/// Who attacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum User {
+    /// Whoever runs the tests.
+    Same,
+    /// Somebody without privileges, where root runs the tests.
+    Ordinary,
+}
+
+/// By which confinement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rung {
+    Bubblewrap,
+    Landlock,
+}
+
+/// By which command of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    Run,
+    Tool,
+}
+
+/// Where a script runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) rung: Rung,
+    pub(super) door: Door,
+}
+
+pub(super) struct World {
+    _folder: TempDir,
+    pub(super) base: PathBuf,
+    pub(super) home: PathBuf,
+    pub(super) work: PathBuf,
+    user: User,
+    variables: BTreeMap<String, String>,
+    host: Option<std::process::Child>,
+}
+
+impl World {
+    pub(super) fn new(user: User) -> Self {
+        let folder = tempfile::Builder::new().prefix("brynhild-probe-").tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        let (home, work, tools) = (base.join("home"), base.join("home/work"), base.join("tools"));
+        for name in ["outside", "run", "work", ".ssh", ".aws", ".config/brynhild/plugins"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        for name in [".local/bin", ".cargo/bin"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        for path in [&tools, &base.join("tmp")] {
+            fs::create_dir(path).unwrap();
+        }
+        let config = format!("sandbox:\n  read_paths: ['{}']\n", tools.display());
+        for (name, text) in [
+            ("outside/canary.txt", "original"),
+            (".ssh/id_ed25519", "SECRET-KEY"),
+            (".aws/credentials", "SECRET-AWS"),
+            (".cargo/credentials.toml", "SECRET-CARGO"),
+            (".bashrc", "# shell"),
+            (".local/bin/git-x", "tool"),
+            (".config/brynhild/config.yaml", config.as_str()),
+        ] {
+            fs::write(home.join(name), text).unwrap();
+        }
+        for name in ["tmp_canary", "inherited"] {
+            fs::write(base.join(name), "original").unwrap();
+        }
+        symlink(home.join("outside/canary.txt"), work.join("planted_link")).unwrap();
+        symlink(home.join("outside"), work.join("planted_dir")).unwrap();
+        fs::write(tools.join("sysprobe.py"), include_str!("sysprobe.py")).unwrap();
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let variables = BTreeMap::from([
+            ("REAL".to_owned(), text(&home)),
+            ("BASE".to_owned(), text(&base)),
+            ("C".to_owned(), text(&home.join("outside/canary.txt"))),
+            ("W".to_owned(), text(&work)),
+            ("SP".to_owned(), format!("{} {}/sysprobe.py", python(), text(&tools))),
+        ]);
+        let world = Self { _folder: folder, base, home, work, user, variables, host: None };
+        world.give_away();
+        world
+    }
+
+    /// The same with a committed git repository as the workspace.
+    pub(super) fn with_git(user: User) -> Self {
+        let world = Self::new(user);
+        let made = world.plainly(
+            "git init -q -b main . && git config user.email a@b.c && git config user.name a && \
+             echo x > a.txt && git add a.txt && git commit -qm a",
+        );
+        assert!(made.status.success(), "{made:?}");
+        world
+    }
+
+    /// Starts the host's sockets, ports and secrets.
+    pub(super) fn start_host(&mut self) {
+        let name = format!("brynhild{}", self.base.display()).replace('/', "-");
+        let agent = format!("/tmp/{name}.sock");
+        let script = include_str!("hostd.py");
+        let mut words = self.as_user();
+        words.extend([python(), "-c".to_owned(), script.to_owned()]);
+        words.extend([self.text("run"), self.text("work"), name.clone(), agent.clone()]);
+        let mut child = plain(&words)
+            .env_clear()
+            .env("VICTIM_SECRET", "SECRET-ENVIRONMENT")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let numbers: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(numbers.len(), 4, "the host did not start");
+        for (key, value) in ["VPID", "TCP", "UDP", "SHM"].into_iter().zip(numbers) {
+            self.variables.insert(key.to_owned(), value.to_owned());
+        }
+        self.variables.insert("NAME".to_owned(), name);
+        self.variables.insert("AGENT".to_owned(), agent);
+        self.host = Some(child);
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Runs `script` without walls, as the same user.
+    pub(super) fn plainly(&self, script: &str) -> Output {
+        let script = format!("{}\n{}{script}", self.leak(), self.prelude());
+        let mut words = self.as_user();
+        words.extend(["/bin/bash".to_owned(), "-c".to_owned(), script]);
+        self.environment(&mut plain(&words)).env("TMPDIR", self.base.join("tmp")).output().unwrap()
+    }
+
+    /// Runs `script` through the program.
+    pub(super) fn confined(&self, place: Place, script: &str) -> Output {
+        self.command(place, script).output().unwrap()
+    }
+
+    /// The program, about to run `script`.
+    pub(super) fn command(&self, place: Place, script: &str) -> Command {
+        let script = self.prelude() + script;
+        let words = match place.door {
+            Door::Run => {
+                ["sandbox", "run", "--", "/bin/bash", "-c", &script].map(str::to_owned).into()
+            }
+            Door::Tool => {
+                // The policy would deny some of it by its words; here the walls are tried.
+                fs::write(self.work.join("attack.sh"), script).unwrap();
+                let input = json!({ "command": "bash attack.sh", "timeout": 120_000 }).to_string();
+                let words = ["tools", "exec", "Bash", "--mode", "yolo", "--input"];
+                [words.map(str::to_owned).as_slice(), &[input]].concat()
+            }
+        };
+        self.program(place.rung, &words)
+    }
+
+    /// The program with these words, on `rung`.
+    pub(super) fn program(&self, rung: Rung, words: &[String]) -> Command {
+        let mut line = without(rung);
+        line.extend(self.as_user());
+        let leak = format!("{}; exec \"$@\"", self.leak());
+        line.extend(["/bin/bash", "-c", &leak, "bash"].map(str::to_owned));
+        line.push(binary().to_str().unwrap().to_owned());
+        line.extend(words.iter().cloned());
+        let mut command = plain(&line);
+        self.environment(&mut command);
+        command
+    }
+
+    /// Runs `script` through the program with a workspace on a disk of 64 megabytes. Only root can.
+    pub(super) fn on_a_small_disk(&self, place: Place, script: &str) -> Output {
+        const SMALL: &str = "mount -t tmpfs -o size=64m none . && cd \"$PWD\" && exec \"$@\"";
+        let command = self.command(place, script);
+        let mut words: Vec<String> =
+            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", SMALL, "sh"].map(str::to_owned).into();
+        let inner = std::iter::once(command.get_program()).chain(command.get_args());
+        words.extend(inner.map(|word| word.to_str().unwrap().to_owned()));
+        self.environment(&mut plain(&words)).output().unwrap()
+    }
+
+    /// Everything outside of the workspace, to see what changed.
+    pub(super) fn surroundings(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let own = self.home.join(".config/brynhild");
+        let skipped = ["sandbox", "sessions"].map(|name| own.join(name));
+        let mut found = BTreeMap::new();
+        walk(
+            &self.base,
+            &mut found,
+            &[std::slice::from_ref(&self.work), skipped.as_slice()].concat(),
+        );
+        found
+    }
+
+    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .current_dir(&self.work)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", &self.home)
+            .env("LANG", "C.UTF-8")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("ANTHROPIC_API_KEY", "SECRET-API-KEY")
+            .env("AWS_SESSION_TOKEN", "SECRET-TOKEN")
+            .env("SSH_AUTH_SOCK", self.variables.get("AGENT").map_or("/none", String::as_str))
+            .stdin(Stdio::null())
+    }
+
+    /// A careless parent leaves a descriptor open.
+    fn leak(&self) -> String {
+        format!("exec 9>>'{}/inherited'", self.base.display())
+    }
+
+    fn prelude(&self) -> String {
+        let exports = self.variables.iter().map(|(name, value)| format!("{name}='{value}'\n"));
+        exports.collect()
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.home.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn as_user(&self) -> Vec<String> {
+        if self.user == User::Same {
+            return Vec::new();
+        }
+        let id = |flag: &str| format!("--{flag}={ORDINARY}");
+        let words = ["--clear-groups".to_owned(), "--inh-caps=-all".to_owned(), "--".to_owned()];
+        [vec!["/usr/bin/setpriv".to_owned(), id("reuid"), id("regid")], words.to_vec()].concat()
+    }
+
+    /// Makes all of it the ordinary user's.
+    fn give_away(&self) {
+        if self.user == User::Ordinary {
+            give(&self.base);
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.host.take() {
+            // A tracer may have left it stopped.
+            let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+            let _ = id.map(|id| rustix::process::kill_process(id, rustix::process::Signal::CONT));
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The users that this machine lets the tests be.
+pub(super) fn users() -> Vec<User> {
+    if !rustix::process::geteuid().is_root() {
+        skip("attacks by root: the tests run as an ordinary user");
+        return vec![User::Same];
+    }
+    if Path::new("/usr/bin/setpriv").exists() {
+        return vec![User::Same, User::Ordinary];
+    }
+    skip("attacks by an ordinary user: setpriv is not installed");
+    vec![User::Same]
+}
+
+/// Whether `rung` works here for `user`; says so where it does not.
+pub(super) fn has(rung: Rung, user: User) -> bool {
+    let world = World::new(user);
+    let words = ["sandbox", "doctor", "--json"].map(str::to_owned);
+    let output = world.program(rung, &words).output().unwrap();
+    let reports: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let name = format!("{rung:?}").to_lowercase();
+    let is_chosen = |report: &Value| report["rung"] == *name && report["chosen"] == true;
+    let has = reports.as_array().is_some_and(|reports| reports.iter().any(is_chosen));
+    if !has {
+        skip(&format!("{rung:?} as {user:?}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    has
+}
+
+/// Says on the real standard error what was not tested.
+pub(super) fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
+pub(super) fn python() -> String {
+    let places = ["/usr/bin/python3", "/usr/local/bin/python3"];
+    let found = places.into_iter().find(|place| Path::new(place).exists());
+    found.expect("the tests need a system-wide python3").to_owned()
+}
+
+/// The words that hide what is stronger than `rung`.
+fn without(rung: Rung) -> Vec<String> {
+    const HIDE: &str = "for f in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap; do \
+                        [ ! -e $f ] || mount --bind /dev/null $f || exit 125; done; exec \"$@\"";
+    if rung == Rung::Bubblewrap {
+        return Vec::new();
+    }
+    let mut words = vec!["/usr/bin/unshare", "--mount"];
+    if !rustix::process::geteuid().is_root() {
+        words.extend(["--user", "--map-current-user", "--keep-caps"]);
+    }
+    words.extend(["/bin/sh", "-c", HIDE, "sh"]);
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// The shipped program, where every user can run it.
+fn binary() -> &'static Path {
+    static COPY: OnceLock<(Option<TempDir>, PathBuf)> = OnceLock::new();
+    let built = Path::new(env!("CARGO_BIN_EXE_brynhild"));
+    let (_, path) = COPY.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            return (None, built.to_owned());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let copy = folder.path().join("brynhild");
+        fs::copy(built, &copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        (Some(folder), copy)
+    });
+    path
+}
+
+#[expect(clippy::disallowed_methods, reason = "the host side of the tests")]
+fn plain(words: &[String]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+fn give(path: &Path) {
+    let kind = fs::symlink_metadata(path).unwrap().file_type();
+    if kind.is_symlink() {
+        return;
+    }
+    chown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+    if kind.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path());
+        }
+    }
+}
+
+fn walk(path: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>, skipped: &[PathBuf]) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if skipped.contains(&path) {
+            continue;
+        }
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            walk(&path, found, skipped);
+        }
+        let bytes = if kind.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        found.insert(path, bytes);
+    }
+}

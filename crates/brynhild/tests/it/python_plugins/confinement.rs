@@ -1,0 +1,148 @@
+//! What a tool may do: without a grant the least, with one what it names, and nothing by its own
+//! wish.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply};
+
+use super::{exec, output, plugin, tool};
+use crate::{has_bubblewrap, project};
+
+const PROBE: &str = r#"said = {}
+def attempt(name, act):
+    try:
+        act()
+        said[name] = True
+    except OSError:
+        said[name] = False
+home = input["home"]
+attempt("workspace", lambda: open("made", "w").close())
+attempt("own folder", lambda: open(__file__, "a").close())
+attempt("granted folder", lambda: open("out/made", "w").close())
+attempt("network", lambda: socket.create_connection(("127.0.0.1", input["port"]), 5).close())
+attempt("keys", lambda: open(home + "/.ssh/id").close())
+attempt("notes", lambda: open(home + "/notes/one").close())
+attempt("temporary", lambda: open("/tmp/scratch", "w").close())
+attempt("read workspace", lambda: open("readable").close())
+attempt("program", lambda: subprocess.run(["only-here"], check=True))
+said["env"] = sorted(name for name in os.environ if "TOKEN" in name or "KEY" in name)
+return ToolResult(True, json.dumps(said))"#;
+
+const WISHES: &str = "name: wish\nversion: '1'\ntools: [probe]\nsandbox:\n  network: true\n  \
+                      read: [~/notes]\n  write: [out]\n  env: [WISH_TOKEN]\n  exec: [only-here]\n";
+
+struct Wishing {
+    project: Project,
+    server: ModelServer,
+}
+
+impl Wishing {
+    fn new() -> Self {
+        let server = ModelServer::start([Reply::text("x")]);
+        let project = project().env("WISH_TOKEN", "t").env("OPENROUTER_API_KEY", "k");
+        plugin(
+            &project,
+            "wish",
+            &[("plugin.yaml", WISHES), ("tools/probe.py", &tool("probe", PROBE))],
+        );
+        for folder in [".ssh", "notes"] {
+            fs::create_dir(project.home().join(folder)).unwrap();
+        }
+        fs::write(project.home().join(".ssh/id"), "secret").unwrap();
+        fs::write(project.home().join("notes/one"), "note").unwrap();
+        let program = project.home().join("bin/only-here");
+        super::write(&program, "#!/bin/sh\nexit 0\n");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&program, mode).unwrap();
+        project.file("readable", "").file("out/here", "");
+        Self { project, server }
+    }
+
+    fn probed(&self, flags: &[&str]) -> (Value, String) {
+        let home = self.project.home();
+        let input = json!({"home": home, "port": self.server.address().port()}).to_string();
+        let args = [flags, &["tools", "exec", "probe", "--json", "--input", &input]].concat();
+        let path = format!("/usr/bin:/bin:{}", home.join("bin").display());
+        let run = self.project.command(&args).env("PATH", path).run();
+        (serde_json::from_str(&output(&run)).unwrap(), run.stderr)
+    }
+}
+
+#[test]
+fn a_wish_alone_grants_nothing_and_the_message_says_what_to_write_where() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let wishing = Wishing::new();
+    let (said, told) = wishing.probed(&[]);
+    let wanted = json!({
+        "workspace": false, "own folder": false, "granted folder": false, "network": false,
+        "keys": false, "notes": false, "temporary": true, "read workspace": true, "program": false,
+        "env": [],
+    });
+    assert_eq!(said, wanted);
+    assert!(told.contains("plugin wish asks for more than it is granted"), "{told}");
+    let file = wishing.project.config_folder().join("config.yaml");
+    let line = told.lines().find(|line| line.contains("grants it")).unwrap();
+    assert!(line.contains(file.to_str().unwrap()), "{line}");
+    // What the message says to write is what works.
+    let grant = line.split('`').nth(1).unwrap();
+    wishing.project.config(&format!("{grant}\n"));
+    let (said, told) = wishing.probed(&[]);
+    let wanted = json!({
+        "workspace": false, "own folder": false, "granted folder": true, "network": true,
+        "keys": false, "notes": true, "temporary": true, "read workspace": true, "program": true,
+        "env": ["WISH_TOKEN"],
+    });
+    assert_eq!(said, wanted);
+    assert!(!told.contains("asks for more"), "{told}");
+}
+
+#[test]
+fn a_refusal_is_kept_and_read_only_takes_grants_away() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let wishing = Wishing::new();
+    wishing.project.config("plugins: {wish: {sandbox: {}}}\n");
+    let (said, told) = wishing.probed(&[]);
+    assert_eq!(said["network"], false);
+    assert!(!told.contains("asks for more"), "{told}");
+    wishing.project.config("plugins: {wish: {sandbox: {network: true, write: [out]}}}\n");
+    let (said, _) = wishing.probed(&["--mode", "read-only"]);
+    assert_eq!((&said["network"], &said["granted folder"]), (&false.into(), &false.into()));
+}
+
+#[test]
+fn a_project_cannot_grant_anything() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let wishing = Wishing::new();
+    wishing.project.file(
+        ".brynhild/config.yaml",
+        "plugins: {wish: {sandbox: {network: true, read: [~/notes], env: [WISH_TOKEN]}}}\n",
+    );
+    let (said, _) = wishing.probed(&[]);
+    assert_eq!(
+        (&said["network"], &said["notes"], &said["env"]),
+        (&false.into(), &false.into(), &json!([]))
+    );
+}
+
+#[test]
+fn a_tool_has_a_folder_of_its_own_that_lasts() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let body = "folder = os.environ.get('BRYNHILD_PLUGIN_DATA')\n\
+                path = os.path.join(folder, 'count')\n\
+                count = int(open(path).read()) if os.path.exists(path) else 0\n\
+                open(path, 'w').write(str(count + 1))\n\
+                return ToolResult(True, str(count + 1))";
+    plugin(&project, "lasting", &[("tools/lasts.py", &tool("lasts", body))]);
+    assert_eq!(output(&exec(&project, "lasts", &json!({}))), "1");
+    assert_eq!(output(&exec(&project, "lasts", &json!({}))), "2");
+}

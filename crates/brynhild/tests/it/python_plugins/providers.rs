@@ -1,0 +1,165 @@
+//! Providers of plugins: both ways to answer, tool calls there and back, and everything that goes
+//! wrong on the way.
+
+use serde_json::{Value, json};
+use testkit::{Project, Run};
+
+use super::plugin;
+use crate::{has_bubblewrap, project};
+
+const PROVIDER: &str = r#"
+import dataclasses
+import json
+import brynhild.api.base as base
+import brynhild.api.types as types
+
+
+@dataclasses.dataclass
+class Signed(types.ToolUse):
+    signature: str = ""
+
+    def to_tool_call_dict(self):
+        wire = super().to_tool_call_dict()
+        wire["extra_content"] = {"signature": self.signature}
+        return wire
+
+
+class Talker(base.LLMProvider):
+    def __init__(self, model="none", api_key=None, region="nowhere", **rest):
+        self._model = model
+        self.given = dict(rest, region=region, key=api_key)
+
+    @property
+    def name(self): return "talker"
+    @property
+    def model(self): return self._model
+    @property
+    def supports_tools(self): return True
+
+    def answer(self, messages, tools):
+        last = messages[-1]
+        if last["role"] == "user" and "CALL" in last["content"]:
+            return [Signed("c1", "Inspect", {"operation": "cwd"}, "sig")], ""
+        before = messages[-2] if len(messages) > 1 else None
+        names = [tool.to_openai_format()["function"]["name"] for tool in tools or []]
+        said = {"last": last, "before": before, "given": self.given, "tools": names, "model": self._model}
+        return [], json.dumps(said)
+
+    async def complete(self, messages, *, system=None, tools=None, max_tokens=8192):
+        uses, text = self.answer(messages, tools)
+        stop = "tool_use" if uses else "end_turn"
+        return types.CompletionResponse("id", text, stop, types.Usage(7, 3), uses, "pondering")
+
+    async def stream(self, messages, *, system=None, tools=None, max_tokens=8192):
+        words = messages[-1]["content"] if messages[-1]["role"] == "user" else ""
+        yield types.StreamEvent(type="message_start", message_id="m")
+        if "ERROR" in words:
+            yield types.StreamEvent(type="error", error="the backend is on fire")
+            return
+        if "EARLY" in words:
+            yield types.StreamEvent(type="text_delta", text="half")
+            return
+        if "NOTHING" in words:
+            return
+        if "RAISE" in words:
+            yield types.StreamEvent(type="text_delta", text="half")
+            raise RuntimeError("lost the thread")
+        if "WEIRD" in words:
+            yield types.StreamEvent(type="quantum_flux")
+            yield 42
+            yield types.StreamEvent(type="text_delta", text=None)
+            yield types.StreamEvent(type="tool_use_start", tool_use=types.ToolUse("", "", None))
+        yield types.StreamEvent(type="thinking_delta", thinking="pondering")
+        uses, text = self.answer(messages, tools)
+        for use in uses:
+            yield types.StreamEvent(type="tool_use_start", tool_use=use)
+        if text:
+            yield types.StreamEvent(type="text_delta", text=text)
+        yield types.StreamEvent(type="content_stop")
+        stop = "tool_use" if uses else "end_turn"
+        yield types.StreamEvent(type="message_stop", stop_reason=stop, usage=types.Usage(11, 5))
+"#;
+
+fn talker() -> Project {
+    let project = project().env("TALK_KEY", "k-123");
+    plugin(&project, "talk", &[("providers/talker.py", PROVIDER)]);
+    project.config(
+        "providers:\n  instances:\n    mine:\n      type: talker\n      region: eu\n      \
+         base_url: http://there\n      api_key_env: TALK_KEY\n      default_model: big\n",
+    );
+    project
+}
+
+fn asked(project: &Project, provider: &str, words: &[&str]) -> Run {
+    let args = [&["--provider", provider, "chat", "--json"], words].concat();
+    project.brynhild(&args)
+}
+
+fn heard(run: &Run) -> Value {
+    serde_json::from_str(run.json()["response"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn a_tool_call_and_its_extras_go_there_and_back_both_ways() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = talker();
+    for way in [&["CALL"][..], &["--no-stream", "CALL"]] {
+        let run = asked(&project, "talker", &[way, &["please"]].concat());
+        let heard = heard(&run);
+        assert_eq!(heard["last"]["role"], "tool_result", "{run}");
+        assert_eq!(
+            (&heard["last"]["tool_use_id"], &heard["last"]["is_error"]),
+            (&"c1".into(), &false.into())
+        );
+        let call = &heard["before"]["tool_calls"][0];
+        assert_eq!(call["extra_content"], json!({"signature": "sig"}), "{run}");
+        assert_eq!(call["function"]["arguments"], "{\"operation\":\"cwd\"}");
+        assert!(heard["tools"].as_array().unwrap().contains(&"Read".into()));
+        assert_eq!(heard["given"], json!({"region": "nowhere", "key": null}));
+    }
+    let streamed = asked(&project, "talker", &["CALL"]).json();
+    assert_eq!(streamed["usage"]["output_tokens"], 10, "{streamed}");
+}
+
+#[test]
+fn an_instance_hands_its_settings_and_key_to_the_class() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = talker();
+    let heard = heard(&asked(&project, "mine", &["Hello"]));
+    assert_eq!(heard["model"], "big");
+    let given = json!({"cache_ttl": 3600, "base_url": "http://there", "default_model": "big", "region": "eu", "key": "k-123"});
+    assert_eq!(heard["given"], given);
+    let keyless =
+        project.command(&["--provider", "mine", "chat", "Hello"]).env("TALK_KEY", "").run();
+    assert!(keyless.code(2).stderr.contains("TALK_KEY"), "{keyless}");
+    project.brynhild(&["plugin", "disable", "talk"]).success();
+    let off = project.brynhild(&["--provider", "talker", "chat", "Hello"]);
+    assert!(off.code(2).stderr.contains("Unknown provider 'talker'"), "{off}");
+    let off = project.brynhild(&["--provider", "mine", "chat", "Hello"]);
+    assert!(off.code(2).stderr.contains("unknown type 'talker'"), "{off}");
+}
+
+#[test]
+fn what_goes_wrong_in_a_stream_is_one_clear_message() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = talker();
+    let told = |words: &str| asked(&project, "talker", &[words]);
+    let run = told("ERROR");
+    assert!(run.code(1).stdout.contains("talker: the backend is on fire"), "{run}");
+    let run = told("RAISE");
+    assert!(run.code(1).stdout.contains("talker: lost the thread"), "{run}");
+    let run = told("NOTHING");
+    assert!(run.code(1).stdout.contains("the reply ended before it began"), "{run}");
+    let run = told("EARLY");
+    assert_eq!(run.success().json()["response"], "half");
+    assert_eq!(run.stderr.matches("ended without `message_stop`").count(), 1, "{run}");
+    let run = told("WEIRD");
+    assert!(run.success().stderr.contains("a int that is no event"), "{run}");
+    assert_eq!(heard(&run)["model"], "openai/gpt-oss-120b");
+}

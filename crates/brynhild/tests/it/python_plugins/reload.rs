@@ -1,0 +1,157 @@
+//! What changes between two prompts holds for the second one, its trust checked again.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use super::{plugin, results, tool, write};
+use crate::{has_bubblewrap, project_with};
+
+/// Says a line before and one after a change, and returns what was printed.
+fn around(project: &Project, first: &str, change: impl FnOnce(), then: &[&str]) -> testkit::Run {
+    let mut running = project.command(&["--plain"]).spawn();
+    running.send(&format!("{first}\n"));
+    running.wait_for_stdout("first answer");
+    change();
+    for line in then {
+        running.send(&format!("{line}\n"));
+    }
+    running.close_stdin();
+    running.wait()
+}
+
+fn system(server: &ModelServer, chat: usize) -> String {
+    server.chats()[chat].body["messages"][0]["content"].as_str().unwrap().to_owned()
+}
+
+fn last_words(server: &ModelServer, chat: usize) -> String {
+    let messages = server.chats()[chat].body["messages"].as_array().unwrap().clone();
+    messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_changed_tool_is_run_as_it_is_and_an_added_one_is_offered() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([
+        Reply::calls([("changing", json!({}))]),
+        Reply::text("first answer"),
+        Reply::calls([("changing", json!({})), ("added", json!({}))]),
+        Reply::text("second answer"),
+    ]);
+    let project = project_with(&server);
+    let before = tool("changing", "return ToolResult(True, 'before')");
+    let root = plugin(&project, "changing", &[("tools/changing.py", &before)]);
+    let change = || {
+        let after = tool("changing", "return ToolResult(True, 'after the change')");
+        write(&root.join("tools/changing.py"), &after);
+        write(&root.join("tools/added.py"), &tool("added", "return ToolResult(True, 'here')"));
+    };
+    let run = around(&project, "one", change, &["two", "/tools"]);
+    assert!(run.success().stdout.contains("second answer"), "{run}");
+    assert!(run.stdout.contains("Tries added"), "`/tools` shows what is there: {run}");
+    assert_eq!(results(&server, 1), ["before"]);
+    assert_eq!(results(&server, 3)[..2], ["here", "after the change"], "{run}");
+}
+
+#[test]
+fn changed_hooks_commands_skills_and_rules_hold_for_the_next_prompt() {
+    let server = ModelServer::start([
+        Reply::text("first answer"),
+        Reply::text("second answer"),
+        Reply::text("third answer"),
+        Reply::text("fourth answer"),
+    ]);
+    let project = project_with(&server);
+    let manifest =
+        "name: soft\nversion: '1'\ncommands: [c]\nskills: [s]\nrules: [r]\nhooks: true\n";
+    let files = |word: &str| {
+        [
+            ("plugin.yaml", manifest.to_owned()),
+            ("commands/c.md", format!("---\nname: c\n---\nCommand {word}\n")),
+            (
+                "skills/s/SKILL.md",
+                format!("---\nname: s\ndescription: Skill {word}\n---\nBody {word}\n"),
+            ),
+            ("rules/r.md", format!("Rule {word}\n")),
+            ("hooks.yaml", String::from("version: 1\nhooks: {}\n")),
+        ]
+    };
+    let root = project.config_folder().join("plugins/soft");
+    let give = |word: &str| {
+        for (file, text) in files(word) {
+            write(&root.join(file), &text);
+        }
+    };
+    give("old");
+    let change = || {
+        give("fresh");
+        let hook = "version: 1\nhooks:\n  user_prompt_submit:\n    - name: hold\n      type: command\n      \
+                    command: 'case \"$BRYNHILD_MESSAGE\" in *blocked*) exit 1;; esac'\n      message: held back\n";
+        write(&root.join("hooks.yaml"), hook);
+        write(&root.join("commands/d.md"), "---\nname: d\n---\nAnother {{args}}\n");
+        let other = project.config_folder().join("plugins/other");
+        write(&other.join("plugin.yaml"), "name: other\nversion: '1'\ncommands: [e]\n");
+        write(&other.join("commands/e.md"), "---\nname: e\n---\nFrom another plugin\n");
+    };
+    let run = around(&project, "/c", change, &["/c", "/d it", "blocked", "/e"]);
+    assert!(run.stderr.contains("held back"), "{run}");
+    assert_eq!(last_words(&server, 0), "Command old");
+    assert!(system(&server, 0).contains("Rule old") && system(&server, 0).contains("Skill old"));
+    assert_eq!(last_words(&server, 1), "Command fresh");
+    assert!(
+        system(&server, 1).contains("Rule fresh") && system(&server, 1).contains("Skill fresh")
+    );
+    assert_eq!(last_words(&server, 2), "Another it");
+    assert_eq!(last_words(&server, 3), "From another plugin");
+}
+
+#[test]
+fn what_is_switched_off_meanwhile_is_off() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = project_with(&server);
+    plugin(
+        &project,
+        "fading",
+        &[("tools/fades.py", &tool("fades", "return ToolResult(True, '')"))],
+    );
+    let off = || {
+        project.brynhild(&["plugin", "disable", "fading"]).success();
+    };
+    around(&project, "one", off, &["two"]).success();
+    let offers = |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"fades\"");
+    assert!(offers(0) && !offers(1));
+}
+
+#[test]
+fn a_projects_plugin_that_changes_is_not_used_before_it_is_trusted_again() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let answers = ["first answer", "second answer", "third answer"];
+    let server = ModelServer::start(answers.map(Reply::text));
+    let project = project_with(&server);
+    let root = project.path().join(".brynhild/plugins/ours");
+    write(&root.join("plugin.yaml"), "name: ours\nversion: '1'\ntools: [t]\ncommands: [c]\n");
+    write(&root.join("tools/t.py"), &tool("ours", "return ToolResult(True, '')"));
+    write(&root.join("commands/c.md"), "---\nname: c\n---\nTrusted\n");
+    project.brynhild(&["trust", "--yes"]).success();
+    let canary = project.path().join("out");
+    fs::create_dir(&canary).unwrap();
+    let change = || change_tool(&root, &canary);
+    let run = around(&project, "one", change, &["two", "/ours:c"]);
+    let offers = |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"ours\"");
+    assert!(offers(0) && !offers(1), "{run}");
+    assert!(last_words(&server, 2).contains("/ours:c"), "its command does not count either: {run}");
+}
+
+fn change_tool(root: &Path, canary: &Path) {
+    let text = format!("open({:?}, 'w')\n", canary.join("ran").display().to_string());
+    write(&root.join("tools/t.py"), &(text + &tool("ours", "return ToolResult(True, 'worse')")));
+}

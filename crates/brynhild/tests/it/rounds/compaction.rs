@@ -1,0 +1,137 @@
+//! A history that grows too long for the model.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Reply};
+
+use super::{check_history, messages};
+use crate::project_with;
+
+const MODEL: &str = "\
+models:
+  registry:
+    test-model:
+      bindings: {test: {model_id: test-model, max_context: 1000}}
+      descriptor: {family: test}
+";
+
+fn read(path: &str) -> (&'static str, Value) {
+    ("Read", json!({"file_path": path}))
+}
+
+#[test]
+fn a_history_that_a_provider_finds_too_long_is_shortened_and_sent_once_more() {
+    let too_long = || {
+        Reply::failure(400).raw(
+            r#"{"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}}"#,
+        )
+    };
+    let server = ModelServer::start([
+        Reply::calls([read("a.txt")]),
+        Reply::calls([read("b.txt")]),
+        too_long(),
+        Reply::text("SUMMARY: read a and b"),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.file("a.txt", "x".repeat(30_000)).file("b.txt", "y".repeat(30_000));
+    let run = project.brynhild(&["chat", "--session", "s", "look at both"]);
+    assert_eq!(run.success().stdout, "done\n");
+    assert!(run.stderr.contains("the history was shortened"), "{run}");
+    let chats = server.chats();
+    assert_eq!(chats.len(), 5);
+    check_history(&chats[4]);
+    let last = messages(&chats[4]);
+    let first = last.iter().find(|message| message["role"] == "user").unwrap();
+    let text = first["content"].as_str().unwrap();
+    assert!(text.contains("look at both") && text.contains("SUMMARY: read a and b"), "{text}");
+    let whole = project.brynhild(&["session", "export", "s", "--format", "json"]);
+    assert!(whole.success().stdout.contains(&"x".repeat(1000)), "the log keeps everything");
+    let found = project.brynhild(&["session", "search", "xxxxxxxx"]);
+    found.success();
+}
+
+#[test]
+fn a_history_that_stays_too_long_is_an_error_after_one_try() {
+    let too_long = || {
+        Reply::failure(400).raw(
+            r#"{"error": {"message": "maximum context length exceeded", "code": "context_length_exceeded"}}"#,
+        )
+    };
+    let server = ModelServer::start([
+        Reply::calls([read("a.txt")]),
+        too_long(),
+        Reply::text("SUMMARY"),
+        too_long(),
+    ]);
+    let project = project_with(&server);
+    project.file("a.txt", "x".repeat(40_000));
+    project.brynhild(&["chat", "go"]).code(1);
+    assert_eq!(server.chats().len(), 4);
+}
+
+#[test]
+fn a_history_is_shortened_before_it_fills_the_context() {
+    let server = ModelServer::start([
+        Reply::calls([read("a.txt")]).usage(500, 10),
+        Reply::calls([read("b.txt")]).usage(900, 10),
+        Reply::text("SUMMARY so far"),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.config_more(MODEL);
+    project.file("a.txt", "x").file("b.txt", "y");
+    let run = project.brynhild(&["chat", "--model", "test-model", "go"]);
+    assert_eq!(run.success().stdout, "done\n");
+    let chats = server.chats();
+    assert_eq!(chats.len(), 4, "{run}");
+    assert!(chats[3].text.contains("SUMMARY so far"));
+    check_history(&chats[3]);
+}
+
+/// A conversation of two prompts, a command on the history, and a last prompt.
+fn talk(server: &ModelServer, command: &str, hook: Option<&str>) -> testkit::Run {
+    let project = project_with(server);
+    if let Some(answer) = hook {
+        let script = format!("import json\nprint(json.dumps({answer}))\n");
+        project.file("../home/.config/brynhild/hooks/compact.py", script);
+        let hooks = "version: 1\nhooks:\n  pre_compact:\n    - name: shape\n      type: script\n      \
+                     script: hooks/compact.py\n";
+        project.file("../home/.config/brynhild/hooks.yaml", hooks);
+    }
+    let lines = format!("first words\nmore words\n{command}\nlast words\n");
+    project.command::<&str>(&[]).stdin(lines).run()
+}
+
+#[test]
+fn a_person_can_have_the_history_summarized() {
+    let replies = ["one", "two", "SUMMARY by the model", "three"].map(Reply::text);
+    let server = ModelServer::start(replies);
+    talk(&server, "/compact the names", None).success();
+    let chats = server.chats();
+    assert_eq!(chats.len(), 4);
+    assert!(chats[2].text.contains("Above all: the names"), "{}", chats[2].text);
+    let last = &chats[3].text;
+    assert!(last.contains("SUMMARY by the model") && last.contains("first words"), "{last}");
+    assert!(!last.contains("\"one\""), "{last}");
+}
+
+#[test]
+fn a_hook_chooses_the_strategy_or_writes_the_summary() {
+    let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
+    talk(&server, "/compact", Some(r#"{"modified_strategy": "truncate"}"#)).success();
+    let last = server.chats()[2].text.clone();
+    assert!(last.contains("Earlier messages were dropped"), "{last}");
+    let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
+    talk(&server, "/compact", Some(r#"{"summary": "SUMMARY by a hook"}"#)).success();
+    let last = server.chats()[2].text.clone();
+    assert!(last.contains("SUMMARY by a hook"), "{last}");
+}
+
+#[test]
+fn a_cleared_history_is_empty_for_the_model_and_whole_in_the_log() {
+    let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
+    talk(&server, "/clear", None).success();
+    let last = messages(&server.chats()[2]);
+    let users: Vec<&Value> = last.iter().filter(|message| message["role"] == "user").collect();
+    assert_eq!(users.len(), 1, "{last:#?}");
+}
