@@ -83,6 +83,10 @@ proptest! {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
                 reason = "a place within a short text")]
             let at = boundaries[((boundaries.len() - 1) as f64 * place) as usize];
+            // Within quotes it would be other data, and so another command.
+            if ['\'', '"'].iter().any(|quote| text[..at].matches(*quote).count() % 2 == 1) {
+                continue;
+            }
             let inserted = ["  ", "''", "\"\"", "\\\n", " # x\n"][edit];
             text.insert_str(at, inserted);
         }
@@ -137,7 +141,13 @@ proptest! {
     fn what_is_allowed_has_no_active_byte_outside_single_quotes(text in "(ls|cat|echo|git status) [ -~]{0,24}") {
         if decision(&text) == Decision::Allow {
             let mut single = false;
-            for c in text.split(" #").next().unwrap_or_default().chars() {
+            let mut before = ' ';
+            for c in text.chars() {
+                // The rest is a comment.
+                if c == '#' && !single && " ;&|".contains(before) {
+                    break;
+                }
+                before = c;
                 if c == '\'' {
                     single = !single;
                 }
