@@ -14,6 +14,7 @@ pub(crate) mod json;
 mod markdown;
 pub(crate) mod plain;
 pub(crate) mod question;
+pub(crate) mod quiet;
 pub(crate) mod repl;
 pub(crate) mod stream_json;
 pub(crate) mod style;

@@ -139,6 +139,22 @@ pub(crate) fn search_paths(world: &World) -> Vec<(PathBuf, &'static str)> {
     paths
 }
 
+/// The folders of plugins with what they are, as far as they are folders of files.
+pub(crate) fn folders(world: &World) -> Vec<(PathBuf, Place)> {
+    let place = |(folder, word): (PathBuf, &str)| {
+        let place = match word {
+            "global" => Place::Global,
+            "config" => Place::Configured,
+            "env" => Place::Environment,
+            "project" => Place::Project,
+            "flag" => Place::Flag,
+            _ => return None,
+        };
+        Some((folder, place))
+    };
+    search_paths(world).into_iter().filter_map(place).collect()
+}
+
 fn places(world: &World) -> Places {
     let cwd = &world.environment.cwd;
     let named = world.environment.variable("BRYNHILD_PLUGIN_PATH").unwrap_or_default();

@@ -121,6 +121,18 @@ pub(crate) fn hosts(world: &World) -> Result<Hosts, Problem> {
     Ok(Hosts::new(settings(world)?))
 }
 
+/// What the processes of plugins find around them.
+pub(crate) fn surroundings(world: &World) -> Surroundings {
+    Surroundings {
+        workspace: world.place().to_owned(),
+        cwd: world.environment.cwd.clone(),
+        env: assemble::child_environment(&world.environment.variables),
+        variables: world.environment.variables.clone(),
+        home: world.environment.home.clone(),
+        limits: Limits::default(),
+    }
+}
+
 fn settings(world: &World) -> Result<HostSettings, Problem> {
     let own = world.config_dir().map(std::path::Path::to_path_buf);
     let folder = own.or_else(|_| world.state_dir())?;
@@ -130,14 +142,7 @@ fn settings(world: &World) -> Result<HostSettings, Problem> {
         state: folder.join("cache/python-host"),
         data: folder.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
-        surroundings: Surroundings {
-            workspace: world.place().to_owned(),
-            cwd: world.environment.cwd.clone(),
-            env: assemble::child_environment(&world.environment.variables),
-            variables: world.environment.variables.clone(),
-            home: world.environment.home.clone(),
-            limits: Limits::default(),
-        },
+        surroundings: surroundings(world),
         mode: world.mode(),
         python: world.config().plugins.python.clone(),
         config: world.loaded.without_secrets(),

@@ -1,14 +1,12 @@
 //! `run` and `validate`: plays a role, and checks one.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use agent::registry::Registry;
-use async_trait::async_trait;
-use contract::event::{Answer, Event, Input, What};
+use contract::event::Input;
 use contract::tool::Tool;
 use plugins::initrunner::final_result::{self, FinalResult};
 use plugins::initrunner::role::Severity;
@@ -17,10 +15,10 @@ use serde_json::{Value, json};
 use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::style::Palette;
+use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
 use crate::frontends::verdict::Verdict;
-use crate::frontends::{self, View, question};
+use crate::frontends::{self, View};
 use crate::output;
 use crate::prompt_source;
 use crate::role::{self, Opened};
@@ -84,9 +82,7 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
     let conversation = setup.open(world, &root, Some(&mind), setup::beginning(chosen))?;
     let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
-        let terminal = world.environment.terminal;
-        let can_ask = terminal.stdin && terminal.stderr && !wants_json;
-        Box::new(Quiet { can_ask, palette: world.palette() })
+        Box::new(Quiet::new(world))
     } else {
         super::chat::view(world, world.global.verbose, keeping, Value::Null)
     };
@@ -231,35 +227,4 @@ pub(crate) fn validate(world: &World, path: &Path) -> Outcome {
         output::line(contract::text::visible(output::table(&rows).trim_end()))?;
     }
     Ok(exit)
-}
-
-/// Shows nothing of a run but questions and warnings.
-struct Quiet {
-    can_ask: bool,
-    palette: Palette,
-}
-
-#[async_trait(?Send)]
-impl View for Quiet {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let What::Notice { text, .. } = &event.what {
-            output::warning(text);
-        }
-        Ok(())
-    }
-
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
-        if self.can_ask {
-            return question::ask(event, self.palette).await;
-        }
-        Ok(Answer::Nobody)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,12 +1,10 @@
 //! `tools`: lists tools, prints their schemas, runs one, counts calls.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use agent::conversation::Beginning;
-use async_trait::async_trait;
-use contract::event::{Answer, Event, Input, What};
+use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::text::{head, visible};
@@ -17,11 +15,10 @@ use sessions::unsaved::Unsaved;
 
 use crate::args::{OutputFormat, ToolsCommand};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::question;
+use crate::frontends;
+use crate::frontends::quiet::Quiet;
 use crate::frontends::stream_json::StreamJson;
-use crate::frontends::style::Palette;
 use crate::frontends::verdict::Verdict;
-use crate::frontends::{self, View};
 use crate::output;
 use crate::setup::{self, Setup};
 use crate::world::World;
@@ -125,10 +122,7 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
         backstage.close().await;
         return Ok(exit(&shown?));
     }
-    let terminal = world.environment.terminal;
-    let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
-    let mut view = Single { can_ask, palette: world.palette() };
-    let shown = frontends::run(conversation, call, &mut view).await;
+    let shown = frontends::run(conversation, call, &mut Quiet::new(world)).await;
     backstage.close().await;
     show(world, &shown?)
 }
@@ -162,37 +156,6 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
         output::error(error);
     }
     Ok(exit(verdict))
-}
-
-/// Shows nothing of a single call but the question about it.
-struct Single {
-    can_ask: bool,
-    palette: Palette,
-}
-
-#[async_trait(?Send)]
-impl View for Single {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let What::Notice { text, .. } = &event.what {
-            output::warning(text);
-        }
-        Ok(())
-    }
-
-    async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
-        if self.can_ask {
-            return question::ask(event, self.palette).await;
-        }
-        Ok(Answer::Nobody)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn stats(world: &World, log: Option<&Path>, session: Option<&str>) -> Outcome {

@@ -11,13 +11,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
-use contract::sandbox::{ChannelEnds, Limits};
+use contract::sandbox::ChannelEnds;
 use contract::tool::Tool;
 use plugins::chibi::{Candidate, Console, Plugins, Settings, find};
 use plugins::discovery::Trust;
 use plugins::plugin::Place;
 use plugins::problem::Problem as Fault;
-use plugins::python::Surroundings;
 use rustix::fs::OFlags;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
@@ -27,6 +26,7 @@ use crate::assemble;
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
+use crate::workers;
 use crate::world::World;
 
 const NAME: &str = "chibi";
@@ -113,18 +113,7 @@ fn places(world: &World) -> Vec<(PathBuf, Place)> {
     if wants_home(world) {
         places.push((home(world).join("plugins"), Place::Configured));
     }
-    let named = plugin_set::search_paths(world).into_iter();
-    places.extend(named.filter_map(|(folder, word)| {
-        let place = match word {
-            "global" => Place::Global,
-            "config" => Place::Configured,
-            "env" => Place::Environment,
-            "project" => Place::Project,
-            "flag" => Place::Flag,
-            _ => return None,
-        };
-        Some((folder, place))
-    }));
+    places.extend(plugin_set::folders(world));
     places
 }
 
@@ -147,14 +136,7 @@ fn settings(world: &World) -> Result<Settings, Problem> {
         kept: config_dir.join("cache/chibi.json"),
         data: config_dir.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
-        surroundings: Surroundings {
-            workspace: world.place().to_owned(),
-            cwd: world.environment.cwd.clone(),
-            env: assemble::child_environment(&world.environment.variables),
-            variables: world.environment.variables.clone(),
-            home: world.environment.home.clone(),
-            limits: Limits::default(),
-        },
+        surroundings: workers::surroundings(world),
         home: home(world),
         is_verbose: world.config().behavior.verbose,
         on_output: Arc::new(output::plugin),

@@ -9,15 +9,13 @@ use ::mcp::config::{Grants, Scope, Server, Source};
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
-use contract::sandbox::Limits;
 use contract::tool::Tool;
 use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
 use plugins::commands::Command;
 use plugins::discovery::Trust;
 use plugins::offer::Contributions;
-use plugins::plugin::{NetworkWish, Place, Plugin};
+use plugins::plugin::{NetworkWish, Plugin};
 use plugins::problem::Problem as Fault;
-use plugins::python::Surroundings;
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, Listed};
@@ -25,6 +23,7 @@ use crate::assemble;
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
+use crate::workers;
 use crate::world::World;
 
 const NAME: &str = "claude";
@@ -71,7 +70,7 @@ impl ClaudeSet {
     /// name the later counts.
     fn found(&mut self, world: &World) -> BTreeMap<String, (Plugin, Option<Declared>)> {
         let mut found: BTreeMap<String, (Plugin, Option<Declared>)> = BTreeMap::new();
-        for (folder, place) in places(world) {
+        for (folder, place) in plugin_set::folders(world) {
             let (candidates, problems) = claude::find(&folder, place);
             self.problems.extend(problems);
             for mut plugin in candidates {
@@ -194,21 +193,6 @@ fn data(world: &World) -> PathBuf {
     own.unwrap_or_else(|| world.environment.temp.clone()).join("plugin-data")
 }
 
-fn places(world: &World) -> Vec<(PathBuf, Place)> {
-    let place = |(folder, word): (PathBuf, &str)| {
-        let place = match word {
-            "global" => Place::Global,
-            "config" => Place::Configured,
-            "env" => Place::Environment,
-            "project" => Place::Project,
-            "flag" => Place::Flag,
-            _ => return None,
-        };
-        Some((folder, place))
-    };
-    plugin_set::search_paths(world).into_iter().filter_map(place).collect()
-}
-
 /// The plugins of a conversation.
 struct Claude {
     stage: Option<Stage>,
@@ -253,14 +237,7 @@ fn settings(world: &World) -> Result<Settings, Problem> {
     let is_resumed = world.global.resume.is_some() || world.global.continue_last;
     Ok(Settings {
         sandbox: assemble::sandbox(world)?,
-        surroundings: Surroundings {
-            workspace: world.place().to_owned(),
-            cwd: world.environment.cwd.clone(),
-            env: assemble::child_environment(&world.environment.variables),
-            variables: world.environment.variables.clone(),
-            home: world.environment.home.clone(),
-            limits: Limits::default(),
-        },
+        surroundings: workers::surroundings(world),
         profile: assemble::command_profile(world, world.place()),
         data: data(world),
         transcripts: world.state_dir()?.join("transcripts"),

@@ -65,15 +65,7 @@ fn report<'a>(problems: impl IntoIterator<Item = &'a Fault>) {
 fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
     let mut seen = BTreeSet::new();
     let mut directories = Vec::new();
-    for (folder, word) in plugin_set::search_paths(world) {
-        let place = match word {
-            "global" => Place::Global,
-            "config" => Place::Configured,
-            "env" => Place::Environment,
-            "project" => Place::Project,
-            "flag" => Place::Flag,
-            _ => continue,
-        };
+    for (folder, place) in plugin_set::folders(world) {
         let Ok(path) = folder.canonicalize() else { continue };
         let mut members = Vec::new();
         for candidate in find(&path) {
