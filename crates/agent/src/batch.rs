@@ -8,6 +8,7 @@ use contract::tool::Finish;
 use futures::{StreamExt, stream};
 
 use crate::journal::Journal;
+use crate::snapshots::{self, Kept};
 use crate::stuck::{Advice, Circles};
 use crate::tool_call::{self, Bench, Doubt, Prepared, Settled};
 
@@ -57,7 +58,7 @@ pub(crate) async fn run(
     for Asked { call, .. } in beyond {
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
-        journal.note(vec![settled.into_event(bench.settings)]).await?;
+        journal.note(vec![settled.into_event(bench.settings).0]).await?;
     }
     Ok(reported)
 }
@@ -78,6 +79,21 @@ async fn batch(
     if prepared.iter().any(Prepared::has_effect) {
         journal.sync()?;
     }
+    let kept = snapshots::before(bench, journal, &prepared).await?;
+    let ran = run_all(bench, journal, (circles, reported), prepared).await;
+    if kept == Kept::Yes {
+        snapshots::after(bench, journal).await?;
+    }
+    ran
+}
+
+/// Runs what was approved and reports all of it.
+async fn run_all(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    (circles, reported): (&mut Circles, &mut Reported),
+    prepared: Vec<Prepared>,
+) -> Result<(), LogError> {
     let teller = journal.teller();
     let mut settled = stream::iter(prepared)
         .map(|prepared| {
@@ -100,11 +116,14 @@ async fn batch(
             Advice::Stop(what) => reported.stuck = Some(what),
         }
         let has_effect = settled.has_effect;
-        let finished = vec![settled.into_event(bench.settings)];
+        let (finished, stored) = settled.into_event(bench.settings);
         if has_effect {
-            journal.commit(finished).await?;
+            journal.commit(vec![finished]).await?;
         } else {
-            journal.note(finished).await?;
+            journal.note(vec![finished]).await?;
+        }
+        if let Some(stored) = stored {
+            bench.hooks.occasion(journal, &stored).await?;
         }
     }
     Ok(())

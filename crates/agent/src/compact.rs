@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use contract::event::{Level, Outcome, What};
+use contract::hook::{CompactCause, CompactView, Occasion};
 use contract::log::LogError;
 use contract::message::{Entry, Message, Usage};
 use contract::provider::Failure;
+use contract::tool::ToolSpec;
 
 use crate::journal::Journal;
 use crate::reply::{Asked, Audience};
 use crate::round;
 use crate::tool_call::Bench;
+use crate::transcript;
 
 /// A summary by the model takes the place of what is dropped.
 const SUMMARIZE: &str = "summarize";
@@ -40,7 +43,7 @@ pub(crate) async fn run(
     journal: &mut Journal,
     instructions: Option<&str>,
 ) -> Result<Outcome, LogError> {
-    match shorten(bench, journal, instructions).await? {
+    match shorten(bench, journal, CompactCause::Person { instructions }).await? {
         Shortened::Failed(outcome) => return Ok(outcome),
         Shortened::Done => {}
         Shortened::Nothing => {
@@ -52,26 +55,46 @@ pub(crate) async fn run(
 }
 
 /// Forgets the whole history.
-pub(crate) async fn clear(journal: &mut Journal) -> Result<Outcome, LogError> {
+pub(crate) async fn clear(bench: Bench<'_>, journal: &mut Journal) -> Result<Outcome, LogError> {
     let dropped = journal.transcript.entries().len() as u64;
+    bench.hooks.occasion(journal, &Occasion::Clearing { messages: dropped }).await?;
     let strategy = "clear".to_owned();
     let usage = Usage::default();
     let cleared = What::Compacted { summary: None, strategy, dropped, kept: 0, usage };
     journal.commit(vec![cleared]).await?;
+    bench.hooks.occasion(journal, &Occasion::Cleared).await?;
     Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
 }
 
 /// Whether the next request would fill too much of the context.
 pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
-    let window = bench.settings.context_window;
-    window.is_some_and(|window| journal.transcript.tokens() > window / 100 * FULL)
+    let Some(window) = bench.settings.context_window else { return false };
+    let mut tokens = journal.transcript.tokens();
+    if !journal.transcript.is_measured() {
+        // No provider has counted the rest of the request. Where that alone fills the context,
+        // shortening the history would not help.
+        let frame = frame(bench, journal);
+        tokens += if frame < window / 2 { frame } else { 0 };
+    }
+    tokens > window / 100 * FULL
+}
+
+/// Tokens that every request takes beside the history, about.
+fn frame(bench: Bench<'_>, journal: &Journal) -> u64 {
+    let specs = bench.parts.registry.specs();
+    let size = |spec: &Arc<ToolSpec>| {
+        spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+    };
+    let tools: usize = specs.iter().map(size).sum();
+    let tools = if bench.settings.request.sends_tools { tools } else { 0 };
+    transcript::estimate(journal.transcript.system().len() + tools)
 }
 
 /// Shortens the history.
 pub(crate) async fn shorten(
     bench: Bench<'_>,
     journal: &mut Journal,
-    instructions: Option<&str>,
+    cause: CompactCause<'_>,
 ) -> Result<Shortened, LogError> {
     let entries = journal.transcript.entries();
     let kept = kept(&entries);
@@ -79,12 +102,13 @@ pub(crate) async fn shorten(
     if dropped < 2 {
         return Ok(Shortened::Nothing);
     }
-    let advised = bench.hooks.before_compact(journal, SUMMARIZE).await?;
+    let view = CompactView { strategy: SUMMARIZE, messages: entries.len() as u64, cause };
+    let advised = bench.hooks.before_compact(journal, view).await?;
     let mut strategy = strategy(journal, advised.strategy).await?;
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
         None if strategy == TRUNCATE => (DROPPED.to_owned(), Usage::default()),
-        None => match summarize(bench, journal, instructions).await? {
+        None => match summarize(bench, journal, cause).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
             Summary::TooLong => {
@@ -93,14 +117,15 @@ pub(crate) async fn shorten(
             }
         },
     };
-    let compacted = What::Compacted {
-        summary: Some(framed(journal, &entries, &summary)),
-        strategy: strategy.to_owned(),
-        dropped: dropped as u64,
-        kept: kept as u64,
-        usage,
-    };
-    journal.commit(vec![compacted]).await?;
+    let framed = Some(framed(journal, &entries, kept, &summary));
+    let (dropped, kept) = (dropped as u64, kept as u64);
+    let strategy = strategy.to_owned();
+    journal
+        .commit(vec![What::Compacted { summary: framed, strategy, dropped, kept, usage }])
+        .await?;
+    let is_asked_for = matches!(cause, CompactCause::Person { .. });
+    let compacted = Occasion::Compacted { is_asked_for, summary, dropped, kept };
+    bench.hooks.occasion(journal, &compacted).await?;
     Ok(Shortened::Done)
 }
 
@@ -152,14 +177,14 @@ enum Summary {
 async fn summarize(
     bench: Bench<'_>,
     journal: &mut Journal,
-    instructions: Option<&str>,
+    cause: CompactCause<'_>,
 ) -> Result<Summary, LogError> {
     let mut text = String::from(
         "Write a summary of this conversation that lets you go on with the work without seeing it \
          again: the task and what the person decided, what was done and found out, which files \
          matter and why, what is still open, the next step. Call no tool.",
     );
-    if let Some(instructions) = instructions {
+    if let CompactCause::Person { instructions: Some(instructions) } = cause {
         text.push_str("\nAbove all: ");
         text.push_str(instructions);
     }
@@ -186,17 +211,40 @@ fn failed(error: &str) -> Outcome {
     Outcome::Failed { error: error.to_owned(), hint }
 }
 
-/// The summary as the model reads it: after the task and what must last, word for word.
-fn framed(journal: &Journal, entries: &[Arc<Entry>], summary: &str) -> String {
-    let task = entries.iter().find_map(|entry| match &entry.message {
-        Message::User { text } => Some(contract::text::head(text, TASK)),
-        Message::Assistant(_) | Message::Tool { .. } => None,
-    });
-    let task = task.unwrap_or_default();
-    let mut parts = vec![format!(
-        "[Earlier messages were replaced by this summary]\nThe conversation began with:\n{task}"
-    )];
+/// What a summary begins with.
+const OPENING: &str = "[Earlier messages were replaced by this summary]";
+
+/// The summary as the model reads it: after the task, the request that is worked on, and what must
+/// last, word for word.
+fn framed(journal: &Journal, entries: &[Arc<Entry>], kept: usize, summary: &str) -> String {
+    let task = task(entries);
+    let mut parts =
+        vec![format!("{OPENING}\nThe conversation began with:\n<task>\n{task}\n</task>")];
+    let (_, last) = entries.split_at(entries.len() - kept);
+    let request = contract::text::head(journal.transcript.prompt(), TASK);
+    let is_seen = last.iter().any(|entry| said(entry).is_some_and(|it| it.starts_with(request)));
+    if !is_seen && request != task {
+        parts.push(format!("The person asked last:\n<request>\n{request}\n</request>"));
+    }
     parts.extend(journal.transcript.lasting().iter().cloned());
     parts.push(format!("Summary:\n{summary}"));
     parts.join("\n\n")
+}
+
+/// What the conversation began with, also where that was summarized before.
+fn task(entries: &[Arc<Entry>]) -> &str {
+    let first = entries.iter().find_map(|entry| said(entry)).unwrap_or_default();
+    let known = first.strip_prefix(OPENING).and_then(|rest| {
+        let (_, task) = rest.split_once("<task>\n")?;
+        Some(task.split_once("\n</task>")?.0)
+    });
+    known.unwrap_or_else(|| contract::text::head(first, TASK))
+}
+
+/// What somebody other than the model and its tools said.
+fn said(entry: &Entry) -> Option<&str> {
+    match &entry.message {
+        Message::User { text } => Some(text),
+        Message::Assistant(_) | Message::Tool { .. } => None,
+    }
 }

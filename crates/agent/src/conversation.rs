@@ -19,7 +19,8 @@ use crate::compact;
 use crate::hooks::Hooks;
 use crate::journal::Journal;
 use crate::recover::Recoveries;
-use crate::settings::{Parts, Renewed, Settings};
+use crate::settings::{Parts, Renewed, Settings, Span};
+use crate::snapshots;
 use crate::tool_call::{Answers, Bench, Waiting};
 use crate::turn;
 
@@ -48,19 +49,20 @@ impl Conversation {
         let (events_in, events) = mpsc::channel(1024);
         let (inputs, inputs_out) = mpsc::channel(64);
         let Beginning { session, history, notices } = beginning;
-        let scene = Scene { session: session.clone(), cwd: settings.cwd.clone() };
+        let scene = Scene { session: session.clone(), cwd: settings.cwd.clone(), within: None };
         let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
-        let journal = Journal::new(Arc::clone(&parts.log), session, &history, events_in);
+        let past = (history.as_slice(), settings.budget);
+        let journal = Journal::new(Arc::clone(&parts.log), session, past, events_in);
         let is_fresh = history.is_empty();
         drop(history);
         let actor = Actor {
-            parts,
-            settings,
+            parts: Arc::new(parts),
+            settings: Arc::new(settings),
             hooks,
             journal,
             inputs: inputs_out,
             queue: VecDeque::new(),
-            answers: Answers::default(),
+            answers: Arc::default(),
             recoveries: Mutex::default(),
             waiting: Waiting::default(),
             deadline: None,
@@ -89,8 +91,39 @@ impl Conversation {
     }
 }
 
+/// How a turn ended whose time was up.
+pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
+    match (outcome, settings.budget.time) {
+        (Outcome::Cancelled, Some(time)) => {
+            Outcome::Limited { limit: format!("timeout ({} s)", time.as_secs_f64()) }
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+/// Ends a turn: tells hooks of a failure, and people of what a hook stopped.
+pub(crate) async fn conclude(
+    hooks: &Hooks,
+    journal: &mut Journal,
+    outcome: Outcome,
+) -> Result<(), LogError> {
+    match &outcome {
+        Outcome::Failed { error, .. } => {
+            let failed = Occasion::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
+            hooks.occasion(journal, &failed).await?;
+        }
+        Outcome::Blocked { hook, reason } => {
+            let text = format!("the prompt was not sent, because of hook {hook}: {reason}");
+            journal.notice(Level::Warning, text, None).await?;
+        }
+        _ => {}
+    }
+    let usage = journal.usage();
+    journal.commit(vec![What::TurnFinished { outcome, usage }]).await
+}
+
 /// Waits for a moment that may never come.
-async fn until(deadline: Option<Instant>) {
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
@@ -98,13 +131,13 @@ async fn until(deadline: Option<Instant>) {
 }
 
 struct Actor {
-    parts: Parts,
-    settings: Settings,
+    parts: Arc<Parts>,
+    settings: Arc<Settings>,
     hooks: Hooks,
     journal: Journal,
     inputs: mpsc::Receiver<Input>,
     queue: VecDeque<Input>,
-    answers: Answers,
+    answers: Arc<Answers>,
     recoveries: Mutex<Recoveries>,
     waiting: Waiting,
     deadline: Option<Instant>,
@@ -148,8 +181,9 @@ impl Actor {
         // Also where nothing has changed: whoever listens to this run alone learns who answers.
         opening.extend(self.parts.configured(&self.settings, &self.settings.system));
         opening.append(&mut self.notices);
-        opening.extend(self.journal.transcript.closing());
         self.journal.note(opening).await?;
+        snapshots::recover(&self.parts, &mut self.journal).await?;
+        self.journal.close().await?;
         self.hooks.occasion(&mut self.journal, &Occasion::SessionStarted).await
     }
 
@@ -158,20 +192,27 @@ impl Actor {
         let Some(renewal) = &self.parts.renewal else { return Ok(()) };
         let Renewed { change, notices } = renewal.renew().await;
         if let Some(change) = change {
-            self.parts.registry = change.registry;
+            Arc::make_mut(&mut self.parts).registry = Arc::new(change.registry);
             self.hooks.replace(change.hooks);
-            self.settings.system = change.system;
+            Arc::make_mut(&mut self.settings).system = change.system;
         }
         self.journal.note(notices).await
     }
 
     /// Gives tools more or less freedom.
     async fn change_mode(&mut self, mode: Mode) {
-        self.settings.mode = mode;
+        Arc::make_mut(&mut self.settings).mode = mode;
         let configured = self.parts.configured(&self.settings, self.journal.transcript.system());
         if self.has_begun
             && let Err(error) = self.journal.note(configured.into_iter().collect()).await
         {
+            self.report(&error).await;
+        }
+    }
+
+    /// Keeps what a person did between turns.
+    async fn record(&mut self, what: What) {
+        if let Err(error) = self.journal.commit(vec![what]).await {
             self.report(&error).await;
         }
     }
@@ -196,6 +237,7 @@ impl Actor {
                 Input::Compact { instructions } => return Some(Work::Compact(instructions)),
                 Input::Clear => return Some(Work::Clear),
                 Input::Mode(mode) => self.change_mode(mode).await,
+                Input::Record(what) => self.record(what).await,
                 Input::End => return None,
                 // Nothing is running that these could be meant for.
                 Input::Answer { .. } | Input::Interrupt => {}
@@ -206,11 +248,13 @@ impl Actor {
     async fn perform(&mut self, work: Work) -> Result<(), LogError> {
         if self.has_begun {
             // What a failure of the log left open.
-            let closing = self.journal.transcript.closing();
-            self.journal.note(closing).await?;
+            self.journal.close().await?;
             self.renew().await?;
         } else {
             self.begin().await?;
+        }
+        if self.settings.budget.span == Span::Turn {
+            self.deadline = self.settings.budget.time.map(|time| Instant::now() + time);
         }
         let cancel = CancellationToken::new();
         self.hooks.stop_with(cancel.clone());
@@ -222,6 +266,7 @@ impl Actor {
             recoveries: &self.recoveries,
             waiting: &self.waiting,
             cancel: &cancel,
+            stop: &cancel,
         };
         let journal = &mut self.journal;
         let deadline = self.deadline;
@@ -234,7 +279,7 @@ impl Actor {
                     Work::Compact(instructions) => {
                         compact::run(bench, journal, instructions.as_deref()).await
                     }
-                    Work::Clear => compact::clear(journal).await,
+                    Work::Clear => compact::clear(bench, journal).await,
                 }
             };
             tokio::pin!(work);
@@ -263,38 +308,15 @@ impl Actor {
         // What came too late for this turn is the next one.
         let late = self.waiting.take().into_iter().map(Input::Prompt);
         self.queue.extend(late.filter(|_| !self.is_ending));
-        let outcome = match (outcome, self.settings.budget.time) {
-            (Outcome::Cancelled, Some(time)) if is_overdue => {
-                Outcome::Limited { limit: format!("timeout ({} s)", time.as_secs_f64()) }
-            }
-            (outcome, _) => outcome,
-        };
-        let usage = self.journal.transcript.usage().clone();
-        self.mourn(&outcome).await?;
-        self.journal.commit(vec![What::TurnFinished { outcome, usage }]).await
-    }
-
-    /// Tells hooks of a failure, and people of what a hook stopped.
-    async fn mourn(&mut self, outcome: &Outcome) -> Result<(), LogError> {
-        match outcome {
-            Outcome::Failed { error, .. } => {
-                let failed =
-                    Occasion::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
-                self.hooks.occasion(&mut self.journal, &failed).await
-            }
-            Outcome::Blocked { hook, reason } => {
-                let text = format!("the prompt was not sent, because of hook {hook}: {reason}");
-                self.journal.notice(Level::Warning, text, None).await
-            }
-            _ => Ok(()),
-        }
+        let outcome = if is_overdue { overdue(outcome, &self.settings) } else { outcome };
+        conclude(&self.hooks, &mut self.journal, outcome).await
     }
 
     /// Tells of a failure that could not be written.
     async fn report(&mut self, error: &LogError) {
         let hint = "free some space or check the folder, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
-        let usage = self.journal.transcript.usage().clone();
+        let usage = self.journal.usage();
         self.journal.teller().tell(What::TurnFinished { outcome, usage }).await;
     }
 }

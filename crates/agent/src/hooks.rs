@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use contract::event::{Level, What};
 use contract::hook::{
-    Advice, CallView, CompactVerdict, Ending, Hook, HookError, Moment, Occasion, OnFailure,
-    OutputVerdict, ReplyVerdict, ResultView, Scene, StopVerdict, ToolVerdict, WordsVerdict,
+    Advice, CallView, CompactVerdict, CompactView, Ending, Hook, HookError, Moment, Occasion,
+    OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene, StopVerdict,
+    ToolVerdict, WordsVerdict,
 };
 use contract::log::LogError;
 use contract::message::ToolCall;
+use contract::provider::Request;
 use contract::tool::ToolOutput;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +25,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The hooks of a conversation, and what they want the model to read.
 pub(crate) struct Hooks {
-    list: Vec<Arc<dyn Hook>>,
+    list: Arc<[Arc<dyn Hook>]>,
     scene: Scene,
     guidance: Mutex<Vec<String>>,
     cancel: CancellationToken,
@@ -66,7 +68,8 @@ pub(crate) enum Advised {
 
 impl Hooks {
     /// Hooks in the order in which they are asked.
-    pub(crate) fn new(list: Vec<Arc<dyn Hook>>, scene: Scene) -> Self {
+    pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: Scene) -> Self {
+        let list = list.into();
         Self { list, scene, guidance: Mutex::default(), cancel: CancellationToken::new() }
     }
 
@@ -89,7 +92,12 @@ impl Hooks {
 
     /// The same place with other hooks; what the model is to read stays.
     pub(crate) fn replace(&mut self, list: Vec<Arc<dyn Hook>>) {
-        self.list = list;
+        self.list = list.into();
+    }
+
+    /// The same hooks, for a conversation within this one.
+    pub(crate) fn list(&self) -> Arc<[Arc<dyn Hook>]> {
+        Arc::clone(&self.list)
     }
 
     /// Whether any hook wants to be asked.
@@ -214,6 +222,34 @@ impl Hooks {
         Ok(before.join("\n\n"))
     }
 
+    /// The request as hooks leave it. A tool is offered where no hook leaves it out.
+    pub(crate) async fn request(
+        &self,
+        journal: &mut Journal,
+        mut request: Request,
+    ) -> Result<Request, LogError> {
+        for hook in self.asked(Moment::BeforeSend) {
+            let answer = self.answer(hook.before_send(&self.scene, &request)).await;
+            let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? else { continue };
+            let RequestVerdict { only, without, fields } = verdict;
+            if only.is_some() || !without.is_empty() {
+                let is_offered = |name: &String| {
+                    only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
+                };
+                let offered = request.tools.iter().filter(|tool| is_offered(&tool.name));
+                request.tools = offered.cloned().collect();
+            }
+            for (name, value) in fields {
+                match (name.as_str(), value.as_u64(), value.as_f64()) {
+                    ("max_tokens", Some(most), _) => request.max_tokens = most,
+                    ("temperature", _, Some(degree)) => request.temperature = Some(degree),
+                    _ => drop(request.params.insert(name, value)),
+                }
+            }
+        }
+        Ok(request)
+    }
+
     /// The text of a reply as hooks leave it; none where they leave it alone.
     pub(crate) async fn reply(
         &self,
@@ -290,12 +326,13 @@ impl Hooks {
     pub(crate) async fn before_compact(
         &self,
         journal: &mut Journal,
-        strategy: &str,
+        view: CompactView<'_>,
     ) -> Result<CompactVerdict, LogError> {
         let mut verdict = CompactVerdict::default();
         for hook in self.asked(Moment::BeforeCompact) {
-            let strategy = verdict.strategy.as_deref().unwrap_or(strategy);
-            let answer = self.answer(hook.before_compact(&self.scene, strategy)).await;
+            let strategy = verdict.strategy.as_deref().unwrap_or(view.strategy);
+            let view = CompactView { strategy, ..view };
+            let answer = self.answer(hook.before_compact(&self.scene, view)).await;
             if let Ok(said) = self.settle(journal, hook.as_ref(), answer).await? {
                 verdict.strategy = said.strategy.or(verdict.strategy);
                 verdict.summary = said.summary.or(verdict.summary);

@@ -1,29 +1,62 @@
-//! Keeps what happened, then tells it: log first, history second, listeners last.
+//! Keeps what happened, then tells it: log first, history second, listeners last. All
+//! conversations of a session write to one log, in one order.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{Event, Level, What};
-use contract::id::{Seq, SessionId, Timestamp};
+use contract::event::{CallOutcome, Event, Level, What, Within};
+use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
+use contract::message::{Reply, Usage};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::PermitIterator;
 
-use crate::transcript::Transcript;
+use crate::account::Account;
+use crate::settings::Budget;
+use crate::transcript::{self, Transcript};
 
 /// The record of one conversation.
 pub(crate) struct Journal {
-    log: Arc<dyn Log>,
     teller: Teller,
     /// The history as the log has it.
     pub(crate) transcript: Transcript,
+    /// Calls that were not let run, with the reasons.
+    pub(crate) refused: Vec<String>,
+    /// What a crash left open in conversations within this one.
+    left_open: Vec<(Within, Vec<What>)>,
 }
 
-/// Tells listeners about events that are not kept.
+/// Tells listeners about events of one conversation that are not kept.
 #[derive(Clone)]
 pub(crate) struct Teller {
+    book: Arc<Book>,
+    within: Option<Within>,
+    account: Arc<Account>,
+}
+
+/// What all conversations of a session write to.
+struct Book {
+    log: Arc<dyn Log>,
     session: SessionId,
-    seq: Arc<AtomicU64>,
     events: mpsc::Sender<Arc<Event>>,
+    page: Mutex<Page>,
+}
+
+/// Where the writing stands.
+struct Page {
+    /// The last event that was kept.
+    seq: u64,
+    /// The names of all calls.
+    calls: HashSet<CallId>,
+}
+
+/// How well an event is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// It outlives the program.
+    Noted,
+    /// It outlives the power too.
+    Synced,
 }
 
 impl Journal {
@@ -31,57 +64,73 @@ impl Journal {
     pub(crate) fn new(
         log: Arc<dyn Log>,
         session: SessionId,
-        history: &[Event],
+        (history, budget): (&[Event], Budget),
         events: mpsc::Sender<Arc<Event>>,
     ) -> Self {
-        let last = history.last().map_or(0, |event| event.seq.0);
-        let teller = Teller { session, seq: Arc::new(AtomicU64::new(last)), events };
-        Self { log, teller, transcript: Transcript::of(history) }
+        let seq = history.last().map_or(0, |event| event.seq.0);
+        let calls = history.iter().flat_map(calls_of).cloned().collect();
+        let page = Mutex::new(Page { seq, calls });
+        let transcript = Transcript::of(history);
+        let account = Account::new(budget, transcript.usage().clone());
+        let book = Arc::new(Book { log, session, events, page });
+        let teller = Teller { book, within: None, account };
+        let left_open = transcript::left_open(history);
+        Self { teller, transcript, refused: Vec::new(), left_open }
     }
 
     /// Keeps these events for good, in one write, then tells them.
     pub(crate) async fn commit(&mut self, whats: Vec<What>) -> Result<(), LogError> {
-        let events = self.write(whats)?;
-        self.log.sync()?;
-        self.tell(events).await;
-        Ok(())
+        self.write(whats, Keeping::Synced).await
     }
 
     /// Keeps these events and tells them. They outlive this program at once, and a power cut from
     /// the next [`Journal::sync`] on.
     pub(crate) async fn note(&mut self, whats: Vec<What>) -> Result<(), LogError> {
-        let events = self.write(whats)?;
-        self.tell(events).await;
-        Ok(())
+        self.write(whats, Keeping::Noted).await
     }
 
     /// Waits until all that was noted is on disk. What leaves the program comes after this.
     pub(crate) fn sync(&self) -> Result<(), LogError> {
-        self.log.sync()
+        self.teller.book.log.sync()
     }
 
-    fn write(&mut self, whats: Vec<What>) -> Result<Vec<Event>, LogError> {
-        if whats.is_empty() {
-            return Ok(Vec::new());
-        }
-        let first = self.teller.seq.load(Ordering::Relaxed) + 1;
-        let at = Timestamp::now();
-        let session = &self.teller.session;
-        let event = |(seq, what)| Event { seq: Seq(seq), session: session.clone(), at, what };
-        let events: Vec<Event> = (first..).zip(whats).map(event).collect();
-        self.log.append(&events)?;
-        let last = first - 1 + events.len() as u64;
-        self.teller.seq.store(last, Ordering::Relaxed);
+    async fn write(&mut self, whats: Vec<What>, keeping: Keeping) -> Result<(), LogError> {
+        let within = self.teller.within.as_ref();
+        let events = self.teller.book.write(within, whats, keeping).await?;
         for event in &events {
             self.transcript.apply(&event.what);
+            self.teller.account.take(&event.what);
+            self.refused.extend(refusal(&event.what));
         }
-        Ok(events)
+        Ok(())
     }
 
-    async fn tell(&self, events: Vec<Event>) {
-        for event in events {
-            self.teller.send(event).await;
+    /// Keeps what closes all that was left open.
+    pub(crate) async fn close(&mut self) -> Result<(), LogError> {
+        for (within, whats) in std::mem::take(&mut self.left_open) {
+            self.teller.book.write(Some(&within), whats, Keeping::Noted).await?;
         }
+        let closing = self.transcript.closing(&self.teller.account.turn());
+        self.note(closing).await
+    }
+
+    /// Closes at once what is open, for a conversation that nobody goes on with.
+    pub(crate) fn abandon(&mut self) {
+        let closing = self.transcript.closing(&self.teller.account.turn());
+        if closing.is_empty() {
+            return;
+        }
+        let book = &self.teller.book;
+        // Where it cannot be written, the outer conversation fails by the same cause and says so.
+        let entered = book.enter(self.teller.within.as_ref(), closing, (None, Keeping::Noted));
+        for event in entered.unwrap_or_default() {
+            let _ = book.events.try_send(event);
+        }
+    }
+
+    /// Gives every call of a reply a name that no other call of the session has.
+    pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
+        transcript::make_ids_unique(reply, &mut self.teller.book.page().calls);
     }
 
     /// Keeps a notice and tells it.
@@ -98,23 +147,123 @@ impl Journal {
     pub(crate) fn teller(&self) -> Teller {
         self.teller.clone()
     }
+
+    /// The limit that is reached, in words.
+    pub(crate) fn limit(&self) -> Option<String> {
+        self.teller.account.reached()
+    }
+
+    /// What the turn has cost so far.
+    pub(crate) fn usage(&self) -> Usage {
+        self.teller.account.turn()
+    }
 }
 
 impl Teller {
-    /// The conversation this tells about.
+    /// The session this tells about.
     pub(crate) fn session(&self) -> &SessionId {
-        &self.session
+        &self.book.session
+    }
+
+    /// How many conversations are around this one.
+    pub(crate) fn depth(&self) -> u32 {
+        self.account.depth()
     }
 
     /// Tells listeners something that the log does not keep.
     pub(crate) async fn tell(&self, what: What) {
-        let seq = Seq(self.seq.load(Ordering::Relaxed));
-        let event = Event { seq, session: self.session.clone(), at: Timestamp::now(), what };
-        self.send(event).await;
+        // A front end that has gone is noticed by the conversation, whose inputs close with it.
+        let Ok(room) = self.book.events.reserve().await else { return };
+        let seq = Seq(self.book.page().seq);
+        room.send(Arc::new(self.book.event(seq, self.within.as_ref(), what)));
     }
 
-    async fn send(&self, event: Event) {
-        // A front end that has gone is noticed by the conversation, whose inputs close with it.
-        let _ = self.events.send(Arc::new(event)).await;
+    /// The record of a conversation within this one.
+    pub(crate) fn journal_within(&self, within: Within, budget: Budget) -> Journal {
+        let account = self.account.within(budget);
+        Journal {
+            teller: Teller { book: Arc::clone(&self.book), within: Some(within), account },
+            transcript: Transcript::default(),
+            refused: Vec::new(),
+            left_open: Vec::new(),
+        }
+    }
+}
+
+impl Book {
+    /// Keeps events and tells them. Nothing of another conversation comes between the two.
+    async fn write(
+        &self,
+        within: Option<&Within>,
+        whats: Vec<What>,
+        keeping: Keeping,
+    ) -> Result<Vec<Arc<Event>>, LogError> {
+        if whats.is_empty() {
+            return Ok(Vec::new());
+        }
+        // There is none where all listeners have gone, or for more than they take at once.
+        let room = self.events.reserve_many(whats.len()).await.ok();
+        let has_room = room.is_some();
+        let events = self.enter(within, whats, (room, keeping))?;
+        if !has_room {
+            for event in &events {
+                let _ = self.events.send(Arc::clone(event)).await;
+            }
+        }
+        Ok(events)
+    }
+
+    fn enter(
+        &self,
+        within: Option<&Within>,
+        whats: Vec<What>,
+        (room, keeping): (Option<PermitIterator<'_, Arc<Event>>>, Keeping),
+    ) -> Result<Vec<Arc<Event>>, LogError> {
+        let mut page = self.page();
+        let at = Timestamp::now();
+        let event = |(seq, what)| Event { at, ..self.event(Seq(seq), within, what) };
+        let events: Vec<Event> = (page.seq + 1..).zip(whats).map(event).collect();
+        self.log.append(&events)?;
+        page.seq += events.len() as u64;
+        if keeping == Keeping::Synced {
+            self.log.sync()?;
+        }
+        let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+        for (permit, event) in room.into_iter().flatten().zip(&events) {
+            permit.send(Arc::clone(event));
+        }
+        Ok(events)
+    }
+
+    fn event(&self, seq: Seq, within: Option<&Within>, what: What) -> Event {
+        let session = self.session.clone();
+        Event { seq, session, at: Timestamp::now(), within: within.cloned(), what }
+    }
+
+    fn page(&self) -> MutexGuard<'_, Page> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The names of the calls that an event makes.
+fn calls_of(event: &Event) -> impl Iterator<Item = &CallId> {
+    let reply = match &event.what {
+        What::ReplyFinished { reply, .. } => Some(reply),
+        _ => None,
+    };
+    reply.into_iter().flat_map(Reply::calls).map(|call| &call.id)
+}
+
+/// A call that was not let run, in words.
+fn refusal(what: &What) -> Option<String> {
+    let What::ToolFinished { name, outcome, output, .. } = what else { return None };
+    match outcome {
+        CallOutcome::Denied | CallOutcome::Unanswered | CallOutcome::NoSandbox => {
+            Some(format!("{name}: {}", output.for_model()))
+        }
+        CallOutcome::Ran
+        | CallOutcome::Invalid
+        | CallOutcome::Skipped
+        | CallOutcome::Interrupted => None,
     }
 }

@@ -3,13 +3,18 @@
 //! It works on the traits of `contract` alone and names no tool, provider, store or front end.
 //! [`conversation`] is the door; [`turn`] asks the model and runs its tools; [`tool_call`] is the
 //! one order in which a call is judged and run; [`journal`] keeps and tells what happened;
-//! [`transcript`] folds that into the history a model sees.
+//! [`transcript`] folds that into the history a model sees; [`nested`] holds a conversation within
+//! a call of another.
 
+mod account;
 mod batch;
 mod compact;
 pub mod conversation;
 mod hooks;
 mod journal;
+pub mod nested;
+#[cfg(any(test, fuzzing))]
+pub mod oracles;
 pub mod prompt;
 mod recover;
 pub mod registry;
@@ -17,6 +22,7 @@ mod reply;
 pub mod retry;
 mod round;
 pub mod settings;
+mod snapshots;
 mod stuck;
 mod tool_call;
 pub mod transcript;

@@ -64,6 +64,11 @@ impl Registry {
         Arc::clone(&offered.1)
     }
 
+    /// All tools, by name.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.values().map(|entry| &entry.tool)
+    }
+
     /// The tool of a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|entry| &entry.tool)
@@ -81,7 +86,7 @@ impl Registry {
             );
             return Err(format!("The arguments are not valid JSON: {cause}. Send a JSON object."));
         }
-        let schema = &entry.tool.spec().input_schema;
+        let schema = entry.tool.accepts().unwrap_or(&entry.tool.spec().input_schema);
         let missing = missing(schema, args);
         if !missing.is_empty() {
             return Err(format!("Missing required parameters: {}", missing.join(", ")));

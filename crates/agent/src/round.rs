@@ -54,6 +54,7 @@ pub(crate) async fn ask(
     let Some(provider) = &bench.parts.provider else {
         return Ok(Asked::Failed(Draft::default(), no_provider()));
     };
+    let request = bench.hooks.request(journal, request).await?;
     journal.sync()?;
     let manner = Manner { retry: bench.settings.retry, audience };
     reply::ask(provider.as_ref(), request, manner, journal, bench.cancel).await
@@ -96,7 +97,7 @@ pub(crate) async fn keep(
     draft: Draft,
 ) -> Result<Vec<ToolCall>, LogError> {
     let Draft { mut reply, usage, .. } = draft;
-    journal.transcript.make_ids_unique(&mut reply);
+    journal.make_ids_unique(&mut reply);
     let calls: Vec<ToolCall> = reply.calls().cloned().collect();
     let mut whats = vec![What::ReplyFinished { reply, usage: priced(bench, usage) }];
     whats.extend(calls.iter().cloned().map(|call| What::ToolCalled { call }));

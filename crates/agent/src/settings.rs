@@ -12,16 +12,18 @@ use contract::message::Usage;
 use contract::policy::{Mode, Policy};
 use contract::provider::{Delivery, Provider};
 use contract::sandbox::Confinement;
+use contract::snapshots::Snapshots;
 
 use crate::registry::Registry;
 use crate::retry::Retry;
 
 /// The parts that a conversation uses.
+#[derive(Clone)]
 pub struct Parts {
     /// Answers requests; none for running single tools.
     pub provider: Option<Arc<dyn Provider>>,
     /// The tools.
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     /// Are asked at moments of the conversation, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Judges calls.
@@ -30,6 +32,8 @@ pub struct Parts {
     pub confinement: Confinement,
     /// Keeps events.
     pub log: Arc<dyn Log>,
+    /// Keeps what calls change, so that it can be undone.
+    pub snapshots: Option<Arc<dyn Snapshots>>,
     /// Looks for changes of what extends the program, before each turn but the first.
     pub renewal: Option<Arc<dyn Renewal>>,
 }
@@ -107,6 +111,8 @@ pub struct Settings {
     pub budget: Budget,
     /// Whether what would be asked about is approved without asking.
     pub approves_all: bool,
+    /// What becomes of what a person would be asked about.
+    pub questions: Questions,
     /// The folder the conversation works in.
     pub cwd: PathBuf,
 }
@@ -143,9 +149,11 @@ pub struct RecoverySettings {
     pub requires_intent_phrase: bool,
 }
 
-/// What a conversation may cost, from its opening on.
+/// What a conversation may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
+    /// From when on it counts.
+    pub span: Span,
     /// US dollars.
     pub cost_usd: Option<f64>,
     /// Tokens, both ways.
@@ -156,6 +164,16 @@ pub struct Budget {
     pub output_tokens: Option<u64>,
     /// Time.
     pub time: Option<Duration>,
+}
+
+/// From when on a budget counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Span {
+    /// From the opening of the conversation.
+    #[default]
+    Conversation,
+    /// From the beginning of the turn.
+    Turn,
 }
 
 impl Budget {
@@ -183,14 +201,36 @@ pub struct Prices {
     pub input: f64,
     /// US dollars for a million output tokens.
     pub output: f64,
+    /// US dollars for a million input tokens that were cached; the usual price where none is told.
+    pub cache_read: Option<f64>,
+    /// US dollars for a million input tokens that get cached; the usual price where none is told.
+    pub cache_write: Option<f64>,
 }
 
 impl Prices {
     /// What a reply with this usage costs.
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
     pub fn of(self, usage: &Usage) -> f64 {
-        (usage.input_tokens as f64 * self.input + usage.output_tokens as f64 * self.output) / 1e6
+        let read = usage.cached_tokens.unwrap_or(0).min(usage.input_tokens);
+        let written = usage.cache_write_tokens.unwrap_or(0).min(usage.input_tokens - read);
+        let plain = usage.input_tokens - read - written;
+        let parts = [
+            (plain, self.input),
+            (read, self.cache_read.unwrap_or(self.input)),
+            (written, self.cache_write.unwrap_or(self.input)),
+            (usage.output_tokens, self.output),
+        ];
+        parts.into_iter().map(|(tokens, price)| tokens as f64 * price).sum::<f64>() / 1e6
     }
+}
+
+/// What becomes of what a person would be asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Questions {
+    /// A person is asked.
+    Put,
+    /// It does not run.
+    Refused,
 }
 
 /// Whether tools run.

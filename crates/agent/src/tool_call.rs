@@ -3,39 +3,46 @@
 //! changed, ask the person where the ruling says so, run confined, let hooks revise the result,
 //! shorten what the model reads.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::event::{Answer, CallOutcome, Level, What};
+use contract::hook::Occasion;
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
 use contract::sandbox::SandboxError;
-use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput};
+use contract::snapshots::Effect;
+use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{Advised, Hooks};
 use crate::journal::{Journal, Teller};
+use crate::nested::Parent;
 use crate::recover::Recoveries;
-use crate::settings::{Execution, Parts, Settings};
-use crate::truncate::truncate;
+use crate::settings::{Execution, Parts, Questions, Settings};
+use crate::truncate::{Shown, truncate};
 
 /// How long a cancelled tool may take to stop by itself.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(150);
 
 /// What every call of a turn shares.
 #[derive(Clone, Copy)]
 pub(crate) struct Bench<'a> {
-    pub(crate) parts: &'a Parts,
-    pub(crate) settings: &'a Settings,
+    pub(crate) parts: &'a Arc<Parts>,
+    pub(crate) settings: &'a Arc<Settings>,
     pub(crate) hooks: &'a Hooks,
-    pub(crate) answers: &'a Answers,
+    pub(crate) answers: &'a Arc<Answers>,
     pub(crate) recoveries: &'a Mutex<Recoveries>,
     pub(crate) waiting: &'a Waiting,
+    /// Stops this turn.
     pub(crate) cancel: &'a CancellationToken,
+    /// Stops the turn of the session, which this one may be within.
+    pub(crate) stop: &'a CancellationToken,
 }
 
 impl Bench<'_> {
@@ -95,6 +102,7 @@ impl Answers {
 pub(crate) struct Approved {
     tool: Arc<dyn Tool>,
     call: ToolCall,
+    actions: Vec<Action>,
     access: Access,
 }
 
@@ -129,6 +137,17 @@ impl Prepared {
         match self {
             Self::Approved(approved) => approved.has_effect(),
             Self::Settled(_) => false,
+        }
+    }
+
+    /// What it could do to files; none where it will not run or changes nothing.
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        match self {
+            Self::Approved(approved) if approved.has_effect() => {
+                let actions = approved.actions.clone();
+                Some(Effect { actions, access: approved.access })
+            }
+            Self::Approved(_) | Self::Settled(_) => None,
         }
     }
 }
@@ -166,17 +185,24 @@ impl Settled {
         bench.hooks.after_tool(journal, &self.call, &mut self.output, self.duration).await
     }
 
-    /// The event that tells it.
-    pub(crate) fn into_event(self, settings: &Settings) -> What {
-        let content = truncate(self.output.for_model(), &self.call.id, &settings.spill);
-        What::ToolFinished {
+    /// The event that tells it, and what there is to tell hooks where its output was too long.
+    pub(crate) fn into_event(self, settings: &Settings) -> (What, Option<Occasion>) {
+        let content = self.output.for_model();
+        let size = content.len();
+        let Shown { text, stored } = truncate(content, &self.call.id, &settings.spill);
+        let stored = stored.map(|path| {
+            let tool = self.call.name.clone();
+            Occasion::OutputStored { tool, path, size, shown: text.len() }
+        });
+        let finished = What::ToolFinished {
             call: self.call.id,
             name: self.call.name,
             outcome: self.outcome,
             output: self.output,
-            content,
+            content: text,
             duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
-        }
+        };
+        (finished, stored)
     }
 }
 
@@ -209,11 +235,12 @@ pub(crate) async fn prepare(
     }
     let judged = What::ToolJudged {
         call: call.id.clone(),
+        source: source(tool.as_ref()),
         args: call.args.clone(),
         actions: actions.clone(),
         ruling: ruling.clone(),
     };
-    let approved = Approved { tool, call, access: ruling.access };
+    let approved = Approved { tool, call, actions: actions.clone(), access: ruling.access };
     if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
@@ -239,7 +266,7 @@ pub(crate) async fn prepare(
                 why: why(&ruling),
                 remember: bench.parts.policy.rememberable(approved.tool.spec(), &actions),
             };
-            let answer = ask(bench, journal, &approved.call.id, vec![judged, question]).await?;
+            let answer = ask(bench, journal, &approved.call, vec![judged, question]).await?;
             // Before the answer is told: what is said to be remembered is.
             let kept = remember(bench, &approved, &actions, &answer);
             let told = What::Answered {
@@ -258,6 +285,12 @@ struct Judgment {
     tool: Arc<dyn Tool>,
     actions: Vec<Action>,
     ruling: Ruling,
+}
+
+/// The plugin that a tool comes from.
+fn source(tool: &dyn Tool) -> Option<String> {
+    let source = &tool.spec().source;
+    (source != BUILTIN).then(|| source.clone())
 }
 
 /// Looks a call up, checks its arguments, and judges it. Says in words for the model what is wrong.
@@ -304,6 +337,7 @@ async fn consult(
             let why = tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
             let judged = What::ToolJudged {
                 call: call.id.clone(),
+                source: source(judgment.tool.as_ref()),
                 args: call.args.clone(),
                 actions: judgment.actions,
                 ruling: judgment.ruling,
@@ -330,6 +364,11 @@ async fn consult(
     {
         tightened(&mut judgment.ruling, Decision::Ask, &call.name, doubt);
     }
+    if judgment.ruling.decision == Decision::Ask && bench.settings.questions == Questions::Refused {
+        let why = "it needs approval, and this agent asks nobody".to_owned();
+        let doubt = Doubt { origin: "permissionMode".to_owned(), why };
+        tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
+    }
     Ok(Consulted::Judged(call, judgment))
 }
 
@@ -344,15 +383,26 @@ fn tightened(ruling: &mut Ruling, decision: Decision, subject: &str, doubt: Doub
 async fn ask(
     bench: Bench<'_>,
     journal: &mut Journal,
-    call: &CallId,
+    call: &ToolCall,
     question: Vec<What>,
 ) -> Result<Answer, LogError> {
-    let receiver = bench.answers.wait_for(call);
+    let receiver = bench.answers.wait_for(&call.id);
     journal.note(question).await?;
-    Ok(tokio::select! {
-        () = bench.cancel.cancelled() => Answer::Cancel,
-        answer = receiver => answer.unwrap_or(Answer::Nobody),
-    })
+    let answer = async {
+        tokio::select! {
+            () = bench.cancel.cancelled() => Answer::Cancel,
+            answer = receiver => answer.unwrap_or(Answer::Nobody),
+        }
+    };
+    tokio::pin!(answer);
+    let asking = Occasion::Asking { tool: call.name.clone() };
+    // Hooks hear of the question while the person thinks; an answer does not wait for them.
+    tokio::select! {
+        biased;
+        answer = &mut answer => return Ok(answer),
+        told = bench.hooks.occasion(journal, &asking) => told?,
+    }
+    Ok(answer.await)
 }
 
 /// Remembers a call for as long as the answer says.
@@ -399,7 +449,7 @@ async fn answered(
             (CallOutcome::Denied, format!("Permission denied by user: {reason}"))
         }
         Answer::Cancel => {
-            bench.cancel.cancel();
+            bench.stop.cancel();
             (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
         }
         Answer::Nobody => (
@@ -417,14 +467,16 @@ async fn answered(
 /// Runs an approved call to its end, or until it is cancelled.
 pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
-    let Approved { tool, call, access } = approved;
+    let Approved { tool, call, access, .. } = approved;
     let (progress, mut lines) = mpsc::channel(64);
+    let parent = Arc::new(Parent::new(bench, &call.id, &teller));
     let context = ToolContext {
         session: teller.session().clone(),
         confinement: bench.parts.confinement.with_access(access),
         cancel: bench.cancel.child_token(),
         progress,
         spill: bench.settings.spill.clone(),
+        conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
     };
     let started = Instant::now();
     let result = {
@@ -432,6 +484,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         let overdue = async {
             bench.cancel.cancelled().await;
             tokio::time::sleep(GRACE).await;
+            parent.closed().await;
         };
         tokio::pin!(work, overdue);
         loop {

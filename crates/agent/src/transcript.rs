@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::event::{CallOutcome, Event, Outcome, What};
+use contract::event::{CallOutcome, Event, Outcome, What, Within};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
+use contract::snapshots::Direction;
 use contract::tool::{LASTING, ToolOutput};
 use serde_json::Value;
 
@@ -23,10 +24,15 @@ pub struct Transcript {
     used_ids: HashSet<CallId>,
     turn_open: bool,
     usage: Usage,
-    spent: Usage,
     system: String,
+    prompt: String,
     size: Size,
     lasting: Vec<String>,
+}
+
+/// Tokens that so many bytes of text make, about.
+pub(crate) fn estimate(bytes: usize) -> u64 {
+    (bytes / BYTES_PER_TOKEN) as u64
 }
 
 /// How much of the model's context the history takes.
@@ -39,13 +45,18 @@ struct Size {
 }
 
 impl Transcript {
-    /// Folds events in.
+    /// Folds the events of a session in. Of conversations within it only the cost counts.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut transcript = Self::default();
         for event in events {
-            transcript.apply(&event.what);
+            match (&event.within, &event.what) {
+                (None, what) => transcript.apply(what),
+                (Some(_), What::ReplyFinished { usage, .. } | What::Compacted { usage, .. }) => {
+                    transcript.usage.add(usage);
+                }
+                (Some(_), _) => {}
+            }
         }
-        transcript.spent = Usage::default();
         transcript
     }
 
@@ -55,12 +66,12 @@ impl Transcript {
             What::TurnStarted { prompt } => {
                 self.turn_open = true;
                 self.usage = Usage::default();
+                self.prompt.clone_from(prompt);
                 self.push(Message::User { text: prompt.clone() });
             }
             What::Injected { text, .. } => self.push(Message::User { text: text.clone() }),
             What::ReplyFinished { reply, usage } => {
                 self.usage.add(usage);
-                self.spent.add(usage);
                 self.used_ids.extend(reply.calls().map(|call| call.id.clone()));
                 if !reply.parts.is_empty() {
                     self.push(Message::Assistant(reply.clone()));
@@ -72,9 +83,12 @@ impl Transcript {
             What::ToolFinished { call, name, outcome, output, content, .. } => {
                 self.finish_call(call, name, *outcome, output, content);
             }
+            What::FilesRestored { direction, turns, files, count, kept, .. } => {
+                let text = restored(*direction, turns.len(), (files, *count), kept);
+                self.push(Message::User { text });
+            }
             What::Compacted { summary, kept, usage, .. } => {
                 self.usage.add(usage);
-                self.spent.add(usage);
                 self.compact(summary.as_deref(), *kept);
             }
             What::TurnFinished { .. } => self.turn_open = false,
@@ -89,6 +103,7 @@ impl Transcript {
             | What::Answered { .. }
             | What::ToolProgress { .. }
             | What::Notice { .. }
+            | What::FilesChanged { .. }
             | What::Custom { .. }
             | What::SessionEnded => {}
         }
@@ -104,14 +119,19 @@ impl Transcript {
         &self.system
     }
 
-    /// What all replies have cost since this was made.
-    pub fn spent(&self) -> &Usage {
-        &self.spent
-    }
-
     /// How many tokens the next request takes: as the provider counted, and a guess for the rest.
     pub(crate) fn tokens(&self) -> u64 {
-        self.size.measured + (self.size.since / BYTES_PER_TOKEN) as u64
+        self.size.measured + estimate(self.size.since)
+    }
+
+    /// Whether a provider has counted any of it.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.size.measured > 0
+    }
+
+    /// What the person asked for last.
+    pub(crate) fn prompt(&self) -> &str {
+        &self.prompt
     }
 
     /// Results that outlive a summary, such as the skills in use.
@@ -119,13 +139,23 @@ impl Transcript {
         &self.lasting
     }
 
-    /// What the turn has cost so far.
+    /// What the turn has cost, as far as its events were folded in.
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// The events that close what a crash left open: one result for each call, and the turn's end.
-    pub fn closing(&self) -> Vec<What> {
+    /// The last words of the model that are not empty.
+    pub(crate) fn last_words(&self) -> String {
+        let words = |entry: &Arc<Entry>| match &entry.message {
+            Message::Assistant(reply) => Some(reply.text()).filter(|text| !text.trim().is_empty()),
+            Message::User { .. } | Message::Tool { .. } => None,
+        };
+        self.entries.iter().rev().find_map(words).unwrap_or_default()
+    }
+
+    /// The events that close what a crash left open: one result for each call, and the end of the
+    /// turn, which has cost `usage`.
+    pub fn closing(&self, usage: &Usage) -> Vec<What> {
         let lost = |call: &ToolCall| What::ToolFinished {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -136,28 +166,10 @@ impl Transcript {
         };
         let mut closing: Vec<What> = self.calls_without_result().map(lost).collect();
         if self.turn_open {
-            let usage = self.usage.clone();
+            let usage = usage.clone();
             closing.push(What::TurnFinished { outcome: Outcome::Cancelled, usage });
         }
         closing
-    }
-
-    /// Gives every call of a reply an id that no other call of the session has.
-    pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
-        let mut taken = HashSet::new();
-        let mut number = self.used_ids.len();
-        for part in &mut reply.parts {
-            let Part::Call(call) = part else { continue };
-            let original = call.id.clone();
-            while call.id.0.is_empty()
-                || self.used_ids.contains(&call.id)
-                || taken.contains(&call.id)
-            {
-                number += 1;
-                call.id = CallId(format!("{}-{number}", default_id(&original)));
-            }
-            taken.insert(call.id.clone());
-        }
     }
 
     /// Leaves the last messages, after what stands for the others. They are entries of their own,
@@ -223,6 +235,69 @@ impl Transcript {
     }
 }
 
+/// Gives every call of a reply an id that is not taken, and takes it.
+pub(crate) fn make_ids_unique(reply: &mut Reply, taken: &mut HashSet<CallId>) {
+    let mut number = taken.len();
+    for part in &mut reply.parts {
+        let Part::Call(call) = part else { continue };
+        let original = call.id.clone();
+        while call.id.0.is_empty() || taken.contains(&call.id) {
+            number += 1;
+            call.id = CallId(format!("{}-{number}", default_id(&original)));
+        }
+        taken.insert(call.id.clone());
+    }
+}
+
+/// What closes the conversations within a session that a crash left open, the innermost first.
+pub(crate) fn left_open(history: &[Event]) -> Vec<(Within, Vec<What>)> {
+    let mut open: Vec<(&Within, Transcript)> = Vec::new();
+    for event in history {
+        if let Some(within) = &event.within {
+            let known = open.iter().position(|(other, _)| other.call == within.call);
+            let index = known.unwrap_or_else(|| {
+                open.push((within, Transcript::default()));
+                open.len() - 1
+            });
+            open[index].1.apply(&event.what);
+        }
+        // With the call that held it a conversation is over.
+        if let What::ToolFinished { call, .. } = &event.what {
+            open.retain(|(within, _)| within.call != *call);
+        }
+    }
+    let closing = |(within, transcript): (&Within, Transcript)| {
+        (within.clone(), transcript.closing(transcript.usage()))
+    };
+    open.into_iter().rev().map(closing).collect()
+}
+
+/// What the model reads of changes that the person took back or made again.
+fn restored(
+    direction: Direction,
+    turns: usize,
+    (files, count): (&[String], u64),
+    kept: &[String],
+) -> String {
+    let what = match direction {
+        Direction::Undo => "took back",
+        Direction::Redo => "made again",
+    };
+    let turns = if turns == 1 { "one turn".to_owned() } else { format!("{turns} turns") };
+    let more = count.saturating_sub(files.len() as u64);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let mut text = format!(
+        "[The person {what} the file changes of {turns}: {}{more}. Read a file again before you \
+         rely on what it holds.]",
+        files.join(", ")
+    );
+    if !kept.is_empty() {
+        text.pop();
+        text.extend([" Left as they are: ", &kept.join(", "), ".]"]);
+    }
+    text
+}
+
 fn default_id(id: &CallId) -> &str {
     if id.0.is_empty() { "call" } else { id.as_str() }
 }
@@ -259,12 +334,12 @@ mod tests {
             content: "x".into(),
             duration_ms: 1,
         });
-        let closing = transcript.closing();
+        let closing = transcript.closing(&Usage::default());
         assert_eq!(closing.len(), 2);
         for what in &closing {
             transcript.apply(what);
         }
-        assert!(transcript.closing().is_empty());
+        assert!(transcript.closing(&Usage::default()).is_empty());
         assert!(matches!(
             &transcript.entries.last().expect("entries").message,
             Message::Tool { call, is_error: true, .. } if call.as_str() == "b"
@@ -293,10 +368,9 @@ mod tests {
 
     #[test]
     fn ids_are_unique_across_the_session() {
-        let mut transcript = Transcript::default();
-        transcript.apply(&reply(vec![call("a")]));
+        let mut taken = HashSet::from([CallId("a".into())]);
         let mut next = Reply { parts: vec![call("a"), call(""), call("a")], ..Reply::default() };
-        transcript.make_ids_unique(&mut next);
+        make_ids_unique(&mut next, &mut taken);
         let ids: HashSet<_> = next.calls().map(|call| call.id.0.clone()).collect();
         assert_eq!(ids.len(), 3);
         assert!(!ids.contains("a") && !ids.contains(""));

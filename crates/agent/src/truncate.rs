@@ -10,20 +10,33 @@ use contract::id::CallId;
 /// Characters of a tool's output that the model reads.
 const LIMIT: usize = 50_000;
 
+/// What the model reads of an output.
+pub(crate) struct Shown {
+    /// All of it, or its beginning and end.
+    pub(crate) text: String,
+    /// Where the whole is, if it was too long.
+    pub(crate) stored: Option<PathBuf>,
+}
+
 /// Returns `content` if it is short enough. Else keeps its beginning and its end, with a note
 /// between them that says where the whole can be read.
-pub(crate) fn truncate(content: String, call: &CallId, spill: &Path) -> String {
+pub(crate) fn truncate(content: String, call: &CallId, spill: &Path) -> Shown {
     // Bytes bound characters from above, so short output is not counted.
     if content.len() <= LIMIT || content.chars().count() <= LIMIT {
-        return content;
+        return Shown { text: content, stored: None };
     }
-    let place = match keep(&content, call, spill) {
-        Ok(path) => format!("The whole output is in {path}; read it with an offset and a limit."),
+    let kept = keep(&content, call, spill);
+    let place = match &kept {
+        Ok(path) => {
+            let path = path.display();
+            format!("The whole output is in {path}; read it with an offset and a limit.")
+        }
         Err(error) => format!("The whole output could not be kept: {error}."),
     };
     let first = &content[..start_of(&content, LIMIT * 3 / 5)];
     let last = &content[start_of(&content, content.chars().count() - LIMIT * 2 / 5)..];
-    format!("{first}\n\n... [TRUNCATED: output exceeded 50,000 characters] ...\n{place}\n\n{last}")
+    let note = format!("... [TRUNCATED: output exceeded 50,000 characters] ...\n{place}");
+    Shown { text: format!("{first}\n\n{note}\n\n{last}"), stored: kept.ok() }
 }
 
 /// The byte at which a character begins, counted from 0.
@@ -31,7 +44,7 @@ fn start_of(text: &str, character: usize) -> usize {
     text.char_indices().nth(character).map_or(text.len(), |(at, _)| at)
 }
 
-fn keep(content: &str, call: &CallId, spill: &Path) -> io::Result<String> {
+fn keep(content: &str, call: &CallId, spill: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(spill)?;
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }
@@ -39,7 +52,7 @@ fn keep(content: &str, call: &CallId, spill: &Path) -> io::Result<String> {
     let name: String = call.as_str().chars().take(80).map(safe).collect();
     let (mut file, path) = create(&spill.join(name))?;
     file.write_all(content.as_bytes())?;
-    Ok(path.display().to_string())
+    Ok(path)
 }
 
 /// Makes a file that only its owner can read, under a name that is free: other sessions have calls
@@ -70,7 +83,9 @@ mod tests {
     fn long_output_keeps_head_and_tail_and_a_file_with_all() {
         let folder = tempfile::tempdir().expect("tempdir");
         let whole = format!("BEGIN{}END", "é".repeat(60_000));
-        let short = truncate(whole.clone(), &CallId("a/../b".into()), folder.path());
+        let shown = truncate(whole.clone(), &CallId("a/../b".into()), folder.path());
+        assert_eq!(shown.stored, Some(folder.path().join("a____b.txt")));
+        let short = shown.text;
         assert!(short.starts_with("BEGIN") && short.ends_with("END"));
         assert!(short.contains("[TRUNCATED: output exceeded 50,000 characters]"));
         let characters = short.chars().count();
@@ -94,6 +109,7 @@ mod tests {
     #[test]
     fn short_output_stays_as_it_is() {
         let text = "é".repeat(50_000);
-        assert_eq!(truncate(text.clone(), &CallId("c".into()), Path::new("/nowhere")), text);
+        let shown = truncate(text.clone(), &CallId("c".into()), Path::new("/nowhere"));
+        assert_eq!((shown.text, shown.stored), (text, None));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::event::{Level, Outcome, What};
-use contract::hook::{Ending, Moment};
+use contract::hook::{CompactCause, Ending, Moment, Occasion};
 use contract::log::LogError;
 use contract::message::{Part, Reply};
 use contract::provider::{Failure, ProviderError};
@@ -23,6 +23,8 @@ use crate::tool_call::{Bench, Doubt};
 const REMINDERS: u32 = 3;
 /// Times that a model which says nothing is asked to go on.
 const NUDGES: u32 = 3;
+/// Messages that come between two times that the history is shortened because it is due.
+const REST: usize = 4;
 /// Times in a row that hooks can keep a turn from ending.
 const HOLDS: u32 = 8;
 
@@ -37,6 +39,8 @@ struct Turn<'a> {
     holds: u32,
     /// Whether the history was shortened because the provider found it too long.
     was_too_long: bool,
+    /// Messages that were left when the history was shortened because it was due.
+    shortened: usize,
 }
 
 /// Runs a turn to its end and says how it ended.
@@ -63,9 +67,10 @@ pub(crate) async fn run(
         nudges: 0,
         holds: 0,
         was_too_long: false,
+        shortened: 0,
     };
     for number in 1..=bench.settings.max_tool_rounds {
-        if let Some(limit) = bench.settings.budget.reached(journal.transcript.spent()) {
+        if let Some(limit) = journal.limit() {
             return Ok(Outcome::Limited { limit });
         }
         if let Some(outcome) = turn.round(journal, number).await? {
@@ -109,9 +114,11 @@ impl Turn<'_> {
             let outcome = self.without_calls(journal, said, stop_reason).await?;
             return self.ended(journal, outcome, &words).await;
         }
+        let ended = Occasion::BatchEnded { calls: calls.clone() };
         let asked = |call| AskedCall { call, doubt: doubt.clone() };
         let calls = calls.into_iter().map(asked).collect();
         let reported = batch::run(bench, journal, &mut self.circles, calls).await?;
+        bench.hooks.occasion(journal, &ended).await?;
         if bench.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
@@ -177,8 +184,11 @@ impl Turn<'_> {
     /// The model's reply. A history that is or would be too long is shortened before.
     async fn reply(&mut self, journal: &mut Journal, number: u32) -> Result<Asked, LogError> {
         let bench = self.bench;
-        if compact::is_due(bench, journal) {
+        // What does not help is not done again at every step.
+        let length = journal.transcript.entries().len();
+        if length >= self.shortened + REST && compact::is_due(bench, journal) {
             self.shorten(journal).await?;
+            self.shortened = journal.transcript.entries().len();
         }
         loop {
             journal.teller().tell(What::RequestSent { round: number }).await;
@@ -195,7 +205,7 @@ impl Turn<'_> {
 
     /// Shortens the history; `false` where that did not work.
     async fn shorten(&self, journal: &mut Journal) -> Result<bool, LogError> {
-        match compact::shorten(self.bench, journal, None).await? {
+        match compact::shorten(self.bench, journal, CompactCause::Length).await? {
             Shortened::Done => Ok(true),
             Shortened::Nothing => Ok(false),
             Shortened::Failed(outcome) => {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::id::{CallId, Seq, SessionId, Timestamp};
 use crate::message::{Reply, ToolCall, Usage};
 use crate::policy::{Action, Mode, Ruling};
+use crate::snapshots::{ChangedFile, Direction};
 use crate::tool::{Finish, ToolOutput};
 
 /// The origin of what a person said while the model was at work.
@@ -21,9 +22,21 @@ pub struct Event {
     pub session: SessionId,
     /// When.
     pub at: Timestamp,
+    /// The conversation within the session that it belongs to; none for the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
     /// What.
     #[serde(flatten)]
     pub what: What,
+}
+
+/// A conversation that a call of another one holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Within {
+    /// The call.
+    pub call: CallId,
+    /// The agent that answers in it.
+    pub agent: String,
 }
 
 /// What happened.
@@ -95,6 +108,9 @@ pub enum What {
     ToolJudged {
         /// The call.
         call: CallId,
+        /// The plugin that the tool comes from; none for a built-in one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
         /// The arguments as judged; hooks may have changed them.
         args: Value,
         /// What it would do.
@@ -175,6 +191,34 @@ pub enum What {
         /// What making the summary cost.
         #[serde(default)]
         usage: Usage,
+    },
+    /// Calls changed files. What the files held before is kept, so that it can be undone.
+    FilesChanged {
+        /// The record of it in the store of snapshots.
+        record: String,
+        /// The first hundred files.
+        files: Vec<ChangedFile>,
+        /// How many there are.
+        count: u64,
+        /// Whether somebody else may have made some of the changes: the program ended meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uncertain: bool,
+    },
+    /// A person took changes of files back, or made them again.
+    FilesRestored {
+        /// Which way.
+        direction: Direction,
+        /// The turns whose changes they are, counted from 1.
+        turns: Vec<u64>,
+        /// The record of it in the store of snapshots.
+        record: String,
+        /// The first hundred files.
+        files: Vec<String>,
+        /// How many there are.
+        count: u64,
+        /// Files that were left as they are, because somebody else had changed them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<String>,
     },
     /// A plugin's own record: kept, never read by the program.
     Custom {
@@ -359,6 +403,8 @@ pub enum Input {
     Clear,
     /// Give tools more or less freedom from here on.
     Mode(Mode),
+    /// Keep an event that the front end made: what a person did to the session between turns.
+    Record(What),
     /// Stop the running turn.
     Interrupt,
     /// Close the session.

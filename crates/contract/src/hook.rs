@@ -5,22 +5,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::event::Within;
 use crate::id::SessionId;
+use crate::message::ToolCall;
+use crate::provider::Request;
 use crate::tool::ToolOutput;
 
 /// The moments at which hooks are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The session begins, ends, or something failed in it.
+    /// Something happened: the session begins or ends, something failed in it.
     Occasion,
     /// A person sent a prompt.
     BeforePrompt,
     /// A person's prompt is about to be sent to the model.
     BeforeMessage,
-    /// A request is being made: its system prompt can be added to.
+    /// A turn's requests are being made: their system prompt can be added to.
     BeforeRequest,
+    /// A request is about to be sent: what it offers and how it asks can be changed.
+    BeforeSend,
     /// The model has replied.
     AfterReply,
     /// A tool call was judged and is about to run.
@@ -40,15 +45,19 @@ pub struct Scene {
     pub session: SessionId,
     /// The folder it works in.
     pub cwd: PathBuf,
+    /// The conversation within the session; none for the session's own.
+    pub within: Option<Within>,
 }
 
 /// Something that happened and that no hook can change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Occasion {
     /// The session begins, or goes on after a while.
     SessionStarted,
     /// The session ends.
     SessionEnded,
+    /// A conversation within the session begins.
+    AgentStarted,
     /// Something failed.
     Failed {
         /// What happened.
@@ -56,6 +65,45 @@ pub enum Occasion {
         /// The kind of failure, in one word.
         kind: String,
     },
+    /// A person is asked whether a call may run.
+    Asking {
+        /// The tool.
+        tool: String,
+    },
+    /// All calls of a reply have ended.
+    BatchEnded {
+        /// The calls, as the model made them.
+        calls: Vec<ToolCall>,
+    },
+    /// A result was too long for the model, and the whole of it was put into a file.
+    OutputStored {
+        /// The tool.
+        tool: String,
+        /// The file.
+        path: PathBuf,
+        /// The length of the whole, in bytes.
+        size: usize,
+        /// The length of what the model reads, in bytes.
+        shown: usize,
+    },
+    /// The history was shortened.
+    Compacted {
+        /// Whether a person asked for it.
+        is_asked_for: bool,
+        /// What stands for the messages that were dropped.
+        summary: String,
+        /// Messages that were dropped.
+        dropped: u64,
+        /// Messages that stay.
+        kept: u64,
+    },
+    /// The history is about to be forgotten.
+    Clearing {
+        /// Its messages.
+        messages: u64,
+    },
+    /// The history was forgotten.
+    Cleared,
 }
 
 /// A tool call as hooks see it.
@@ -76,6 +124,29 @@ pub struct ResultView<'a> {
     pub output: &'a ToolOutput,
     /// How long it ran.
     pub duration: Duration,
+}
+
+/// A history that is about to be shortened as hooks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactView<'a> {
+    /// How that is done, unless a hook says otherwise.
+    pub strategy: &'a str,
+    /// All its messages.
+    pub messages: u64,
+    /// Why.
+    pub cause: CompactCause<'a>,
+}
+
+/// Why a history is shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactCause<'a> {
+    /// A person asked for it.
+    Person {
+        /// What must not be lost.
+        instructions: Option<&'a str>,
+    },
+    /// It is too long for the model.
+    Length,
 }
 
 /// The end of a turn as hooks see it.
@@ -123,6 +194,17 @@ pub struct ContextVerdict {
     pub prepend: Option<String>,
     /// After it.
     pub append: Option<String>,
+}
+
+/// What a hook changes about a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestVerdict {
+    /// The only tools that are offered, by name; all of them where it does not say.
+    pub only: Option<Vec<String>>,
+    /// Tools that are not offered.
+    pub without: Vec<String>,
+    /// Fields of the request: `temperature`, `max_tokens`, or one that goes to the provider as it is.
+    pub fields: Map<String, Value>,
 }
 
 /// What a hook does with the text of a reply.
@@ -236,6 +318,15 @@ pub trait Hook: Send + Sync {
         Ok(Advice::default())
     }
 
+    /// Is asked about a request that is about to be sent.
+    async fn before_send(
+        &self,
+        _: &Scene,
+        _: &Request,
+    ) -> Result<Advice<RequestVerdict>, HookError> {
+        Ok(Advice::default())
+    }
+
     /// Is asked about the text of a reply, given the prompt it answers.
     async fn after_reply(
         &self,
@@ -264,11 +355,11 @@ pub trait Hook: Send + Sync {
         Ok(Advice::default())
     }
 
-    /// Is asked how to summarize the history, given the strategy in force.
+    /// Is asked how to summarize the history.
     async fn before_compact(
         &self,
         _: &Scene,
-        _strategy: &str,
+        _: CompactView<'_>,
     ) -> Result<Advice<CompactVerdict>, HookError> {
         Ok(Advice::default())
     }

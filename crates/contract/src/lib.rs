@@ -17,5 +17,6 @@ pub mod provider;
 pub mod sandbox;
 pub mod secret;
 pub mod skill;
+pub mod snapshots;
 pub mod text;
 pub mod tool;

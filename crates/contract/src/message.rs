@@ -170,6 +170,9 @@ pub struct Usage {
     /// Tokens sent that the provider had cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
+    /// Tokens sent that the provider caches from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
     /// Price in US dollars, where the provider or the configuration tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
@@ -194,6 +197,7 @@ impl Usage {
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
         self.cached_tokens = sum(self.cached_tokens, other.cached_tokens);
+        self.cache_write_tokens = sum(self.cache_write_tokens, other.cache_write_tokens);
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),

@@ -75,13 +75,25 @@ pub struct Profile {
 }
 
 /// Whether a process reaches the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     /// A loopback of its own, and nothing else.
     #[default]
     None,
+    /// Single hosts, through a proxy that its variables name; nothing where that cannot be held.
+    Hosts(Hosts),
     /// The host's network.
     Host,
+}
+
+/// Hosts that a process may talk to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// Names, `*.` and a name for all beneath it, or addresses; each with a port after a colon
+    /// where only that one is meant. A private address counts only where it stands here itself.
+    pub names: Vec<String>,
+    /// The key of the configuration that lists them, for people.
+    pub key: String,
 }
 
 /// Upper bounds on what a process takes.
@@ -205,6 +217,23 @@ impl Confinement {
     #[must_use]
     pub fn with_access(&self, access: Access) -> Self {
         let profile = Profile { access, ..self.profile.clone() };
+        Self { sandbox: Arc::clone(&self.sandbox), profile }
+    }
+
+    /// The same without a network.
+    #[must_use]
+    pub fn offline(&self) -> Self {
+        let profile = Profile { network: Network::None, ..self.profile.clone() };
+        Self { sandbox: Arc::clone(&self.sandbox), profile }
+    }
+
+    /// The same with further paths, which the call has stated as its actions: those that it reads,
+    /// and those that it also writes where the ruling lets anything be written.
+    #[must_use]
+    pub fn reaching(&self, read: &[PathBuf], write: &[PathBuf]) -> Self {
+        let mut profile = self.profile.clone();
+        profile.read.extend_from_slice(read);
+        profile.write.extend_from_slice(write);
         Self { sandbox: Arc::clone(&self.sandbox), profile }
     }
 

@@ -1,4 +1,4 @@
-//! Text from outside, made safe to show on a terminal.
+//! Text from outside: made safe to show on a terminal, cut, and taken for what was probably meant.
 
 use std::borrow::Cow;
 
@@ -48,9 +48,37 @@ pub fn tail(text: &str, limit: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
 }
 
+/// The candidate that looks most like `word`, if one does: what somebody who made a typing error
+/// probably meant.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    if word.len() > LONGEST {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let limit = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_typing_error_finds_the_word_that_was_meant_and_no_other() {
+        let words = ["max_tokens", "mode", "verbose", "tools"];
+        assert_eq!(closest("max_token", words), Some("max_tokens"));
+        assert_eq!(closest("vebrose", words), Some("verbose"));
+        assert_eq!(closest("MODE", words), Some("mode"));
+        assert_eq!(closest("Tool", words), Some("tools"));
+        assert_eq!(closest("color", words), None);
+        assert_eq!(closest(&"x".repeat(1000), words), None);
+    }
 
     #[test]
     fn control_and_bidirectional_characters_become_visible() {

@@ -1,7 +1,9 @@
 //! What a tool is. Built-in tools and plugins' tools enter by the same door.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -89,6 +91,9 @@ pub struct ToolOutput {
 /// shortened.
 pub const LASTING: &str = "lasting";
 
+/// Where the program's own tools come from.
+pub const BUILTIN: &str = "builtin";
+
 /// How a task went, in the model's own judgment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finish {
@@ -166,6 +171,9 @@ pub struct ToolContext {
     pub progress: mpsc::Sender<String>,
     /// A folder for output too large for the model; the tool may create it.
     pub spill: PathBuf,
+    /// The conversation, for a tool that holds another one within it: a type of the loop's own,
+    /// which this crate does not see.
+    pub conversation: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Something the model can call.
@@ -173,6 +181,12 @@ pub struct ToolContext {
 pub trait Tool: Send + Sync {
     /// What it is.
     fn spec(&self) -> &ToolSpec;
+
+    /// The schema that arguments are checked against, where the tool takes more than the model is
+    /// told; none where that is the schema of its specification.
+    fn accepts(&self) -> Option<&Value> {
+        None
+    }
 
     /// What a call with these arguments would do. Called after the arguments were found to fit the
     /// schema, and again when a hook has changed them. Must not change anything.

@@ -1,0 +1,236 @@
+//! A conversation within another: a call of the outer one holds it, and its result is all that the
+//! outer model sees of it. Hooks, policy, sandbox, log and the person are the same; history, model,
+//! tools and limits are its own. What it may do is never more than what the outer one may.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::event::{Outcome, What, Within};
+use contract::hook::{Hook, Occasion, Scene};
+use contract::id::CallId;
+use contract::log::LogError;
+use contract::message::Usage;
+use contract::provider::Provider;
+use contract::tool::{Tool, ToolContext};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::conversation::{conclude, overdue, until};
+use crate::hooks::Hooks;
+use crate::journal::{Journal, Teller};
+use crate::registry::Registry;
+use crate::settings::{Execution, Parts, Settings};
+use crate::tool_call::{Answers, Bench, Waiting};
+use crate::turn;
+
+/// How long a conversation that was cancelled may take to close what it opened.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// The conversation that a call belongs to, as a tool sees it that holds another one within it.
+pub struct Parent {
+    parts: Arc<Parts>,
+    settings: Arc<Settings>,
+    hooks: Arc<[Arc<dyn Hook>]>,
+    answers: Arc<Answers>,
+    teller: Teller,
+    call: CallId,
+    cancel: CancellationToken,
+    stop: CancellationToken,
+    /// How many conversations this call holds at the moment.
+    held: watch::Sender<u32>,
+}
+
+/// Work for a conversation of its own.
+pub struct Errand {
+    /// The name of who does it.
+    pub agent: String,
+    /// What is to be done.
+    pub prompt: String,
+    /// Answers; none for whoever answers in the outer conversation.
+    pub provider: Option<Arc<dyn Provider>>,
+    /// The tools.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How it goes. Best made from [`Parent::settings`].
+    pub settings: Settings,
+    /// Things to tell when it begins.
+    pub notices: Vec<What>,
+}
+
+/// What became of an errand.
+pub struct Ended {
+    /// How the conversation ended.
+    pub outcome: Outcome,
+    /// The last words of its model; may be empty.
+    pub words: String,
+    /// What it cost, with all within it.
+    pub usage: Usage,
+    /// Calls that were not let run, with the reasons.
+    pub refused: Vec<String>,
+}
+
+impl Parent {
+    pub(crate) fn new(bench: Bench<'_>, call: &CallId, teller: &Teller) -> Self {
+        Self {
+            parts: Arc::clone(bench.parts),
+            settings: Arc::clone(bench.settings),
+            hooks: bench.hooks.list(),
+            answers: Arc::clone(bench.answers),
+            teller: teller.clone(),
+            call: call.clone(),
+            cancel: bench.cancel.clone(),
+            stop: bench.stop.clone(),
+            held: watch::Sender::new(0),
+        }
+    }
+
+    /// The conversation in which a tool was called; none where no loop called it.
+    pub fn of(context: &ToolContext) -> Option<&Self> {
+        context.conversation.as_ref()?.downcast_ref()
+    }
+
+    /// Its tools.
+    pub fn registry(&self) -> &Registry {
+        &self.parts.registry
+    }
+
+    /// How it goes.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many conversations are around it.
+    pub fn depth(&self) -> u32 {
+        self.teller.depth()
+    }
+
+    /// Holds a conversation within this one, to its end. Whoever drops this before breaks it off;
+    /// what it opened is closed then.
+    pub async fn converse(&self, errand: Errand) -> Result<Ended, LogError> {
+        let _held = Held::new(&self.held);
+        let Errand { agent, prompt, provider, tools, mut settings, notices } = errand;
+        self.tighten(&mut settings);
+        // Of two tools of one name the first counts, as it does in any conversation.
+        let (registry, _) = Registry::new(tools);
+        let parts = Parts {
+            provider: provider.or_else(|| self.parts.provider.clone()),
+            registry: Arc::new(registry),
+            renewal: None,
+            ..Parts::clone(&self.parts)
+        };
+        let within = Within { call: self.call.clone(), agent };
+        let scene = Scene {
+            session: self.teller.session().clone(),
+            cwd: settings.cwd.clone(),
+            within: Some(within.clone()),
+        };
+        let cancel = self.cancel.child_token();
+        let mut hooks = Hooks::new(Arc::clone(&self.hooks), scene);
+        hooks.stop_with(cancel.clone());
+        let inner = Inner {
+            journal: self.teller.journal_within(within, settings.budget),
+            parts: Arc::new(parts),
+            settings: Arc::new(settings),
+            hooks,
+            cancel,
+        };
+        inner.run(self, prompt, notices).await
+    }
+
+    /// Takes from the settings of an inner conversation what this one does not have.
+    fn tighten(&self, settings: &mut Settings) {
+        settings.mode = settings.mode.min(self.settings.mode);
+        settings.approves_all &= self.settings.approves_all;
+        if self.settings.execution == Execution::Dry {
+            settings.execution = Execution::Dry;
+        }
+    }
+
+    /// Waits until no conversation is held, but not for ever.
+    pub(crate) async fn closed(&self) {
+        let mut held = self.held.subscribe();
+        // Who waits longer has waited long enough.
+        let _ = tokio::time::timeout(CLOSING, held.wait_for(|count| *count == 0)).await;
+    }
+}
+
+/// Counts a conversation for as long as it is held.
+struct Held<'a>(&'a watch::Sender<u32>);
+
+impl<'a> Held<'a> {
+    fn new(count: &'a watch::Sender<u32>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// A conversation that is held.
+struct Inner {
+    parts: Arc<Parts>,
+    settings: Arc<Settings>,
+    hooks: Hooks,
+    journal: Journal,
+    cancel: CancellationToken,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.journal.abandon();
+    }
+}
+
+impl Inner {
+    async fn run(
+        mut self,
+        parent: &Parent,
+        prompt: String,
+        notices: Vec<What>,
+    ) -> Result<Ended, LogError> {
+        let configured = self.parts.configured(&self.settings, &self.settings.system);
+        let opening = configured.into_iter().chain(notices).collect();
+        self.journal.note(opening).await?;
+        self.hooks.occasion(&mut self.journal, &Occasion::AgentStarted).await?;
+        let outcome = self.turn(parent, prompt).await?;
+        conclude(&self.hooks, &mut self.journal, outcome.clone()).await?;
+        Ok(Ended {
+            outcome,
+            words: self.journal.transcript.last_words(),
+            usage: self.journal.usage(),
+            refused: std::mem::take(&mut self.journal.refused),
+        })
+    }
+
+    async fn turn(&mut self, parent: &Parent, prompt: String) -> Result<Outcome, LogError> {
+        let deadline = self.settings.budget.time.map(|time| Instant::now() + time);
+        let recoveries = std::sync::Mutex::default();
+        // Nobody speaks to an inner model while it is at work.
+        let waiting = Waiting::default();
+        let bench = Bench {
+            parts: &self.parts,
+            settings: &self.settings,
+            hooks: &self.hooks,
+            answers: &parent.answers,
+            recoveries: &recoveries,
+            waiting: &waiting,
+            cancel: &self.cancel,
+            stop: &parent.stop,
+        };
+        let work = turn::run(bench, &mut self.journal, prompt);
+        tokio::pin!(work);
+        let outcome = tokio::select! {
+            outcome = &mut work => return outcome,
+            () = until(deadline) => {
+                self.cancel.cancel();
+                work.await?
+            }
+        };
+        let is_stopped = parent.cancel.is_cancelled();
+        Ok(if is_stopped { outcome } else { overdue(outcome, &self.settings) })
+    }
+}

@@ -1,0 +1,62 @@
+//! Has files kept before calls change them, and tells what became of them.
+
+use std::sync::Arc;
+
+use contract::event::What;
+use contract::log::LogError;
+use contract::snapshots::{Effect, Snapshots};
+
+use crate::journal::Journal;
+use crate::settings::Parts;
+use crate::tool_call::{Bench, Prepared};
+
+/// Whether files were kept, so that what changed has to be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Yes,
+    No,
+}
+
+/// Keeps what these calls could change.
+pub(crate) async fn before(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    calls: &[Prepared],
+) -> Result<Kept, LogError> {
+    let effects: Vec<Effect> = calls.iter().filter_map(Prepared::effect).collect();
+    let Some(snapshots) = bench.parts.snapshots.as_ref().filter(|_| !effects.is_empty()) else {
+        return Ok(Kept::No);
+    };
+    let cancel = bench.cancel.clone();
+    let whats = blocking(snapshots, move |snapshots| snapshots.before(&effects, &cancel)).await;
+    journal.note(whats).await?;
+    Ok(Kept::Yes)
+}
+
+/// Tells what has changed.
+pub(crate) async fn after(bench: Bench<'_>, journal: &mut Journal) -> Result<(), LogError> {
+    let Some(snapshots) = &bench.parts.snapshots else { return Ok(()) };
+    let whats = blocking(snapshots, |snapshots| snapshots.after()).await;
+    journal.note(whats).await
+}
+
+/// Tells what changed in calls that were running when the program ended.
+pub(crate) async fn recover(parts: &Parts, journal: &mut Journal) -> Result<(), LogError> {
+    let Some(snapshots) = &parts.snapshots else { return Ok(()) };
+    let whats = blocking(snapshots, |snapshots| snapshots.recover()).await;
+    journal.note(whats).await
+}
+
+async fn blocking(
+    snapshots: &Arc<dyn Snapshots>,
+    work: impl FnOnce(&dyn Snapshots) -> Vec<What> + Send + 'static,
+) -> Vec<What> {
+    let snapshots = Arc::clone(snapshots);
+    let done = tokio::task::spawn_blocking(move || work(snapshots.as_ref())).await;
+    match done {
+        Ok(whats) => whats,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is shutting down.
+        Err(_) => Vec::new(),
+    }
+}
