@@ -8,6 +8,7 @@ mod writes;
 
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
 pub(crate) use writes::written;
+use writes::written_by_program;
 
 use std::path::{Path, PathBuf};
 
@@ -187,8 +188,15 @@ fn forbidden(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
             steps.extend(protected(call, word, &redirection.folders));
         }
     }
+    let mut last: Option<&Found> = None;
     for found in &survey.commands {
-        let words = written(found.argv());
+        // What a wrapper runs is a part of words whose options were looked at already.
+        let words = if last.is_some_and(|last| last.ends_like(found)) {
+            written_by_program(found.argv())
+        } else {
+            last = Some(found);
+            written(found.argv())
+        };
         steps.extend(words.iter().filter_map(|word| protected(call, word, &found.folders)));
         if steps.len() >= LISTED {
             break;

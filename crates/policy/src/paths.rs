@@ -101,9 +101,15 @@ impl Places {
     /// Whether a word names something in the workspace that is neither protected nor holds any
     /// other place. Says yes only where that is plain from the text.
     pub(crate) fn is_ordinary(&self, text: &str, folder: &Path) -> bool {
-        let elsewhere = |place: &PathBuf| !place.starts_with(&self.workspace);
+        // By bytes first: components take long to compare.
+        let workspace = self.workspace.as_os_str();
+        let elsewhere = |place: &PathBuf| {
+            let place_bytes = place.as_os_str().as_encoded_bytes();
+            !place_bytes.starts_with(workspace.as_encoded_bytes())
+                || !place.starts_with(&self.workspace)
+        };
         is_ordinary(text)
-            && folder == self.workspace
+            && folder.as_os_str() == workspace
             && self.home.iter().chain(&self.protected).all(elsewhere)
     }
 

@@ -4,8 +4,10 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +23,7 @@ use crate::doctor::{self, Cause};
 use crate::guard::After;
 use crate::launch::{self, Descriptors, Launcher, Outcome};
 use crate::plan::{Plan, Walls};
+use crate::proxy::{self, Proxy};
 use crate::request::Request;
 use crate::running::{End, Running};
 use crate::stubs::Stubs;
@@ -73,8 +76,14 @@ impl Bubblewrap {
         loop {
             let options = self.options(request, settings, &after);
             match attempt(&program, &options, door.as_ref(), request, launcher)? {
-                Attempt::Runs(child, channel) => {
+                Attempt::Runs(child, channel, listener) => {
                     let end = End::Namespace(first_inside(child.id()));
+                    if let (Some(listener), Network::Hosts(hosts)) = (listener, &request.network) {
+                        let (proxy, heard) = Proxy::start(listener, hosts)
+                            .map_err(|error| start_error(&request.program, error))?;
+                        after.proxy = Some(proxy);
+                        after.heard = Some(heard);
+                    }
                     let child = Running::adopt(*child, channel, end, after, Arc::clone(launcher));
                     return child.map_err(|error| start_error(&request.program, error).into());
                 }
@@ -107,7 +116,7 @@ impl Bubblewrap {
             // From inside a namespace of its own nothing could enter a group outside of it.
             options.flags(&["--unshare-cgroup-try"]);
         }
-        if request.network == Network::None {
+        if request.network != Network::Host {
             options.flags(&["--unshare-net"]);
         }
         options.system(request);
@@ -163,7 +172,7 @@ pub(crate) fn find() -> Result<PathBuf, Cause> {
 }
 
 enum Attempt {
-    Runs(Box<tokio::process::Child>, Option<ChannelEnds>),
+    Runs(Box<tokio::process::Child>, Option<ChannelEnds>, Option<TcpListener>),
     Broke(String),
 }
 
@@ -184,6 +193,14 @@ fn attempt(
     handed.add(helper::PLAN, plan);
     handed.add(helper::STATUS, told.into());
     handed.add_channel(theirs);
+    let line = match request.network {
+        Network::Hosts(_) => Some(UnixStream::pair().map_err(fault)?),
+        Network::None | Network::Host => None,
+    };
+    let line = line.map(|(ours, theirs)| {
+        handed.add(helper::PROXY, theirs.into());
+        ours
+    });
     if let Some(door) = door {
         handed.add(helper::GROUP, door.try_clone().map_err(fault)?.into());
     }
@@ -196,7 +213,10 @@ fn attempt(
     let child = launcher.launch(command, handed.inherited);
     let mut child = child.map_err(fault)?;
     match launch::outcome(status) {
-        Outcome::Running => Ok(Attempt::Runs(Box::new(child), ours)),
+        Outcome::Running => {
+            let listener = line.map(|line| proxy::receive(&line)).transpose().map_err(fault)?;
+            Ok(Attempt::Runs(Box::new(child), ours, listener))
+        }
         Outcome::NotExecuted(error) => Err(fault(error)),
         Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
         Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
@@ -237,6 +257,9 @@ fn plan(request: &Request) -> Result<Plan, String> {
     let home = home.to_string_lossy().into_owned();
     env.entry("HOME".to_owned()).or_insert(home);
     env.insert("TMPDIR".to_owned(), "/tmp".to_owned());
+    if let Network::Hosts(hosts) = &request.network {
+        env.extend(proxy::variables(hosts));
+    }
     let mut write: Vec<PathBuf> =
         ["/tmp", "/run", "/var", "/dev", "/proc/self"].map(PathBuf::from).into();
     write.extend(request.home.clone());
@@ -250,12 +273,11 @@ fn plan(request: &Request) -> Result<Plan, String> {
         cwd: request.cwd.clone(),
         env,
         walls: Walls::Inner,
-        network: request.network,
         limits: request.limits,
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
-        filters: walls::filters(Walls::Inner, request.network)?,
+        filters: walls::filters(Walls::Inner, &request.network)?,
     })
 }
 
@@ -294,7 +316,7 @@ impl Options {
     fn system(&mut self, request: &Request) {
         for entry in view::system() {
             match entry {
-                System::Folder(path) => self.add("--ro-bind", [&path, &path]),
+                System::Folder(path) => self.add("--ro-bind", [path, path]),
                 System::Link { path, target } => self.add("--symlink", [target, path]),
             }
         }

@@ -3,6 +3,8 @@
 //!
 //! By then nothing confined runs, but what it left is hostile: no link is followed.
 
+#[cfg(target_os = "linux")]
+mod sentry;
 mod snapshot;
 
 use std::fmt;
@@ -14,6 +16,8 @@ use crate::Notice;
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
 
+#[cfg(target_os = "linux")]
+pub(crate) use sentry::Sentry;
 pub(crate) use snapshot::Snapshot;
 
 /// Where planted files are moved to, at the top of a root.
@@ -36,6 +40,11 @@ pub(crate) struct After {
     /// The control group of the command.
     #[cfg(target_os = "linux")]
     pub(crate) group: Option<crate::control_group::Group>,
+    /// The way to the hosts that it was granted.
+    #[cfg(target_os = "linux")]
+    pub(crate) proxy: Option<crate::proxy::Proxy>,
+    /// Words about the process, which come out among those on its standard error.
+    pub(crate) heard: Option<tokio::sync::mpsc::Receiver<String>>,
     /// Another folder to remove.
     pub(crate) folder: Option<tempfile::TempDir>,
     /// Who hears of it.

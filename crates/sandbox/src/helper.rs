@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT};
+use fork::{Fork, fork};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,9 +21,9 @@ use rustix::process::{
     set_parent_process_death_signal, setsid, wait,
 };
 
-use crate::guard::Snapshot;
+use crate::guard::{Sentry, Snapshot};
 use crate::plan::Plan;
-use crate::walls;
+use crate::{proxy, walls};
 
 /// The code with which the helper ends when it could not do its work.
 const FAILED: u8 = 125;
@@ -38,10 +39,11 @@ pub(crate) const HEARD: &str = "in";
 pub(crate) const TOLD: &str = "out";
 pub(crate) const GROUP: &str = "group";
 pub(crate) const SAVED: &str = "saved";
+pub(crate) const PROXY: &str = "proxy";
 
 /// Becomes the command.
 pub(crate) const BECOME: &str = "become";
-/// Watches over a second helper that becomes the command.
+/// Watches over a child of its own that becomes the command.
 pub(crate) const WATCH: &str = "watch";
 
 /// Understands `become` and `watch`, each followed by descriptors (see [`Handed`]).
@@ -70,6 +72,8 @@ struct Handed {
     group: Option<RawFd>,
     /// What to restore where the program that started this is gone.
     saved: Option<RawFd>,
+    /// Takes the socket on which the command finds its proxy.
+    proxy: Option<RawFd>,
 }
 
 impl Handed {
@@ -87,17 +91,14 @@ impl Handed {
             channel: of(HEARD).zip(of(TOLD)).map(|(heard, told)| [heard, told]),
             group: of(GROUP),
             saved: of(SAVED),
+            proxy: of(PROXY),
         })
     }
 
-    /// What a warden passes on to the helper that becomes the command.
-    fn passed(&self) -> Vec<(&'static str, RawFd)> {
-        let mut passed = vec![(PLAN, self.plan), (STATUS, self.status)];
-        if let Some([heard, told]) = self.channel {
-            passed.extend([(HEARD, heard), (TOLD, told)]);
-        }
-        passed.extend(self.group.map(|group| (GROUP, group)));
-        passed
+    /// What is for the command alone.
+    fn passed(&self) -> Vec<RawFd> {
+        let channel = self.channel.into_iter().flatten();
+        [self.plan, self.status].into_iter().chain(channel).chain(self.group).collect()
     }
 }
 
@@ -129,6 +130,9 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
         fs::write(path_of(group), "0")
             .map_err(|error| format!("cannot enter its control group: {error}"))?;
     }
+    if let Some(line) = handed.proxy {
+        proxy::offer(line).map_err(|error| format!("cannot make a way to its proxy: {error}"))?;
+    }
     settle_descriptors(status, handed.channel)
         .map_err(|error| format!("cannot put its files in order: {error}"))?;
     let _ = setsid();
@@ -138,6 +142,8 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("cannot enter {}: {error}", plan.cwd.display()))?;
     walls::raise(&plan)?;
+    // A warden's mask is not its charge's.
+    SigSet::empty().thread_set_mask().map_err(|error| format!("cannot hear signals: {error}"))?;
     let mut command = command(Path::new(&plan.program));
     command.args(&plan.args).envs(&plan.env);
     Ok(command)
@@ -185,34 +191,43 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
     let lifeline = File::open(path_of(lifeline))?;
     let mut saved = handed.saved.map(|saved| File::open(path_of(saved))).transpose()?;
     let passed = handed.passed();
-    let numbers: Vec<RawFd> = passed.iter().map(|(_, number)| *number).collect();
-    let mut kept = [numbers.as_slice(), &[lifeline.as_raw_fd()]].concat();
+    let mut kept = [passed.as_slice(), &[lifeline.as_raw_fd()]].concat();
     kept.extend(saved.as_ref().map(AsRawFd::as_raw_fd));
     close_all_but(&kept)?;
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
     let mut signals = SigSet::empty();
     signals.add(nix::sys::signal::SIGCHLD);
-    signals.thread_block()?;
+    // Nothing but the end of its charge or of its master ends a warden.
+    SigSet::all().thread_block()?;
     let ends = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK)?;
-    let child = command(Path::new("/proc/self/exe"))
-        .arg(crate::HELPER_COMMAND)
-        .arg(BECOME)
-        .args(passed.iter().map(|(name, number)| format!("{name}={number}")))
-        .spawn()?;
-    for descriptor in numbers {
+    // This process has one thread, so that its copy can do all that it can itself; to start the
+    // program anew would take the kernel a millisecond or two.
+    let id = match fork()? {
+        Fork::Child => return run(handed),
+        Fork::Parent(id) => Pid::from_raw(id),
+    };
+    let id = id.ok_or_else(|| io::Error::other("a child without an id"))?;
+    for descriptor in passed {
         let _ = nix::unistd::close(descriptor);
     }
     let_go_of_streams()?;
-    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let id = id.ok_or_else(|| io::Error::other("a child without an id"))?;
-    let code = attend(id, &ends, &lifeline)?;
-    if let Some(saved) = saved.as_mut().filter(|_| is_abandoned(&lifeline)) {
-        let mut bytes = Vec::new();
-        saved.read_to_end(&mut bytes)?;
-        Snapshot::restore_all(&bytes);
+    let mut sentry = match &mut saved {
+        Some(saved) => Some(stand_guard(saved)?),
+        None => None,
+    };
+    let code = attend(id, &ends, &lifeline, sentry.as_mut())?;
+    if let Some(sentry) = sentry.filter(|_| is_abandoned(&lifeline)) {
+        Snapshot::restore_all(&sentry.snapshots);
     }
     Ok(ExitCode::from(code))
+}
+
+fn stand_guard(saved: &mut File) -> io::Result<Sentry> {
+    let mut bytes = Vec::new();
+    saved.read_to_end(&mut bytes)?;
+    let snapshots = Snapshot::decode(&bytes).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Sentry::new(snapshots))
 }
 
 /// Whether the program at the other end is gone, without the word by which it ends a command.
@@ -223,16 +238,30 @@ fn is_abandoned(mut lifeline: &File) -> bool {
     is_ready && lifeline.read(&mut [0]).is_ok_and(|count| count == 0)
 }
 
-/// Buries what ends below, until `command` does or the lifeline is cut; then ends all the rest.
-/// Returns what the command ended with.
-fn attend(command: Pid, ends: &SignalFd, lifeline: &File) -> io::Result<u8> {
+/// Buries what ends below, until `command` does, the lifeline is cut or a protected name is touched;
+/// then ends all the rest. Returns what the command ended with.
+fn attend(
+    command: Pid,
+    ends: &SignalFd,
+    lifeline: &File,
+    mut sentry: Option<&mut Sentry>,
+) -> io::Result<u8> {
     let mut code = None;
     while code.is_none() {
-        let mut wanted = [
+        if let Some(path) = sentry.as_mut().and_then(|sentry| sentry.changed()) {
+            let errors = OpenOptions::new().write(true).open(format!("/proc/{command}/fd/2"));
+            end_everything();
+            // Best effort: the command may have closed its streams.
+            let _ = errors.and_then(|mut errors| writeln!(errors, "{}", ended_for(&path)));
+            break;
+        }
+        let mut wanted = vec![
             PollFd::from_borrowed_fd(ends.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(lifeline.as_fd(), PollFlags::IN),
         ];
-        match poll(&mut wanted, None) {
+        wanted.extend(sentry.as_ref().and_then(|sentry| sentry.bell()));
+        let patience = sentry.as_ref().map(|sentry| sentry.patience());
+        match poll(&mut wanted, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -250,6 +279,14 @@ fn attend(command: Pid, ends: &SignalFd, lifeline: &File) -> io::Result<u8> {
     }
     end_everything();
     Ok(code.unwrap_or(128 + 9))
+}
+
+fn ended_for(path: &Path) -> String {
+    format!(
+        "brynhild: the command was ended, because `{}` was changed or planted, which other programs \
+         obey",
+        path.display()
+    )
 }
 
 /// Kills and reaps until nothing is left.

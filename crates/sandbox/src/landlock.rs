@@ -23,14 +23,17 @@ use crate::running::{End, Lifeline, Running};
 use crate::stubs::private_directory;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
-use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
+use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit, proxy};
 
 /// What this rung cannot do, for people.
-pub(crate) const LACKS: [&str; 7] = [
-    "protected names in a writable workspace are restored after the command, not kept from it: \
-     Landlock cannot take back below a folder what it grants there",
+pub(crate) const LACKS: [&str; 8] = [
+    "protected names in a writable workspace are not kept from a command: one that touches them is \
+     ended within milliseconds and its change undone, because Landlock cannot take back below a \
+     folder what it grants there",
+    "single hosts cannot be granted, only the whole network or none",
     "modes, times and owners of files elsewhere can be changed, not their content",
-    "no private /tmp and /dev/shm: a scratch folder stands in, and POSIX semaphores do not work",
+    "no private /tmp and /dev/shm: the folder that TMPDIR names stands in, writing to /tmp itself is \
+     refused, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
     "files in a folder cannot be hidden one by one",
     "the limit on processes counts what the user runs already",
@@ -80,7 +83,8 @@ pub(crate) fn start(
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
-    let scratch = Scratch::new(&settings.state, request.home.as_deref())
+    let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
+    let scratch = Scratch::new(&settings.state, home.as_ref())
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
     if request.access == Access::Workspace {
@@ -89,11 +93,14 @@ pub(crate) fn start(
             after.snapshots.push(Snapshot::take(root)?);
         }
     }
-    let plan = plan(request, scratch.folder.path()).map_err(SandboxError::Refused)?;
+    let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
+    let plan = plan(request, scratch.folder.path(), toolchains.collect());
+    let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.folder.path().to_owned());
     after.disks.extend(request.own.clone());
     after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
+    after.heard = proxy::refused(&request.network, Rung::Landlock);
     watched(request, &plan, (settings, launcher), after)
 }
 
@@ -152,8 +159,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one whose `home` leads to the toolchains of the real one.
-    fn new(state: &Path, home: Option<&Path>) -> io::Result<Self> {
+    /// Makes one whose `home` leads to these toolchains of the real one.
+    fn new(state: &Path, home: Option<&(&Path, Vec<&str>)>) -> io::Result<Self> {
         let parent = state.join("scratch");
         private_directory(&parent)?;
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
@@ -162,10 +169,9 @@ impl Scratch {
         private_directory(&folder.path().join("tmp"))?;
         let own = folder.path().join("home");
         private_directory(&own)?;
-        for (home, name) in home.iter().flat_map(|home| {
-            let names = view::toolchains(home).into_iter();
-            names.map(move |name| (home, name))
-        }) {
+        for (home, name) in
+            home.iter().flat_map(|(home, names)| names.iter().map(move |name| (home, name)))
+        {
             let link = own.join(name);
             if let Some(parent) = link.parent() {
                 private_directory(parent)?;
@@ -189,20 +195,21 @@ pub(crate) fn sweep(state: &Path) {
     }
 }
 
-fn plan(request: &Request, scratch: &Path) -> Result<Plan, String> {
+fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<Plan, String> {
     let mut env = request.env.clone();
     let text = |name: &str| scratch.join(name).to_string_lossy().into_owned();
     env.insert("HOME".to_owned(), text("home"));
     env.insert("TMPDIR".to_owned(), text("tmp"));
     let mut read: Vec<PathBuf> = PROC.map(PathBuf::from).into();
+    // Only root could read secrets among them.
+    let is_root = rustix::process::geteuid().is_root();
+    let secrets: Vec<PathBuf> = view::secrets().filter(|_| is_root).collect();
     for entry in view::system() {
         if let System::Folder(path) = entry {
-            read.extend(shown(path));
+            read.extend(without(path.clone(), &secrets));
         }
     }
-    if let Some(home) = &request.home {
-        read.extend(view::toolchains(home).into_iter().map(|name| home.join(name)));
-    }
+    read.extend(toolchains);
     read.extend(request.read.clone());
     read.extend(request.roots.clone());
     let mut write = vec![scratch.to_owned()];
@@ -216,23 +223,15 @@ fn plan(request: &Request, scratch: &Path) -> Result<Plan, String> {
         cwd: request.cwd.clone(),
         env,
         walls: Walls::Alone,
-        network: request.network,
         limits: request.limits,
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
-        filters: walls::filters(Walls::Alone, request.network)?,
+        filters: walls::filters(Walls::Alone, &request.network)?,
     })
 }
 
-/// A system folder, or what is in it where root could read secrets there.
-fn shown(folder: PathBuf) -> Vec<PathBuf> {
-    if !rustix::process::geteuid().is_root() {
-        return vec![folder];
-    }
-    without(folder, &view::secrets().collect::<Vec<_>>())
-}
-
+/// A folder, or what is in it where some of that is left out.
 fn without(path: PathBuf, secrets: &[PathBuf]) -> Vec<PathBuf> {
     if secrets.contains(&path) {
         return Vec::new();

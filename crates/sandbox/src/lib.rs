@@ -16,6 +16,7 @@ mod choose;
 #[cfg(target_os = "linux")]
 mod control_group;
 mod doctor;
+mod foreground;
 mod guard;
 #[cfg(target_os = "linux")]
 mod helper;
@@ -30,6 +31,7 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod process_limit;
 mod protected;
+mod proxy;
 mod request;
 mod running;
 mod seatbelt;
@@ -40,6 +42,7 @@ mod system_program;
 mod view;
 #[cfg(target_os = "linux")]
 mod walls;
+mod words;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -52,6 +55,7 @@ use contract::sandbox::Sandbox;
 
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
+pub use foreground::foreground;
 pub use hide::hide_process;
 
 /// The first argument with which the program starts itself as the helper.

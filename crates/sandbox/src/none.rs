@@ -24,7 +24,6 @@ pub(crate) fn start(
         cwd: request.cwd.clone(),
         env: request.env.clone(),
         walls: crate::plan::Walls::Open,
-        network: request.network,
         limits: request.limits,
         read: Vec::new(),
         write: Vec::new(),

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use contract::sandbox::{Limits, Network};
+use contract::sandbox::Limits;
 
 /// A program with everything the helper does before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub(crate) struct Plan {
     pub(crate) cwd: PathBuf,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) walls: Walls,
-    pub(crate) network: Network,
     pub(crate) limits: Limits,
     /// Readable and executable hierarchies.
     pub(crate) read: Vec<PathBuf>,
@@ -70,9 +69,6 @@ impl Plan {
             put("env", format!("{name}={value}").as_bytes());
         }
         put("walls", self.walls.name().as_bytes());
-        if self.network == Network::Host {
-            put("network", b"host");
-        }
         for (key, value) in limit_pairs(&self.limits) {
             put(key, value.to_string().as_bytes());
         }
@@ -97,7 +93,6 @@ impl Plan {
             cwd: PathBuf::new(),
             env: BTreeMap::new(),
             walls: Walls::Alone,
-            network: Network::None,
             limits: Limits::default(),
             read: Vec::new(),
             write: Vec::new(),
@@ -130,7 +125,6 @@ impl Plan {
                     .into_iter()
                     .find(|walls| walls.name().as_bytes() == value)?;
             }
-            "network" => self.network = Network::Host,
             "read" => self.read.push(text().into()),
             "write" => self.write.push(text().into()),
             "device" => self.devices.push(text().into()),
@@ -172,7 +166,6 @@ mod tests {
             cwd: PathBuf::from("/work dir"),
             env: BTreeMap::from([("A".to_owned(), "x=y\nz".to_owned())]),
             walls: Walls::Inner,
-            network: Network::Host,
             limits: Limits { processes: 7, ..Limits::default() },
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],

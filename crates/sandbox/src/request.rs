@@ -102,7 +102,7 @@ impl Request {
             read: Vec::new(),
             own: Vec::new(),
             access: profile.access,
-            network: profile.network,
+            network: profile.network.clone(),
             limits: profile.limits,
             home: None,
         }

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::guard::After;
 use crate::launch::Launcher;
 use crate::low_disk::Watch;
+use crate::words::with_words;
 
 /// Ends that only a signal gives: what a shell makes of them is not taken for anything else.
 const FATAL: [i32; 12] = [4, 5, 6, 7, 8, 9, 11, 13, 15, 24, 25, 31];
@@ -70,7 +71,7 @@ impl Running {
         mut child: tokio::process::Child,
         channel: Option<ChannelEnds>,
         end: End,
-        after: After,
+        mut after: After,
         launcher: Arc<Launcher>,
     ) -> io::Result<Child> {
         let missing = || io::Error::other("a started process has no streams");
@@ -79,6 +80,7 @@ impl Running {
         let stderr = child.stderr.take().ok_or_else(missing)?;
         let id = child.id().ok_or_else(missing)?;
         let kill = killer(id, &end)?;
+        let stderr = with_words(stderr, after.heard.take());
         let process = Self {
             id,
             child,
@@ -91,7 +93,7 @@ impl Running {
         Ok(Child {
             stdin: stdin.map(|stdin| Box::new(stdin) as _),
             stdout: Box::new(stdout),
-            stderr: Box::new(stderr),
+            stderr,
             channel,
             process: Box::new(process),
         })

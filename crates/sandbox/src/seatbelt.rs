@@ -15,7 +15,7 @@ use crate::guard::After;
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Settings, protected, view};
+use crate::{Rung, Settings, protected, proxy, view};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -102,6 +102,7 @@ pub(crate) fn start(
         .env("TMPDIR", &path)
         .current_dir(&request.cwd);
     after.folder = Some(scratch);
+    after.heard = proxy::refused(&request.network, Rung::Seatbelt);
     let child = launcher.launch(command, theirs.into_iter().flatten().collect()).map_err(fault)?;
     Running::adopt(child, ours, End::Group, after, Arc::clone(launcher)).map_err(fault)
 }

@@ -1,8 +1,11 @@
 //! What a confined process sees of the machine: system folders, toolchains, the git directory of a
 //! worktree; and what must be hidden although its folder is shown.
 
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Folders at the root of the file system that hold programs and their configuration.
 const SYSTEM: [&str; 11] = [
@@ -107,8 +110,14 @@ pub(crate) enum System {
     Link { path: PathBuf, target: PathBuf },
 }
 
-/// The system folders of this machine, and every link beside them.
-pub(crate) fn system() -> Vec<System> {
+/// The system folders of this machine, and every link beside them, as they were when first asked
+/// for.
+pub(crate) fn system() -> &'static [System] {
+    static KNOWN: OnceLock<Vec<System>> = OnceLock::new();
+    KNOWN.get_or_init(find_system)
+}
+
+fn find_system() -> Vec<System> {
     let mut found: Vec<System> = SYSTEM
         .iter()
         .map(PathBuf::from)
@@ -127,7 +136,14 @@ pub(crate) fn system() -> Vec<System> {
 
 /// The toolchains that exist in `home`, relative to it.
 pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
-    TOOLCHAINS.into_iter().filter(|name| home.join(name).exists()).collect()
+    // One listing is quicker than fifty looks.
+    let names: BTreeSet<OsString> =
+        fs::read_dir(home).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let may_exist = |name: &&str| {
+        let top = name.split('/').next().unwrap_or(name);
+        names.contains(OsStr::new(top))
+    };
+    TOOLCHAINS.into_iter().filter(may_exist).filter(|name| home.join(name).exists()).collect()
 }
 
 /// The toolchains beside those that the search path leads to, in homes other than `home`: programs
@@ -135,8 +151,10 @@ pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
 pub(crate) fn toolchains_on(search_path: &str, home: Option<&Path>) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = std::env::split_paths(search_path)
         .filter_map(|folder| {
-            let is_home =
-                |base: &&Path| TOOLCHAINS.iter().any(|it| folder.starts_with(base.join(it)));
+            let is_home = |base: &&Path| {
+                let rest = folder.strip_prefix(base).ok();
+                rest.is_some_and(|rest| TOOLCHAINS.iter().any(|it| rest.starts_with(it)))
+            };
             folder.ancestors().find(is_home).map(Path::to_owned)
         })
         .filter_map(|base| fs::canonicalize(base).ok())

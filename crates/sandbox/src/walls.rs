@@ -84,21 +84,21 @@ fn ask() -> Strength {
 }
 
 /// The filters for `walls` with this network.
-pub(crate) fn filters(walls: Walls, network: Network) -> Result<Vec<String>, String> {
+pub(crate) fn filters(walls: Walls, network: &Network) -> Result<Vec<String>, String> {
     seccomp::written(openings(walls, network, strength()))
 }
 
-fn openings(walls: Walls, network: Network, strength: Strength) -> Openings {
+fn openings(walls: Walls, network: &Network, strength: Strength) -> Openings {
     match walls {
         // The mount view hides the host's sockets with a path; an abstract one is out of reach
         // in a network namespace of its own, or by a scope.
         Walls::Inner => Openings {
             internet: true,
-            local: network == Network::None || strength == Strength::Scoped,
+            local: *network != Network::Host || strength == Strength::Scoped,
             ipc: true,
         },
         Walls::Alone | Walls::Open => {
-            Openings { internet: network == Network::Host, local: false, ipc: false }
+            Openings { internet: *network == Network::Host, local: false, ipc: false }
         }
     }
 }
@@ -168,7 +168,7 @@ fn allow(
         let Ok(descriptor) = PathFd::new(path) else {
             continue;
         };
-        let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
+        // Of a file only those rights count that files have.
         ruleset = ruleset.add_rule(PathBeneath::new(descriptor, rights))?;
     }
     Ok(ruleset)
@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn local_sockets_close_where_nothing_hides_those_of_the_host() {
-        assert!(!openings(Walls::Inner, Network::Host, Strength::Files).local);
-        assert!(openings(Walls::Inner, Network::Host, Strength::Scoped).local);
-        assert!(!openings(Walls::Alone, Network::Host, Strength::Scoped).local);
-        assert!(openings(Walls::Alone, Network::Host, Strength::Scoped).internet);
-        assert!(!openings(Walls::Alone, Network::None, Strength::Scoped).internet);
+        assert!(!openings(Walls::Inner, &Network::Host, Strength::Files).local);
+        assert!(openings(Walls::Inner, &Network::Host, Strength::Scoped).local);
+        assert!(!openings(Walls::Alone, &Network::Host, Strength::Scoped).local);
+        assert!(openings(Walls::Alone, &Network::Host, Strength::Scoped).internet);
+        assert!(!openings(Walls::Alone, &Network::None, Strength::Scoped).internet);
     }
 }

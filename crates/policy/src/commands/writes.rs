@@ -18,6 +18,23 @@ const ATTACHED: &[&str] = &["of=", "--output=", "--target-directory=", "--direct
 
 /// The words of a command that name what it writes.
 pub(crate) fn written(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
+    let mut targets = written_by_program(words);
+    for (at, word) in words.iter().enumerate().skip(1) {
+        if !word.text.starts_with(['-', 'o']) {
+            continue;
+        }
+        let value = ATTACHED.iter().find_map(|option| word.text.strip_prefix(option));
+        if let Some(value) = value {
+            targets.push(Cow::Owned(Piece { text: value.to_owned(), ..word.clone() }));
+        } else if OUTPUTS.contains(&word.text.as_str()) {
+            targets.extend(words.get(at + 1).map(Cow::Borrowed));
+        }
+    }
+    targets
+}
+
+/// The same without what options name, which belongs to the words and not to the program.
+pub(crate) fn written_by_program(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
     let Some((program, args)) = words.split_first() else {
         return Vec::new();
     };
@@ -35,14 +52,6 @@ pub(crate) fn written(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
         targets.extend(operands().next_back().map(Cow::Borrowed));
     } else if matches!(name, "sed" | "gsed" | "perl") && args.iter().any(in_place) {
         targets.extend(operands().map(Cow::Borrowed));
-    }
-    for (at, word) in args.iter().enumerate() {
-        let value = ATTACHED.iter().find_map(|option| word.text.strip_prefix(option));
-        if let Some(value) = value {
-            targets.push(Cow::Owned(Piece { text: value.to_owned(), ..word.clone() }));
-        } else if OUTPUTS.contains(&word.text.as_str()) {
-            targets.extend(args.get(at + 1).map(Cow::Borrowed));
-        }
     }
     targets
 }

@@ -174,6 +174,14 @@ fn simple(text: &str, stage: Vec<Token>, cwd: Cwd) -> Result<Simple, Obstacle> {
                 range
             }
             Token::Redirect(redirect) => {
+                // To the shell `time` ends there, and the options after it are a program's name.
+                let is_time = |word: &Word| matches!(word.text.as_str(), "time" | "-p");
+                let after_time = simple.argv.last().is_some_and(|word| word.text == "time");
+                if after_time && simple.argv.iter().all(is_time) {
+                    return Err(Obstacle::new(
+                        "a redirection stands between `time` and its command",
+                    ));
+                }
                 let range = redirect.target.range.clone();
                 simple.redirects.push(redirect);
                 range

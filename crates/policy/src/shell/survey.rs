@@ -16,6 +16,10 @@ use crate::paths::normalize;
 pub(crate) const NESTING: usize = 8;
 /// How many wrappers in a row are looked through one by one.
 const WRAPPED: usize = 16;
+/// Texts of more segments are expected to repeat some.
+const FEW: usize = 8;
+/// Segments with more words are not expected to come again.
+const REPEATED: usize = 64;
 /// How many folders a script may be in.
 const FOLDERS: usize = 32;
 
@@ -38,6 +42,10 @@ enum Listens {
     /// As a program in another language.
     Interpreter,
 }
+
+/// Segments that were seen already, with what became of them: long texts say the same again and
+/// again.
+type Known = HashMap<Rc<Vec<Piece>>, Listens>;
 
 /// A command that the text could run.
 #[derive(Clone, Debug)]
@@ -133,6 +141,9 @@ impl Survey {
         self.effort -= text.len();
         let scan = tolerant::scan(text);
         self.loose |= scan.torn;
+        // A short text has little to say twice.
+        let is_long = scan.segments.len() > FEW;
+        let mut known = Known::new();
         let mut listening: HashMap<usize, Listens> = HashMap::new();
         let mut said: HashMap<usize, Vec<String>> = HashMap::new();
         let last = scan.segments.iter().map(|segment| segment.pipeline).max().unwrap_or(0);
@@ -147,7 +158,8 @@ impl Survey {
                 segment.words.iter().filter(|_| stages[pipeline] > 1).map(|word| &word.text);
             let texts: Vec<String> =
                 texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
-            let listens = self.segment(segment, depth);
+            let seen = is_long.then_some(&mut known);
+            let listens = self.segment(segment, depth, seen);
             if listens == Listens::Interpreter {
                 said.remove(&pipeline).into_iter().flatten().for_each(|text| self.words_of(&text));
             } else if !texts.is_empty() {
@@ -171,13 +183,33 @@ impl Survey {
         }
     }
 
-    /// Adds one segment; returns whether it runs what it is fed.
-    fn segment(&mut self, segment: Segment, depth: usize) -> Listens {
+    /// Adds one segment, once for each set of folders; returns whether it runs what it is fed.
+    fn segment(&mut self, segment: Segment, depth: usize, known: Option<&mut Known>) -> Listens {
         for target in segment.redirects {
             self.redirections.push(Redirection { target, folders: Rc::clone(&self.folders) });
         }
-        let words = expanded(segment.words);
-        let start = program_index(&words);
+        let words = Rc::new(expanded(segment.words));
+        // Empty words are quicker to look at than to compare, and long runs are seldom repeated.
+        let is_plain = words.first().is_some_and(|word| !word.text.is_empty());
+        let Some(known) = known.filter(|_| is_plain && words.len() <= REPEATED) else {
+            return self.run_of_words(&words, depth);
+        };
+        if let Some(listens) = known.get(&words) {
+            return *listens;
+        }
+        let (folders, adrift) = (Rc::clone(&self.folders), self.adrift);
+        let listens = self.run_of_words(&words, depth);
+        if Rc::ptr_eq(&folders, &self.folders) && adrift == self.adrift {
+            known.insert(words, listens);
+        } else {
+            known.clear();
+        }
+        listens
+    }
+
+    /// Adds what the words of a segment could run; returns whether that runs what it is fed.
+    fn run_of_words(&mut self, words: &Rc<Vec<Piece>>, depth: usize) -> Listens {
+        let start = program_index(words);
         let loosens = |word: &Piece| {
             let name = word.text.split('=').next().unwrap_or_default();
             word.text == "case" || ["ENV", "BASH_ENV"].contains(&name)
@@ -191,12 +223,11 @@ impl Survey {
                 self.script(value, depth + 1);
             }
         }
-        let words = Rc::new(words);
         // A function's body may begin in the same run of words as its name.
         if let Some(body) = words[start..].iter().position(|word| word.text == "{") {
-            self.command(&words, start + body + 1, depth);
+            self.command(words, start + body + 1, depth);
         }
-        self.command(&words, start, depth)
+        self.command(words, start, depth)
     }
 
     fn add(&mut self, words: &Rc<Vec<Piece>>, start: usize, end: usize, fit: Fit) {
@@ -246,6 +277,7 @@ impl Survey {
                 Inner::At(at) => start = args + at,
                 Inner::Unclear => {
                     self.add(words, args, words.len(), Fit::Loose);
+                    self.texts(&words[args..]);
                     return Listens::No;
                 }
                 Inner::Nothing => return Listens::No,

@@ -7,7 +7,7 @@ use super::survey::NESTING;
 const DEEPEST: usize = 256;
 
 /// A word as the shell might see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Piece {
     /// The word without quotes and escapes; expansions are left out.
     pub(crate) text: String,

@@ -249,6 +249,7 @@ const EMBEDDING: &[&str] = &[
 /// Those of them that read such commands from their input.
 const LISTENERS: &[&str] = &[
     "vi", "vim", "nvim", "ex", "ed", "psql", "mysql", "sqlite3", "gdb", "lldb", "crontab", "sftp",
+    "make", "gmake",
 ];
 /// Programs whose remembered approval would allow anything at all.
 const UNBOUNDED: &[&str] = &[

@@ -1,7 +1,7 @@
 //! The content of protected names before a command, where no mount keeps them from it, and how it
 //! is brought back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,29 +14,48 @@ use contract::sandbox::SandboxError;
 use super::quarantine;
 use crate::protected::{self, is_bare_repository};
 
-const SAVED_ENTRIES: usize = 2000;
-const SAVED_BYTES: u64 = 4 << 20;
+const SAVED_ENTRIES: usize = 20_000;
+const SAVED_BYTES: u64 = 64 << 20;
+/// How many entries are looked at for a folder that was moved.
+const SEARCHED: usize = 100_000;
 
 /// The parts of a git directory that make git run or obey something.
-const GIT_PARTS: [&str; 6] =
-    ["config", "config.worktree", "commondir", "hooks", "info", "objects/info"];
+const GIT_PARTS: [&str; 10] = [
+    "config",
+    "config.worktree",
+    "commondir",
+    "hooks",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "info/sparse-checkout",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+];
 const MOST_PARTS: usize = 1000;
 
 /// The protected names of one root, with their content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// Whether git would have taken the root for a repository before.
-    was_bare: bool,
-    names: Vec<PathBuf>,
-    saved: BTreeMap<PathBuf, Saved>,
+    pub(super) was_bare: bool,
+    /// Git directories, whose number in the file system finds them again.
+    places: BTreeMap<PathBuf, u64>,
+    pub(super) names: Vec<PathBuf>,
+    pub(super) saved: BTreeMap<PathBuf, Saved>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Saved {
+pub(super) enum Saved {
     Folder,
-    File { bytes: Vec<u8>, mode: u32 },
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
     Link(PathBuf),
+    /// A pipe, socket or device, of which only that it is there is known.
+    Special,
 }
 
 impl Snapshot {
@@ -46,18 +65,18 @@ impl Snapshot {
         let mut snapshot = Self {
             root: root.to_owned(),
             was_bare: is_bare_repository(root),
+            places: BTreeMap::new(),
             names: Vec::new(),
             saved: BTreeMap::new(),
         };
         for name in found.present.into_iter().chain(found.absent) {
+            snapshot.places.extend(git_number(&name).map(|number| (name.clone(), number)));
             for part in parts(&name) {
                 let mut saved = BTreeMap::new();
                 let mut budget = (SAVED_ENTRIES, SAVED_BYTES);
-                // A tree too large to save is left alone, before and after.
-                if save(&part, &mut saved, &mut budget).is_ok() {
-                    snapshot.saved.append(&mut saved);
-                    snapshot.names.push(part);
-                }
+                save(&part, &mut saved, &mut budget).map_err(|error| unguarded(&part, &error))?;
+                snapshot.saved.append(&mut saved);
+                snapshot.names.push(part);
             }
         }
         Ok(snapshot)
@@ -65,6 +84,14 @@ impl Snapshot {
 
     /// Undoes every change; `moved` tells of each.
     pub(super) fn restore(&self, moved: &mut Vec<io::Result<String>>) {
+        for (path, number) in &self.places {
+            if git_number(path) != Some(*number) {
+                moved.extend(self.bring_back(path, *number));
+            }
+        }
+        for part in &self.names {
+            self.clear_way(part, moved);
+        }
         for (path, saved) in &self.saved {
             if read(path).is_ok_and(|found| found.as_ref() == Some(saved)) {
                 continue;
@@ -86,6 +113,76 @@ impl Snapshot {
             }
         }
     }
+}
+
+impl Snapshot {
+    /// Takes away whatever stands between the root and `part` and is no folder, so that nothing is
+    /// done through a link; makes the folders that are gone, if something goes back into them.
+    fn clear_way(&self, part: &Path, moved: &mut Vec<io::Result<String>>) {
+        let between = part.ancestors().skip(1).take_while(|folder| *folder != self.root);
+        for folder in between.collect::<Vec<_>>().into_iter().rev() {
+            let found = fs::symlink_metadata(folder);
+            if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
+                continue;
+            }
+            if found.is_ok() {
+                moved.push(quarantine(&self.root, folder));
+            }
+            if self.saved.contains_key(part)
+                && let Err(error) = fs::create_dir(folder)
+            {
+                moved.push(Err(error));
+            }
+        }
+    }
+
+    /// Puts a git directory back that was moved within the root; what took its place goes away.
+    fn bring_back(&self, path: &Path, number: u64) -> Option<io::Result<String>> {
+        let place = find_folder(&self.root, number)?;
+        let brought = || {
+            if fs::symlink_metadata(path).is_ok() {
+                quarantine(&self.root, path)?;
+            }
+            fs::rename(&place, path)?;
+            let (place, path) = (place.display(), path.display());
+            Ok(format!("a confined process moved `{path}` to `{place}`; it was moved back"))
+        };
+        Some(brought())
+    }
+}
+
+/// What cannot be brought back must not be touched at all.
+fn unguarded(path: &Path, error: &io::Error) -> SandboxError {
+    SandboxError::Refused(format!(
+        "{} cannot be guarded ({error}): without bubblewrap, protected names are saved before a \
+         command; install bubblewrap, make it smaller, or use read-only access",
+        path.display()
+    ))
+}
+
+/// The number of a git directory; none for anything else.
+fn git_number(path: &Path) -> Option<u64> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    (path.ends_with(".git") && metadata.is_dir()).then(|| metadata.ino())
+}
+
+/// The folder beneath `root` with this number, no link followed.
+fn find_folder(root: &Path, number: u64) -> Option<PathBuf> {
+    let mut folders = VecDeque::from([root.to_owned()]);
+    let mut seen = 0;
+    while let Some(folder) = folders.pop_front() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            seen += 1;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && entry.metadata().is_ok_and(|metadata| metadata.ino() == number) {
+                return Some(entry.path());
+            }
+            if is_folder && seen < SEARCHED {
+                folders.push_back(entry.path());
+            }
+        }
+    }
+    None
 }
 
 /// The protected name itself, or the parts of a git directory that matter.
@@ -129,7 +226,7 @@ fn save(
     };
     let size = match &entry {
         Saved::File { bytes, .. } => bytes.len() as u64,
-        Saved::Folder | Saved::Link(_) => 0,
+        Saved::Folder | Saved::Link(_) | Saved::Special => 0,
     };
     let over = || io::Error::from(io::ErrorKind::FileTooLarge);
     budget.0 = budget.0.checked_sub(1).ok_or_else(over)?;
@@ -144,7 +241,7 @@ fn save(
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<Option<Saved>> {
+pub(super) fn read(path: &Path) -> io::Result<Option<Saved>> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -156,8 +253,11 @@ fn read(path: &Path) -> io::Result<Option<Saved>> {
     if metadata.is_dir() {
         return Ok(Some(Saved::Folder));
     }
-    if !metadata.is_file() || metadata.len() > SAVED_BYTES {
-        return Err(io::ErrorKind::Unsupported.into());
+    if !metadata.is_file() {
+        return Ok(Some(Saved::Special));
+    }
+    if metadata.len() > SAVED_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
     Ok(Some(Saved::File { bytes: fs::read(path)?, mode: metadata.mode() & 0o7777 }))
 }
@@ -166,6 +266,10 @@ fn write(path: &Path, saved: &Saved) -> io::Result<()> {
     match saved {
         Saved::Folder => fs::create_dir(path),
         Saved::Link(target) => std::os::unix::fs::symlink(target, path),
+        Saved::Special => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("{} was a pipe, a socket or a device", path.display()),
+        )),
         Saved::File { bytes, mode } => {
             OpenOptions::new().write(true).create_new(true).mode(*mode).open(path)?.write_all(bytes)
         }
@@ -197,6 +301,10 @@ impl Snapshot {
         for snapshot in snapshots {
             put(if snapshot.was_bare { b"bare root" } else { b"root" });
             put(snapshot.root.as_os_str().as_bytes());
+            for (place, number) in &snapshot.places {
+                put(format!("place {number}").as_bytes());
+                put(place.as_os_str().as_bytes());
+            }
             for name in &snapshot.names {
                 put(b"name");
                 put(name.as_os_str().as_bytes());
@@ -204,6 +312,7 @@ impl Snapshot {
             for (path, saved) in &snapshot.saved {
                 let (kind, content) = match saved {
                     Saved::Folder => ("folder".to_owned(), [].as_slice()),
+                    Saved::Special => ("special".to_owned(), [].as_slice()),
                     Saved::Link(target) => ("link".to_owned(), target.as_os_str().as_bytes()),
                     Saved::File { bytes, mode } => (format!("file {mode}"), bytes.as_slice()),
                 };
@@ -223,8 +332,8 @@ impl Snapshot {
             let path = PathBuf::from(OsStr::from_bytes(field(&mut bytes)?));
             if let b"root" | b"bare root" = kind {
                 let was_bare = kind == b"bare root";
-                let (names, saved) = (Vec::new(), BTreeMap::new());
-                snapshots.push(Self { root: path, was_bare, names, saved });
+                let (places, names, saved) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+                snapshots.push(Self { root: path, was_bare, places, names, saved });
                 continue;
             }
             let snapshot = snapshots.last_mut()?;
@@ -234,8 +343,13 @@ impl Snapshot {
                     continue;
                 }
                 None if kind == b"folder" => field(&mut bytes).map(|_| Saved::Folder)?,
+                None if kind == b"special" => field(&mut bytes).map(|_| Saved::Special)?,
                 None if kind == b"link" => {
                     Saved::Link(PathBuf::from(OsStr::from_bytes(field(&mut bytes)?)))
+                }
+                Some(("place", number)) => {
+                    snapshot.places.insert(path, number.parse().ok()?);
+                    continue;
                 }
                 Some(("file", mode)) => {
                     Saved::File { mode: mode.parse().ok()?, bytes: field(&mut bytes)?.to_vec() }
@@ -247,10 +361,10 @@ impl Snapshot {
         Some(snapshots)
     }
 
-    /// Undoes every change in these bytes' roots, with nobody to tell.
-    pub(crate) fn restore_all(bytes: &[u8]) {
+    /// Undoes every change in the roots of `snapshots`, with nobody to tell.
+    pub(crate) fn restore_all(snapshots: &[Self]) {
         let mut moved = Vec::new();
-        for snapshot in Self::decode(bytes).unwrap_or_default() {
+        for snapshot in snapshots {
             if !snapshot.was_bare {
                 moved.extend(super::quarantine_repository(&snapshot.root));
             }
@@ -287,9 +401,44 @@ mod tests {
         fs::write(root.join(".git/config"), "evil").unwrap();
         fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
         fs::write(other.join(".envrc"), "evil").unwrap();
-        Snapshot::restore_all(&bytes);
+        Snapshot::restore_all(&taken);
         assert_eq!(fs::read(root.join(".git/config")).unwrap(), [0, 1, 255]);
         assert!(!root.join(".git/hooks/pre-commit").exists() && !other.join(".envrc").exists());
+    }
+
+    #[test]
+    fn a_git_directory_that_was_moved_comes_back_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let git = root.join(".git");
+        fs::create_dir_all(git.join("objects/aa")).unwrap();
+        fs::write(git.join("objects/aa/bb"), "mine").unwrap();
+        fs::write(git.join("config"), "mine").unwrap();
+        let snapshot = Snapshot::take(root).unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::rename(&git, root.join("a/b/c")).unwrap();
+        fs::create_dir(&git).unwrap();
+        fs::write(git.join("config"), "evil").unwrap();
+        let mut moved = Vec::new();
+        snapshot.restore(&mut moved);
+        assert_eq!(fs::read_to_string(git.join("objects/aa/bb")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "mine");
+        assert!(!root.join("a/b/c").exists() && moved.len() == 1, "{moved:?}");
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_brought_back_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".vscode")).unwrap();
+        let large = fs::File::create(folder.path().join(".vscode/large")).unwrap();
+        large.set_len(SAVED_BYTES + 1).unwrap();
+        let error = Snapshot::take(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(".vscode cannot be guarded"), "{error}");
+        fs::remove_file(folder.path().join(".vscode/large")).unwrap();
+        let pipe = folder.path().join(".vscode/socket");
+        let _socket = std::os::unix::net::UnixListener::bind(pipe).unwrap();
+        let taken = [Snapshot::take(folder.path()).unwrap()];
+        assert_eq!(Snapshot::decode(&Snapshot::encode(&taken)).as_deref(), Some(&taken[..]));
     }
 
     #[test]

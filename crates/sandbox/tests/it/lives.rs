@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use contract::sandbox::{Exit, SandboxError, Spawn, Stdin};
+use rustix::process::{Pid, Signal, kill_process};
 use sandbox::{Rung, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -32,6 +33,16 @@ pub(crate) fn eventually(what: &str, is: impl Fn() -> bool) {
     }
 }
 
+/// The processes that any thread of the process `id` started.
+fn children(id: u32) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).unwrap().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap());
+    lists
+        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|word| Pid::from_raw(word.parse().unwrap()))
+        .collect()
+}
+
 /// A number for `sleep` that no other test uses.
 pub(crate) fn mark(world: &World) -> String {
     let name = world.base().to_string_lossy().bytes().fold(7_u64, |sum, byte| {
@@ -49,6 +60,15 @@ async fn streams_and_exit_codes_are_those_of_the_command() {
         assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
         let output = world.run(mode, "kill -SEGV $$").await;
         assert_eq!(output.exit, Exit::Signal(11), "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_starts_with_no_signal_blocked() {
+    for mode in modes() {
+        let world = World::new();
+        let output = world.run(mode, "exec grep SigBlk /proc/self/status").await;
+        assert_eq!(output.stdout, "SigBlk:\t0000000000000000\n", "{mode:?}");
     }
 }
 
@@ -208,18 +228,30 @@ async fn the_death_of_the_program_ends_its_children_and_the_next_start_tidies_up
     for mode in modes() {
         let world = World::new();
         let mark = mark(&world);
+        // Without mounts a plant ends the command, so there it comes from outside below.
+        let is_watched = mode == Mode::Confined(Rung::Landlock);
+        let plant = if is_watched { "" } else { "echo x > .envrc;" };
         let mut child = plain(&std::env::current_exe().unwrap())
             .args(["lives::victim_of_a_kill", "--exact", "--ignored", "--nocapture"])
             .env("VICTIM_WORK", &world.work)
             .env("VICTIM_STATE", world.state())
             .env("VICTIM_MODE", format!("{mode:?}"))
-            .env("VICTIM_SCRIPT", format!("echo x > .envrc; setsid sleep {mark} & sleep {mark}"))
+            .env("VICTIM_SCRIPT", format!("{plant} setsid sleep {mark} & sleep {mark}"))
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
         eventually("the child starts", || runs(&mark));
+        let wardens = if is_watched { children(child.id()) } else { Vec::new() };
+        for warden in &wardens {
+            kill_process(*warden, Signal::STOP).unwrap();
+            fs::write(world.work.join(".envrc"), "x").unwrap();
+        }
+        assert_eq!(wardens.len(), usize::from(is_watched));
         child.kill().unwrap();
         child.wait().unwrap();
+        for warden in wardens {
+            kill_process(warden, Signal::CONT).unwrap();
+        }
         eventually(&format!("H5 {mode:?}: a child survives"), || !runs(&mark));
         if mode == Mode::Open {
             continue;

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod broker;
+mod hosts;
 mod lives;
 mod plants;
 mod rig;

@@ -2,18 +2,19 @@
 
 use std::fs;
 
-use contract::sandbox::SandboxError;
+use contract::sandbox::{Exit, SandboxError};
 use sandbox::Rung;
 
 use crate::rig::{Mode, World, host_shell, rungs};
 
 #[tokio::test]
 async fn protected_names_are_neither_created_nor_changed() {
-    const SCRIPT: &str = "mkdir -p .git/info && echo '* filter=x' > .git/info/attributes
+    const SCRIPT: &str = "echo ok > plain.txt
+        mkdir -p .git/info && echo '* filter=x' > .git/info/attributes
         for f in .codex/config.toml .claude/settings.json .brynhild/config.yaml .mcp.json \
                  .vscode/settings.json .idea/x.xml .envrc .gitmodules .bashrc; do
             mkdir -p $(dirname $f); echo x > $f
-        done; mv .mcp.json other; rm -rf .vscode; ln -s /etc .cursor; echo ok > plain.txt";
+        done; mv .mcp.json other; rm -rf .vscode; ln -s /etc .cursor";
     for rung in rungs() {
         let world = World::with_git();
         fs::create_dir(world.work.join(".claude")).unwrap();
@@ -44,6 +45,81 @@ async fn protected_names_are_neither_created_nor_changed() {
         } else {
             assert!(!world.notices.lock().unwrap().is_empty());
         }
+    }
+}
+
+/// Changes that would outlast the look at them, if nobody looked before the command ends.
+const LASTING: [&str; 6] = [
+    "echo x > .envrc",
+    "mkdir .vscode",
+    "echo x >> .git/config",
+    "echo x > new && mv new .git/hooks/pre-commit",
+    "mv .git elsewhere",
+    "/usr/bin/python3 -c '
+import mmap, time
+file = open(\".git/config\", \"r+b\")
+memory = mmap.mmap(file.fileno(), 0)
+time.sleep(0.1)
+memory[0:1] = b\"#\"
+time.sleep(600)'",
+];
+
+#[tokio::test]
+async fn what_landlock_cannot_refuse_ends_the_command_at_once() {
+    if !rungs().contains(&Rung::Landlock) {
+        return;
+    }
+    for change in LASTING {
+        let world = World::with_git();
+        let before = fs::read(world.work.join(".git/config")).unwrap();
+        let script = format!("{change}; sleep 600; touch later");
+        let output = world.run(Mode::Confined(Rung::Landlock), &script).await;
+        assert_eq!(output.exit, Exit::Signal(9), "{change}: {output:?}");
+        assert!(output.stderr.contains("the command was ended, because"), "{change}: {output:?}");
+        assert!(!world.work.join("later").exists(), "{change}");
+        for planted in [".envrc", ".vscode", ".git/hooks/pre-commit"] {
+            assert!(!world.work.join(planted).exists(), "{change}");
+        }
+        assert_eq!(fs::read(world.work.join(".git/config")).unwrap(), before, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_undone_is_never_undone_through_a_link() {
+    for rung in rungs() {
+        for change in [
+            "rm -rf .git; ln -s $REAL/outside .git",
+            "rm -rf .git/info; ln -s $REAL/outside .git/info",
+            "rm -rf .git/objects; mkdir .git/objects; ln -s $REAL/outside .git/objects/info",
+        ] {
+            let world = World::with_git();
+            for name in ["config", "attributes", "alternates"] {
+                fs::write(world.home.join("outside").join(name), "secret").unwrap();
+            }
+            fs::create_dir_all(world.work.join(".git/info")).unwrap();
+            fs::write(world.work.join(".git/info/attributes"), "mine").unwrap();
+            let before = world.surroundings();
+            let output = world.run(Mode::Confined(rung), change).await;
+            assert_eq!(world.surroundings(), before, "{rung}: {change}: {output:?}");
+            let attributes = fs::read(world.work.join(".git/info/attributes"));
+            assert_eq!(attributes.ok().as_deref(), Some(&b"mine"[..]), "{rung}: {change}");
+            let quarantine = world.work.join(".brynhild-quarantine");
+            let words = host_shell(&world, &format!("grep -rs secret {}", quarantine.display()));
+            assert!(words.stdout.is_empty(), "{rung}: {change}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_leaves_protected_names_alone_is_left_alone() {
+    let script =
+        "for i in 1 2 3 4 5 6 7 8 9; do echo $i > file$i; mv file$i other$i; git status >/dev/null
+        done; git log -1 --format=%s; cat .git/config > copy; sleep 0.6; echo done";
+    for rung in rungs() {
+        let world = World::with_git();
+        let output = world.run(Mode::Confined(rung), script).await;
+        assert_eq!(output.stdout, "a\ndone\n", "{rung}: {output:?}");
+        assert!(world.notices.lock().unwrap().is_empty(), "{rung}");
     }
 }
 

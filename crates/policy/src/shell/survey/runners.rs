@@ -23,9 +23,54 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("complete", "-C"),
 ];
 
+/// Programs that run another one, which stands somewhere among their arguments.
+const LAUNCHERS: &[&str] = &[
+    "proot",
+    "conda",
+    "mamba",
+    "micromamba",
+    "nix",
+    "nc",
+    "ncat",
+    "netcat",
+    "socat",
+    "bwrap",
+    "toolbox",
+    "distrobox",
+    "flatpak",
+    "start-stop-daemon",
+    "daemonize",
+    "chpst",
+];
+
+/// Builtins that evaluate what stands between the brackets of a name, quoted or not.
+const EVALUATING: &[&str] = &[
+    "unset",
+    "test",
+    "[",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "let",
+    "read",
+    "printf",
+    "getopts",
+    "wait",
+    "mapfile",
+    "readarray",
+];
+
 impl Survey {
     /// Adds what a program with commands of its own could run.
     pub(super) fn embedded(&mut self, name: &str, args: &[Piece], depth: usize) {
+        if EVALUATING.contains(&name) {
+            let substitutes = |word: &&Piece| word.text.contains('`') || word.text.contains("$(");
+            for word in args.iter().filter(substitutes) {
+                self.script(&word.text, depth + 1);
+            }
+        }
         if !wrappers::embeds(name) {
             return;
         }
@@ -44,7 +89,7 @@ impl Survey {
     }
 
     /// Adds the words of every argument that could be a program's text.
-    fn texts(&mut self, args: &[Piece]) {
+    pub(super) fn texts(&mut self, args: &[Piece]) {
         for word in args {
             if word.text.contains(|c: char| c.is_whitespace() || "('\";".contains(c)) {
                 self.words_of(&word.text);
@@ -86,6 +131,10 @@ impl Survey {
                     self.add(words, args, words.len(), Fit::Loose);
                     self.texts(rest);
                 }
+            }
+            _ if LAUNCHERS.contains(&name) => {
+                self.add(words, args, words.len(), Fit::Loose);
+                self.texts(rest);
             }
             "command"
                 if rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) => {}
@@ -197,7 +246,8 @@ impl Survey {
                         self.script(&format!("git {value}"), depth + 1);
                     }
                 }
-                "-x" | "--exec" | "-u" => self.script(&next.text, depth + 1),
+                "-x" | "--exec" | "-u" | "--setup" => self.script(&next.text, depth + 1),
+                option if option.ends_with("-filter") => self.script(&next.text, depth + 1),
                 _ => {}
             }
         }

@@ -1,0 +1,1 @@
+time>/dev/null -p cargo test

@@ -1,0 +1,107 @@
+//! A network of single hosts: what was granted is reached by name through the proxy, and nothing
+//! else by any way.
+
+use contract::sandbox::{Hosts, Network};
+use sandbox::Rung;
+
+use crate::rig::{Mode, World, has_bubblewrap, rungs};
+
+/// Asks for an address as ordinary programs do, by the variables they find.
+const FETCH: &str = "fetch() { /usr/bin/python3 -c '
+import sys, urllib.request
+try:
+    print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())
+except Exception as error:
+    print(type(error).__name__, error)
+' \"$1\"; }; ";
+
+fn world(names: &[&str]) -> World {
+    let mut world = World::new();
+    world.start_host();
+    let port = &world.profile.env["TCP"];
+    let names = names.iter().map(|name| name.replace("PORT", port)).collect();
+    world.profile.network = Network::Hosts(Hosts { names, key: "some.key".to_owned() });
+    world
+}
+
+async fn run(world: &World, script: &str) -> crate::rig::Output {
+    world.run(Mode::Confined(Rung::Bubblewrap), &format!("{FETCH}{script}")).await
+}
+
+#[tokio::test]
+async fn a_granted_host_is_reached_and_another_is_refused_and_told_of_once() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let world = world(&["127.0.0.1:PORT", "nonsense/host"]);
+    let output = run(&world, "fetch http://127.0.0.1:$TCP/x").await;
+    assert!(output.stdout.contains("hello"), "{output:?}");
+    let script = "fetch http://other.test/; fetch http://other.test/; fetch http://127.0.0.1:1/
+        fetch https://127.0.0.2:$TCP/";
+    let output = run(&world, script).await;
+    assert!(!output.stdout.contains("hello"), "{output:?}");
+    assert_eq!(output.stdout.matches("403").count(), 4, "{output:?}");
+    let told: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(told.len(), 4, "{output:?}");
+    assert!(told[0].contains("`nonsense/host` in `some.key` is no host"), "{told:?}");
+    assert!(told[1].contains("`other.test`") && told[1].contains("`some.key`"), "{told:?}");
+}
+
+#[tokio::test]
+async fn beside_the_proxy_everything_stays_shut() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let world = world(&["127.0.0.1:PORT"]);
+    let script = "$SP tcp $TCP; $SP udp $UDP; $SP tfo $TCP; $SP abstract $NAME
+        $SP unix $REAL/run/docker.sock; $SP unix $W/dev.sock; $SP socket 16 3 0; $SP socket 17 3 768
+        exec 3<>/dev/tcp/127.0.0.1/$TCP && echo ESC
+        /usr/bin/python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80); print(\"ESC\")'
+        ls /proc/self/fd";
+    let output = world.run(Mode::Confined(Rung::Bubblewrap), script).await;
+    assert!(!output.stdout.contains("ESC"), "{output:?}");
+    assert!(!output.stdout.contains("\n4\n"), "no socket is left open inside: {output:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_leads_home_is_refused_unless_home_is_granted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let script = "fetch http://localhost:$TCP/";
+    let output = run(&world(&["localhost"]), script).await;
+    assert!(output.stdout.contains("hello"), "{output:?}");
+    let script = format!("NO_PROXY= no_proxy= {script}");
+    let output = run(&world(&["*", "*.localhost"]), &script).await;
+    assert!(output.stdout.contains("403"), "{output:?}");
+    assert!(output.stderr.contains("private address"), "{output:?}");
+}
+
+#[tokio::test]
+async fn its_own_loopback_stays_its_own() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let world = world(&["example.org"]);
+    let script = "echo inside > index.html; /usr/bin/python3 -m http.server 8000 2>/dev/null &
+        until (exec 3<>/dev/tcp/127.0.0.1/8000) 2>/dev/null; do :; done
+        fetch http://localhost:8000/; kill %1";
+    let output = run(&world, script).await;
+    assert!(output.stdout.contains("inside"), "{output:?}");
+    let script = "[ -z \"$NO_PROXY\" ] && echo ESC; fetch http://127.0.0.1:$TCP/";
+    let output = run(&world, script).await;
+    assert!(!output.stdout.contains("ESC") && !output.stdout.contains("hello"), "{output:?}");
+}
+
+#[tokio::test]
+async fn where_hosts_cannot_be_told_apart_there_is_no_network_and_the_reason() {
+    if !rungs().contains(&Rung::Landlock) {
+        return;
+    }
+    let world = world(&["127.0.0.1:PORT"]);
+    let script = "$SP tcp $TCP; exec 3<>/dev/tcp/127.0.0.1/$TCP && echo ESC";
+    let output = world.run(Mode::Confined(Rung::Landlock), script).await;
+    assert!(!output.stdout.contains("ESC"), "{output:?}");
+    let told = "there is no network: `some.key` names single hosts, and landlock";
+    assert!(output.stderr.contains(told), "{output:?}");
+}
