@@ -2,18 +2,19 @@
 //! missing, old or broken at any time; nothing but speed depends on it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use contract::id::{CallId, Seq};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
 use crate::summary::Summary;
 
 /// Changes whenever [`Summary`] does, so that old caches are not believed.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The cached summaries.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,7 +28,39 @@ pub(crate) struct Index {
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     state: State,
+    #[serde(flatten)]
+    known: Known,
+}
+
+/// What was found out about a log.
+#[derive(Debug, Serialize, Deserialize)]
+struct Known {
     summary: Summary,
+    /// How far it was read; nothing where it did not end with a whole line.
+    #[serde(default)]
+    progress: Option<Progress>,
+}
+
+/// How far a log was read, so that only what comes after has to be read again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Bytes that were read.
+    pub(crate) length: u64,
+    /// The last event in them.
+    pub(crate) last: Seq,
+    /// The checksum of the last of these bytes, which tells whether the log is still the same.
+    pub(crate) tail: u32,
+    /// Calls without an end so far.
+    pub(crate) open_calls: Vec<CallId>,
+}
+
+/// The checksum of the last bytes before `length`.
+pub(crate) fn tail(file: &File, length: u64) -> io::Result<u32> {
+    let mut bytes = [0; 4096];
+    let count = usize::try_from(length).map_or(bytes.len(), |length| length.min(bytes.len()));
+    let bytes = &mut bytes[..count];
+    file.read_exact_at(bytes, length - count as u64)?;
+    Ok(crc32fast::hash(bytes))
 }
 
 /// What of a file tells whether it has changed.
@@ -61,15 +94,27 @@ impl Index {
 
     /// The summary of a session, if its log is as it was.
     pub(crate) fn get(&self, id: &str, state: &State) -> Option<&Summary> {
-        let entry = self.sessions.get(id)?;
-        (entry.state == *state && entry.summary.id.as_str() == id).then_some(&entry.summary)
+        let entry = self.entry(id)?;
+        (entry.state == *state).then_some(&entry.known.summary)
+    }
+
+    /// What is known of the beginning of a log that may have grown since.
+    pub(crate) fn before(&self, id: &str, state: &State) -> Option<(&Summary, &Progress)> {
+        let Entry { state: old, known } = self.entry(id)?;
+        let progress = known.progress.as_ref()?;
+        let has_grown = old.inode == state.inode && progress.length <= state.size;
+        has_grown.then_some((&known.summary, progress))
     }
 
     /// Remembers the summary of a log in this state.
-    pub(crate) fn put(&mut self, state: State, summary: Summary) {
+    pub(crate) fn put(&mut self, state: State, summary: Summary, progress: Option<Progress>) {
         self.is_changed = true;
         let id = summary.id.as_str().to_owned();
-        self.sessions.insert(id, Entry { state, summary });
+        self.sessions.insert(id, Entry { state, known: Known { summary, progress } });
+    }
+
+    fn entry(&self, id: &str) -> Option<&Entry> {
+        self.sessions.get(id).filter(|entry| entry.known.summary.id.as_str() == id)
     }
 
     /// Forgets the sessions that are not among `ids`.

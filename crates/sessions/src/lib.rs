@@ -17,11 +17,15 @@ mod index;
 mod lock;
 pub mod log;
 mod markdown;
+#[cfg(any(test, fuzzing))]
+pub mod oracles;
 pub mod reader;
 mod record;
 pub mod search;
 pub mod session;
 mod sha256;
+pub mod snapshots;
+pub mod statistics;
 pub mod store;
 pub mod summary;
 pub mod tool_statistics;

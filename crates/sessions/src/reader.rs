@@ -1,6 +1,8 @@
 //! Reads a log line by line, whatever is in it: damaged lines are skipped and reported, memory is
 //! bounded by the longest record. Never changes the file.
 
+pub(crate) mod recent;
+
 use std::io::{self, BufRead, Read};
 
 use contract::event::{Event, What};
@@ -70,6 +72,11 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// Where the lines come from.
+    pub(crate) fn source(&self) -> &R {
+        &self.input
+    }
+
     /// The next line, if there is one.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         const KEPT: usize = 1 << 20;
@@ -132,13 +139,29 @@ impl<R: BufRead> Events<R> {
         Self { lines: Lines::new(input), id, last: 0, contents: Contents::default() }
     }
 
+    /// Goes on with a log of session `id` after event `last`.
+    pub(crate) fn after(last: Seq, input: R, id: SessionId) -> Self {
+        Self { last: last.0, ..Self::new(input, id) }
+    }
+
     /// Reads to the end and returns everything.
     pub(crate) fn collect(&mut self) -> io::Result<Contents> {
+        let events = self.rest()?;
+        Ok(Contents { events, ..std::mem::take(&mut self.contents) })
+    }
+
+    /// Reads to the end and returns the events alone.
+    pub(crate) fn rest(&mut self) -> io::Result<Vec<Event>> {
         let mut events = Vec::new();
         while let Some(event) = self.next()? {
             events.push(event);
         }
-        Ok(Contents { events, ..std::mem::take(&mut self.contents) })
+        Ok(events)
+    }
+
+    /// The number of the last event that was read.
+    pub(crate) fn last(&self) -> Seq {
+        Seq(self.last)
     }
 
     /// The next event that can be read.
@@ -155,33 +178,44 @@ impl<R: BufRead> Events<R> {
                         return Ok(Some(event));
                     }
                 }
-                Err(Cause::Shapeless | Cause::Checksum) if !self.lines.is_whole => {
-                    self.report(Cause::Unfinished);
-                }
-                Err(cause) => {
-                    self.contents.is_foreign |= matches!(cause, Cause::Unknown(_));
-                    self.report(cause);
-                }
+                Err(cause) => self.refuse(cause),
             }
         }
     }
 
     fn accept(&mut self, mut event: Event) -> Option<Event> {
-        let Seq(found) = event.seq;
+        if !self.admit(event.seq) {
+            return None;
+        }
+        if let What::SessionStarted { format, .. } = event.what {
+            self.contents.is_foreign |= format > contract::log::FORMAT;
+        }
+        event.session.clone_from(&self.id);
+        Some(event)
+    }
+
+    /// Whether an event of this number can follow those before it.
+    fn admit(&mut self, Seq(found): Seq) -> bool {
         if found <= self.last {
             self.report(Cause::Repeated(found));
-            return None;
+            return false;
         }
         if found != self.last + 1 {
             let last = self.last;
             self.report(Cause::Gap { last, found });
         }
         self.last = found;
-        if let What::SessionStarted { format, .. } = event.what {
-            self.contents.is_foreign |= format > contract::log::FORMAT;
+        true
+    }
+
+    /// Notes a line that is no event.
+    fn refuse(&mut self, cause: Cause) {
+        if !self.lines.is_whole && matches!(cause, Cause::Shapeless | Cause::Checksum) {
+            self.report(Cause::Unfinished);
+        } else {
+            self.contents.is_foreign |= matches!(cause, Cause::Unknown(_));
+            self.report(cause);
         }
-        event.session.clone_from(&self.id);
-        Some(event)
     }
 
     fn report(&mut self, cause: Cause) {

@@ -99,6 +99,41 @@ pub(crate) fn parse(json: &[u8]) -> Result<Event, Cause> {
     Ok(event)
 }
 
+/// What the first bytes of a record's JSON tell, as this program writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Glance<'a> {
+    /// The event's number.
+    pub(crate) seq: u64,
+    /// When it happened, as text.
+    pub(crate) at: &'a [u8],
+    /// Its type; none for an event of a conversation within the session.
+    pub(crate) kind: Option<&'a [u8]>,
+}
+
+/// Looks at the first bytes of a record's JSON; none where they are in no usual order, which only
+/// reading all of it can tell from an error.
+pub(crate) fn glance(json: &[u8]) -> Option<Glance<'_>> {
+    let rest = json.strip_prefix(b"{\"seq\":")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let seq = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    let rest = rest[digits..].strip_prefix(b",\"session\":\"")?;
+    let (_, rest) = plain(rest)?;
+    let (at, rest) = plain(rest.strip_prefix(b",\"at\":\"")?)?;
+    let kind = if rest.starts_with(b",\"within\":{") {
+        None
+    } else {
+        Some(plain(rest.strip_prefix(b",\"type\":\"")?)?.0)
+    };
+    (1..=HIGHEST).contains(&seq).then_some(Glance { seq, at, kind })
+}
+
+/// A short string without escapes, and what follows its quote.
+fn plain(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    const LONGEST_NAME: usize = 128;
+    let end = memchr::memchr2(b'"', b'\\', &bytes[..bytes.len().min(LONGEST_NAME)])?;
+    (bytes[end] == b'"').then(|| (&bytes[..end], &bytes[end + 1..]))
+}
+
 #[derive(Deserialize)]
 struct Kind {
     #[serde(rename = "type")]

@@ -16,7 +16,7 @@ pub(crate) fn id() -> SessionId {
 pub(crate) fn event(seq: u64, what: What) -> Event {
     let start: jiff::Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
     let offset = jiff::SignedDuration::from_secs(i64::try_from(seq).unwrap() - 1);
-    Event { seq: Seq(seq), session: id(), at: Timestamp(start + offset), what }
+    Event { seq: Seq(seq), session: id(), at: Timestamp(start + offset), within: None, what }
 }
 
 /// The sample conversation.
@@ -76,6 +76,7 @@ fn call() -> Vec<What> {
         What::ToolCalled { call: tool_call() },
         What::ToolJudged {
             call: id.clone(),
+            source: None,
             args: tool_call().args,
             actions: vec![action.clone()],
             ruling: Ruling {

@@ -1,7 +1,13 @@
 //! Finds words in sessions: in what people asked, what models answered, what tools got and gave,
 //! and in titles. Reads the logs themselves, the session that was last used first.
 
+mod segment;
+pub(crate) mod words;
+
+use std::fs::File;
+use std::io::{self, BufRead, Seek, SeekFrom};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 use contract::event::{Event, What};
 use contract::id::{Seq, SessionId, Timestamp};
@@ -14,6 +20,7 @@ use crate::reader::{Line, Lines};
 use crate::record;
 use crate::store::Store;
 use crate::summary::Summary;
+use words::Words;
 
 /// A place where all words were found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +38,9 @@ pub struct Hit {
     /// The tool, where they are a tool's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The agent, where they belong to a conversation within the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The words around the first match, on one line.
     pub snippet: String,
     /// Where in the snippet the match is.
@@ -77,6 +87,26 @@ impl Store {
         Ok(hits)
     }
 
+    /// Gathers the words of logs that have grown much since that was last done, so that searches
+    /// read only parts of them. Does nothing where there is little to gain.
+    pub fn gather_words(&self) -> Result<(), Error> {
+        let mut behind = Vec::new();
+        for id in self.ids()? {
+            let path = self.path(&id);
+            let Ok(log) = File::open(&path) else { continue };
+            let length = log.metadata().map_or(0, |metadata| metadata.len());
+            let covered = Words::open(&log, &words::path(&path)).map_or(0, |words| words.covered);
+            behind.push((length.saturating_sub(covered), path));
+        }
+        let is_much = behind.iter().map(|(rest, _)| rest).sum::<u64>() > words::MUCH;
+        for (rest, path) in behind {
+            if rest > words::REST || is_much && rest >= words::LITTLE {
+                words::gather(&path).map_err(cannot("gather the words of", &path))?;
+            }
+        }
+        Ok(())
+    }
+
     fn search_session(
         &self,
         query: &Query,
@@ -84,42 +114,79 @@ impl Store {
         limit: usize,
         hits: &mut Vec<Hit>,
     ) -> Result<(), Error> {
-        let mut lines = Lines::new(self.file(&summary.id)?);
-        let mut scratch = Vec::new();
-        let mut last = Seq(0);
         let path = self.path(&summary.id);
-        while let Some(line) = lines.next().map_err(cannot("read", &path))? {
-            let Line::Bytes(line) = line else { continue };
-            if !query.may_match(line, &mut scratch) {
-                continue;
-            }
-            let Ok(event) = record::open(line).and_then(record::parse) else {
-                continue;
-            };
-            let Some((who, text, place)) = query.find_in(&event) else {
-                continue;
-            };
-            if event.seq <= last {
-                continue;
-            }
-            last = event.seq;
-            let (snippet, matched) = cut(&text, &place);
-            let tool = tool(&event).map(str::to_owned);
-            hits.push(Hit {
-                session: summary.id.clone(),
-                title: summary.title.clone(),
-                seq: event.seq,
-                at: event.at,
-                who,
-                tool,
-                snippet,
-                matched,
-            });
-            if hits.len() >= limit {
-                break;
+        let mut reader = self.file(&summary.id)?;
+        let mut scan = Scan { query, summary, limit, hits, last: Seq(0), scratch: Vec::new() };
+        let words = Words::open(reader.get_ref(), &words::path(&path));
+        let covered = words.as_ref().map_or(0, |words| words.covered);
+        if let Some(words) = words {
+            scan.gathered(&words, reader.get_ref()).map_err(cannot("read", &path))?;
+        }
+        reader.seek(SeekFrom::Start(covered)).map_err(cannot("read", &path))?;
+        Ok(scan.lines(&mut Lines::new(reader)).map_err(cannot("read", &path))?)
+    }
+}
+
+/// A search in one session.
+struct Scan<'a> {
+    query: &'a Query,
+    summary: &'a Summary,
+    limit: usize,
+    hits: &'a mut Vec<Hit>,
+    last: Seq,
+    scratch: Vec<u8>,
+}
+
+impl Scan<'_> {
+    /// Looks into the parts of a log that may hold the words.
+    fn gathered(&mut self, words: &Words, log: &File) -> io::Result<()> {
+        let parts = segment::parts(&self.query.words);
+        for number in 0..words.count() {
+            for (from, to) in words.candidates(number, &parts)? {
+                if self.hits.len() >= self.limit {
+                    return Ok(());
+                }
+                let mut bytes = vec![0; usize::try_from(to - from).map_err(io::Error::other)?];
+                log.read_exact_at(&mut bytes, from)?;
+                self.lines(&mut Lines::new(bytes.as_slice()))?;
             }
         }
         Ok(())
+    }
+
+    fn lines(&mut self, lines: &mut Lines<impl BufRead>) -> io::Result<()> {
+        while self.hits.len() < self.limit
+            && let Some(line) = lines.next()?
+        {
+            let Line::Bytes(line) = line else { continue };
+            if !self.query.may_match(line, &mut self.scratch) {
+                continue;
+            }
+            if let Ok(event) = record::open(line).and_then(record::parse) {
+                self.event(&event);
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Some((who, text, place)) = self.query.find_in(event) else { return };
+        if event.seq <= self.last {
+            return;
+        }
+        self.last = event.seq;
+        let (snippet, matched) = cut(&text, &place);
+        self.hits.push(Hit {
+            session: self.summary.id.clone(),
+            title: self.summary.title.clone(),
+            seq: event.seq,
+            at: event.at,
+            who,
+            tool: tool(event).map(str::to_owned),
+            agent: event.within.as_ref().map(|within| within.agent.clone()),
+            snippet,
+            matched,
+        });
     }
 }
 

@@ -107,6 +107,13 @@ struct Fold {
 
 impl Fold {
     fn add(&mut self, event: &Event) {
+        if event.within.is_some() {
+            // What a conversation within came to is the result of the call that held it.
+            if let What::ReplyFinished { usage, .. } = &event.what {
+                self.usage.add(usage);
+            }
+            return;
+        }
         let message = |role, content: &str| Message {
             role,
             content: content.to_owned(),

@@ -1,22 +1,31 @@
 //! All sessions of one folder. Does nothing on disk until it is used.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufReader, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+mod fork;
+mod newest;
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use contract::event::{Event, Origin, What};
+use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
 use rustix::fs::OFlags;
 
 use crate::disk::{make_folder, sync_folder};
 use crate::error::{Error, FileError, cannot};
-use crate::index::{Index, State};
+use crate::index::{self, Index, Progress, State};
 use crate::lock::{Lock, NotLocked};
 use crate::log::FileLog;
+pub use crate::reader::recent::Cut;
+use crate::reader::recent::Recent;
 use crate::reader::{Contents, Events, Repair};
-use crate::record;
+use crate::search::words;
+use crate::snapshots::{self, History};
 use crate::summary::{Summarizer, Summary};
+
+/// Bytes of a log that is read whole when it is opened.
+const WHOLE: u64 = 8 << 20;
 
 /// The sessions of a folder.
 #[derive(Clone, Debug)]
@@ -29,8 +38,11 @@ pub struct Opened {
     /// Takes further events; none where a later version of the program wrote the log, which can
     /// then be read and forked, but not continued.
     pub log: Option<FileLog>,
-    /// What happened so far.
+    /// What happened so far; in a long log the part of it that a conversation goes on from. The
+    /// last event is always there.
     pub events: Vec<Event>,
+    /// Set where even that part is too long to be read whole.
+    pub cut: Option<Cut>,
     /// What of it was damaged, up to a thousand places.
     pub repairs: Vec<Repair>,
     /// How many damaged places there are in all.
@@ -42,6 +54,11 @@ impl Store {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self { folder }
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The file of a session's log.
@@ -108,24 +125,19 @@ impl Store {
         let mut summaries = Vec::new();
         let ids = self.ids()?;
         for id in &ids {
-            let Ok(metadata) = fs::symlink_metadata(self.path(id)) else {
+            let Some(metadata) = self.metadata(id) else {
                 continue;
             };
-            if !metadata.is_file() || metadata.len() == 0 {
-                continue;
-            }
             let state = State::of(&metadata);
             if let Some(summary) = index.get(id.as_str(), &state) {
                 summaries.push(summary.clone());
                 continue;
             }
-            let modified = metadata.modified().ok();
-            let modified = modified.and_then(|at| jiff::Timestamp::try_from(at).ok());
-            let start = Timestamp(modified.unwrap_or(jiff::Timestamp::UNIX_EPOCH));
-            let mut summarizer = Summarizer::new(id.clone(), start);
+            let mut summarizer = Summarizer::new(id.clone(), modified(&metadata));
+            let known = index.before(id.as_str(), &state);
             // A log that cannot be read is listed with what is known of it, so that it is seen.
-            if self.summarize(id, &mut summarizer).is_ok() {
-                index.put(state, summarizer.summary.clone());
+            if let Ok(progress) = self.summarize(id, known, &mut summarizer) {
+                index.put(state, summarizer.summary.clone(), progress);
             }
             summaries.push(summarizer.summary);
         }
@@ -143,10 +155,7 @@ impl Store {
             return Ok(id);
         }
         if text == "last" {
-            let newest = self.list()?.into_iter().next();
-            return newest
-                .map(|summary| summary.id)
-                .ok_or_else(|| Error::NotFound(text.to_owned()));
+            return self.newest(|_| true)?.ok_or_else(|| Error::NotFound(text.to_owned()));
         }
         let mut matching = self.ids()?;
         matching.retain(|id| id.as_str().starts_with(text));
@@ -165,7 +174,10 @@ impl Store {
         self.must_exist(id)?;
         let _lock = self.lock(id)?;
         let path = self.path(id);
+        words::forget(&path)?;
         fs::remove_file(&path).map_err(cannot("delete", &path))?;
+        snapshots::forget(&self.snapshots(), id)
+            .map_err(cannot("delete the snapshots of", &path))?;
         Ok(sync_folder(&self.folder)?)
     }
 
@@ -180,7 +192,10 @@ impl Store {
             return Err(Error::Exists(new.clone()));
         }
         let path = self.path(old);
+        words::forget(&path)?;
         fs::rename(&path, self.path(new)).map_err(cannot("rename", &path))?;
+        let renamed = snapshots::rename(&self.snapshots(), old, new);
+        renamed.map_err(cannot("rename the snapshots of", &path))?;
         Ok(sync_folder(&self.folder)?)
     }
 
@@ -192,8 +207,7 @@ impl Store {
         new: &SessionId,
         up_to: Option<Seq>,
     ) -> Result<Opened, Error> {
-        let mut source = self.read(id)?;
-        source.events.retain(|event| up_to.is_none_or(|last| event.seq <= last));
+        self.must_exist(id)?;
         if self.exists(new) {
             return Err(Error::Exists(new.clone()));
         }
@@ -204,11 +218,28 @@ impl Store {
         let path = self.path(new);
         // A copy that breaks off must not pass for a session.
         let temporary = self.folder.join(format!("{new}.jsonl.tmp"));
-        write_copy(&temporary, &copy(source.events, id, new))?;
+        let source = fork::write(self, id, new, up_to, &temporary)?;
+        let copied = snapshots::copy(&self.snapshots(), id, new);
+        copied.map_err(cannot("copy the snapshots of", &path))?;
         fs::rename(&temporary, &path).map_err(cannot("create", &path))?;
         sync_folder(&self.folder)?;
         let opened = self.open_locked(new, lock)?;
         Ok(Opened { repairs: source.repairs, repair_count: source.repair_count, ..opened })
+    }
+
+    /// The folder for what files held before turns changed them.
+    pub fn snapshots(&self) -> PathBuf {
+        self.folder.join("snapshots")
+    }
+
+    /// The turns of a session that changed files. Reads the log without keeping it.
+    pub fn history(&self, id: &SessionId) -> Result<History, Error> {
+        let mut history = History::default();
+        let mut events = self.events(id)?;
+        while let Some(event) = events.next().map_err(cannot("read", &self.path(id)))? {
+            history.take(&event);
+        }
+        Ok(history)
     }
 
     /// The names of all sessions, sorted.
@@ -241,13 +272,41 @@ impl Store {
         Ok(Events::new(self.file(id)?, id.clone()))
     }
 
-    fn summarize(&self, id: &SessionId, summarizer: &mut Summarizer) -> Result<(), Error> {
-        let mut events = self.events(id)?;
+    /// Folds a log from its beginning, or from where it was read before.
+    fn summarize(
+        &self,
+        id: &SessionId,
+        known: Option<(&Summary, &Progress)>,
+        summarizer: &mut Summarizer,
+    ) -> Result<Option<Progress>, Error> {
         let path = self.path(id);
+        let mut reader = self.file(id)?;
+        let (mut from, mut last) = (0, Seq(0));
+        if let Some((summary, progress)) = known
+            && index::tail(reader.get_ref(), progress.length).ok() == Some(progress.tail)
+        {
+            (from, last) = (progress.length, progress.last);
+            reader.seek(SeekFrom::Start(from)).map_err(cannot("read", &path))?;
+            *summarizer = Summarizer::resume(summary.clone(), progress.open_calls.clone());
+        }
+        let mut events = Events::after(last, reader, id.clone());
         while let Some(event) = events.next().map_err(cannot("read", &path))? {
             summarizer.add(&event);
         }
-        Ok(())
+        let length = from + events.lines.length;
+        if !events.lines.is_whole {
+            return Ok(None);
+        }
+        let tail = index::tail(events.lines.source().get_ref(), length);
+        let tail = tail.map_err(cannot("read", &path))?;
+        let open_calls = summarizer.open_calls.clone();
+        Ok(Some(Progress { length, last: events.last(), tail, open_calls }))
+    }
+
+    /// What is known of a session's file; none where there is nothing in it.
+    fn metadata(&self, id: &SessionId) -> Option<Metadata> {
+        let metadata = fs::symlink_metadata(self.path(id)).ok()?;
+        (metadata.is_file() && metadata.len() > 0).then_some(metadata)
     }
 
     fn must_exist(&self, id: &SessionId) -> Result<(), Error> {
@@ -272,10 +331,17 @@ impl Store {
                 ErrorKind::NotFound => Error::NotFound(id.to_string()),
                 _ => Error::File(cannot("open", &path)(error)),
             })?;
-        let mut reading = Events::new(BufReader::with_capacity(1 << 16, &file), id.clone());
-        let contents = reading.collect().map_err(cannot("read", &path))?;
+        let size = file.metadata().map_err(cannot("read", &path))?.len();
+        let mut reading = Events::new(BufReader::with_capacity(1 << 18, &file), id.clone());
+        let read = if size <= WHOLE {
+            reading.rest().map(|events| Recent { events, cut: None })
+        } else {
+            reading.recent(|bytes: &mut [u8], offset| file.read_exact_at(bytes, offset))
+        };
+        let Recent { events, cut } = read.map_err(cannot("read", &path))?;
+        let contents = std::mem::take(&mut reading.contents);
         let (mut length, is_whole) = (reading.lines.length, reading.lines.is_whole);
-        let last = contents.events.last().map_or(Seq(0), |event| event.seq);
+        let last = events.last().map_or(Seq(0), |event| event.seq);
         let log = if contents.is_foreign {
             None
         } else {
@@ -287,54 +353,18 @@ impl Store {
         };
         Ok(Opened {
             log,
-            events: contents.events,
+            events,
+            cut,
             repairs: contents.repairs,
             repair_count: contents.repair_count,
         })
     }
 }
 
-/// The events of a fork: numbered without gaps, under its own name, without the end of the source.
-fn copy(source: Vec<Event>, id: &SessionId, new: &SessionId) -> Vec<Event> {
-    let seq = source.last().map_or(Seq(0), |event| event.seq);
-    let cwd = source.iter().find_map(|event| match &event.what {
-        What::SessionStarted { cwd, .. } => Some(cwd.clone()),
-        _ => None,
-    });
-    let start = Event {
-        seq: Seq(1),
-        session: new.clone(),
-        at: Timestamp::now(),
-        what: What::SessionStarted {
-            cwd: cwd.unwrap_or_default(),
-            format: contract::log::FORMAT,
-            forked_from: Some(Origin { session: id.clone(), seq }),
-        },
-    };
-    let is_shared =
-        |event: &Event| !matches!(event.what, What::SessionStarted { .. } | What::SessionEnded);
-    let mut events = vec![start];
-    events.extend(source.into_iter().filter(is_shared));
-    for (number, event) in (1..).zip(&mut events) {
-        event.seq = Seq(number);
-        event.session.clone_from(new);
-    }
-    events
-}
-
-fn write_copy(path: &Path, events: &[Event]) -> Result<(), FileError> {
-    let mut records = Vec::new();
-    let encoded = events.iter().try_for_each(|event| record::encode(event, &mut records));
-    encoded.map_err(cannot("write", path))?;
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    let written = file.and_then(|mut file| {
-        file.write_all(&records)?;
-        file.sync_all()
-    });
-    written.map_err(|error| {
-        let _ = fs::remove_file(path);
-        cannot("write", path)(error)
-    })
+/// When a file was last changed.
+fn modified(metadata: &Metadata) -> Timestamp {
+    let at = metadata.modified().ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
+    Timestamp(at.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
 }
 
 #[cfg(test)]

@@ -34,11 +34,20 @@ pub struct Summary {
     pub first_prompt: Option<String>,
 }
 
+impl Summary {
+    fn add_cost(&mut self, cost: Option<f64>) {
+        if let Some(cost) = cost {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+}
+
 /// Folds events into a [`Summary`].
 pub(crate) struct Summarizer {
     pub(crate) summary: Summary,
     has_begun: bool,
-    open_calls: Vec<CallId>,
+    /// Calls without an end so far.
+    pub(crate) open_calls: Vec<CallId>,
 }
 
 impl Summarizer {
@@ -60,6 +69,11 @@ impl Summarizer {
         Self { summary, has_begun: false, open_calls: Vec::new() }
     }
 
+    /// Goes on with a session that was summarized up to a point.
+    pub(crate) fn resume(summary: Summary, open_calls: Vec<CallId>) -> Self {
+        Self { summary, has_begun: true, open_calls }
+    }
+
     /// Takes the next event into account.
     pub(crate) fn add(&mut self, event: &Event) {
         let summary = &mut self.summary;
@@ -69,6 +83,12 @@ impl Summarizer {
         }
         // The events of a fork are older than the fork.
         summary.updated_at = event.at.max(summary.created_at);
+        if event.within.is_some() {
+            if let What::ReplyFinished { usage, .. } = &event.what {
+                summary.add_cost(usage.cost_usd);
+            }
+            return;
+        }
         match &event.what {
             What::SessionStarted { cwd, .. } => summary.cwd.clone_from(cwd),
             What::Titled { title } => summary.title = Some(title.clone()),
@@ -87,9 +107,7 @@ impl Summarizer {
             What::ReplyFinished { reply, usage } => {
                 let is_silent = reply.text().is_empty() && reply.thinking().is_empty();
                 summary.message_count += u64::from(!is_silent);
-                if let Some(cost) = usage.cost_usd {
-                    *summary.cost_usd.get_or_insert(0.0) += cost;
-                }
+                summary.add_cost(usage.cost_usd);
             }
             What::ToolCalled { call } => {
                 summary.message_count += 1;
@@ -109,6 +127,8 @@ impl Summarizer {
             | What::ToolProgress { .. }
             | What::Notice { .. }
             | What::Compacted { .. }
+            | What::FilesChanged { .. }
+            | What::FilesRestored { .. }
             | What::Custom { .. }
             | What::TurnFinished { .. }
             | What::SessionEnded => {}

@@ -33,6 +33,10 @@ pub fn markdown(lines: &[Value], title: Option<&str>, thinking: Thinking) -> Str
 /// The figures of a log, each with its name.
 pub fn figures(lines: &[Value]) -> Vec<(&'static str, String)> {
     let count = |wanted: &str| lines.iter().filter(|line| kind(line) == wanted).count();
+    let own = |wanted: &str| {
+        let is_wanted = |line: &&Value| kind(line) == wanted && !is_within(line);
+        lines.iter().filter(is_wanted).count().to_string()
+    };
     let mut usage = Usage::default();
     for line in lines.iter().filter(|line| kind(line) == "usage") {
         let tokens = |key| line.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -46,8 +50,8 @@ pub fn figures(lines: &[Value]) -> Vec<(&'static str, String)> {
     let failed = |line: &&Value| kind(line) == "tool_result" && !succeeded(line);
     let mut figures = vec![
         ("Events", lines.len().to_string()),
-        ("User messages", count("user_message").to_string()),
-        ("Assistant messages", count("assistant_message").to_string()),
+        ("User messages", own("user_message")),
+        ("Assistant messages", own("assistant_message")),
         ("Tool calls", count("tool_call").to_string()),
         ("Failed tool calls", lines.iter().filter(failed).count().to_string()),
         ("Errors", count("error").to_string()),
@@ -59,7 +63,8 @@ pub fn figures(lines: &[Value]) -> Vec<(&'static str, String)> {
 fn entries(lines: &[Value]) -> Vec<Entry> {
     let mut inputs = HashMap::new();
     let mut entries = Vec::new();
-    for line in lines {
+    // What a conversation within came to is the result of the call that held it.
+    for line in lines.iter().filter(|line| !is_within(line)) {
         let content = text(line, "content");
         entries.push(match kind(line) {
             "user_message" => user(content),
@@ -106,6 +111,11 @@ fn output(line: &Value) -> String {
 
 fn succeeded(line: &Value) -> bool {
     line.get("success").and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether a line is about a conversation within the session.
+fn is_within(line: &Value) -> bool {
+    line.get("parent_tool_id").is_some()
 }
 
 fn kind(line: &Value) -> &str {

@@ -1,6 +1,6 @@
 //! Turns events into the lines of a conversation log.
 
-use contract::event::{Event, Outcome, What};
+use contract::event::{Event, Outcome, What, Within};
 use contract::id::{SessionId, Timestamp};
 use contract::message::{Reply, ToolCall, Usage};
 use jiff::tz::TimeZone;
@@ -17,6 +17,8 @@ pub(super) struct Translator {
     provider: String,
     model: String,
     system: Option<String>,
+    /// The conversation within the session that the lines are about.
+    within: Option<Within>,
     lines: Vec<Value>,
 }
 
@@ -30,6 +32,7 @@ impl Translator {
             provider: String::new(),
             model: String::new(),
             system: None,
+            within: None,
             lines: Vec::new(),
         }
     }
@@ -37,7 +40,10 @@ impl Translator {
     /// The lines for an event: none, one or several.
     pub(super) fn translate(&mut self, event: &Event) -> Vec<Value> {
         let at = event.at;
+        self.within.clone_from(&event.within);
         match &event.what {
+            // The log tells one model and one system prompt: those of the session's own.
+            What::Configured { .. } if event.within.is_some() => {}
             What::Configured { provider, model, system, .. } => {
                 self.configure(event, provider, model, system);
             }
@@ -92,6 +98,16 @@ impl Translator {
             What::Custom { plugin, name, data } => {
                 let fields = json!({"plugin": plugin, "name": name, "data": data});
                 self.push(at, "plugin_event", fields);
+            }
+            What::FilesChanged { files, count, .. } => {
+                self.push(at, "files_changed", json!({"files": files, "count": count}));
+            }
+            What::FilesRestored { direction, turns, files, count, kept, .. } => {
+                let fields = json!({
+                    "direction": direction, "turns": turns, "files": files, "count": count,
+                    "kept": kept,
+                });
+                self.push(at, "files_restored", fields);
             }
             What::Compacted { summary, strategy, dropped, kept, usage } => {
                 let fields = json!({
@@ -204,6 +220,7 @@ impl Translator {
             ("cost_usd", usage.cost_usd.map(Value::from)),
             ("reasoning_tokens", usage.reasoning_tokens.map(Value::from)),
             ("cached_tokens", usage.cached_tokens.map(Value::from)),
+            ("cache_write_tokens", usage.cache_write_tokens.map(Value::from)),
             ("provider", Some(Value::from(self.provider.as_str()))),
             ("generation_id", usage.generation_id.clone().map(Value::from)),
         ];
@@ -223,6 +240,10 @@ impl Translator {
         line.insert("timestamp".into(), timestamp.into());
         line.insert("event_number".into(), self.count.into());
         line.insert("event_type".into(), kind.into());
+        if let Some(within) = &self.within {
+            line.insert("agent".into(), within.agent.as_str().into());
+            line.insert("parent_tool_id".into(), within.call.as_str().into());
+        }
         if let Value::Object(fields) = fields {
             line.extend(fields);
         }

@@ -81,3 +81,97 @@ fn characters_that_change_length_are_found_at_their_place() {
     let place = find_folded("İİ Straße ẞ x", "straße").unwrap();
     assert_eq!(&"İİ Straße ẞ x"[place], "Straße");
 }
+
+/// A log of `count` prompts, each with a word of its own among others.
+fn long(store: &Store, name: &str, count: u64) -> SessionId {
+    let id = SessionId::parse(name).unwrap();
+    let log = store.create(&id).unwrap();
+    let events: Vec<Event> = (1..=count)
+        .map(|seq| {
+            let filling = "the quick brown fox jumps over the lazy dog ".repeat(20);
+            let blob = "Zm9v".repeat(40);
+            let prompt = format!("{filling} needle{seq}x Straße_{seq} {blob}{seq}q {filling}");
+            let mut event = samples::event(seq, What::TurnStarted { prompt });
+            event.session = id.clone();
+            event
+        })
+        .collect();
+    log.append(&events).unwrap();
+    id
+}
+
+#[test]
+fn gathered_words_change_nothing_but_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let id = long(&store, "long", 2_000);
+    let queries = [
+        "needle77x",
+        "eedle1999",
+        "NEEDLE3X fox",
+        "straße_12",
+        "STRASSE",
+        "Straße_7",
+        "lazy absent",
+        "fox",
+        "x",
+        "zm9v1234q",
+        "needle5",
+        "over-the",
+        "jumps over",
+        "9vZm9vZm9vZm9vZm9vZm9vZm9vZm9v17q",
+    ];
+    let search = |query: &str| store.search(query, 30).unwrap();
+    let before: Vec<_> = queries.iter().map(|query| search(query)).collect();
+    assert_eq!(before[0].len(), 1);
+    assert_eq!(before[6].len(), 0);
+    store.gather_words().unwrap();
+    let words = words::path(&store.path(&id));
+    assert!(words.metadata().unwrap().len() > 10_000);
+    let opened = Words::open(&File::open(store.path(&id)).unwrap(), &words).unwrap();
+    let found = opened.candidates(0, &segment::parts(&["needle77x".to_owned()])).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    for (query, before) in queries.iter().zip(&before) {
+        assert_eq!(&search(query), before, "{query}");
+    }
+    let whole = std::fs::read(&words).unwrap();
+    for (at, flip) in (0..whole.len()).step_by(997).zip(1..) {
+        let mut broken = whole.clone();
+        // The postings have no checksum: only what is written whole counts there.
+        if at < 60_000 {
+            broken[at] ^= u8::try_from(flip % 255 + 1).unwrap();
+            std::fs::write(&words, &broken).unwrap();
+            store.search("needle77x", 5).unwrap();
+        }
+    }
+    for length in (0..whole.len()).step_by(4_999) {
+        std::fs::write(&words, &whole[..length]).unwrap();
+        let _ = store.search("needle77x", 5);
+    }
+    std::fs::remove_file(&words).unwrap();
+    assert_eq!(search("needle77x"), before[0]);
+}
+
+#[test]
+fn what_was_said_after_words_were_gathered_is_found_and_a_deleted_session_leaves_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let id = long(&store, "long", 2_000);
+    store.gather_words().unwrap();
+    let opened = store.open(&id).unwrap();
+    let mut event =
+        samples::event(2_001, What::TurnStarted { prompt: "afterwards needle77x".into() });
+    event.session = id.clone();
+    opened.log.unwrap().append(&[event]).unwrap();
+    let hits = store.search("needle77x", 5).unwrap();
+    assert_eq!(hits.iter().map(|hit| hit.seq.0).collect::<Vec<_>>(), [77, 2_001]);
+    store.gather_words().unwrap();
+    assert_eq!(store.search("afterwards", 5).unwrap().len(), 1);
+    store.delete(&id).unwrap();
+    assert!(!words::path(&store.path(&id)).exists());
+    // Another session of that name is not mistaken for it.
+    let again = long(&store, "long", 1_500);
+    store.gather_words().unwrap();
+    assert_eq!(store.search("needle1499x", 5).unwrap()[0].session, again);
+    assert!(store.search("needle1777x", 5).unwrap().is_empty());
+}

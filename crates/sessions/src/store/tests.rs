@@ -1,6 +1,8 @@
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Barrier;
 
+use contract::event::What;
 use contract::log::Log;
 
 use super::*;
@@ -301,4 +303,54 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = message(store.create(&id("a")));
     assert!(error.starts_with("cannot create the folder "), "{error}");
     assert!(error.contains("file/sessions"), "{error}");
+}
+
+#[test]
+fn a_list_reads_only_what_has_been_added_to_a_log() {
+    use std::os::unix::fs::FileExt;
+    let (parent, store) = store();
+    let mut events = conversation("a");
+    events[2].what = What::TurnStarted { prompt: "long ".repeat(2_000) };
+    let log = store.create(&id("a")).unwrap();
+    log.append(&events[..6]).unwrap();
+    store.list().unwrap();
+    log.append(&events[6..]).unwrap();
+    // Damage far behind, which only who reads it again can see.
+    let file = OpenOptions::new().write(true).open(store.path(&id("a"))).unwrap();
+    file.write_all_at(b"?", 20).unwrap();
+    let listed = store.list().unwrap();
+    assert_eq!((listed[0].message_count, &*listed[0].cwd), (5, "/home/ada/project"));
+    fs::remove_file(parent.path().join("sessions/index.json")).unwrap();
+    assert_eq!(store.list().unwrap()[0].cwd, "");
+    // Where the end of what was read is another, all of it is read again.
+    let mut bytes = fs::read(store.path(&id("a"))).unwrap();
+    bytes.truncate(bytes.len() - 100);
+    bytes.extend_from_slice(&b"x\n".repeat(100));
+    fs::write(store.path(&id("a")), bytes).unwrap();
+    assert_eq!(store.list().unwrap()[0].title, None);
+}
+
+#[test]
+fn the_newest_session_is_found_by_the_ends_of_the_logs() {
+    let (_parent, store) = store();
+    assert_eq!(store.newest(|_| true).unwrap(), None);
+    save(&store, "a");
+    let mut later = conversation("b");
+    for event in &mut later {
+        event.at = "2027-01-01T00:00:00Z".parse().map(Timestamp).unwrap();
+    }
+    store.create(&id("b")).unwrap().append(&later).unwrap();
+    save(&store, "c");
+    for _ in 0..2 {
+        assert_eq!(store.newest(|_| true).unwrap(), Some(id("b")));
+        assert_eq!(store.newest(|cwd| cwd == "/elsewhere").unwrap(), None);
+        assert_eq!(store.resolve("last").unwrap(), id("b"));
+        store.list().unwrap();
+    }
+    let mut bytes = fs::read(store.path(&id("b"))).unwrap();
+    bytes.extend_from_slice(&b"x".repeat(200_000));
+    fs::write(store.path(&id("b")), bytes).unwrap();
+    assert_eq!(store.newest(|_| true).unwrap(), Some(id("b")));
+    fs::write(store.path(&id("b")), "garbage").unwrap();
+    assert_eq!(store.newest(|cwd| cwd == "/home/ada/project").unwrap(), Some(id("c")));
 }

@@ -1,0 +1,237 @@
+//! Takes changes back, file by file, where nobody has touched a file since.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use contract::protected::protected;
+use contract::snapshots::Change as Kind;
+
+use super::place::{self, Keep};
+use super::state::{Change, Record, State};
+
+/// What is to be done, and what is left as it is.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) kept: Vec<(PathBuf, String)>,
+    /// Paths that are already as they should be, as a record tells them.
+    already: Vec<Change>,
+}
+
+/// One path that changes.
+pub(super) struct Step {
+    pub(super) path: PathBuf,
+    now: State,
+    pub(super) target: State,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Step {
+    /// What happens to the path, in a word.
+    pub(super) fn kind(&self) -> Kind {
+        Change::new(&self.path, self.now.clone(), self.target.clone()).kind()
+    }
+
+    /// Whether it is about a folder alone.
+    pub(super) fn is_about_folder(&self) -> bool {
+        Change::new(&self.path, self.now.clone(), self.target.clone()).is_about_folder()
+    }
+}
+
+/// Whether changes that somebody made since may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// They are kept.
+    Careful,
+    /// They are overwritten.
+    Forced,
+}
+
+/// One change of a path, with whether somebody else may have made it.
+struct Link<'a> {
+    change: &'a Change,
+    is_uncertain: bool,
+}
+
+impl Plan {
+    /// What takes `records` back, which are in the order in which they were made.
+    pub(super) fn new(
+        keep: &mut Keep<'_>,
+        root: &Path,
+        records: &[Record],
+        manner: Manner,
+    ) -> io::Result<Self> {
+        let mut chains: BTreeMap<PathBuf, Vec<Link<'_>>> = BTreeMap::new();
+        for record in records {
+            for change in &record.changes {
+                let link = Link { change, is_uncertain: record.is_uncertain };
+                chains.entry(change.path()).or_default().push(link);
+            }
+        }
+        let mut plan = Self::default();
+        for (path, chain) in chains {
+            if is_closed(&path, root) {
+                plan.keep(path, "it is protected");
+                continue;
+            }
+            let now = match keep.look(&path) {
+                Ok(now) => now,
+                Err(error) => {
+                    plan.keep(path, error.to_string());
+                    continue;
+                }
+            };
+            plan.add(keep, path, now, (&chain, manner))?;
+        }
+        Ok(plan)
+    }
+
+    fn keep(&mut self, path: PathBuf, why: impl Into<String>) {
+        self.kept.push((path, why.into()));
+    }
+
+    /// Decides about one path.
+    fn add(
+        &mut self,
+        keep: &mut Keep<'_>,
+        path: PathBuf,
+        now: State,
+        (chain, manner): (&[Link<'_>], Manner),
+    ) -> io::Result<()> {
+        let Some(latest) = chain.last() else { return Ok(()) };
+        let (target, doubt) = match manner {
+            Manner::Forced => (chain[0].change.before.clone(), None),
+            Manner::Careful => walk_back(&now, chain),
+        };
+        if let Some(why) = doubt {
+            self.keep(path.clone(), why);
+        }
+        if target == now {
+            if doubt.is_none() {
+                let made = latest.change.after.clone();
+                self.already.push(Change::new(&path, made, now));
+            }
+            return Ok(());
+        }
+        if let Some(why) = target.unkept() {
+            self.keep(path, why.to_string());
+            return Ok(());
+        }
+        if let (Some(why), Manner::Careful) = (now.unkept(), manner) {
+            self.keep(path, format!("{why}, so it could not be brought back"));
+            return Ok(());
+        }
+        let bytes = match target.hash().map(|hash| keep.depot.get(hash)).transpose()? {
+            Some(None) => {
+                self.keep(path, "its bytes are no longer kept");
+                return Ok(());
+            }
+            found => found.flatten(),
+        };
+        self.steps.push(Step { path, now, target, bytes });
+        Ok(())
+    }
+
+    /// Does it. Returns what was done as a record tells it; what could not be done is kept.
+    pub(super) fn apply(&mut self, keep: &mut Keep<'_>) -> Vec<Change> {
+        // What takes the place of a folder, or a folder of something else, must find nothing there.
+        self.steps.sort_by(|a, b| a.path.cmp(&b.path));
+        let steps = std::mem::take(&mut self.steps);
+        let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
+        for step in steps.iter().rev() {
+            if let Err(why) = step.clear(keep) {
+                failed.insert(step.path.clone(), why);
+            }
+        }
+        for step in &steps {
+            if !failed.contains_key(&step.path)
+                && let Err(error) = step.fill()
+            {
+                failed.insert(step.path.clone(), error.to_string());
+            }
+        }
+        let mut done = std::mem::take(&mut self.already);
+        for step in steps {
+            if let Some(why) = failed.remove(&step.path) {
+                self.keep(step.path, why);
+            } else {
+                done.push(Change::new(&step.path, step.now.clone(), step.target.clone()));
+                self.steps.push(step);
+            }
+        }
+        done
+    }
+}
+
+/// How far back a path can be taken, and why not farther.
+fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
+    let mut at = now;
+    for Link { change, is_uncertain } in chain.iter().rev() {
+        if change.before == *at {
+            continue;
+        }
+        // Nothing is lost where a folder gives way to a file or a file to a folder halfway.
+        let is_halfway = *at == State::Absent
+            && (change.before.is_folder() != change.after.is_folder())
+            && change.before != State::Absent
+            && change.after != State::Absent;
+        if change.after != *at && !is_halfway {
+            let why = if *at == State::Absent { "deleted since" } else { "changed since" };
+            return (at.clone(), Some(why));
+        }
+        if *is_uncertain {
+            return (
+                at.clone(),
+                Some("may have been changed since: the program ended in the middle"),
+            );
+        }
+        at = &change.before;
+    }
+    (at.clone(), None)
+}
+
+impl Step {
+    /// Removes what is in the way or must go.
+    fn clear(&self, keep: &mut Keep<'_>) -> Result<(), String> {
+        match keep.look(&self.path) {
+            Ok(found) if found == self.now => {}
+            Ok(_) => return Err("changed since".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        }
+        let must_go = match &self.target {
+            State::Absent => self.now != State::Absent,
+            target => self.now.is_folder() != target.is_folder() && self.now != State::Absent,
+        };
+        if !must_go {
+            return Ok(());
+        }
+        let removed = if self.now.is_folder() {
+            place::remove_folder(&self.path)
+        } else {
+            place::remove(&self.path)
+        };
+        removed.map_err(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty => "something else is in it".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+
+    /// Puts what was there before.
+    fn fill(&self) -> io::Result<()> {
+        match &self.target {
+            State::Absent | State::Unkept { .. } => Ok(()),
+            State::Folder { mode } => place::folder(&self.path, *mode),
+            State::Link { target } => place::link(&self.path, &target.path()),
+            State::File { mode, .. } => {
+                place::write(&self.path, self.bytes.as_deref().unwrap_or_default(), *mode)
+            }
+        }
+    }
+}
+
+/// Whether a path is one that tools may not write either.
+fn is_closed(path: &Path, root: &Path) -> bool {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    below.components().any(|part| protected(&part.as_os_str().to_string_lossy()).is_some())
+}

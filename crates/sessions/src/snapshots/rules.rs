@@ -1,0 +1,143 @@
+//! Which names of a workspace are not looked at: those that its ignore files name, and what is made
+//! anew at any time.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use contract::protected::protected;
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::state::Hash;
+
+/// Files with ignore rules, the stronger first.
+pub(super) const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
+/// In a folder, says that everything in it can be made anew.
+pub(super) const CACHE_TAG: &str = "CACHEDIR.TAG";
+/// Ignored where no file says otherwise.
+const USUAL: &str = "node_modules/\n__pycache__/\n";
+/// Folders above the workspace that are searched for ignore files.
+const ABOVE: usize = 32;
+const LARGEST: u64 = 1 << 20;
+
+/// The rules in force in one folder.
+#[derive(Clone)]
+pub(super) struct Rules {
+    /// Names them: the same rules have the same.
+    pub(super) id: u64,
+    levels: Arc<Level>,
+}
+
+struct Level {
+    above: Option<Arc<Level>>,
+    folder: Box<Path>,
+    /// The texts, the stronger first; read into a matcher when a name has to be matched.
+    texts: Vec<Vec<u8>>,
+    matchers: OnceLock<Vec<Gitignore>>,
+}
+
+impl Level {
+    fn matchers(&self) -> &[Gitignore] {
+        self.matchers.get_or_init(|| {
+            let build = |text: &Vec<u8>| {
+                let mut builder = GitignoreBuilder::new(&self.folder);
+                for line in String::from_utf8_lossy(text).lines() {
+                    // A line that is no pattern ignores nothing, as git has it.
+                    let _ = builder.add_line(None, line);
+                }
+                builder.build().unwrap_or_else(|_| Gitignore::empty())
+            };
+            self.texts.iter().map(build).collect()
+        })
+    }
+}
+
+impl Rules {
+    /// The rules above a workspace and of its repository's own.
+    pub(super) fn above(root: &Path) -> Self {
+        let mut above = Vec::new();
+        let mut folder = root;
+        while !folder.join(".git").exists() && above.len() < ABOVE {
+            let Some(parent) = folder.parent() else { break };
+            above.push(parent);
+            folder = parent;
+        }
+        // Outside of a repository nothing above counts.
+        let repository = folder.join(".git").exists().then_some(folder);
+        let usual = vec![USUAL.as_bytes().to_vec()];
+        let mut rules = Self { id: 0, levels: Arc::new(Level::new(None, root, Vec::new())) }
+            .with(repository.unwrap_or(root), usual);
+        let Some(repository) = repository else { return rules };
+        rules = rules.with(repository, texts(&repository.join(".git/info"), &["exclude"]));
+        for folder in above.into_iter().rev().filter(|folder| folder.starts_with(repository)) {
+            rules = rules.with(folder, texts(folder, &RULE_FILES));
+        }
+        rules
+    }
+
+    /// The rules in a folder below, which holds these ignore files.
+    pub(super) fn within(&self, folder: &Path, files: &[OsString]) -> Self {
+        if files.is_empty() {
+            return self.clone();
+        }
+        let is_there = |name: &&&str| files.iter().any(|file| file == **name);
+        let present: Vec<&str> = RULE_FILES.iter().filter(is_there).copied().collect();
+        self.with(folder, texts(folder, &present))
+    }
+
+    fn with(&self, folder: &Path, texts: Vec<Vec<u8>>) -> Self {
+        if texts.is_empty() {
+            return self.clone();
+        }
+        let mut named = self.id.to_le_bytes().to_vec();
+        for text in &texts {
+            named.extend_from_slice(&Hash::of(text).0);
+        }
+        let hash = Hash::of(&named).0;
+        let id = hash.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+        let level = Level::new(Some(Arc::clone(&self.levels)), folder, texts);
+        Self { id, levels: Arc::new(level) }
+    }
+
+    /// Whether a path directly in the folder of these rules is left alone.
+    pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+        let mut level = Some(&self.levels);
+        while let Some(Level { above, .. }) = level.map(AsRef::as_ref) {
+            for matcher in level.into_iter().flat_map(|level| level.matchers()) {
+                match matcher.matched(path, is_folder) {
+                    Match::None => {}
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                }
+            }
+            level = above.as_ref();
+        }
+        false
+    }
+}
+
+impl Level {
+    fn new(above: Option<Arc<Self>>, folder: &Path, texts: Vec<Vec<u8>>) -> Self {
+        Self { above, folder: folder.into(), texts, matchers: OnceLock::new() }
+    }
+}
+
+/// Whether a name is never looked at: no tool and no confined process writes it.
+pub(super) fn is_closed(name: &OsStr) -> bool {
+    // Every protected name begins so, or like a short name of an old file system.
+    let first = name.as_encoded_bytes().first();
+    first.is_none_or(|first| !first.is_ascii_alphanumeric() || *first == b'g' || *first == b'G')
+        && protected(&name.to_string_lossy()).is_some()
+}
+
+fn texts(folder: &Path, names: &[&str]) -> Vec<Vec<u8>> {
+    let read = |name: &&str| {
+        let path = folder.join(name);
+        let metadata = fs::symlink_metadata(&path).ok()?;
+        let is_usable = metadata.is_file() && metadata.len() <= LARGEST;
+        is_usable.then(|| fs::read(&path).ok()).flatten()
+    };
+    names.iter().filter_map(read).collect()
+}

@@ -1,0 +1,202 @@
+//! What stands at a path at one moment, and the record of what a call made of it.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use contract::id::Timestamp;
+use contract::snapshots::Change as Kind;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The name of some bytes: their hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Hash(pub(super) [u8; 32]);
+
+impl Hash {
+    /// The name of `bytes`.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let hash = blake3::Hash::from_hex(text).map_err(serde::de::Error::custom)?;
+        Ok(Self(*hash.as_bytes()))
+    }
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum State {
+    /// Nothing.
+    Absent,
+    /// A file whose bytes are kept.
+    File { hash: Hash, size: u64, mode: u32 },
+    /// A symbolic link.
+    Link { target: Name },
+    /// A folder; what is in it has states of its own.
+    Folder { mode: u32 },
+    /// Something that is not kept. `mark` tells whether it is still the same.
+    Unkept { why: Why, size: u64, mark: u64 },
+}
+
+impl State {
+    /// Whether it can be brought back.
+    pub(super) fn unkept(&self) -> Option<Why> {
+        match self {
+            Self::Unkept { why, .. } => Some(*why),
+            Self::Absent | Self::File { .. } | Self::Link { .. } | Self::Folder { .. } => None,
+        }
+    }
+
+    /// The bytes it needs.
+    pub(super) fn hash(&self) -> Option<Hash> {
+        match self {
+            Self::File { hash, .. } => Some(*hash),
+            Self::Absent | Self::Link { .. } | Self::Folder { .. } | Self::Unkept { .. } => None,
+        }
+    }
+
+    /// Whether it is a folder.
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder { .. })
+    }
+}
+
+/// Why something is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Why {
+    /// The file is larger than the limit for one.
+    TooLarge,
+    /// All files together are larger than the limit.
+    NoRoom,
+    /// It cannot be read.
+    Unreadable,
+    /// It is a pipe, a socket or a device.
+    Special,
+}
+
+impl Why {
+    /// The code of it in a stock.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::TooLarge => 0,
+            Self::NoRoom => 1,
+            Self::Unreadable => 2,
+            Self::Special => 3,
+        }
+    }
+
+    /// Reads [`Why::code`].
+    pub(super) fn of_code(code: u8) -> Option<Self> {
+        [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special]
+            .into_iter()
+            .find(|why| why.code() == code)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLarge => "it was too large to be kept",
+            Self::NoRoom => "there was no room to keep it",
+            Self::Unreadable => "it could not be read",
+            Self::Special => "it is a pipe, a socket or a device",
+        })
+    }
+}
+
+/// A name in a file system, which need not be text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Name {
+    /// It is text.
+    Text(String),
+    /// It is not.
+    Bytes(Vec<u8>),
+}
+
+impl Name {
+    /// Wraps a name or path.
+    pub(super) fn of(name: &OsStr) -> Self {
+        match name.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Bytes(name.as_bytes().to_owned()),
+        }
+    }
+
+    /// The name or path.
+    pub(super) fn path(&self) -> PathBuf {
+        match self {
+            Self::Text(text) => PathBuf::from(text),
+            Self::Bytes(bytes) => PathBuf::from(std::ffi::OsString::from_vec(bytes.clone())),
+        }
+    }
+}
+
+/// What became of one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Change {
+    /// The path, absolute.
+    path: Name,
+    /// What stood there.
+    pub(super) before: State,
+    /// What stands there since.
+    pub(super) after: State,
+}
+
+impl Change {
+    /// What became of `path`.
+    pub(super) fn new(path: &Path, before: State, after: State) -> Self {
+        Self { path: Name::of(path.as_os_str()), before, after }
+    }
+
+    /// The path.
+    pub(super) fn path(&self) -> PathBuf {
+        self.path.path()
+    }
+
+    /// What happened, in a word.
+    pub(super) fn kind(&self) -> Kind {
+        match (&self.before, &self.after) {
+            (State::Absent, _) => Kind::Created,
+            (_, State::Absent) => Kind::Deleted,
+            _ => Kind::Modified,
+        }
+    }
+
+    /// Whether it is about a folder alone, which people rarely want to read of.
+    pub(super) fn is_about_folder(&self) -> bool {
+        let is_folder = |state: &State| matches!(state, State::Folder { .. } | State::Absent);
+        is_folder(&self.before) && is_folder(&self.after)
+    }
+}
+
+/// Changes that belong together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// When they were found.
+    pub(super) at: Timestamp,
+    /// Whether somebody else may have made some of them: the program was not there to see.
+    #[serde(default)]
+    pub(super) is_uncertain: bool,
+    /// The changes, one for each path.
+    pub(super) changes: Vec<Change>,
+}

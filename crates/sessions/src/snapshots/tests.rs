@@ -1,0 +1,281 @@
+mod limits;
+mod rig;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use contract::policy::Access;
+use contract::snapshots::Direction;
+
+use rig::Rig;
+
+/// What a command did is taken back, whatever it was.
+#[test]
+fn everything_that_a_command_did_to_files_is_taken_back() {
+    let rig = Rig::new();
+    rig.file("edited.txt", "old");
+    rig.file("deleted.txt", "gone");
+    rig.file("tool.sh", "#!/bin/sh\n");
+    rig.file("moved/inner/deep.txt", "deep");
+    rig.file("becomes_folder", "file");
+    rig.file("becomes_file/in.txt", "in");
+    rig.file("caf\u{e9} \n name", "odd");
+    fs::create_dir(rig.path("empty")).unwrap();
+    symlink("edited.txt", rig.path("link")).unwrap();
+    let before = rig.tree();
+    rig.command("all sorts", || {
+        rig.file("edited.txt", "new and longer");
+        fs::remove_file(rig.path("deleted.txt")).unwrap();
+        fs::set_permissions(rig.path("tool.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(rig.path("moved"), rig.path("other")).unwrap();
+        fs::remove_file(rig.path("becomes_folder")).unwrap();
+        rig.file("becomes_folder/x", "x");
+        fs::remove_dir_all(rig.path("becomes_file")).unwrap();
+        rig.file("becomes_file", "file");
+        fs::remove_file(rig.path("caf\u{e9} \n name")).unwrap();
+        fs::remove_dir(rig.path("empty")).unwrap();
+        fs::create_dir_all(rig.path("made/within")).unwrap();
+        rig.file("made/new.txt", "new");
+        fs::remove_file(rig.path("link")).unwrap();
+        symlink("tool.sh", rig.path("link")).unwrap();
+    });
+    let after = rig.tree();
+    let report = rig.undo(1);
+    assert!(report.kept.is_empty(), "{report:?}");
+    assert_eq!(rig.tree(), before);
+    let report = rig.redo();
+    assert!(report.kept.is_empty(), "{report:?}");
+    assert_eq!(rig.tree(), after);
+    rig.undo(1);
+    assert_eq!(rig.tree(), before);
+}
+
+#[test]
+fn nothing_is_written_before_a_call_that_could_change_something() {
+    let rig = Rig::new();
+    rig.file("a", "a");
+    rig.reading(|| {});
+    assert!(!rig.store_folder().exists());
+    rig.command("no change", || {});
+    assert!(rig.events().is_empty());
+}
+
+#[test]
+fn what_somebody_changed_since_is_kept_unless_forced() {
+    let rig = Rig::new();
+    rig.file("mine.txt", "1");
+    rig.file("yours.txt", "1");
+    rig.command("both", || {
+        rig.file("mine.txt", "2");
+        rig.file("yours.txt", "2");
+        rig.file("made.txt", "made");
+    });
+    rig.file("yours.txt", "the person's");
+    fs::remove_file(rig.path("made.txt")).unwrap();
+    let report = rig.undo(1);
+    let kept: Vec<_> = report.kept.iter().map(|kept| (&*kept.path, &*kept.why)).collect();
+    assert_eq!(kept, [("yours.txt", "changed since")]);
+    assert_eq!(rig.read("mine.txt"), "1");
+    assert_eq!(rig.read("yours.txt"), "the person's");
+    // Undone as far as it goes: the turn before is next.
+    assert!(rig.undo(1).turns.is_empty());
+    let report = rig.forced();
+    assert_eq!(report.turns, [1]);
+    assert_eq!(rig.read("yours.txt"), "1");
+    rig.redo();
+    assert_eq!(rig.read("yours.txt"), "the person's");
+}
+
+#[test]
+fn what_the_person_changed_between_two_calls_survives() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.begin("one turn");
+    rig.call(Access::Workspace, || rig.file("a.txt", "2"));
+    rig.file("a.txt", "the person's");
+    rig.call(Access::Workspace, || rig.file("a.txt", "3"));
+    rig.end();
+    let report = rig.undo(1);
+    assert_eq!(rig.read("a.txt"), "the person's");
+    assert_eq!(report.kept[0].why, "changed since");
+}
+
+#[test]
+fn several_turns_are_taken_back_together_and_made_again() {
+    let rig = Rig::new();
+    rig.file("a.txt", "0");
+    for number in 1..=3 {
+        rig.command(&format!("turn {number}"), || rig.file("a.txt", &number.to_string()));
+    }
+    assert_eq!(rig.undo(2).turns, [2, 3]);
+    assert_eq!(rig.read("a.txt"), "1");
+    assert_eq!(rig.undo(1).turns, [1]);
+    assert_eq!(rig.read("a.txt"), "0");
+    assert_eq!(rig.redo().turns, [1]);
+    assert_eq!(rig.redo().turns, [2, 3]);
+    assert_eq!(rig.read("a.txt"), "3");
+    assert!(rig.redo().turns.is_empty());
+    rig.undo(1);
+    rig.command("another way", || rig.file("b.txt", "b"));
+    assert!(rig.redo().turns.is_empty(), "another turn came between");
+}
+
+#[test]
+fn a_dry_run_tells_the_same_and_does_nothing() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.command("edit", || rig.file("a.txt", "2"));
+    let dry = rig.restore(Direction::Undo, 1, (false, true));
+    assert_eq!(rig.read("a.txt"), "2");
+    let real = rig.undo(1);
+    assert_eq!(dry.files, real.files);
+    assert!(dry.dry_run && !real.dry_run);
+}
+
+#[test]
+fn files_that_a_call_names_are_kept_also_where_they_are_ignored() {
+    let rig = Rig::new();
+    rig.file(".gitignore", "*.log\n");
+    rig.file("run.log", "1");
+    rig.write("run.log", || rig.file("run.log", "2"));
+    rig.write("deep/er/new.txt", || rig.file("deep/er/new.txt", "new"));
+    rig.undo(1);
+    assert!(!rig.path("deep").exists());
+    rig.undo(1);
+    assert_eq!(rig.read("run.log"), "1");
+}
+
+#[test]
+fn ignored_files_are_left_alone_also_where_a_turn_changes_the_rules() {
+    let rig = Rig::new();
+    rig.file(".gitignore", "target/\n*.o\n");
+    rig.file("target/big", "built");
+    rig.file("a.o", "object");
+    rig.file("keep.txt", "kept");
+    rig.file("node_modules/x/index.js", "x");
+    rig.file("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    rig.file("cache/x", "x");
+    let first = rig.command("rules", || {
+        rig.file(".gitignore", "keep.txt\n");
+        rig.file("target/big", "built again");
+        rig.file("node_modules/x/index.js", "changed");
+        rig.file("cache/x", "changed");
+    });
+    assert_eq!(first, [".gitignore"]);
+    let second = rig.command("more", || {
+        rig.file("target/big", "seen");
+        fs::remove_file(rig.path("keep.txt")).unwrap();
+    });
+    assert_eq!(second, ["target/big"]);
+    rig.undo(2);
+    assert_eq!(rig.read("target/big"), "built again");
+    assert_eq!(rig.read("a.o"), "object");
+    assert_eq!(rig.read(".gitignore"), "target/\n*.o\n");
+    assert!(!rig.path("keep.txt").exists());
+}
+
+#[test]
+fn a_change_of_the_same_size_at_the_same_moment_is_seen() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    for number in 2..60 {
+        let text = (number % 10).to_string();
+        let changed = rig.command("again", || rig.file("a.txt", &text));
+        assert_eq!(changed, ["a.txt"], "{number}");
+    }
+    rig.undo(58);
+    assert_eq!(rig.read("a.txt"), "1");
+}
+
+#[test]
+fn the_repository_and_protected_names_are_never_touched() {
+    let rig = Rig::new();
+    rig.file(".git/HEAD", "ref: refs/heads/main\n");
+    rig.file(".vscode/settings.json", "{}");
+    let changed = rig.command("git", || {
+        rig.file(".git/HEAD", "changed");
+        rig.file(".vscode/settings.json", "changed");
+        rig.file("a.txt", "a");
+    });
+    assert_eq!(changed, ["a.txt"]);
+    rig.undo(1);
+    assert_eq!(rig.read(".git/HEAD"), "changed");
+    assert_eq!(rig.read(".vscode/settings.json"), "changed");
+}
+
+#[test]
+fn a_link_that_took_the_place_of_a_folder_is_not_followed() {
+    let rig = Rig::new();
+    rig.file("src/a.txt", "1");
+    rig.command("edit", || rig.file("src/a.txt", "2"));
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("a.txt"), "2").unwrap();
+    fs::remove_dir_all(rig.path("src")).unwrap();
+    symlink(outside.path(), rig.path("src")).unwrap();
+    let report = rig.undo(1);
+    assert_eq!(report.kept.len(), 1, "{report:?}");
+    assert_eq!(fs::read_to_string(outside.path().join("a.txt")).unwrap(), "2");
+}
+
+#[test]
+fn a_command_that_may_not_write_costs_no_look() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.begin("look");
+    rig.call(Access::ReadOnly, || {});
+    rig.end();
+    assert!(!rig.store_folder().exists());
+}
+
+#[test]
+fn calls_that_run_together_and_within_each_other_tell_each_change_once() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.file("b.txt", "1");
+    rig.begin("nested");
+    rig.call(Access::Workspace, || {
+        rig.file("a.txt", "2");
+        rig.call(Access::Workspace, || rig.file("b.txt", "2"));
+        rig.file("a.txt", "3");
+    });
+    rig.end();
+    rig.undo(1);
+    assert_eq!((rig.read("a.txt"), rig.read("b.txt")), ("1".into(), "1".into()));
+}
+
+#[test]
+fn a_session_does_not_claim_what_another_did_meanwhile() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.file("b.txt", "1");
+    let other = rig.another("other");
+    rig.begin("long");
+    rig.call(Access::Workspace, || {
+        other.write("b.txt", || rig.file("b.txt", "other's"));
+        rig.file("a.txt", "2");
+    });
+    rig.end();
+    let report = rig.undo(1);
+    assert!(report.kept.is_empty(), "{report:?}");
+    assert_eq!(rig.read("a.txt"), "1");
+    assert_eq!(rig.read("b.txt"), "other's");
+    other.undo(1);
+    assert_eq!(rig.read("b.txt"), "1");
+}
+
+#[test]
+fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.begin("crash");
+    rig.crash(|| rig.file("a.txt", "2"));
+    let again = rig.restarted();
+    again.recover();
+    again.end();
+    let report = again.undo(1);
+    assert!(report.kept[0].why.contains("the program ended"), "{report:?}");
+    assert_eq!(rig.read("a.txt"), "2");
+    again.forced();
+    assert_eq!(rig.read("a.txt"), "1");
+    assert!(again.recover().is_empty());
+}

@@ -1,0 +1,167 @@
+//! What is too large, what is dropped, and what goes wrong.
+
+use std::fs;
+
+use contract::event::What;
+use contract::id::SessionId;
+use contract::policy::Access;
+
+use super::rig::Rig;
+use crate::snapshots;
+
+fn stored(rig: &Rig) -> u64 {
+    fn size(folder: &std::path::Path) -> u64 {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let size = |path: std::path::PathBuf| {
+            let is_pack = path.file_name().unwrap().to_string_lossy().starts_with("pack-");
+            match (path.is_dir(), is_pack) {
+                (true, _) => size(&path),
+                (false, true) => fs::metadata(path).unwrap().len(),
+                (false, false) => 0,
+            }
+        };
+        entries.map(size).sum()
+    }
+    size(rig.store_folder())
+}
+
+#[test]
+fn a_file_that_is_too_large_is_told_and_left_alone() {
+    let rig = Rig::with_limits(100, 1 << 20);
+    rig.file("large.bin", &"x".repeat(101));
+    rig.file("small.txt", "1");
+    let changed = rig.command("both", || {
+        rig.file("large.bin", &"y".repeat(102));
+        rig.file("small.txt", "2");
+        rig.file("made.bin", &"z".repeat(103));
+    });
+    assert_eq!(changed, ["large.bin", "made.bin", "small.txt"]);
+    let report = rig.undo(1);
+    let kept: Vec<_> = report.kept.iter().map(|kept| &*kept.path).collect();
+    assert_eq!(kept, ["large.bin", "made.bin"]);
+    assert_eq!(rig.read("small.txt"), "1");
+    assert_eq!(rig.read("large.bin").len(), 102);
+    rig.forced();
+    assert!(!rig.path("made.bin").exists(), "by force it goes for good");
+}
+
+#[test]
+fn what_does_not_fit_is_told_once() {
+    let rig = Rig::with_limits(1 << 20, 1000);
+    for number in 0..5 {
+        rig.file(&format!("{number}.txt"), &format!("{number}").repeat(400));
+    }
+    rig.command("one", || rig.file("0.txt", "changed"));
+    rig.command("two", || rig.file("1.txt", "changed"));
+    let notices = rig.events().into_iter().filter(|what| matches!(what, What::Notice { .. }));
+    assert_eq!(notices.count(), 1);
+    rig.undo(2);
+    assert_eq!(rig.read("0.txt"), "0".repeat(400));
+}
+
+#[test]
+fn the_same_bytes_are_kept_once() {
+    let rig = Rig::new();
+    for number in 0..20 {
+        rig.file(&format!("{number}.txt"), &"the same".repeat(100));
+    }
+    rig.command("copy", || rig.file("copy.txt", &"the same".repeat(100)));
+    rig.command("back and forth", || rig.file("copy.txt", "short"));
+    rig.command("back and forth", || rig.file("copy.txt", &"the same".repeat(100)));
+    assert_eq!(stored(&rig), 805);
+}
+
+#[test]
+fn the_oldest_turns_go_where_there_is_no_room() {
+    let rig = Rig::with_limits(1 << 20, 10_000);
+    rig.file("a.txt", "0");
+    for number in 1..=9 {
+        let text = number.to_string().repeat(1000);
+        rig.command("grow", || rig.file("a.txt", &text));
+    }
+    let again = rig.restarted();
+    again.command("after a restart", || rig.file("a.txt", "last"));
+    assert!(stored(&rig) <= 7_500, "{}", stored(&rig));
+    again.undo(1);
+    assert_eq!(rig.read("a.txt"), "9".repeat(1000));
+    again.undo(3);
+    assert_eq!(rig.read("a.txt"), "6".repeat(1000));
+    let report = again.undo(9);
+    assert!(report.kept[0].why.contains("no longer kept"), "{report:?}");
+}
+
+#[test]
+fn what_a_deleted_session_kept_goes_with_it() {
+    let rig = Rig::new();
+    rig.file("a.txt", &"1".repeat(1000));
+    rig.command("edit", || rig.file("a.txt", &"2".repeat(1000)));
+    let other = rig.another("other");
+    other.command("edit", || rig.file("a.txt", &"3".repeat(1000)));
+    assert_eq!(stored(&rig), 3000);
+    let session = |name| SessionId::parse(name).unwrap();
+    snapshots::copy(rig.store_folder(), &session("sample"), &session("copy")).unwrap();
+    snapshots::forget(rig.store_folder(), &session("sample")).unwrap();
+    assert_eq!(stored(&rig), 3000, "a copy needs it");
+    snapshots::forget(rig.store_folder(), &session("copy")).unwrap();
+    assert_eq!(stored(&rig), 2000);
+    snapshots::rename(rig.store_folder(), &session("other"), &session("sample")).unwrap();
+    assert!(!other.undo(1).kept.is_empty());
+    snapshots::rename(rig.store_folder(), &session("sample"), &session("other")).unwrap();
+    assert!(other.undo(1).kept.is_empty());
+    assert_eq!(rig.read("a.txt"), "2".repeat(1000));
+}
+
+#[test]
+fn work_goes_on_where_nothing_can_be_kept() {
+    let rig = Rig::new();
+    fs::write(rig.store_folder(), "a file is in the way").unwrap();
+    rig.command("one", || rig.file("a.txt", "1"));
+    rig.command("two", || rig.file("a.txt", "2"));
+    let told = rig.events();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(matches!(&told[0], What::Notice { text, .. } if text.contains("cannot be undone")));
+    fs::remove_file(rig.store_folder()).unwrap();
+    rig.command("three", || rig.file("a.txt", "3"));
+    rig.undo(1);
+    assert_eq!(rig.read("a.txt"), "2");
+}
+
+#[test]
+fn a_damaged_store_is_taken_up_again() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.command("one", || rig.file("a.txt", "2"));
+    for entry in fs::read_dir(rig.store_folder()).unwrap() {
+        let folder = entry.unwrap().path();
+        fs::write(folder.join("stock"), "garbage").unwrap();
+        fs::write(folder.join("index"), "garbage").unwrap();
+    }
+    let again = rig.restarted();
+    let report = again.undo(1);
+    assert_eq!(report.kept[0].why, "its bytes are no longer kept");
+    assert_eq!(rig.read("a.txt"), "2");
+    again.command("two", || rig.file("a.txt", "3"));
+    again.undo(1);
+    assert_eq!(rig.read("a.txt"), "2");
+}
+
+#[test]
+fn other_folders_that_commands_may_write_are_covered_and_no_others() {
+    let outside = tempfile::tempdir().unwrap();
+    let outside = outside.path().canonicalize().unwrap();
+    let (covered, other) = (outside.join("covered"), outside.join("other"));
+    fs::create_dir_all(&covered).unwrap();
+    fs::create_dir_all(&other).unwrap();
+    let write = |text: &str| {
+        fs::write(covered.join("x.txt"), text).unwrap();
+        fs::write(other.join("x.txt"), text).unwrap();
+    };
+    write("1");
+    let rig = Rig::new().with_other(&covered);
+    rig.begin("outside");
+    rig.call(Access::Workspace, || write("2"));
+    rig.end();
+    rig.undo(1);
+    assert_eq!(fs::read_to_string(covered.join("x.txt")).unwrap(), "1");
+    assert_eq!(fs::read_to_string(other.join("x.txt")).unwrap(), "2");
+}

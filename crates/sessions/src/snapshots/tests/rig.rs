@@ -1,0 +1,235 @@
+//! A workspace with a session whose calls are played by closures.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use contract::event::{Event, Outcome, What};
+use contract::id::{SessionId, Timestamp};
+use contract::message::Usage;
+use contract::policy::{Access, Action};
+use contract::snapshots::{Direction, Effect, Snapshots};
+use tokio_util::sync::CancellationToken;
+
+use super::super::{History, Keeper, Manner, Report, Settings, Wanted};
+use crate::samples;
+
+pub(super) struct Rig {
+    folder: Rc<tempfile::TempDir>,
+    settings: Settings,
+    keeper: Keeper,
+    log: RefCell<Vec<Event>>,
+}
+
+impl Rig {
+    pub(super) fn new() -> Self {
+        Self::with_limits(1 << 20, 64 << 20)
+    }
+
+    pub(super) fn with_limits(max_file: u64, max_total: u64) -> Self {
+        let folder = Rc::new(tempfile::tempdir().unwrap());
+        let base = folder.path().canonicalize().unwrap();
+        fs::create_dir(base.join("work")).unwrap();
+        let settings = Settings {
+            folder: base.join("store"),
+            root: base.join("work"),
+            others: Vec::new(),
+            max_file,
+            max_total,
+            is_confined: true,
+        };
+        Self::made(folder, settings, "sample", Vec::new())
+    }
+
+    fn made(
+        folder: Rc<tempfile::TempDir>,
+        settings: Settings,
+        session: &str,
+        log: Vec<Event>,
+    ) -> Self {
+        let keeper = Keeper::new(settings.clone(), SessionId::parse(session).unwrap());
+        Self { folder, settings, keeper, log: RefCell::new(log) }
+    }
+
+    /// The same with another folder that commands may write.
+    pub(super) fn with_other(mut self, folder: &Path) -> Self {
+        self.settings.others.push(folder.to_owned());
+        Self::made(self.folder, self.settings, "sample", Vec::new())
+    }
+
+    /// Another session in the same workspace.
+    pub(super) fn another(&self, session: &str) -> Self {
+        Self::made(Rc::clone(&self.folder), self.settings.clone(), session, Vec::new())
+    }
+
+    /// The same session in another process.
+    pub(super) fn restarted(&self) -> Self {
+        let log = self.log.borrow().clone();
+        Self::made(Rc::clone(&self.folder), self.settings.clone(), "sample", log)
+    }
+
+    pub(super) fn store_folder(&self) -> &Path {
+        &self.settings.folder
+    }
+
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.settings.root.join(path)
+    }
+
+    pub(super) fn file(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Everything that is there.
+    pub(super) fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+        fn visit(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = path.symlink_metadata().unwrap();
+                let mode = metadata.permissions().mode();
+                if metadata.is_symlink() {
+                    let target = fs::read_link(&path).unwrap();
+                    let target = target.into_os_string().into_encoded_bytes();
+                    found.insert(path, (0, target));
+                } else if metadata.is_dir() {
+                    visit(&path, found);
+                    found.insert(path, (mode, Vec::new()));
+                } else {
+                    let bytes = fs::read(&path).unwrap();
+                    found.insert(path, (mode, bytes));
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        visit(&self.settings.root, &mut found);
+        found
+    }
+
+    fn record(&self, whats: Vec<What>) {
+        let mut log = self.log.borrow_mut();
+        for what in whats {
+            let seq = log.len() as u64 + 1;
+            log.push(Event { at: Timestamp::now(), ..samples::event(seq, what) });
+        }
+    }
+
+    pub(super) fn begin(&self, prompt: &str) {
+        self.record(vec![What::TurnStarted { prompt: prompt.into() }]);
+    }
+
+    pub(super) fn end(&self) {
+        let outcome = Outcome::Answered { stop_reason: "end_turn".into() };
+        self.record(vec![What::TurnFinished { outcome, usage: Usage::default() }]);
+    }
+
+    fn effect(&self, access: Access) -> Effect {
+        let cwd = self.settings.root.clone();
+        Effect { actions: vec![Action::Run { command: "x".into(), cwd }], access }
+    }
+
+    /// Plays a command.
+    pub(super) fn call(&self, access: Access, work: impl FnOnce()) {
+        let cancel = CancellationToken::new();
+        self.record(self.keeper.before(&[self.effect(access)], &cancel));
+        work();
+        self.record(self.keeper.after());
+    }
+
+    /// Plays a command that the program does not outlive.
+    pub(super) fn crash(&self, work: impl FnOnce()) {
+        let cancel = CancellationToken::new();
+        self.record(self.keeper.before(&[self.effect(Access::Workspace)], &cancel));
+        work();
+    }
+
+    /// Plays a call that only reads.
+    pub(super) fn reading(&self, work: impl FnOnce()) {
+        let actions = vec![Action::Read { path: self.path("a") }];
+        let effect = Effect { actions, access: Access::Workspace };
+        self.record(self.keeper.before(&[effect], &CancellationToken::new()));
+        work();
+        self.record(self.keeper.after());
+    }
+
+    /// Plays a turn with one command. Returns the files it changed.
+    pub(super) fn command(&self, prompt: &str, work: impl FnOnce()) -> Vec<String> {
+        let from = self.log.borrow().len();
+        self.begin(prompt);
+        self.call(Access::Workspace, work);
+        self.end();
+        let log = self.log.borrow();
+        let files = |event: &Event| match &event.what {
+            What::FilesChanged { files, .. } => {
+                files.iter().map(|file| file.path.clone()).collect()
+            }
+            _ => Vec::new(),
+        };
+        log[from..].iter().flat_map(files).collect()
+    }
+
+    /// Plays a turn with one call that names its file.
+    pub(super) fn write(&self, path: &str, work: impl FnOnce()) {
+        self.begin("write");
+        let actions = vec![Action::Write { path: self.path(path), diff: None }];
+        let effect = Effect { actions, access: Access::ReadOnly };
+        self.record(self.keeper.before(&[effect], &CancellationToken::new()));
+        work();
+        self.record(self.keeper.after());
+        self.end();
+    }
+
+    /// What was told of changes and problems.
+    pub(super) fn events(&self) -> Vec<What> {
+        let log = self.log.borrow();
+        let is_told =
+            |what: &&What| !matches!(what, What::TurnStarted { .. } | What::TurnFinished { .. });
+        log.iter().map(|event| &event.what).filter(is_told).cloned().collect()
+    }
+
+    pub(super) fn recover(&self) -> Vec<What> {
+        let whats = self.keeper.recover();
+        self.record(whats.clone());
+        whats
+    }
+
+    pub(super) fn undo(&self, turns: usize) -> Report {
+        self.restore(Direction::Undo, turns, (false, false))
+    }
+
+    pub(super) fn redo(&self) -> Report {
+        self.restore(Direction::Redo, 1, (false, false))
+    }
+
+    pub(super) fn forced(&self) -> Report {
+        self.restore(Direction::Undo, 1, (true, false))
+    }
+
+    pub(super) fn restore(
+        &self,
+        direction: Direction,
+        turns: usize,
+        (force, is_dry): (bool, bool),
+    ) -> Report {
+        let mut history = History::default();
+        for event in self.log.borrow().iter() {
+            history.take(event);
+        }
+        let manner = if force { Manner::Forced } else { Manner::Careful };
+        let wanted = Wanted { turns, manner, is_dry };
+        let mut report = match direction {
+            Direction::Undo => self.keeper.undo(&history, wanted).unwrap(),
+            Direction::Redo => self.keeper.redo(&history, wanted).unwrap(),
+        };
+        self.record(report.event.take().into_iter().collect());
+        report
+    }
+}

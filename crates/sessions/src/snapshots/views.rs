@@ -1,0 +1,236 @@
+//! What people see and ask for: the changes of turns, and taking them back or making them again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use contract::event::What;
+use contract::id::Timestamp;
+use contract::snapshots::{Change as Kind, ChangedFile, Direction};
+use serde::Serialize;
+
+use super::restore::{Manner, Plan};
+use super::state::{Change, Record, State};
+use super::{History, Keeper, TOLD, Turn, joined, keep};
+
+/// What is to be taken back.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// How many turns.
+    pub turns: usize,
+    /// Whether what somebody changed since may be lost.
+    pub manner: Manner,
+    /// Whether it is only to be told.
+    pub is_dry: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Which way.
+    pub direction: Direction,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// The turns, by number; none where there is nothing to do.
+    pub turns: Vec<u64>,
+    /// What became of files.
+    pub files: Vec<ChangedFile>,
+    /// What was left as it is, and why.
+    pub kept: Vec<KeptFile>,
+    /// The event to keep in the log; none where nothing happened.
+    #[serde(skip)]
+    pub event: Option<What>,
+}
+
+/// A file that was left as it is.
+#[derive(Debug, Serialize)]
+pub struct KeptFile {
+    /// Relative to the session's folder where it is below it.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a turn made of one file.
+#[derive(Debug)]
+pub struct FileView {
+    /// Relative to the session's folder where it is below it.
+    pub path: String,
+    /// What happened to it.
+    pub change: Kind,
+    /// What was there.
+    pub before: Content,
+    /// What was there afterwards.
+    pub after: Content,
+}
+
+/// What stood at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Absent,
+    /// A file.
+    File {
+        /// Its bytes; none where they are no longer kept.
+        bytes: Option<Vec<u8>>,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A symbolic link to this.
+    Link(PathBuf),
+    /// A folder.
+    Folder,
+    /// Something that is not kept, and why.
+    Unkept(String),
+}
+
+impl Keeper {
+    /// Takes the changes of the last turns back that stand.
+    pub fn undo(&self, history: &History, wanted: Wanted) -> io::Result<Report> {
+        let turns = history.last(wanted.turns, wanted.manner == Manner::Forced);
+        let numbers: Vec<u64> = turns.iter().map(|turn| turn.number).collect();
+        let names = turns.iter().flat_map(|turn| &turn.records);
+        let records: Vec<Option<Record>> =
+            names.map(|name| self.workspace.recorded(&self.session, name)).collect();
+        self.restore(Direction::Undo, numbers, records, wanted)
+    }
+
+    /// Makes the changes again that were undone last.
+    pub fn redo(&self, history: &History, wanted: Wanted) -> io::Result<Report> {
+        let Some(undone) = history.undone.last() else {
+            return self.restore(Direction::Redo, Vec::new(), Vec::new(), wanted);
+        };
+        let record = self.workspace.recorded(&self.session, &undone.record);
+        self.restore(Direction::Redo, undone.turns.clone(), vec![record], wanted)
+    }
+
+    fn restore(
+        &self,
+        direction: Direction,
+        turns: Vec<u64>,
+        records: Vec<Option<Record>>,
+        wanted: Wanted,
+    ) -> io::Result<Report> {
+        let mut report = Report {
+            direction,
+            dry_run: wanted.is_dry,
+            turns,
+            files: Vec::new(),
+            kept: Vec::new(),
+            event: None,
+        };
+        if report.turns.is_empty() {
+            return Ok(report);
+        }
+        if records.iter().any(Option::is_none) {
+            let why = "the record of its changes is no longer kept".to_owned();
+            let turns = report.turns.iter().map(|turn| format!("turn {turn}"));
+            let path = turns.collect::<Vec<_>>().join(", ");
+            report.kept.push(KeptFile { path, why });
+        }
+        let records: Vec<Record> = records.into_iter().flatten().collect();
+        let mut inner = self.inner();
+        let inner = &mut *inner;
+        let _held = self.workspace.lock()?;
+        let depot = self.depot(&mut inner.depot)?;
+        let mut keep = keep(depot, &self.settings);
+        let mut plan = Plan::new(&mut keep, &self.settings.root, &records, wanted.manner)?;
+        if !wanted.is_dry {
+            // What is about to be overwritten is kept first, so that it can be made again.
+            keep.depot.sync()?;
+            let done = plan.apply(&mut keep);
+            let is_settled = plan.kept.is_empty() && report.kept.is_empty();
+            if !plan.steps.is_empty() || is_settled {
+                report.event = Some(self.restored(&report, &plan, done)?);
+            }
+        }
+        let shows_folders = plan.steps.iter().all(super::restore::Step::is_about_folder);
+        for step in &plan.steps {
+            if shows_folders || !step.is_about_folder() {
+                let path = self.short(&step.path);
+                report.files.push(ChangedFile { path, change: step.kind() });
+            }
+        }
+        for (path, why) in plan.kept {
+            report.kept.push(KeptFile { path: self.short(&path), why });
+        }
+        Ok(report)
+    }
+
+    /// The event that tells of it; the record lets it be made again.
+    fn restored(&self, report: &Report, plan: &Plan, done: Vec<Change>) -> io::Result<What> {
+        let record = Record { at: Timestamp::now(), is_uncertain: false, changes: done };
+        let name = self.workspace.record(&self.session, &record)?;
+        let (files, count) = self.files(&record.changes);
+        let kept = plan.kept.iter().map(|(path, _)| self.short(path)).take(TOLD);
+        Ok(What::FilesRestored {
+            direction: report.direction,
+            turns: report.turns.clone(),
+            record: name,
+            files: files.into_iter().map(|file| file.path).collect(),
+            count,
+            kept: kept.chain(report.kept.iter().map(|kept| kept.path.clone())).collect(),
+        })
+    }
+
+    /// What a turn made of files; none where the record of it is no longer kept.
+    pub fn changes(&self, turn: &Turn) -> io::Result<Option<Vec<FileView>>> {
+        let read = |name: &String| self.workspace.recorded(&self.session, name);
+        let Some(records) = turn.records.iter().map(read).collect::<Option<Vec<Record>>>() else {
+            return Ok(None);
+        };
+        let changes = joined(records.into_iter().flat_map(|record| record.changes).collect());
+        let mut inner = self.inner();
+        let _held = self.workspace.lock()?;
+        let depot = self.depot(&mut inner.depot)?;
+        let mut content = |state: &State| -> io::Result<Content> {
+            Ok(match state {
+                State::Absent => Content::Absent,
+                State::File { hash, mode, .. } => {
+                    Content::File { bytes: depot.get(*hash)?, mode: *mode }
+                }
+                State::Link { target } => Content::Link(target.path()),
+                State::Folder { .. } => Content::Folder,
+                State::Unkept { why, .. } => Content::Unkept(why.to_string()),
+            })
+        };
+        let mut view = |change: &Change| -> io::Result<FileView> {
+            Ok(FileView {
+                path: self.short(&change.path()),
+                change: change.kind(),
+                before: content(&change.before)?,
+                after: content(&change.after)?,
+            })
+        };
+        let mut views: Vec<FileView> = changes.iter().map(&mut view).collect::<io::Result<_>>()?;
+        // Folders go without saying where files in them are told.
+        if views.iter().any(|view| !view.is_about_folder()) {
+            views.retain(|view| !view.is_about_folder());
+        }
+        Ok(Some(views))
+    }
+
+    /// Where files went that were only given another name: by their old name.
+    pub fn renamed(views: &[FileView]) -> BTreeMap<&str, &str> {
+        let mut renamed = BTreeMap::new();
+        let mut taken = Vec::new();
+        for old in views.iter().filter(|view| view.change == Kind::Deleted) {
+            let is_same = |new: &&FileView| {
+                new.change == Kind::Created && new.after == old.before && !new.is_about_folder()
+            };
+            let found = views.iter().filter(is_same).find(|new| !taken.contains(&&new.path));
+            if let Some(new) = found {
+                taken.push(&new.path);
+                renamed.insert(old.path.as_str(), new.path.as_str());
+            }
+        }
+        renamed
+    }
+}
+
+impl FileView {
+    fn is_about_folder(&self) -> bool {
+        let is_folder = |content: &Content| matches!(content, Content::Folder | Content::Absent);
+        is_folder(&self.before) && is_folder(&self.after)
+    }
+}

@@ -1,0 +1,135 @@
+//! What sessions took: tokens and money by model, calls by tool and plugin, day by day. A fold over
+//! the logs, kept beside them so that only what has come since is read. Nothing but speed depends
+//! on what is kept.
+
+mod figures;
+mod kept;
+
+pub use figures::{Figures, Spent, Used};
+
+use std::collections::BTreeMap;
+
+use contract::event::{CallOutcome, Event, What};
+use contract::id::{CallId, SessionId, Timestamp};
+use contract::message::Usage;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::store::Store;
+
+/// The figures of one session.
+#[derive(Clone, Debug)]
+pub struct SessionFigures {
+    /// The session.
+    pub id: SessionId,
+    /// Its figures, by the day in UTC (`2026-03-01`).
+    pub days: BTreeMap<String, Figures>,
+    /// What its last turn took.
+    pub last_turn: Spent,
+}
+
+/// A fold over the events of a session that can be taken up again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Fold {
+    days: BTreeMap<String, Figures>,
+    last_turn: Spent,
+    /// When the session began; what is older was copied from another one.
+    start: Option<Timestamp>,
+    /// Who answers, in the session itself and in conversations within it.
+    models: BTreeMap<String, String>,
+    /// The plugins of calls that are running.
+    sources: BTreeMap<CallId, String>,
+}
+
+impl Fold {
+    /// Takes the next event into account.
+    pub(crate) fn add(&mut self, event: &Event) {
+        let conversation =
+            event.within.as_ref().map(|within| within.call.to_string()).unwrap_or_default();
+        match &event.what {
+            What::Configured { provider, model, .. } => {
+                self.models.insert(conversation, format!("{provider}/{model}"));
+                return;
+            }
+            What::SessionStarted { .. } => {
+                self.start.get_or_insert(event.at);
+                return;
+            }
+            _ => {}
+        }
+        if self.start.is_some_and(|start| event.at < start) {
+            return;
+        }
+        match &event.what {
+            What::TurnStarted { .. } if event.within.is_none() => {
+                self.day(event).turns += 1;
+                self.last_turn = Spent::default();
+            }
+            What::ReplyFinished { usage, .. } => self.spend(event, &conversation, usage),
+            What::Compacted { usage, .. } if usage.total_tokens() > 0 => {
+                self.spend(event, &conversation, usage);
+            }
+            What::ToolJudged { call, source: Some(source), .. } => {
+                self.sources.insert(call.clone(), source.clone());
+            }
+            What::ToolFinished { call, name, outcome, output, content, duration_ms } => {
+                let source = self.sources.remove(call);
+                if *outcome == CallOutcome::Ran {
+                    let used = Used::once(source, output.success, *duration_ms, content);
+                    self.day(event).tools.entry(name.clone()).or_default().add(&used);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn day(&mut self, event: &Event) -> &mut Figures {
+        let day = event.at.0.strftime("%Y-%m-%d").to_string();
+        self.days.entry(day).or_default()
+    }
+
+    fn spend(&mut self, event: &Event, conversation: &str, usage: &Usage) {
+        let spent = Spent::of(usage);
+        self.last_turn.add(&spent);
+        // A conversation within the session has the model of the session where it names none.
+        let model = self.models.get(conversation).or_else(|| self.models.get(""));
+        let model = model.cloned().unwrap_or_else(|| "unknown".to_owned());
+        self.day(event).models.entry(model).or_default().add(&spent);
+    }
+
+    fn figures(self, id: SessionId) -> SessionFigures {
+        SessionFigures { id, days: self.days, last_turn: self.last_turn }
+    }
+}
+
+impl SessionFigures {
+    /// All days together.
+    pub fn total(&self) -> Figures {
+        self.since("")
+    }
+
+    /// A day and all after it together.
+    pub fn since(&self, day: &str) -> Figures {
+        let mut total = Figures::default();
+        for figures in self.days.iter().filter(|(at, _)| at.as_str() >= day).map(|(_, it)| it) {
+            total.add(figures);
+        }
+        total
+    }
+}
+
+impl Store {
+    /// The figures of all sessions.
+    pub fn figures(&self) -> Result<Vec<SessionFigures>, Error> {
+        let folds = kept::all(self)?;
+        Ok(folds.into_iter().map(|(id, fold)| fold.figures(id)).collect())
+    }
+
+    /// The figures of one session.
+    pub fn figures_of(&self, id: &SessionId) -> Result<SessionFigures, Error> {
+        Ok(kept::one(self, id)?.figures(id.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

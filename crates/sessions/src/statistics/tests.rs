@@ -1,0 +1,78 @@
+use contract::event::What;
+use contract::log::Log;
+use contract::message::{Reply, Usage};
+
+use super::*;
+use crate::samples;
+
+fn reply(seq: u64, usage: Usage) -> Event {
+    samples::event(seq, What::ReplyFinished { reply: Reply::default(), usage })
+}
+
+fn fold(events: &[Event]) -> Figures {
+    let mut fold = Fold::default();
+    for event in events {
+        fold.add(event);
+    }
+    fold.figures(samples::id()).total()
+}
+
+#[test]
+fn the_sample_adds_up_by_model_and_tool() {
+    let figures = fold(&samples::conversation());
+    assert_eq!(figures.turns, 1);
+    let spent = &figures.models["script/play"];
+    assert_eq!(spent, &figures.spent());
+    assert!(spent.replies > 0 && spent.input_tokens > 0);
+    let bash = &figures.tools["Bash"];
+    assert_eq!((bash.calls, bash.failures, bash.duration_ms), (1, 1, 1200));
+    assert!(bash.characters > 0 && bash.tokens() > 0);
+    assert_eq!(figures.plugins()["builtin"].calls, 1);
+}
+
+#[test]
+fn a_price_that_nobody_told_is_not_nothing() {
+    let priced = Usage { cost_usd: Some(0.25), input_tokens: 10, ..Usage::default() };
+    let unpriced = Usage { input_tokens: 5, cached_tokens: Some(4), ..Usage::default() };
+    let only = fold(&[reply(1, unpriced.clone())]).spent();
+    assert_eq!((only.cost_usd, only.unpriced_replies), (None, 1));
+    let both = fold(&[reply(1, priced), reply(2, unpriced)]).spent();
+    assert_eq!((both.cost_usd, both.unpriced_replies), (Some(0.25), 1));
+    assert_eq!((both.input_tokens, both.cache_read_tokens), (15, 4));
+}
+
+#[test]
+fn only_what_has_come_since_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let events = samples::conversation();
+    let log = store.create(&samples::id()).unwrap();
+    for part in [&events[..4], &events[4..9], &events[9..]] {
+        log.append(part).unwrap();
+        let figures = store.figures().unwrap();
+        assert_eq!(figures.len(), 1);
+        assert_eq!(figures[0].total(), store.figures_of(&samples::id()).unwrap().total());
+    }
+    let whole = fold(&events);
+    assert_eq!(store.figures().unwrap()[0].total(), whole);
+    for broken in ["", "{}", "garbage"] {
+        std::fs::write(folder.path().join("statistics.json"), broken).unwrap();
+        assert_eq!(store.figures().unwrap()[0].total(), whole);
+    }
+    drop(log);
+    store.delete(&samples::id()).unwrap();
+    assert!(store.figures().unwrap().is_empty());
+}
+
+#[test]
+fn a_fork_counts_what_it_added_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let events = samples::conversation();
+    let log = store.create(&samples::id()).unwrap();
+    log.append(&events).unwrap();
+    drop(log);
+    let copy = SessionId::parse("copy").unwrap();
+    drop(store.fork(&samples::id(), &copy, None).unwrap());
+    assert_eq!(store.figures_of(&copy).unwrap().total().spent(), Spent::default());
+}

@@ -1,0 +1,95 @@
+//! Copies a session into one of its own, record by record, so that a long one needs no memory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use contract::event::{Event, Origin, What};
+use contract::id::{Seq, SessionId, Timestamp};
+
+use super::Store;
+use crate::error::{Error, cannot};
+use crate::reader::Contents;
+use crate::record;
+
+/// Writes the events of a fork: numbered without gaps, under its own name, without the end of the
+/// source. Returns what was damaged in the source.
+pub(super) fn write(
+    store: &Store,
+    id: &SessionId,
+    new: &SessionId,
+    up_to: Option<Seq>,
+    target: &Path,
+) -> Result<Contents, Error> {
+    let mut cwd = None;
+    let mut last = Seq(0);
+    let is_shared = |event: &Event| up_to.is_none_or(|last| event.seq <= last);
+    let damage = each(store, id, |event| {
+        if is_shared(&event) {
+            last = event.seq;
+            if let What::SessionStarted { cwd: folder, .. } = event.what
+                && event.within.is_none()
+            {
+                cwd.get_or_insert(folder);
+            }
+        }
+        Ok(())
+    })?;
+    let start = What::SessionStarted {
+        cwd: cwd.unwrap_or_default(),
+        format: contract::log::FORMAT,
+        forked_from: Some(Origin { session: id.clone(), seq: last }),
+    };
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(target);
+    let file = file.map_err(cannot("write", target))?;
+    let mut copy = Copy { out: BufWriter::new(file), new, seq: Seq(0), record: Vec::new() };
+    let written = (|| {
+        let at = Timestamp::now();
+        let first = Event { seq: Seq(1), session: new.clone(), at, within: None, what: start };
+        copy.push(first).map_err(cannot("write", target))?;
+        each(store, id, |event| {
+            let is_own = matches!(event.what, What::SessionStarted { .. } | What::SessionEnded);
+            if is_own || !is_shared(&event) { Ok(()) } else { copy.push(event) }
+        })?;
+        copy.out.flush().map_err(cannot("write", target))?;
+        copy.out.get_ref().sync_all().map_err(cannot("write", target))?;
+        Ok(())
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(target);
+    }
+    written.map(|()| damage)
+}
+
+struct Copy<'a> {
+    out: BufWriter<File>,
+    new: &'a SessionId,
+    seq: Seq,
+    record: Vec<u8>,
+}
+
+impl Copy<'_> {
+    fn push(&mut self, mut event: Event) -> io::Result<()> {
+        self.seq = self.seq.next();
+        event.seq = self.seq;
+        event.session.clone_from(self.new);
+        self.record.clear();
+        record::encode(&event, &mut self.record)?;
+        self.out.write_all(&self.record)
+    }
+}
+
+/// Hands out the events of a session one at a time. Returns what was damaged.
+fn each(
+    store: &Store,
+    id: &SessionId,
+    mut take: impl FnMut(Event) -> io::Result<()>,
+) -> Result<Contents, Error> {
+    let path = store.path(id);
+    let mut events = store.events(id)?;
+    while let Some(event) = events.next().map_err(cannot("read", &path))? {
+        take(event).map_err(cannot("copy", &path))?;
+    }
+    Ok(std::mem::take(&mut events.contents))
+}
