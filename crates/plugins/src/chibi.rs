@@ -25,6 +25,7 @@ use contract::sandbox::{ChannelEnds, Sandbox};
 use contract::tool::Tool;
 use futures::stream::{self, StreamExt as _};
 
+use crate::folders::Folders;
 use crate::problem::Problem;
 use crate::python::{Listener, Surroundings};
 pub use find::{Candidate, Search, find};
@@ -107,7 +108,12 @@ pub struct Listed {
 
 impl Plugins {
     /// Describes plugins: from what is kept, else by running them, several at once.
-    pub async fn open(candidates: Vec<Candidate>, settings: Settings, mode: Mode) -> Self {
+    pub async fn open(
+        candidates: Vec<Candidate>,
+        settings: Settings,
+        mode: Mode,
+        folders: &Folders,
+    ) -> Self {
         let kept = Kept::read(&settings.kept);
         let host = Arc::new(Host { settings, mode: Mutex::new(mode), told: Mutex::default() });
         let describe = |candidate: Candidate| {
@@ -115,7 +121,7 @@ impl Plugins {
             let kept = &kept;
             async move {
                 let schema = if member.is_active() {
-                    kept::describe(kept, &member).await
+                    kept::describe(kept, &member, folders).await
                 } else {
                     Schema::default()
                 };

@@ -34,11 +34,12 @@ use serde_json::{Map, Value};
 
 use crate::commands::Command;
 use crate::files;
+use crate::folders::{Folders, Kind};
 use crate::plugin::{Place, Plugin, PluginSettings};
 use crate::problem::Problem;
 use hook::{Handlers, Shared};
 
-pub use agent_file::AgentFile;
+pub use agent_file::{AgentFile, agent_of, agents_in};
 pub use command::Recipe;
 pub use fill::Piece;
 pub use hook::Settings;
@@ -82,62 +83,65 @@ impl Loaded {
 }
 
 /// The plugins that lie in a folder: the folder itself, or those in it. Looks at names alone.
-pub fn find(folder: &Path, place: Place) -> (Vec<Plugin>, Vec<Problem>) {
+pub fn find(folder: &Path, place: Place, folders: &Folders) -> (Vec<Plugin>, Vec<Problem>) {
     let Ok(folder) = folder.canonicalize() else {
         // Whoever looks for plugins of our own tells of a folder that is missing.
         return (Vec::new(), Vec::new());
     };
     let is_named = !matches!(place, Place::Global | Place::Project);
-    if is_named && is_folder(&folder) {
-        let plugins = if is_own_text(&folder) && place == Place::Flag {
+    if is_named && is_folder(&folder, folders) {
+        let plugins = if is_own_text(&folder, folders) && place == Place::Flag {
             Vec::new()
         } else {
             vec![unread(folder, place)]
         };
         return (plugins, Vec::new());
     }
-    let entries = match files::entries(&folder, ENTRIES) {
-        Ok((entries, _)) => entries,
+    let listing = match folders.listing(&folder) {
+        Ok(listing) => listing,
         Err(error) => {
             return (Vec::new(), vec![files::Refusal::System(error).problem(&folder)]);
         }
     };
-    let roots = entries.iter().filter_map(|entry| entry.canonicalize().ok());
-    let roots = roots.filter(|root| is_folder(root));
+    let entries = listing.entries.iter().take(ENTRIES);
+    let entries = entries.filter(|entry| matches!(entry.kind, Kind::Folder | Kind::Link));
+    let roots = entries.filter_map(|entry| folders.resolved(&folder.join(&entry.name)).ok());
+    let roots = roots.filter(|root| is_folder(root, folders));
     (roots.map(|root| unread(root, place)).collect(), Vec::new())
 }
 
 /// Whether a folder, or one in it, is for this dialect and not for Brynhild's own.
-pub(crate) fn claims(folder: &Path) -> bool {
-    if is_folder(folder) {
-        return !is_own_text(folder);
+pub(crate) fn claims(folder: &Path, folders: &Folders) -> bool {
+    if is_folder(folder, folders) {
+        return !is_own_text(folder, folders);
     }
-    let (entries, _) = files::entries(folder, ENTRIES).unwrap_or_default();
-    entries.iter().any(|entry| is_folder(entry))
+    has(folder, folders, |entry| is_folder(entry, folders))
 }
 
 /// Whether a folder looks like one of these plugins. Looks at names alone.
-fn is_folder(root: &Path) -> bool {
-    if root.join(crate::manifest::FILE).exists() || root.join("tool.py").exists() {
+fn is_folder(root: &Path, folders: &Folders) -> bool {
+    if folders.has(&root.join(crate::manifest::FILE)) || folders.has(&root.join("tool.py")) {
         return false;
     }
-    let is_there = |part: &str| root.join(part).is_file();
-    is_marked(root)
-        || is_there("SKILL.md")
-        || has(&root.join("commands"), |entry| is_markdown(entry) || has(entry, is_markdown))
-        || has(&root.join("skills"), |entry| entry.join("SKILL.md").is_file())
+    let is_markdown = |entry: &Path| is_markdown(entry, folders);
+    is_marked(root, folders)
+        || folders.is_file(&root.join("SKILL.md"))
+        || has(&root.join("commands"), folders, |entry| {
+            is_markdown(entry) || has(entry, folders, is_markdown)
+        })
+        || has(&root.join("skills"), folders, |entry| folders.is_file(&entry.join("SKILL.md")))
 }
 
 /// Whether a folder has what only these plugins have.
-fn is_marked(root: &Path) -> bool {
+fn is_marked(root: &Path, folders: &Folders) -> bool {
     let files = [manifest::FILE, portable::FILE, "hooks/hooks.json", ".mcp.json"];
-    files.iter().any(|file| root.join(file).symlink_metadata().is_ok())
-        || has(&root.join("agents"), is_markdown)
+    files.iter().any(|file| folders.has(&root.join(file)))
+        || has(&root.join("agents"), folders, |entry| is_markdown(entry, folders))
 }
 
 /// Whether a folder without a manifest holds text that Brynhild's own dialect reads.
-fn is_own_text(root: &Path) -> bool {
-    if is_marked(root) || root.join("SKILL.md").is_file() {
+fn is_own_text(root: &Path, folders: &Folders) -> bool {
+    if is_marked(root, folders) || folders.is_file(&root.join("SKILL.md")) {
         return false;
     }
     let commands = root.join("commands");
@@ -145,18 +149,19 @@ fn is_own_text(root: &Path) -> bool {
         let text = files::read(file, files::Boundary::Anywhere, 4096).map(|text| text.text);
         text.is_ok_and(|text| text.lines().any(|line| line.starts_with("name:")))
     };
-    root.join("profiles").is_dir()
-        || !has(&commands, |entry| is_markdown(entry) || entry.is_dir())
-        || has(&commands, names_itself)
+    let is_command = |entry: &Path| is_markdown(entry, folders) || folders.is_folder(entry);
+    folders.is_folder(&root.join("profiles"))
+        || !has(&commands, folders, is_command)
+        || has(&commands, folders, names_itself)
 }
 
-fn has(folder: &Path, fits: impl Fn(&Path) -> bool) -> bool {
-    let (entries, _) = files::entries(folder, ENTRIES).unwrap_or_default();
+fn has(folder: &Path, folders: &Folders, fits: impl Fn(&Path) -> bool) -> bool {
+    let (entries, _) = folders.entries(folder, ENTRIES).unwrap_or_default();
     entries.iter().any(|entry| fits(entry))
 }
 
-fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "md") && path.is_file()
+fn is_markdown(path: &Path, folders: &Folders) -> bool {
+    path.extension().is_some_and(|extension| extension == "md") && folders.is_file(path)
 }
 
 /// A plugin of which nothing is read yet.

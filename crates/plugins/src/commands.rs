@@ -8,6 +8,7 @@ mod table;
 mod template;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -75,7 +76,8 @@ pub struct Found {
 pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let mut found = Found::default();
     if let Some(folder) = &places.global {
-        scan(folder, Boundary::Anywhere, &label("global"), &mut found);
+        let entries = files::entries(folder, ENTRIES_LIMIT);
+        scan(folder, entries, (Boundary::Anywhere, &label("global")), &mut found);
     }
     for plugin in &contributions.plugins {
         let name = plugin.name();
@@ -88,7 +90,9 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
         let boundary =
             if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
         if plugin.package.is_none() {
-            scan(&plugin.root.join("commands"), boundary, &label, &mut found);
+            let folder = plugin.root.join("commands");
+            let entries = contributions.entries(&folder, ENTRIES_LIMIT);
+            scan(&folder, entries, (boundary, &label), &mut found);
         }
     }
     for offer in &contributions.offers {
@@ -132,11 +136,17 @@ fn project(folder: &Path, canonical: PathBuf, label: &Label, found: &mut Found) 
         return found.problems.push(refusal.problem(folder));
     }
     let boundary = [canonical.clone()];
-    scan(&canonical, Boundary::Within(&boundary), label, found);
+    let entries = files::entries(&canonical, ENTRIES_LIMIT);
+    scan(&canonical, entries, (Boundary::Within(&boundary), label), found);
 }
 
-fn scan(folder: &Path, boundary: Boundary<'_>, label: &Label, found: &mut Found) {
-    let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
+fn scan(
+    folder: &Path,
+    entries: io::Result<(Vec<PathBuf>, bool)>,
+    (boundary, label): (Boundary<'_>, &Label),
+    found: &mut Found,
+) {
+    let (entries, more) = match entries {
         Ok(listing) => listing,
         Err(error) => return found.problems.push(Refusal::System(error).problem(folder)),
     };

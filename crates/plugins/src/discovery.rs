@@ -2,11 +2,12 @@
 //! manifests; of a project that is not trusted it reads the names of folders alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::chibi;
 use crate::files;
+use crate::folders::{Folders, Kind};
 use crate::index::Index;
 use crate::lmao;
 use crate::manifest::{self, FILE, Read};
@@ -64,10 +65,19 @@ pub enum Trust {
     },
 }
 
+/// What is known from before, so that not everything is read in every run.
+pub struct Known<'a> {
+    /// What lies in folders.
+    pub folders: &'a Folders,
+    /// What was read of manifests.
+    pub index: &'a mut Index,
+}
+
 /// Finds all plugins that are folders.
-pub fn discover(places: &Places, index: &mut Index, is_trusted: &IsTrusted<'_>) -> Found {
+pub fn discover(places: &Places, known: Known<'_>, is_trusted: &IsTrusted<'_>) -> Found {
+    let Known { folders, index } = known;
     let mut search =
-        Search { index, is_trusted, by_name: BTreeMap::new(), found: Found::default() };
+        Search { folders, index, is_trusted, by_name: BTreeMap::new(), found: Found::default() };
     if let Some(folder) = &places.global {
         search.parent(folder, Place::Global);
     }
@@ -88,6 +98,7 @@ pub fn discover(places: &Places, index: &mut Index, is_trusted: &IsTrusted<'_>) 
 }
 
 struct Search<'a, 'b> {
+    folders: &'a Folders,
     index: &'a mut Index,
     is_trusted: &'a IsTrusted<'b>,
     by_name: BTreeMap<String, Plugin>,
@@ -111,8 +122,8 @@ impl Search<'_, '_> {
             };
             return self.report(folder, "this folder for plugins does not exist", hint);
         };
-        if let Ok(found) = fs::metadata(folder.join(FILE)) {
-            return self.plugin(folder, &found, place);
+        if self.folders.metadata(&folder.join(FILE)).is_some() {
+            return self.plugin(folder, place);
         }
         let before = self.by_name.len() + self.found.problems.len();
         self.parent(&folder, place);
@@ -125,36 +136,42 @@ impl Search<'_, '_> {
     /// A folder with plugins in it.
     fn parent(&mut self, folder: &Path, place: Place) {
         let folder = &fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-        let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
+        let listing = match self.folders.listing(folder) {
             Ok(listing) => listing,
             Err(error) => {
                 let problem = files::Refusal::System(error).problem(folder);
                 return self.found.problems.push(problem);
             }
         };
-        if more {
+        if listing.is_cut || listing.entries.len() > ENTRIES_LIMIT {
             let what = format!("only {ENTRIES_LIMIT} entries of this folder were looked at");
             self.report(folder, what, "keep nothing but plugins in it");
         }
-        for entry in entries {
-            if let Ok(found) = fs::metadata(entry.join(FILE)) {
-                match files::resolved(&entry) {
-                    Ok(root) => self.plugin(root, &found, place),
-                    Err(error) => {
-                        let problem = files::Refusal::System(error).problem(&entry);
-                        self.found.problems.push(problem);
-                    }
-                }
-            } else if entry.join("plugin.yml").is_file() {
-                self.report(&entry, "the manifest is called `plugin.yml`", "call it `plugin.yaml`");
-            } else if fs::symlink_metadata(entry.join(FILE)).is_ok() {
-                let problem = files::Refusal::Dangling.problem(&entry.join(FILE));
-                self.found.problems.push(problem);
-            }
+        let entries = listing.entries.iter().take(ENTRIES_LIMIT);
+        for entry in entries.filter(|entry| matches!(entry.kind, Kind::Folder | Kind::Link)) {
+            self.entry(&folder.join(&entry.name), place);
         }
     }
 
-    fn plugin(&mut self, root: PathBuf, found: &Metadata, place: Place) {
+    /// A folder among plugins, which may be one.
+    fn entry(&mut self, entry: &Path, place: Place) {
+        let file = entry.join(FILE);
+        if self.folders.metadata(&file).is_some() {
+            match self.folders.resolved(entry) {
+                Ok(root) => self.plugin(root, place),
+                Err(error) => {
+                    let problem = files::Refusal::System(error).problem(entry);
+                    self.found.problems.push(problem);
+                }
+            }
+        } else if self.folders.is_file(&entry.join("plugin.yml")) {
+            self.report(entry, "the manifest is called `plugin.yml`", "call it `plugin.yaml`");
+        } else if self.folders.has(&file) {
+            self.found.problems.push(files::Refusal::Dangling.problem(&file));
+        }
+    }
+
+    fn plugin(&mut self, root: PathBuf, place: Place) {
         match (self.is_trusted)(&root, place) {
             Trust::Given => {}
             Trust::Missing => return self.untrusted(root, place),
@@ -164,8 +181,13 @@ impl Search<'_, '_> {
             }
         }
         let file = root.join(FILE);
-        let boundary = (place == Place::Project).then_some(root.as_path());
-        let read = self.index.manifest(&file, found, || manifest::read(&root, boundary));
+        let read = match (place, self.folders.metadata(&file)) {
+            // Of a project only what is there at this moment counts.
+            (Place::Project, _) | (_, None) => {
+                manifest::read(&root, (place == Place::Project).then_some(&root))
+            }
+            (_, Some(found)) => self.index.manifest(&file, &found, || manifest::read(&root, None)),
+        };
         let Read { manifest, problem, notes } = read;
         self.found.problems.extend(problem);
         self.found.notes.extend(notes);
@@ -202,12 +224,12 @@ impl Search<'_, '_> {
 
     /// A folder named for this run that has the parts of a plugin and no manifest: its text counts.
     fn without_manifest(&mut self, root: PathBuf) {
-        if crate::claude::claims(&root) {
+        if crate::claude::claims(&root, self.folders) {
             return;
         }
         if !PARTS.iter().any(|part| root.join(part).is_dir()) {
-            let is_chibi = !chibi::find(&root, Place::Flag).candidates.is_empty();
-            if is_chibi || !lmao::find(&root).is_empty() {
+            let chibi = chibi::find(&root, Place::Flag, self.folders);
+            if !chibi.candidates.is_empty() || !lmao::find(&root, self.folders).is_empty() {
                 return;
             }
             let hint = "name a plugin's folder, or one that holds plugins' folders";

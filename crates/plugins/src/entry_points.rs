@@ -26,6 +26,9 @@ pub const GROUPS: [&str; 8] = [
     "brynhild.profiles",
 ];
 
+/// The groups by which packages bring something of other systems.
+const GUEST_GROUPS: [&str; 1] = [crate::initrunner::registry::GROUP];
+
 /// Entries of one folder of packages that are looked at.
 const ENTRIES_LIMIT: usize = 20_000;
 
@@ -46,16 +49,40 @@ pub struct Installed {
 /// The packages of these folders that have something for Brynhild, each name once: that of the
 /// first folder, as Python itself would take it.
 pub fn packages(sites: &[PathBuf], index: &mut Index) -> Vec<Installed> {
-    let mut found: Vec<Installed> = Vec::new();
+    let of_ours = |group: &str| GROUPS.contains(&group);
+    all(sites, index).into_iter().filter_map(|(_, it)| it.only(of_ours)).collect()
+}
+
+/// The packages of these folders that have something of a group of another system, on the same
+/// terms, each with the folder that it was found in.
+pub(crate) fn guests(
+    sites: &[PathBuf],
+    index: &mut Index,
+    group: &str,
+) -> Vec<(PathBuf, Installed)> {
+    let of_it = |other: &str| other == group;
+    let found = all(sites, index).into_iter();
+    found.filter_map(|(site, it)| Some((site, it.only(of_it)?))).collect()
+}
+
+impl Installed {
+    /// The same with the entry points of some groups alone; none where it has none.
+    fn only(mut self, counts: impl Fn(&str) -> bool) -> Option<Self> {
+        self.package.entry_points.retain(|point| counts(&point.group));
+        (!self.package.entry_points.is_empty()).then_some(self)
+    }
+}
+
+fn all(sites: &[PathBuf], index: &mut Index) -> Vec<(PathBuf, Installed)> {
+    let mut found: Vec<(PathBuf, Installed)> = Vec::new();
     for site in sites {
         let Ok(metadata) = fs::metadata(site) else {
             continue;
         };
         for installed in index.site(site, &metadata, || scan(site)) {
-            let same =
-                |other: &Installed| normal(&other.package.name) == normal(&installed.package.name);
-            if !found.iter().any(same) {
-                found.push(installed);
+            let name = normal(&installed.package.name);
+            if !found.iter().any(|(_, other)| normal(&other.package.name) == name) {
+                found.push((site.clone(), installed));
             }
         }
     }
@@ -178,7 +205,7 @@ fn entry_points(text: &str) -> Vec<EntryPoint> {
         }
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             group = name.trim();
-        } else if GROUPS.contains(&group)
+        } else if (GROUPS.contains(&group) || GUEST_GROUPS.contains(&group))
             && let Some((name, object)) = line.split_once('=')
         {
             // What follows in brackets names extras, which do not change the object.

@@ -5,17 +5,19 @@
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::entry_points::Installed;
 use crate::manifest;
+use crate::stamp::Stamp;
 
 /// The form of the file; another one is not read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 4;
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;
@@ -32,22 +34,15 @@ pub struct Index {
     is_changed: bool,
 }
 
-/// When and how large a file was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp(i64, i64, i64, i64, u64);
-
-impl Stamp {
-    fn of(found: &Metadata) -> Self {
-        Self(found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.len())
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry<T> {
     stamp: Stamp,
     value: T,
     #[serde(skip)]
     is_used: bool,
+    /// Whether its file changed so lately that another change might not be seen: nothing to keep.
+    #[serde(skip)]
+    is_fresh: bool,
 }
 
 #[derive(Serialize)]
@@ -87,6 +82,8 @@ impl Index {
         if self.sites.len() > KEPT {
             self.sites.retain(|_, entry| entry.is_used);
         }
+        self.manifests.retain(|_, entry| !entry.is_fresh);
+        self.sites.retain(|_, entry| !entry.is_fresh);
         let written = Written { format: FORMAT, manifests: &self.manifests, sites: &self.sites };
         if let Ok(bytes) = serde_json::to_vec(&written) {
             replace(&file, &bytes);
@@ -120,7 +117,7 @@ fn look_up<T: Clone>(
     is_changed: &mut bool,
     read: impl FnOnce() -> T,
 ) -> T {
-    let stamp = Stamp::of(found);
+    let (now, stamp) = (SystemTime::now(), Stamp::of(found));
     let Some(key) = path.to_str() else {
         return read();
     };
@@ -129,9 +126,10 @@ fn look_up<T: Clone>(
         return entry.value.clone();
     }
     let value = read();
-    let entry = Entry { stamp, value: value.clone(), is_used: true };
+    let is_fresh = !stamp.is_settled(now);
+    let entry = Entry { stamp, value: value.clone(), is_used: true, is_fresh };
     entries.insert(key.to_owned(), entry);
-    *is_changed = true;
+    *is_changed |= !is_fresh;
     value
 }
 
@@ -179,11 +177,29 @@ mod tests {
         let mut index = Index::load(Some(kept.clone()));
         assert!(asked(&mut index, &file));
         assert!(!asked(&mut index, &file));
+        settle(&mut index);
         index.save();
         let mut index = Index::load(Some(kept.clone()));
         assert!(!asked(&mut index, &file));
         fs::write(&file, "name: ab\nversion: '1'\n").unwrap();
         assert!(asked(&mut index, &file));
+    }
+
+    /// Has everything count as old enough to be kept.
+    fn settle(index: &mut Index) {
+        index.manifests.values_mut().for_each(|entry| entry.is_fresh = false);
+        index.is_changed = true;
+    }
+
+    #[test]
+    fn what_changed_a_moment_ago_is_read_again_in_the_next_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, file) = (folder.path().join("index.json"), folder.path().join("plugin.yaml"));
+        fs::write(&file, "name: a\nversion: '1'\n").unwrap();
+        let mut index = Index::load(Some(kept.clone()));
+        assert!(asked(&mut index, &file));
+        index.save();
+        assert!(asked(&mut Index::load(Some(kept)), &file));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Tools and roles as InitRunner writes them: read here, and made into tools and settings like any
 //! other. Runs nothing of a role.
 
+pub mod builtin;
+pub mod custom;
 pub mod final_result;
 pub mod guard;
+pub mod registry;
 pub mod role;
 pub mod skill;
 pub mod variables;

@@ -7,11 +7,11 @@
 
 pub mod chibi;
 pub mod claude;
-mod closest;
 pub mod commands;
 pub mod discovery;
 pub mod entry_points;
 mod files;
+pub mod folders;
 mod frontmatter;
 mod hidden;
 pub mod hooks;
@@ -20,6 +20,8 @@ pub mod initrunner;
 pub mod lmao;
 pub mod manifest;
 pub mod offer;
+#[cfg(any(test, fuzzing))]
+pub mod oracles;
 pub mod plugin;
 pub mod problem;
 pub mod profiles;
@@ -27,5 +29,6 @@ pub mod python;
 pub mod rest;
 pub mod rules;
 pub mod skills;
+mod stamp;
 pub mod state;
 mod yaml;

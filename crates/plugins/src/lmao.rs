@@ -18,6 +18,7 @@ use contract::hook::Hook;
 use contract::tool::Tool;
 use serde_json::{Value, json};
 
+use crate::folders::Folders;
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 use crate::python::{Described, Hosts, Missing};
@@ -90,13 +91,18 @@ struct Group {
 
 impl Lmao {
     /// Learns what the plugins of some directories offer: from what is kept, else by running them.
-    pub async fn open(hosts: Hosts, directories: Vec<Directory>, conditions: Conditions) -> Self {
+    pub async fn open(
+        hosts: Hosts,
+        directories: Vec<Directory>,
+        conditions: Conditions,
+        folders: &Folders,
+    ) -> Self {
         let mut groups = Vec::new();
         for directory in &directories {
             groups.extend(split(directory, &conditions));
         }
         let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
-        let described = hosts.describe(&plugins, Missing::Report).await;
+        let described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
         let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
             let facts = Facts::read(&described.offer);
             let roots = roots(&plugin.settings, &conditions);

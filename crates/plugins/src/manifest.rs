@@ -39,8 +39,10 @@ pub struct Read {
     /// What it says; none where it cannot be used.
     pub manifest: Option<Manifest>,
     /// What cannot be used, or not all of it: one message for the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
     /// What an author should put right although it was understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Problem>,
 }
 

@@ -1,11 +1,16 @@
 //! What an installed package hands out through its entry points: plain data, as the Python host
 //! passes it on. Nothing here is checked; each kind's own module does that.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use contract::skill::Skill;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::Command;
+use crate::files;
+use crate::folders::Folders;
 use crate::plugin::Plugin;
 
 /// All that plugins contribute to one kind of extension.
@@ -19,6 +24,18 @@ pub struct Contributions<'a> {
     pub commands: Vec<&'a Command>,
     /// Skills of plugins of other systems.
     pub skills: Vec<&'a Skill>,
+    /// What lies in the folders of plugins, where somebody has looked already.
+    pub folders: Option<&'a Folders>,
+}
+
+impl Contributions<'_> {
+    /// The paths in a folder of a plugin, sorted; at most `limit` of them, and whether there are more.
+    pub(crate) fn entries(&self, folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
+        match self.folders {
+            Some(folders) => folders.entries(folder, limit),
+            None => files::entries(folder, limit),
+        }
+    }
 }
 
 /// What the callables of one package returned.

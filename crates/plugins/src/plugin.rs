@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use contract::sandbox::{Hosts, Network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -15,34 +16,52 @@ pub struct Manifest {
     /// Its version.
     pub version: String,
     /// What it is for.
+    #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Who wrote it.
+    #[serde(skip_serializing_if = "is_default")]
     pub author: String,
     /// Its license.
+    #[serde(skip_serializing_if = "is_default")]
     pub license: String,
     /// The commands it declares.
+    #[serde(skip_serializing_if = "is_default")]
     pub commands: Vec<String>,
     /// The tools it declares; any one makes every file in `tools/` count.
+    #[serde(skip_serializing_if = "is_default")]
     pub tools: Vec<String>,
     /// The HTTP interfaces that it declares among its tools, as they are written.
+    #[serde(skip_serializing_if = "is_default")]
     pub apis: Vec<Value>,
     /// Whether it brings `hooks.yaml`.
+    #[serde(skip_serializing_if = "is_default")]
     pub hooks: bool,
     /// The skills it declares.
+    #[serde(skip_serializing_if = "is_default")]
     pub skills: Vec<String>,
     /// The providers it declares; any one makes every file in `providers/` count.
+    #[serde(skip_serializing_if = "is_default")]
     pub providers: Vec<String>,
     /// The files of rules it declares.
+    #[serde(skip_serializing_if = "is_default")]
     pub rules: Vec<String>,
     /// The versions of Brynhild that it says it works with.
+    #[serde(skip_serializing_if = "is_default")]
     pub brynhild_version: String,
     /// Python packages that it needs, as `pip` writes them.
+    #[serde(skip_serializing_if = "is_default")]
     pub dependencies: Vec<String>,
     /// What it wants to be allowed; the person's configuration grants it.
+    #[serde(skip_serializing_if = "is_default")]
     pub sandbox: Wishes,
     /// The system it is written for. No manifest says it.
     #[serde(skip)]
     pub dialect: Dialect,
+}
+
+/// Whether there is no need to write a field down.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The system that a plugin in Python is written for.
@@ -53,6 +72,9 @@ pub enum Dialect {
     Brynhild,
     /// LMAO; `tools` names files.
     Lmao,
+    /// InitRunner: the Python behind the tools of one role; `tools` names the files and folders
+    /// whose changes count.
+    InitRunner,
 }
 
 impl Dialect {
@@ -61,6 +83,7 @@ impl Dialect {
         match self {
             Self::Brynhild => "brynhild",
             Self::Lmao => "lmao",
+            Self::InitRunner => "initrunner",
         }
     }
 }
@@ -100,6 +123,20 @@ pub enum NetworkWish {
 enum NetworkForm {
     Switch(bool),
     Hosts(Vec<String>),
+}
+
+impl NetworkWish {
+    /// The network of a process of the plugin `name` that was granted this.
+    pub fn granted(&self, name: &str) -> Network {
+        match self {
+            Self::None => Network::None,
+            Self::All => Network::Host,
+            Self::Hosts(names) => Network::Hosts(Hosts {
+                names: names.clone(),
+                key: format!("plugins.{name}.sandbox.network"),
+            }),
+        }
+    }
 }
 
 impl From<NetworkForm> for NetworkWish {

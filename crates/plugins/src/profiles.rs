@@ -1,5 +1,6 @@
 //! Model profiles: the built-in ones, those in files, and which one fits a model.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -37,7 +38,8 @@ pub fn load(
 ) -> (Vec<ModelProfile>, Vec<Problem>) {
     let mut search = Search::default();
     for folder in folders {
-        search.scan(folder, Boundary::Anywhere, Search::add);
+        let entries = files::entries(folder, ENTRIES_LIMIT);
+        search.scan(folder, entries, Boundary::Anywhere, Search::add);
     }
     search.contributed(contributions);
     for profile in BUILTIN.iter() {
@@ -96,7 +98,9 @@ impl Search {
             let roots: Vec<_> = plugin.boundary().map(Path::to_path_buf).into_iter().collect();
             let boundary =
                 if roots.is_empty() { Boundary::Anywhere } else { Boundary::Within(&roots) };
-            self.scan(&plugin.root.join("profiles"), boundary, Search::add_guest);
+            let folder = plugin.root.join("profiles");
+            let entries = contributions.entries(&folder, ENTRIES_LIMIT);
+            self.scan(&folder, entries, boundary, Search::add_guest);
         }
         for offer in &contributions.offers {
             for item in &offer.profiles {
@@ -127,10 +131,11 @@ impl Search {
     fn scan(
         &mut self,
         folder: &Path,
+        entries: io::Result<(Vec<PathBuf>, bool)>,
         boundary: Boundary<'_>,
         add: fn(&mut Self, PathBuf, ModelProfile),
     ) {
-        let (entries, more) = match files::entries(folder, ENTRIES_LIMIT) {
+        let (entries, more) = match entries {
             Ok(listing) => listing,
             Err(error) => {
                 let problem = Refusal::System(error).problem(folder);

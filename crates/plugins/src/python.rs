@@ -15,7 +15,7 @@ mod health;
 mod host;
 mod interpreter;
 mod job;
-mod lines;
+pub(crate) mod lines;
 pub(crate) mod output;
 mod payload;
 mod provider;
@@ -24,7 +24,7 @@ pub(crate) mod session;
 pub(crate) mod store;
 pub(crate) mod tool;
 mod venv;
-mod wire;
+pub(crate) mod wire;
 pub(crate) mod worker;
 
 use std::collections::{BTreeMap, HashMap};
@@ -38,6 +38,7 @@ use contract::tool::Tool;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use crate::folders::Folders;
 use crate::plugin::Plugin;
 pub use description::{Described, ProviderDescription, ToolDescription};
 use host::Host;
@@ -147,12 +148,23 @@ impl Hosts {
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
     /// Starts no process.
     pub fn described(&self, plugins: &[&Plugin]) -> Vec<Option<Described>> {
-        describe::kept(&self.0.host, plugins).into_iter().map(|kept| kept.described).collect()
+        let kept = describe::kept(&self.0.host, plugins, &Folders::default());
+        kept.into_iter().map(|kept| kept.described).collect()
     }
 
     /// Describes plugins: from what is kept, else by asking their Python, several at once.
     pub async fn describe(&self, plugins: &[&Plugin], missing: Missing) -> Vec<Described> {
-        describe::all(self, plugins, missing).await
+        self.describe_seen(plugins, missing, &Folders::default()).await
+    }
+
+    /// The same for whoever has looked at the folders of plugins already.
+    pub async fn describe_seen(
+        &self,
+        plugins: &[&Plugin],
+        missing: Missing,
+        folders: &Folders,
+    ) -> Vec<Described> {
+        describe::all(self, plugins, missing, folders).await
     }
 
     /// The tools of a plugin.

@@ -26,9 +26,11 @@ use serde_json::Value;
 use crate::problem::Problem;
 use declared::Endpoint;
 use send::Clients;
+use template::{Template, Variables};
 use tool::EndpointTool;
 
 pub(crate) use python_text::python_text;
+pub(crate) use send::{Answered, Exchange};
 
 /// An HTTP interface as it was declared.
 #[derive(Clone, Debug)]
@@ -59,6 +61,19 @@ impl Settings {
     #[must_use]
     pub fn with_variables(&self, variables: BTreeMap<String, String>) -> Self {
         Self { variables: Arc::new(variables), clients: Arc::clone(&self.clients) }
+    }
+
+    /// Makes one request, to no private address that the person has not named. Errors are words for
+    /// the model.
+    pub(crate) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
+        self.clients.exchange(exchange).await
+    }
+
+    /// A text with the values of `${NAME}`; one that is not set stays as it is written.
+    pub(crate) fn filled(&self, text: &str) -> String {
+        let template = Template::parse(text, |_| false, Variables::Meant);
+        let value = |name: &str| self.variables.get(name).filter(|it| !it.is_empty()).cloned();
+        template.filled(&BTreeMap::new(), value).unwrap_or_default()
     }
 }
 

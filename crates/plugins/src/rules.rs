@@ -82,6 +82,12 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
     search.found
 }
 
+/// The files of a project that hold rules, whether they exist or not.
+pub fn project_files(root: &Path, cwd: &Path) -> Vec<PathBuf> {
+    let folders = walk(root, cwd).into_iter();
+    folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).collect()
+}
+
 /// The part of the system prompt that holds the rules; empty without rules.
 pub fn prompt_block(rules: &[RuleFile]) -> String {
     if rules.is_empty() {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::skill::Skill;
@@ -73,7 +74,8 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let boundary: Vec<_> =
         places.project.iter().filter_map(|place| search.project_place(place)).collect();
     for place in &boundary {
-        search.scan(place, "project", Boundary::Within(&boundary));
+        let entries = files::entries(place, ENTRIES_LIMIT);
+        search.scan(place, entries, "project", Boundary::Within(&boundary));
     }
     search.blocks.save();
     Found { skills: search.skills.into_values().collect(), problems: search.problems }
@@ -151,7 +153,8 @@ struct Search {
 impl Search {
     fn own(&mut self, place: &Path, source: &str) {
         let canonical = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());
-        self.scan(&canonical, source, Boundary::Anywhere);
+        let entries = files::entries(&canonical, ENTRIES_LIMIT);
+        self.scan(&canonical, entries, source, Boundary::Anywhere);
     }
 
     fn custom(&mut self, place: &Path) {
@@ -180,7 +183,8 @@ impl Search {
             let boundary =
                 if folders.is_empty() { Boundary::Anywhere } else { Boundary::Within(&folders) };
             if let Ok(place) = files::resolved(&plugin.root.join("skills")) {
-                self.scan(&place, &source, boundary);
+                let entries = contributions.entries(&place, ENTRIES_LIMIT);
+                self.scan(&place, entries, &source, boundary);
             }
         }
         for skill in &contributions.skills {
@@ -210,8 +214,14 @@ impl Search {
         None
     }
 
-    fn scan(&mut self, place: &Path, source: &str, boundary: Boundary<'_>) {
-        match files::entries(place, ENTRIES_LIMIT) {
+    fn scan(
+        &mut self,
+        place: &Path,
+        entries: io::Result<(Vec<PathBuf>, bool)>,
+        source: &str,
+        boundary: Boundary<'_>,
+    ) {
+        match entries {
             Ok((entries, more)) => {
                 if more {
                     self.problems.push(Problem::new(

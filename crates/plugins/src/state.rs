@@ -1,5 +1,5 @@
-//! `plugins.yaml`: which plugins the person has switched off. Nothing else is kept there, and what
-//! others wrote there stays.
+//! `plugins.yaml`: which plugins the person has switched off, and which of those that are off by
+//! themselves on. Nothing else is kept there, and what others wrote there stays.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,16 +14,63 @@ use crate::yaml;
 /// Bytes the file may have.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// What is switched off.
+/// The systems whose plugins can be switched, by the word that stands before a name to mean one of
+/// them alone, as in `mcp:git`.
+pub const SYSTEMS: [&str; 7] = ["brynhild", "api", "chibi", "claude", "initrunner", "lmao", "mcp"];
+
+/// What is switched off, and what on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The names.
+    /// The names of what is off, alone or after a system and a colon.
     pub disabled: BTreeSet<String>,
+    /// The names of what is on although it is off by itself.
+    pub enabled: BTreeSet<String>,
     others: Map<String, Value>,
 }
 
+/// A name as it is typed: with the system that it belongs to, or for all systems.
+pub fn split(name: &str) -> (Option<&str>, &str) {
+    match name.split_once(':') {
+        Some((system, rest)) if SYSTEMS.contains(&system) => (Some(system), rest),
+        _ => (None, name),
+    }
+}
+
+fn holds(names: &BTreeSet<String>, system: &str, name: &str) -> bool {
+    !names.is_empty() && (names.contains(name) || names.contains(&format!("{system}:{name}")))
+}
+
 impl State {
-    /// Reads the file; nothing is switched off where there is none.
+    /// Whether a plugin of a system is off.
+    pub fn is_off(&self, system: &str, name: &str) -> bool {
+        holds(&self.disabled, system, name)
+    }
+
+    /// Whether a plugin of a system is on although it is off by itself.
+    pub fn is_on(&self, system: &str, name: &str) -> bool {
+        holds(&self.enabled, system, name) && !self.is_off(system, name)
+    }
+
+    /// Switches off what `name` means. Returns whether that changes anything.
+    pub fn disable(&mut self, name: &str) -> bool {
+        let was_on = self.forget_enabled(name);
+        self.disabled.insert(name.to_owned()) || was_on
+    }
+
+    /// Lets what `name` means be on. Returns whether that changes anything.
+    pub fn enable(&mut self, name: &str) -> bool {
+        let before = self.disabled.len();
+        self.disabled.retain(|other| !means(name, other));
+        self.disabled.len() != before
+    }
+
+    fn forget_enabled(&mut self, name: &str) -> bool {
+        let before = self.enabled.len();
+        self.enabled.retain(|other| !means(name, other));
+        self.enabled.len() != before
+    }
+
+    /// Reads the file; nothing is switched where there is none.
     pub fn read(file: &Path) -> Result<Self, Problem> {
         let text = match files::read(file, Boundary::Anywhere, FILE_LIMIT) {
             Ok(text) if text.truncated => {
@@ -48,19 +95,28 @@ impl State {
                 return Err(Problem::new(file, "line 1: this is no mapping of keys", hint));
             }
         };
-        let names = match others.shift_remove("disabled") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::String(name)) => vec![Value::String(name)],
-            Some(Value::Array(names)) => names,
-            Some(_) => return Err(Problem::new(file, "`disabled` is no list of names", hint)),
+        let mut names = |key: &str| {
+            let names = match others.shift_remove(key) {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::String(name)) => vec![Value::String(name)],
+                Some(Value::Array(names)) => names,
+                Some(_) => {
+                    let what = format!("`{key}` is no list of names");
+                    return Err(Problem::new(file, what, hint));
+                }
+            };
+            let text = |name: Value| match name {
+                Value::String(name) => Ok(name),
+                Value::Number(name) => Ok(name.to_string()),
+                _ => {
+                    let what = format!("`{key}` has entries that are no names");
+                    Err(Problem::new(file, what, hint))
+                }
+            };
+            names.into_iter().map(text).collect::<Result<BTreeSet<String>, Problem>>()
         };
-        let text = |name: Value| match name {
-            Value::String(name) => Ok(name),
-            Value::Number(name) => Ok(name.to_string()),
-            _ => Err(Problem::new(file, "`disabled` has entries that are no names", hint)),
-        };
-        let disabled = names.into_iter().map(text).collect::<Result<_, _>>()?;
-        Ok(Self { disabled, others })
+        let (disabled, enabled) = (names("disabled")?, names("enabled")?);
+        Ok(Self { disabled, enabled, others })
     }
 
     /// The text of the file that says this.
@@ -68,9 +124,12 @@ impl State {
         let mut text = String::from("# Written by `brynhild plugin enable` and `disable`.\n");
         if self.disabled.is_empty() {
             text.push_str("disabled: []\n");
-        } else {
-            text.push_str("disabled:\n");
-            for name in &self.disabled {
+        }
+        for (key, names) in [("disabled", &self.disabled), ("enabled", &self.enabled)] {
+            if !names.is_empty() {
+                let _ = writeln!(text, "{key}:");
+            }
+            for name in names {
                 let _ = writeln!(text, "  - {}", Value::String(name.clone()));
             }
         }
@@ -80,6 +139,12 @@ impl State {
         }
         text
     }
+}
+
+/// Whether a name that was typed means another that is written down: the same, or without a system
+/// that of any.
+fn means(typed: &str, written: &str) -> bool {
+    typed == written || split(written).1 == typed
 }
 
 #[cfg(test)]
@@ -92,11 +157,24 @@ mod tests {
 
     #[test]
     fn names_are_kept_sorted_and_other_keys_stay() {
-        let mut state = parsed("disabled: [b, a]\nnote: {x: [1]}\n").unwrap();
+        let mut state = parsed("disabled: [b, a]\nenabled: [c]\nnote: {x: [1]}\n").unwrap();
         state.disabled.insert("it's: odd".into());
         let text = state.to_yaml();
         assert!(text.contains("  - \"a\"\n  - \"b\"\n"), "{text}");
         assert_eq!(parsed(&text).unwrap(), state);
+    }
+
+    #[test]
+    fn a_name_means_all_systems_unless_it_names_one() {
+        let mut state = parsed("disabled: [git, 'mcp:time']\nenabled: [quiet]\n").unwrap();
+        assert!(state.is_off("mcp", "git") && state.is_off("chibi", "git"));
+        assert!(state.is_off("mcp", "time") && !state.is_off("chibi", "time"));
+        assert!(state.is_on("claude", "quiet") && !state.is_on("claude", "git"));
+        assert!(state.enable("time") && !state.enable("time"), "the name alone means all");
+        assert!(!state.enable("mcp:git"), "it is off for all");
+        assert!(state.disable("quiet") && !state.is_on("claude", "quiet"));
+        assert_eq!(split("plugin:a:b"), (None, "plugin:a:b"));
+        assert_eq!(split("mcp:plugin:a:b"), (Some("mcp"), "plugin:a:b"));
     }
 
     #[test]

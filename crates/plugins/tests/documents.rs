@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plugins::discovery::Trust;
+use plugins::discovery::{Known, Trust};
+use plugins::folders::Folders;
 use plugins::index::Index;
 use plugins::offer::Contributions;
 use plugins::{commands, discovery, manifest, profiles, rules, skills};
@@ -113,7 +114,9 @@ fn the_example_plugins_are_valid_and_whole() {
         assert_eq!(validation.manifest.unwrap().name, folder);
     }
     let places = discovery::Places { configured: vec![place], ..discovery::Places::default() };
-    let found = discovery::discover(&places, &mut Index::default(), &|_, _| Trust::Given);
+    let (folders, mut index) = (Folders::default(), Index::default());
+    let known = Known { folders: &folders, index: &mut index };
+    let found = discovery::discover(&places, known, &|_, _| Trust::Given);
     assert_eq!((found.problems, found.notes), (vec![], vec![]));
     let plugins = found.plugins.iter().collect();
     let contributions = Contributions { plugins, ..Contributions::default() };

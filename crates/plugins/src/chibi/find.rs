@@ -1,10 +1,12 @@
 //! Which files of a folder are plugins: executables `NAME`, and `NAME/NAME`. Runs nothing.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::files;
+use crate::folders::{Folders, Kind};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
@@ -42,7 +44,7 @@ pub struct Candidate {
 }
 
 /// What was found in a folder.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Search {
     /// The plugins, sorted by name.
     pub candidates: Vec<Candidate>,
@@ -51,42 +53,41 @@ pub struct Search {
 }
 
 /// Finds the plugins of a folder, or the plugin whose own folder it is.
-pub fn find(folder: &Path, place: Place) -> Search {
+pub fn find(folder: &Path, place: Place, folders: &Folders) -> Search {
     let mut search = Search::default();
     let Ok(folder) = fs::canonicalize(folder) else { return search };
-    if has_any(&folder, &OTHERS) {
+    if has_any(folders, &folder, &OTHERS) {
         return search;
     }
-    if let Some(executable) = own_executable(&folder) {
-        search.take(&folder, &executable, (&folder, place));
+    if let Some(executable) = own_executable(folders, &folder) {
+        search.take(&folder, &executable, (&folder, place), folders);
         return search;
     }
-    if place == Place::Flag && has_any(&folder, &SOURCES) {
+    if place == Place::Flag && has_any(folders, &folder, &SOURCES) {
         return search;
     }
-    let Ok((entries, _)) = files::entries(&folder, ENTRIES_LIMIT) else { return search };
+    let Ok((entries, _)) = folders.entries(&folder, ENTRIES_LIMIT) else { return search };
     for entry in entries {
-        search.entry(&entry, (&folder, place));
+        search.entry(&entry, (&folder, place), folders);
     }
     search
 }
 
 impl Search {
-    fn entry(&mut self, entry: &Path, within: (&Path, Place)) {
+    fn entry(&mut self, entry: &Path, within: (&Path, Place), folders: &Folders) {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') || name.ends_with(".disabled") {
             return;
         }
-        let Ok(found) = fs::metadata(entry) else { return };
-        if found.is_file() && is_executable(entry) {
-            return self.take(entry, entry, within);
+        if folders.kind(entry) != Some(Kind::Folder) && is_executable(folders, entry) {
+            return self.take(entry, entry, within, folders);
         }
-        if !found.is_dir() || has_any(entry, &OTHERS) {
+        if !folders.is_folder(entry) || has_any(folders, entry, &OTHERS) {
             return;
         }
-        if let Some(executable) = own_executable(entry) {
-            self.take(entry, &executable, within);
-        } else if has_executable(entry) && !has_any(entry, &SOURCES) {
+        if let Some(executable) = own_executable(folders, entry) {
+            self.take(entry, &executable, within, folders);
+        } else if !has_any(folders, entry, &SOURCES) && has_executable(folders, entry) {
             let what = format!("there is no executable `{name}` in this folder of a plugin");
             let hint = "call the executable like its folder, or put `.disabled` after the name of \
                         the folder";
@@ -94,8 +95,14 @@ impl Search {
         }
     }
 
-    fn take(&mut self, root: &Path, executable: &Path, (folder, place): (&Path, Place)) {
-        let executable = match fs::canonicalize(executable) {
+    fn take(
+        &mut self,
+        root: &Path,
+        executable: &Path,
+        (folder, place): (&Path, Place),
+        folders: &Folders,
+    ) {
+        let executable = match canonical(folders, folder, executable) {
             Ok(target) if target.starts_with(folder) => target,
             Ok(target) => {
                 let what = format!(
@@ -112,8 +119,8 @@ impl Search {
             }
         };
         let file = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let root = if root.is_dir() {
-            fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf())
+        let root = if root == folder || folders.is_folder(root) {
+            canonical(folders, folder, root).unwrap_or_else(|_| root.to_path_buf())
         } else {
             executable.clone()
         };
@@ -134,6 +141,17 @@ impl Search {
     }
 }
 
+/// A path beneath a folder that is canonical, canonical itself: only links have to be followed.
+fn canonical(folders: &Folders, folder: &Path, path: &Path) -> io::Result<PathBuf> {
+    match (path.parent(), path.file_name()) {
+        _ if path == folder => Ok(path.to_path_buf()),
+        (Some(around), Some(name)) if path.starts_with(folder) => {
+            folders.resolved(&canonical(folders, folder, around)?.join(name))
+        }
+        _ => fs::canonicalize(path),
+    }
+}
+
 /// A file's name without the ending of a script.
 fn short_name(file: &str) -> &str {
     match file.rsplit_once('.') {
@@ -143,20 +161,21 @@ fn short_name(file: &str) -> &str {
 }
 
 /// The executable of a plugin with a folder of its own.
-fn own_executable(folder: &Path) -> Option<PathBuf> {
+fn own_executable(folders: &Folders, folder: &Path) -> Option<PathBuf> {
     let executable = folder.join(folder.file_name()?);
-    is_executable(&executable).then_some(executable)
+    is_executable(folders, &executable).then_some(executable)
 }
 
-fn is_executable(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+fn is_executable(folders: &Folders, file: &Path) -> bool {
+    let found = folders.metadata(file);
+    found.is_some_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn has_executable(folder: &Path) -> bool {
-    let Ok((entries, _)) = files::entries(folder, ENTRIES_LIMIT) else { return false };
-    entries.iter().any(|entry| is_executable(entry))
+fn has_executable(folders: &Folders, folder: &Path) -> bool {
+    let Ok((entries, _)) = folders.entries(folder, ENTRIES_LIMIT) else { return false };
+    entries.iter().any(|entry| is_executable(folders, entry))
 }
 
-fn has_any(folder: &Path, names: &[&str]) -> bool {
-    names.iter().any(|name| folder.join(name).symlink_metadata().is_ok())
+fn has_any(folders: &Folders, folder: &Path, names: &[&str]) -> bool {
+    names.iter().any(|name| folders.has(&folder.join(name)))
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, ContextVerdict, Hook, HookError, Moment, Occasion, OnFailure,
-    OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict, WordsVerdict,
+    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
+    Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
+    ToolVerdict, WordsVerdict,
 };
-use contract::tool::ToolOutput;
-use serde_json::{Value, json};
+use contract::message::{Message, ToolCall};
+use contract::provider::{Delivery, Request};
+use contract::tool::{ToolOutput, ToolSpec};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Host;
@@ -21,6 +24,15 @@ use super::run::End;
 
 /// The tool that has another conversation do a task.
 const SUBAGENT: &str = "Task";
+
+/// What ends a turn in which the model calls nothing.
+const FALLBACK: &str = "call_user";
+
+/// Characters of an output beyond which the whole of it goes into a file.
+const LONG: usize = 50_000;
+
+/// What a hook cannot change about a request.
+const SETTLED: [&str; 4] = ["model", "messages", "tools", "stream"];
 
 /// What stands around a prompt on its way to the model.
 const OPENING: &str = "<prompt>\n";
@@ -168,6 +180,102 @@ impl PointHook {
         Ok(changed.map_or(OutputVerdict::Keep, |text| OutputVerdict::Replace(text.to_owned())))
     }
 
+    /// The points that an occasion is, each with what it says.
+    fn told(&self, scene: &Scene, what: &Occasion) -> Vec<(&'static str, Value)> {
+        let context = scene.session.as_str();
+        let session = || {
+            json!({
+                "chibi_home": self.host.settings.home,
+                "project_root": self.workspace(),
+                "tool_count": self.tool_count,
+            })
+        };
+        match what {
+            Occasion::SessionStarted => vec![("on_start", session())],
+            Occasion::SessionEnded => vec![("on_end", session())],
+            Occasion::BatchEnded { calls } => {
+                let call = |call: &ToolCall| json!({"name": call.name, "arguments": call.args});
+                let calls: Vec<Value> = calls.iter().map(call).collect();
+                let payload = json!({
+                    "context_name": context, "current_fallback": FALLBACK, "tool_calls": calls,
+                });
+                vec![("post_tool_batch", payload)]
+            }
+            Occasion::OutputStored { tool, path, size, shown } => {
+                let payload = json!({
+                    "tool_name": tool, "cache_id": path, "output_size": size,
+                    "preview_size": shown,
+                });
+                vec![("post_cache_output", payload)]
+            }
+            Occasion::Compacted { summary, dropped, kept, .. } => {
+                let compacted = json!({
+                    "context_name": context, "message_count": kept + 1, "summary": summary,
+                });
+                let mut rolled = compacted.clone();
+                rolled["messages_archived"] = (*dropped).into();
+                vec![("post_compact", compacted), ("post_rolling_compact", rolled)]
+            }
+            Occasion::Clearing { messages } => {
+                let payload =
+                    json!({"context_name": context, "message_count": messages, "summary": ""});
+                vec![("pre_clear", payload)]
+            }
+            Occasion::Cleared => vec![("post_clear", json!({"context_name": context}))],
+            Occasion::AgentStarted | Occasion::Asking { .. } | Occasion::Failed { .. } => vec![],
+        }
+    }
+
+    /// What plugins say about the tools on offer.
+    async fn offered(&self, scene: &Scene, request: &Request) -> Result<RequestVerdict, HookError> {
+        let tool = |tool: &Arc<ToolSpec>| {
+            let kind = if tool.source == "builtin" { "builtin" } else { "plugin" };
+            json!({"name": tool.name, "type": kind})
+        };
+        let tools: Vec<Value> = request.tools.iter().map(tool).collect();
+        let payload = json!({"context_name": scene.session.as_str(), "tools": tools});
+        let mut verdict = RequestVerdict::default();
+        for answer in self.ask(scene, &payload, never).await? {
+            if let Some(only) = names(&answer, "include") {
+                verdict.only = Some(match verdict.only {
+                    Some(kept) => kept.into_iter().filter(|name| only.contains(name)).collect(),
+                    None => only,
+                });
+            }
+            verdict.without.extend(names(&answer, "exclude").unwrap_or_default());
+        }
+        Ok(verdict)
+    }
+
+    /// What plugins change about how the model is asked.
+    async fn options(&self, scene: &Scene, request: &Request) -> Result<RequestVerdict, HookError> {
+        let messages: Vec<Value> =
+            request.history.iter().map(|entry| said(&entry.message)).collect();
+        let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let mut body = json!({
+            "model": request.model, "messages": messages, "tools": tools,
+            "max_tokens": request.max_tokens, "temperature": request.temperature,
+            "stream": request.delivery == Delivery::Streamed,
+        });
+        for (name, value) in &request.params {
+            body[name] = value.clone();
+        }
+        let payload = json!({"context_name": scene.session.as_str(), "request_body": body});
+        let mut fields = Map::new();
+        for mut answer in self.ask(scene, &payload, never).await? {
+            let Some(Value::Object(changed)) = answer.get_mut("request_body").map(Value::take)
+            else {
+                continue;
+            };
+            fields.extend(changed);
+        }
+        // What the model is told, and by which model, is not the hook's to say.
+        fields.retain(|name, value| {
+            !SETTLED.contains(&name.as_str()) && body.get(name) != Some(value)
+        });
+        Ok(RequestVerdict { fields, ..RequestVerdict::default() })
+    }
+
     fn first_plugin(&self) -> String {
         self.listeners.first().map(|member| member.plugin.name().to_owned()).unwrap_or_default()
     }
@@ -188,18 +296,10 @@ impl Hook for PointHook {
     }
 
     async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
-        let wanted = match what {
-            Occasion::SessionStarted => "on_start",
-            Occasion::SessionEnded => "on_end",
-            Occasion::Failed { .. } => return Ok(Advice::default()),
-        };
-        if self.point.name == wanted {
-            let payload = json!({
-                "chibi_home": self.host.settings.home,
-                "project_root": self.workspace(),
-                "tool_count": self.tool_count,
-            });
-            self.ask(scene, &payload, never).await?;
+        for (point, payload) in self.told(scene, what) {
+            if self.point.name == point {
+                self.ask(scene, &payload, never).await?;
+            }
         }
         Ok(Advice::default())
     }
@@ -213,7 +313,7 @@ impl Hook for PointHook {
         let typed = typed(words);
         if self.point.name == "pre_agentic_loop" {
             let payload = json!({
-                "context_name": context, "current_fallback": "call_user", "message": typed,
+                "context_name": context, "current_fallback": FALLBACK, "message": typed,
             });
             self.ask(scene, &payload, never).await?;
             return Ok(Advice::default());
@@ -250,6 +350,18 @@ impl Hook for PointHook {
         } else {
             ContextVerdict { prepend: None, append: words }.into()
         })
+    }
+
+    async fn before_send(
+        &self,
+        scene: &Scene,
+        request: &Request,
+    ) -> Result<Advice<RequestVerdict>, HookError> {
+        let verdict = match self.point.name {
+            "pre_api_tools" => self.offered(scene, request).await?,
+            _ => self.options(scene, request).await?,
+        };
+        Ok(verdict.into())
     }
 
     async fn after_reply(
@@ -289,6 +401,12 @@ impl Hook for PointHook {
         let mut payload = json!({"tool_name": call.tool, "arguments": call.args, "cached": false});
         match self.point.name {
             "pre_tool_output" => return Ok(self.filtered(scene, result).await?.into()),
+            "pre_cache_output" if output.chars().count() <= LONG => return Ok(Advice::default()),
+            "pre_cache_output" => {
+                payload = json!({
+                    "tool_name": call.tool, "output_size": output.len(), "arguments": call.args,
+                });
+            }
             "post_tool" => payload["result"] = output.into(),
             "post_spawn_agent" if call.tool != SUBAGENT => return Ok(Advice::default()),
             "post_spawn_agent" => {
@@ -307,10 +425,13 @@ impl Hook for PointHook {
     async fn before_compact(
         &self,
         scene: &Scene,
-        _strategy: &str,
+        history: CompactView<'_>,
     ) -> Result<Advice<CompactVerdict>, HookError> {
-        let context = scene.session.as_str();
-        let payload = json!({"context_name": context, "message_count": null, "summary": ""});
+        let (context, count) = (scene.session.as_str(), history.messages);
+        let mut payload = json!({"context_name": context, "message_count": count, "summary": ""});
+        if self.point.name == "pre_rolling_compact" {
+            payload["non_system_count"] = count.into();
+        }
         self.ask(scene, &payload, never).await?;
         Ok(Advice::default())
     }
@@ -337,6 +458,30 @@ fn never(_: &Value) -> bool {
 
 fn is_blocked(answer: &Value) -> bool {
     answer.get("block").and_then(Value::as_bool) == Some(true)
+}
+
+/// A message in the words of requests.
+fn said(message: &Message) -> Value {
+    match message {
+        Message::User { text } => json!({"role": "user", "content": text}),
+        Message::Assistant(reply) => {
+            let call = |call: &ToolCall| {
+                let function = json!({"name": call.name, "arguments": call.args.to_string()});
+                json!({"id": call.id, "type": "function", "function": function})
+            };
+            let calls: Vec<Value> = reply.calls().map(call).collect();
+            json!({"role": "assistant", "content": reply.text(), "tool_calls": calls})
+        }
+        Message::Tool { call, content, .. } => {
+            json!({"role": "tool", "tool_call_id": call, "content": content})
+        }
+    }
+}
+
+/// A list of names.
+fn names(answer: &Value, key: &str) -> Option<Vec<String>> {
+    let list = answer.get(key)?.as_array()?;
+    Some(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
 }
 
 fn text<'a>(answer: &'a Value, key: &str) -> Option<&'a str> {

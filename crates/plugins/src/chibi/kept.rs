@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::member::Member;
 use super::schema::Schema;
+use crate::folders::Folders;
 use crate::problem::Problem;
 use crate::python::fingerprint::Files;
 use crate::python::store::{read_json, write_json};
@@ -70,9 +71,11 @@ impl Kept {
             Said::Printed(_) if !is_same && entry.content != key.content() => return None,
             Said::Failed { .. } | Said::Printed(_) => {}
         }
-        entry.stamp.clone_from(&key.stamp);
         let said = entry.said.clone();
-        entries.is_changed |= !is_same;
+        if !is_same {
+            entry.stamp.clone_from(&key.kept_stamp(&said));
+            entries.is_changed = true;
+        }
         Some(said)
     }
 
@@ -81,16 +84,16 @@ impl Kept {
         if entries.plugins.len() >= MOST {
             entries.plugins.clear();
         }
-        let entry = Entry { content: key.content(), stamp: key.stamp, said };
+        let entry = Entry { content: key.content(), stamp: key.kept_stamp(&said), said };
         entries.plugins.insert(key.path, entry);
         entries.is_changed = true;
     }
 }
 
 /// What a plugin says of itself: as it is kept, else as it says when it is run.
-pub(crate) async fn describe(kept: &Kept, member: &Member) -> Schema {
+pub(crate) async fn describe(kept: &Kept, member: &Member, folders: &Folders) -> Schema {
     let file = &member.executable;
-    let key = Key::of(member);
+    let key = Key::of(member, folders);
     let known = key.as_ref().and_then(|key| kept.get(key));
     let said = match known {
         Some(said) => said,
@@ -131,8 +134,8 @@ struct Key {
 
 impl Key {
     /// None where there are too many files to keep track of.
-    fn of(member: &Member) -> Option<Self> {
-        let files = Files::below(&member.plugin.root)?;
+    fn of(member: &Member, folders: &Folders) -> Option<Self> {
+        let files = Files::below(&member.plugin.root, folders)?;
         let mut base = blake3::Hasher::new();
         // What it is granted may decide what it can say of itself.
         base.update(format!("{:?}", member.plugin.settings).as_bytes());
@@ -140,6 +143,15 @@ impl Key {
         files.stamp(&mut stamp);
         let stamp = stamp.finalize().to_hex().to_string();
         Some(Self { path: member.executable.to_string_lossy().into_owned(), stamp, base, files })
+    }
+
+    /// The stamp to keep: none where it may hide a change, so that the content is looked at. A
+    /// plugin that failed is left alone all the same.
+    fn kept_stamp(&self, said: &Said) -> String {
+        match said {
+            Said::Printed(_) if !self.files.are_settled() => String::new(),
+            Said::Printed(_) | Said::Failed { .. } => self.stamp.clone(),
+        }
     }
 
     fn content(&self) -> String {

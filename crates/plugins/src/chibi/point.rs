@@ -52,22 +52,16 @@ const fn absent(name: &'static str, why: &'static str) -> Point {
     Point { name, standing: Standing::Absent(why) }
 }
 
-const CACHE: &str = "long output is shortened after all hooks, with the whole of it in a file";
-const REQUEST: &str = "requests are made by the provider and not shown to plugins";
+const FUEL: &str = "there is no fuel and no fallback tool";
 const MESSAGES: &str = "there are no messages between contexts";
 const VFS: &str = "there is no virtual file system";
-const CLEAR: &str = "a history is never cleared; a session is begun anew instead";
-const ROLLING: &str = "the history is summarized in one way, at pre_compact";
 
 /// All points, in the order in which those of one moment come up.
 pub(crate) const POINTS: [Point; 33] = [
     heard("on_start", Moment::Occasion),
     heard("on_end", Moment::Occasion),
     asked("pre_message", Moment::BeforeMessage),
-    Point {
-        name: "pre_agentic_loop",
-        standing: Standing::Told(Moment::BeforeMessage, "there is no fuel and no fallback tool"),
-    },
+    Point { name: "pre_agentic_loop", standing: Standing::Told(Moment::BeforeMessage, FUEL) },
     heard("post_message", Moment::AfterReply),
     asked("pre_system_prompt", Moment::BeforeRequest),
     asked("post_system_prompt", Moment::BeforeRequest),
@@ -82,19 +76,22 @@ pub(crate) const POINTS: [Point; 33] = [
     heard("post_tool", Moment::AfterTool),
     heard("post_spawn_agent", Moment::AfterTool),
     heard("pre_compact", Moment::BeforeCompact),
-    absent("post_compact", "nothing is asked after the history was summarized"),
-    absent("pre_rolling_compact", ROLLING),
-    absent("post_rolling_compact", ROLLING),
-    absent("pre_cache_output", CACHE),
-    absent("post_cache_output", CACHE),
-    absent("pre_api_tools", "which tools are offered is settled when the conversation begins"),
-    absent("pre_api_request", REQUEST),
-    absent("post_tool_batch", "there is no fuel and no fallback tool"),
+    heard("pre_rolling_compact", Moment::BeforeCompact),
+    heard("post_compact", Moment::Occasion),
+    heard("post_rolling_compact", Moment::Occasion),
+    Point {
+        name: "pre_cache_output",
+        standing: Standing::Told(Moment::AfterTool, "long output always goes into a file"),
+    },
+    heard("post_cache_output", Moment::Occasion),
+    asked("pre_api_tools", Moment::BeforeSend),
+    asked("pre_api_request", Moment::BeforeSend),
+    Point { name: "post_tool_batch", standing: Standing::Told(Moment::Occasion, FUEL) },
+    heard("pre_clear", Moment::Occasion),
+    heard("post_clear", Moment::Occasion),
     absent("pre_send_message", MESSAGES),
     absent("post_send_message", MESSAGES),
     absent("post_index_file", "there is no index of the project's code"),
     absent("pre_vfs_write", VFS),
     absent("post_vfs_write", VFS),
-    absent("pre_clear", CLEAR),
-    absent("post_clear", CLEAR),
 ];

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::plugin::Place;
-use crate::python::fixture::{Open, surroundings};
+use crate::python::fixture::surroundings;
 
 fn script(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -22,7 +22,7 @@ fn settings(base: &Path) -> Settings {
     Settings {
         kept: base.join("kept.json"),
         data: base.join("data"),
-        sandbox: Arc::new(Open),
+        sandbox: Arc::new(testkit::Plain::default()),
         surroundings: surroundings(base),
         home: base.join("home/.chibi"),
         is_verbose: false,
@@ -32,8 +32,9 @@ fn settings(base: &Path) -> Settings {
 }
 
 async fn opened(base: &Path) -> Plugins {
-    let found = find(&base.join("plugins"), Place::Global);
-    Plugins::open(found.candidates, settings(base), Mode::Normal).await
+    let folders = Folders::default();
+    let found = find(&base.join("plugins"), Place::Global, &folders);
+    Plugins::open(found.candidates, settings(base), Mode::Normal, &folders).await
 }
 
 #[test]
@@ -52,15 +53,15 @@ fn executables_and_folders_named_like_theirs_are_plugins() {
     fs::write(folder.join("README.md"), "words").unwrap();
     symlink(base.path().join("elsewhere"), folder.join("link")).unwrap();
     symlink("one", folder.join("same")).unwrap();
-    let search = find(&folder, Place::Global);
+    let search = find(&folder, Place::Global, &Folders::default());
     assert_eq!(names(&search), ["one", "same", "three", "two"]);
     let problems: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 2, "{problems:#?}");
     assert!(problems[0].contains("leads out of the folder of plugins"), "{problems:#?}");
     assert!(problems[1].contains("there is no executable `odd`"), "{problems:#?}");
-    let own = find(&folder.join("three"), Place::Flag);
+    let own = find(&folder.join("three"), Place::Flag, &Folders::default());
     assert_eq!(names(&own), ["three"]);
-    assert!(find(&folder.join("ours"), Place::Flag).candidates.is_empty());
+    assert!(find(&folder.join("ours"), Place::Flag, &Folders::default()).candidates.is_empty());
 }
 
 #[test]

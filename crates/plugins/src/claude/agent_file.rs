@@ -1,14 +1,21 @@
-//! Agents of these plugins: a description, a list of tools, and instructions. They are read and
-//! listed; something else runs them.
+//! Agents: a description, a list of tools, and instructions, in a Markdown file of a plugin, of a
+//! project or of the person. They are read and listed; something else puts them to work.
 
 use std::path::{Path, PathBuf};
 
 use super::document;
+use crate::files::{self, Boundary};
+use crate::frontmatter;
 use crate::hidden;
 use crate::problem::Problem;
 
 /// Keys that plugins' agents may not have a say in.
 const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
+/// Keys that have no effect here.
+const IGNORED: [&str; 7] =
+    ["hooks", "mcpServers", "memory", "background", "effort", "isolation", "initialPrompt"];
+/// Files of one folder that are looked at.
+const FILES: usize = 2000;
 
 /// An agent as found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +24,7 @@ pub struct AgentFile {
     pub name: String,
     /// When to use it.
     pub description: String,
-    /// The plugin it belongs to; none for the project's.
+    /// The plugin it belongs to; none for the project's and the person's.
     pub plugin: Option<String>,
     /// The tools that it gets; none for all.
     pub tools: Option<Vec<String>>,
@@ -27,18 +34,60 @@ pub struct AgentFile {
     pub model: Option<String>,
     /// The most rounds that it may take.
     pub max_turns: Option<u32>,
+    /// The freedom that it asks for, in the words of these files.
+    pub permission_mode: Option<String>,
+    /// Skills whose instructions it begins with.
+    pub skills: Vec<String>,
+    /// Keys that have no effect.
+    pub ignored: Vec<&'static str>,
     /// Its instructions.
     pub body: String,
     /// Its file.
     pub path: PathBuf,
 }
 
-/// An agent, and which of its keys have no effect.
-pub(crate) fn parse(
-    path: &Path,
-    text: &str,
-    plugin: Option<&str>,
-) -> Result<(AgentFile, Vec<&'static str>), Problem> {
+impl AgentFile {
+    /// The name that is its own: that of its plugin stands before it.
+    pub fn qualified(&self) -> String {
+        match &self.plugin {
+            Some(plugin) => format!("{plugin}:{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// The agents in a folder of the person's, by name, and what is wrong with others. A folder that
+/// is not there holds none.
+pub fn agents_in(folder: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
+    let (mut agents, mut problems) = (Vec::new(), Vec::new());
+    let entries = match files::entries(folder, FILES) {
+        Ok((entries, _)) => entries,
+        Err(error) => {
+            problems.push(files::Refusal::System(error).problem(folder));
+            Vec::new()
+        }
+    };
+    let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|it| it == "md");
+    for path in entries.iter().filter(is_markdown) {
+        match files::read(path, Boundary::Anywhere, frontmatter::LIMIT) {
+            Ok(text) => match parse(path, &text.text, None) {
+                Ok(agent) => agents.push(agent),
+                Err(problem) => problems.push(problem),
+            },
+            Err(refusal) => problems.push(refusal.problem(path)),
+        }
+    }
+    (agents, problems)
+}
+
+/// The agent in a file of a project, given the bytes that the person trusts.
+pub fn agent_of(path: &Path, bytes: &[u8]) -> Result<AgentFile, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|_| files::Refusal::NotText.problem(path))?;
+    parse(path, text, None)
+}
+
+/// The agent in a file.
+pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<AgentFile, Problem> {
     let stripped = hidden::strip(text);
     let document = document::read(&stripped.text)
         .map_err(|error| Problem::new(path, error.what, error.hint))?;
@@ -52,9 +101,10 @@ pub(crate) fn parse(
         let hint = "add `description:` and say when the agent is to be used";
         return Err(Problem::new(path, "the agent has no `description`", hint));
     };
-    let is_refused = |key: &&'static str| plugin.is_some() && document.keys.contains_key(*key);
-    let refused = REFUSED.into_iter().filter(|key| is_refused(key)).collect();
-    let agent = AgentFile {
+    let mut ignored: Vec<&'static str> = if plugin.is_some() { REFUSED.to_vec() } else { vec![] };
+    ignored.extend(IGNORED.into_iter().filter(|key| plugin.is_none() || !REFUSED.contains(key)));
+    ignored.retain(|key| document.keys.contains_key(*key));
+    Ok(AgentFile {
         name,
         description,
         plugin: plugin.map(str::to_owned),
@@ -62,10 +112,12 @@ pub(crate) fn parse(
         disallowed_tools: document.names("disallowedTools"),
         model: document.words("model").filter(|model| model != "inherit"),
         max_turns: document.words("maxTurns").and_then(|turns| turns.parse().ok()),
+        permission_mode: document.words("permissionMode").filter(|_| plugin.is_none()),
+        skills: document.names("skills"),
+        ignored,
         body: document.body,
         path: path.to_path_buf(),
-    };
-    Ok((agent, refused))
+    })
 }
 
 #[cfg(test)]
@@ -75,14 +127,33 @@ mod tests {
     #[test]
     fn an_agent_says_what_it_is_for_and_cannot_give_itself_anything() {
         let text = "---\nname: reviewer\ndescription: Reviews. <example>user: hi</example>\n\
-                    tools: Read, Grep\nmodel: inherit\npermissionMode: bypassPermissions\n---\nBe \
-                    strict.";
-        let (agent, refused) = parse(Path::new("a.md"), text, Some("p")).unwrap();
+                    tools: Read, Grep\nmodel: inherit\npermissionMode: bypassPermissions\n\
+                    skills: [a, b]\nisolation: worktree\n---\nBe strict.";
+        let agent = parse(Path::new("a.md"), text, Some("p")).unwrap();
+        assert_eq!(agent.qualified(), "p:reviewer");
         assert_eq!(agent.tools.unwrap(), ["Read", "Grep"]);
         assert_eq!((agent.model, agent.body.as_str()), (None, "Be strict."));
-        assert_eq!(refused, ["permissionMode"]);
-        let nameless = parse(Path::new("x/b.md"), "---\ndescription: d\n---\n", None).unwrap().0;
+        assert_eq!((agent.permission_mode, agent.skills), (None, vec!["a".into(), "b".into()]));
+        assert_eq!(agent.ignored, ["permissionMode", "isolation"]);
+        let own = parse(Path::new("a.md"), text, None).unwrap();
+        assert_eq!(own.permission_mode.as_deref(), Some("bypassPermissions"));
+        assert_eq!(own.ignored, ["isolation"]);
+        let nameless = parse(Path::new("x/b.md"), "---\ndescription: d\n---\n", None).unwrap();
         assert_eq!((nameless.name.as_str(), nameless.tools), ("b", None));
         assert!(parse(Path::new("c.md"), "no keys", None).is_err());
+    }
+
+    #[test]
+    fn a_folder_of_agents_tells_what_it_cannot_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text);
+        write("a.md", b"---\ndescription: d\n---\nwords").unwrap();
+        write("b.md", b"no keys").unwrap();
+        write("c.md", b"\xff\xfe").unwrap();
+        write("d.yaml", b"name: role").unwrap();
+        let (agents, problems) = agents_in(folder.path());
+        assert_eq!(agents.len(), 1);
+        assert_eq!(problems.len(), 2);
+        assert!(agents_in(&folder.path().join("none")).0.is_empty());
     }
 }

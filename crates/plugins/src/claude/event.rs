@@ -13,22 +13,23 @@ pub(crate) enum Event {
     PreToolUse,
     PostToolUse,
     PostToolUseFailure,
+    PostToolBatch,
     PreCompact,
+    PostCompact,
+    Notification,
     Stop,
     StopFailure,
+    SubagentStart,
+    SubagentStop,
 }
 
 /// Those that do not, with what is missing.
-const MISSING: [(&str, &str); 22] = [
-    ("Notification", "nothing here notifies"),
+const MISSING: [(&str, &str); 17] = [
     ("PermissionRequest", "permissions are given by rules and people alone"),
     ("PermissionDenied", "permissions are given by rules and people alone"),
     ("Setup", "there is no setup step"),
     ("UserPromptExpansion", "UserPromptSubmit sees the expanded text"),
-    ("PostToolBatch", "PostToolUse sees each call"),
     ("MessageDisplay", "what is shown cannot be changed"),
-    ("SubagentStart", "subagents are not told of"),
-    ("SubagentStop", "subagents are not told of"),
     ("TaskCreated", "there are no teams"),
     ("TaskCompleted", "there are no teams"),
     ("TeammateIdle", "there are no teams"),
@@ -39,7 +40,6 @@ const MISSING: [(&str, &str); 22] = [
     ("FileChanged", "files are not watched"),
     ("WorktreeCreate", "there are no worktrees"),
     ("WorktreeRemove", "there are no worktrees"),
-    ("PostCompact", "only what comes before is told of"),
     ("Elicitation", "questions of servers go to the person"),
     ("ElicitationResult", "questions of servers go to the person"),
 ];
@@ -54,9 +54,14 @@ impl Event {
             Self::PreToolUse,
             Self::PostToolUse,
             Self::PostToolUseFailure,
+            Self::PostToolBatch,
             Self::PreCompact,
+            Self::PostCompact,
+            Self::Notification,
             Self::Stop,
             Self::StopFailure,
+            Self::SubagentStart,
+            Self::SubagentStop,
         ];
         if let Some(event) = all.into_iter().find(|event| event.name() == name) {
             return Ok(event);
@@ -76,21 +81,32 @@ impl Event {
             Self::PreToolUse => "PreToolUse",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::PostToolBatch => "PostToolBatch",
             Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
+            Self::Notification => "Notification",
             Self::Stop => "Stop",
             Self::StopFailure => "StopFailure",
+            Self::SubagentStart => "SubagentStart",
+            Self::SubagentStop => "SubagentStop",
         }
     }
 
     /// The moment at which it is heard of.
     pub(crate) fn moment(self) -> Moment {
         match self {
-            Self::SessionStart | Self::SessionEnd | Self::StopFailure => Moment::Occasion,
+            Self::SessionStart
+            | Self::SessionEnd
+            | Self::PostToolBatch
+            | Self::PostCompact
+            | Self::Notification
+            | Self::StopFailure
+            | Self::SubagentStart => Moment::Occasion,
             Self::UserPromptSubmit => Moment::BeforePrompt,
             Self::PreToolUse => Moment::BeforeTool,
             Self::PostToolUse | Self::PostToolUseFailure => Moment::AfterTool,
             Self::PreCompact => Moment::BeforeCompact,
-            Self::Stop => Moment::BeforeStop,
+            Self::Stop | Self::SubagentStop => Moment::BeforeStop,
         }
     }
 
@@ -101,7 +117,7 @@ impl Event {
 
     /// Whether a matcher counts.
     pub(crate) fn has_matcher(self) -> bool {
-        !matches!(self, Self::UserPromptSubmit | Self::Stop)
+        !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
 
     /// Whether plain words on standard output are for the model.

@@ -189,7 +189,7 @@ mod tests {
                 {"matcher": "(", "hooks": []},
             ],
             "Stop": [{"hooks": [{"type": "command", "command": "y", "asyncRewake": true}]}],
-            "Notification": [{"hooks": []}],
+            "FileChanged": [{"hooks": []}],
             "Sometimes": [],
         }});
         let read = read(&document, &Values::default()).unwrap();
@@ -198,7 +198,7 @@ mod tests {
         assert!(read.handlers[0].condition.is_some());
         assert_eq!(read.handlers[1].waiting, Waiting::Woken);
         let told = read.ignored.join("\n");
-        for words in ["`http`", "no regular expression", "Notification", "Sometimes"] {
+        for words in ["`http`", "no regular expression", "FileChanged", "Sometimes"] {
             assert!(told.contains(words), "{told}");
         }
     }

@@ -130,16 +130,22 @@ impl Handlers {
             return said;
         }
         let mode = self.shared.mode();
-        let transcript = self.shared.transcripts.file(what.scene.session.as_str());
+        let transcripts = &self.shared.transcripts;
+        let transcript = transcripts.file(what.scene);
+        let inner = transcripts.file_within(what.scene);
         let mut input = input::common(what.event, what.scene, transcript.as_deref(), mode);
         input.extend(what.input);
+        if let (Event::SubagentStop, Some(inner)) = (what.event, &inner) {
+            input.insert("agent_transcript_path".to_owned(), inner.display().to_string().into());
+        }
+        let readable: Vec<PathBuf> = transcript.into_iter().chain(inner).collect();
         let input: Arc<[u8]> = Value::Object(input).to_string().into_bytes().into();
         let mut asked = Vec::new();
         for handler in fitting {
             let run = Run {
                 sandbox: Arc::clone(&self.shared.settings.sandbox),
                 spawn: self.spawn(handler, &what.scene.cwd),
-                profile: self.profile(mode, transcript.as_deref()),
+                profile: self.profile(mode, &readable),
                 input: Arc::clone(&input),
                 handler: handler.clone(),
             };
@@ -214,7 +220,7 @@ impl Handlers {
         }
     }
 
-    fn profile(&self, mode: Mode, transcript: Option<&Path>) -> Profile {
+    fn profile(&self, mode: Mode, transcripts: &[PathBuf]) -> Profile {
         let settings = &self.shared.settings;
         let mut profile = if let Some(plugin) = &self.plugin {
             if std::fs::create_dir_all(&self.values.data).is_err() {
@@ -230,7 +236,7 @@ impl Handlers {
             }
             profile
         };
-        profile.read.extend(transcript.map(Path::to_path_buf));
+        profile.read.extend(transcripts.iter().cloned());
         profile.env.extend(self.values.environment());
         profile
     }

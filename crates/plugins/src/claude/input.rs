@@ -67,6 +67,10 @@ pub(crate) fn common(
     set("cwd", scene.cwd.display().to_string().into());
     set("permission_mode", permission_mode(mode).into());
     set("hook_event_name", event.name().into());
+    if let Some(within) = &scene.within {
+        set("agent_id", within.call.as_str().into());
+        set("agent_type", within.agent.as_str().into());
+    }
     input
 }
 

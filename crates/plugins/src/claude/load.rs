@@ -213,12 +213,11 @@ impl Loading {
 
     fn agent(&mut self, file: &Path, text: &str) {
         match agent_file::parse(file, text, self.name.as_deref()) {
-            Ok((agent, refused)) => {
-                let owner = self.name.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
-                self.say(format!("loaded agent {owner}{} ({})", agent.name, self.shown(file)));
-                for key in refused {
+            Ok(agent) => {
+                self.say(format!("loaded agent {} ({})", agent.qualified(), self.shown(file)));
+                for key in &agent.ignored {
                     let what = format!("`{key}` of the agent {}", agent.name);
-                    self.ignore(&format!("{what}: a plugin cannot give it to its agents"));
+                    self.ignore(&format!("{what}: it has no effect here"));
                 }
                 self.loaded.agents.push(agent);
             }

@@ -39,7 +39,7 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
         ("skills/pages/SKILL.md", "---\nname: pages\ndescription: Makes pages\n---\nBody"),
         (
             "hooks/hooks.json",
-            r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}], "Notification": []}}"#,
+            r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}], "FileChanged": []}}"#,
         ),
         (".mcp.json", r#"{"files": {"command": "run"}}"#),
         ("output-styles/a.md", ""),
@@ -59,7 +59,7 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
         "loaded skill pages",
         "loaded hook of Stop: x",
         "loaded MCP server files",
-        "ignored hooks of Notification: it has no counterpart here",
+        "ignored hooks of FileChanged: it has no counterpart here",
         "ignored output-styles",
     ] {
         assert!(report.contains(words), "{words} is not in\n{report}");
@@ -115,13 +115,16 @@ fn an_agent_plugin_has_skills_and_servers_alone() {
 #[test]
 fn folders_are_told_apart_by_names_alone() {
     let bare = Folder::new(&[("commands/hello.md", "Say hello")]);
-    let found = |folder: &Folder, place| find(&folder.root(), place).0.len();
-    assert_eq!((found(&bare, Place::Flag), claims(&bare.root())), (1, true));
+    let found = |folder: &Folder, place| find(&folder.root(), place, &Folders::default()).0.len();
+    assert_eq!((found(&bare, Place::Flag), claims(&bare.root(), &Folders::default())), (1, true));
     let own = Folder::new(&[("commands/hello.md", "---\nname: hello\n---\nHi")]);
-    assert_eq!((found(&own, Place::Flag), claims(&own.root())), (0, false));
+    assert_eq!((found(&own, Place::Flag), claims(&own.root(), &Folders::default())), (0, false));
     let other = Folder::new(&[("plugin.yaml", "name: x"), ("commands/a.md", "x")]);
-    assert_eq!((found(&other, Place::Flag), claims(&other.root())), (0, false));
+    assert_eq!(
+        (found(&other, Place::Flag), claims(&other.root(), &Folders::default())),
+        (0, false)
+    );
     let parent = bare.root().parent().unwrap().to_owned();
-    assert_eq!(find(&parent, Place::Global).0.len(), 1);
-    assert!(claims(&parent));
+    assert_eq!(find(&parent, Place::Global, &Folders::default()).0.len(), 1);
+    assert!(claims(&parent, &Folders::default()));
 }

@@ -28,10 +28,21 @@ impl Transcripts {
         Self { folder, written: Mutex::default() }
     }
 
-    /// The file of a conversation, which is there once this returns; none where it cannot be made.
-    pub(crate) fn file(&self, session: &str) -> Option<PathBuf> {
+    /// The file of a session's own conversation, which is there once this returns; none where it
+    /// cannot be made.
+    pub(crate) fn file(&self, scene: &Scene) -> Option<PathBuf> {
+        self.made(scene.session.as_str())
+    }
+
+    /// The file of the conversation within a session that a scene belongs to.
+    pub(crate) fn file_within(&self, scene: &Scene) -> Option<PathBuf> {
+        let within = scene.within.as_ref()?;
+        self.made(&format!("{}-agent-{}", scene.session, within.call))
+    }
+
+    fn made(&self, name: &str) -> Option<PathBuf> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let name: String = session.chars().filter(|c| is_plain(*c)).collect();
+        let name: String = name.chars().filter(|c| is_plain(*c)).take(200).collect();
         let path = self.folder.join(format!("{name}.jsonl"));
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if !written.contains(&path) {
@@ -55,7 +66,8 @@ impl Transcripts {
 
     fn add(&self, scene: &Scene, role: &str, content: &Value) {
         let session = scene.session.as_str();
-        let Some(path) = self.file(session) else { return };
+        let path = self.file_within(scene).or_else(|| self.file(scene));
+        let Some(path) = path else { return };
         let line = json!({
             "type": role,
             "message": {"role": role, "content": [content]},

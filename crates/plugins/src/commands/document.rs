@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::{Command, Label};
-use crate::closest::closest;
 use crate::files::{self, Boundary};
 use crate::frontmatter::{self, Reading};
 use crate::hidden;

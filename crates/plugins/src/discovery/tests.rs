@@ -13,7 +13,8 @@ fn add(root: &Path, folder: &str, name: &str, version: &str) {
 }
 
 fn found(places: &Places) -> Found {
-    discover(places, &mut Index::default(), &|_, _| Trust::Given)
+    let (folders, mut index) = (Folders::default(), Index::default());
+    discover(places, Known { folders: &folders, index: &mut index }, &|_, _| Trust::Given)
 }
 
 fn versions(found: &Found) -> Vec<String> {
@@ -109,7 +110,9 @@ fn what_is_not_trusted_is_listed_unread_and_takes_nobodys_place() {
         project: Some(root.join("project")),
         ..Places::default()
     };
-    let found = discover(&places, &mut Index::default(), &|_, place| match place {
+    let (folders, mut index) = (Folders::default(), Index::default());
+    let known = Known { folders: &folders, index: &mut index };
+    let found = discover(&places, known, &|_, place| match place {
         Place::Project => Trust::Missing,
         _ => Trust::Given,
     });

@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, ContextVerdict, Hook, HookError, Moment, Occasion, OnFailure,
-    OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict, WordsVerdict,
+    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
+    Occasion, OnFailure, OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict, WordsVerdict,
 };
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::event::Event;
 
 impl Defined {
     fn context(&self, scene: &Scene) -> Context {
-        Context::new(self.definition.event, scene.session.as_str(), &scene.cwd)
+        Context::in_scene(self.definition.event, scene)
     }
 
     /// Why it blocks, in words.
@@ -85,10 +85,9 @@ impl Hook for Defined {
 
     async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
         let session = scene.session.as_str();
-        let mut context = Context::of_occasion(what, session, &scene.cwd);
-        if context.event != self.definition.event {
-            return Ok(Advice::default());
-        }
+        let own = self.definition.event;
+        let context = Context::of_occasion(what, scene).filter(|context| context.event == own);
+        let Some(mut context) = context else { return Ok(Advice::default()) };
         if let (Event::SessionEnd, Some(summary)) =
             (context.event, self.settings.ledger.summary(session))
         {
@@ -184,9 +183,9 @@ impl Hook for Defined {
     async fn before_compact(
         &self,
         scene: &Scene,
-        strategy: &str,
+        history: CompactView<'_>,
     ) -> Result<Advice<CompactVerdict>, HookError> {
-        let context = self.context(scene).with("compaction_strategy", strategy);
+        let context = self.context(scene).with("compaction_strategy", history.strategy);
         let answer = self.answer(context).await?.unwrap_or_default();
         let verdict =
             CompactVerdict { strategy: answer.modified_strategy, summary: answer.summary };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use contract::hook::{Occasion, ResultView};
+use contract::hook::{Occasion, ResultView, Scene};
 use contract::text;
 use serde_json::{Map, Value, json};
 
@@ -30,6 +30,16 @@ impl Context {
         context.set("event", event.name());
         context.set("session_id", session);
         context.set("cwd", cwd.to_string_lossy());
+        context
+    }
+
+    /// An event of a conversation, which may be one within a session.
+    pub(crate) fn in_scene(event: Event, scene: &Scene) -> Self {
+        let mut context = Self::new(event, scene.session.as_str(), &scene.cwd);
+        if let Some(within) = &scene.within {
+            context.set("agent", within.agent.as_str());
+            context.set("agent_id", within.call.as_str());
+        }
         context
     }
 
@@ -63,15 +73,22 @@ impl Context {
         )
     }
 
-    /// Something that no hook can change.
-    pub(crate) fn of_occasion(occasion: &Occasion, session: &str, cwd: &Path) -> Self {
-        match occasion {
-            Occasion::SessionStarted => Self::new(Event::SessionStart, session, cwd),
-            Occasion::SessionEnded => Self::new(Event::SessionEnd, session, cwd),
-            Occasion::Failed { error, kind } => Self::new(Event::Error, session, cwd)
+    /// Something that no hook can change; none where no event stands for it.
+    pub(crate) fn of_occasion(occasion: &Occasion, scene: &Scene) -> Option<Self> {
+        Some(match occasion {
+            Occasion::AgentStarted
+            | Occasion::Asking { .. }
+            | Occasion::BatchEnded { .. }
+            | Occasion::OutputStored { .. }
+            | Occasion::Compacted { .. }
+            | Occasion::Clearing { .. }
+            | Occasion::Cleared => return None,
+            Occasion::SessionStarted => Self::in_scene(Event::SessionStart, scene),
+            Occasion::SessionEnded => Self::in_scene(Event::SessionEnd, scene),
+            Occasion::Failed { error, kind } => Self::in_scene(Event::Error, scene)
                 .with("error", error.as_str())
                 .with("error_type", kind.as_str()),
-        }
+        })
     }
 
     /// All that is told.
@@ -86,10 +103,11 @@ impl Context {
 
     /// The variables of the hook.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
-        const NAMES: [(&str, &str); 13] = [
+        const NAMES: [(&str, &str); 14] = [
             ("EVENT", "event"),
             ("SESSION_ID", "session_id"),
             ("CWD", "cwd"),
+            ("AGENT", "agent"),
             ("PLUGIN_NAME", "plugin_name"),
             ("PLUGIN_PATH", "plugin_path"),
             ("TOOL_NAME", "tool"),

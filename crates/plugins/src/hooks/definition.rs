@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::hook::OnFailure;
+use contract::text::closest;
 
 use super::event::{self, Event};
 use super::matching::Matcher;
 use super::node::{Content, Node};
-use crate::closest::closest;
 use crate::problem::Problem;
 use crate::yaml;
 

@@ -1,9 +1,8 @@
 //! The events that hooks are defined for, and what an answer can do at each.
 
 use contract::hook::Moment;
+use contract::text::closest;
 use serde::{Serialize, Serializer};
-
-use crate::closest::closest;
 
 /// Something at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +113,8 @@ impl Event {
             Self::PreCompact => &["compaction_strategy"],
             Self::Error => &["error", "error_type"],
         };
-        let everywhere = ["event", "session_id", "cwd", "plugin_name", "plugin_path"];
+        let everywhere =
+            ["event", "session_id", "cwd", "agent", "agent_id", "plugin_name", "plugin_path"];
         own.iter().copied().chain(everywhere).collect()
     }
 }

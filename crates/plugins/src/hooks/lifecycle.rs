@@ -51,6 +51,21 @@ impl Lifecycle {
         self.fire(Event::PluginInit, beginning).await;
     }
 
+    /// Lets go of plugins that have begun and are no longer among these: switched off, changed or
+    /// gone. `may_end` says of a plugin whether what it declared for its end still runs.
+    pub async fn part(&self, may_end: impl Fn(&str) -> bool) {
+        let mut ending = Vec::new();
+        self.settings.ledger.begun().retain(|name, hooks| {
+            let stays = self.plugins.contains_key(name);
+            let plugin = hooks.first().and_then(|hook| hook.origin.plugin());
+            if !stays && plugin.is_some_and(|plugin| may_end(plugin.name())) {
+                ending.push(hooks.clone());
+            }
+            stays
+        });
+        self.end(ending, FAREWELL).await;
+    }
+
     /// Runs `plugin_shutdown` of every plugin that has begun. What is not over after five seconds
     /// is killed.
     pub async fn shutdown(&self) {
@@ -61,6 +76,10 @@ impl Lifecycle {
     pub(crate) async fn shutdown_within(&self, limit: Duration) {
         let ending: Vec<_> =
             std::mem::take(&mut *self.settings.ledger.begun()).into_values().collect();
+        self.end(ending, limit).await;
+    }
+
+    async fn end(&self, ending: Vec<Vec<Arc<Defined>>>, limit: Duration) {
         if timeout(limit, self.fire(Event::PluginShutdown, ending)).await.is_err() {
             let text = "hooks of plugin_shutdown took too long and were stopped";
             (self.settings.notice)(text.to_owned());

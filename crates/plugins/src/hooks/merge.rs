@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::definition::{self, Action, Definition, File};
 use super::event::Event;
-use super::origin::{self, Origin, Scope};
+use super::origin::{Origin, Scope};
 use super::{FILE_LIMIT, Listed, Offered, ProjectFile, Sources};
 use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
@@ -127,7 +127,8 @@ impl Merged {
         let missing = if plugin.package.is_some() { Missing::Fine } else { Missing::Wrong };
         if let Some(text) = self.read(&path, missing) {
             let file = definition::read(&path, &text);
-            self.of_plugin(file, plugin, beside(&path, Scope::Plugin(Box::new(plugin.clone()))));
+            let scope = Scope::Plugin(Box::new(plugin.clone()));
+            self.take(file, &Arc::new(beside(&path, scope)));
         }
     }
 
@@ -135,21 +136,7 @@ impl Merged {
         let file = PathBuf::from(format!("entry point {} of {}", offered.name, plugin.name()));
         let read = definition::from_value(&file, &offered.config);
         let scope = Scope::Plugin(Box::new(plugin.clone()));
-        self.of_plugin(read, plugin, Origin { scope, file, base: plugin.root.clone() });
-    }
-
-    fn of_plugin(&mut self, file: File, plugin: &Plugin, origin: Origin) {
-        let runs = file.definitions.iter().any(|definition| definition.enabled);
-        if runs && origin::has_host_list(plugin) {
-            let what = format!(
-                "hooks of the plugin `{}` have no network, because hosts cannot be granted one by \
-                 one",
-                plugin.name()
-            );
-            let hint = "grant all with `network: true`, or none";
-            self.problems.push(Problem::new(&origin.file, what, hint));
-        }
-        self.take(file, &Arc::new(origin));
+        self.take(read, &Arc::new(Origin { scope, file, base: plugin.root.clone() }));
     }
 
     fn take(&mut self, file: File, origin: &Arc<Origin>) {

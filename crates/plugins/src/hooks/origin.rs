@@ -8,7 +8,7 @@ use contract::policy::{Access, Mode};
 use contract::sandbox::{Network, Profile};
 
 use super::Settings;
-use crate::plugin::{NetworkWish, Plugin};
+use crate::plugin::Plugin;
 use crate::python::confine::{allow_program, allow_write};
 
 /// The variable that names a plugin's folder for data of its own.
@@ -89,11 +89,6 @@ impl Origin {
     }
 }
 
-/// Hosts cannot be granted one by one, so that a plugin that was granted some has no network.
-pub(crate) fn has_host_list(plugin: &Plugin) -> bool {
-    matches!(plugin.settings.grants.network, NetworkWish::Hosts(_))
-}
-
 fn written(mode: Mode) -> Access {
     match mode {
         Mode::ReadOnly => Access::ReadOnly,
@@ -134,9 +129,7 @@ fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode
     if mode == Mode::ReadOnly {
         return;
     }
-    if grants.network == NetworkWish::All {
-        profile.network = Network::Host;
-    }
+    profile.network = grants.network.granted(plugin.name());
     for path in grants.write.iter().map(path) {
         if let Err(why) = allow_write(profile, &path) {
             tell(plugin, settings, &why);

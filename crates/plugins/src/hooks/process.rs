@@ -43,9 +43,15 @@ pub(crate) async fn run(
     input: &[u8],
 ) -> Result<Ended, HookError> {
     let child = sandbox.start(spawn, profile).map_err(|error| HookError(error.to_string()))?;
+    let ended = attend(child, input, KEPT).await;
+    ended.map_err(|error| HookError(format!("its end was not seen: {error}")))
+}
+
+/// Gives a process `input` and waits for its end, keeping `limit` bytes of each of its streams.
+pub(crate) async fn attend(child: Child, input: &[u8], limit: usize) -> std::io::Result<Ended> {
     let Child { stdin, mut stdout, mut stderr, mut process, .. } = child;
     let mut feeding = pin!(feed(stdin, input));
-    let (mut out, mut err) = (Kept::up_to(KEPT), Kept::up_to(KEPT));
+    let (mut out, mut err) = (Kept::up_to(limit), Kept::up_to(limit));
     let mut is_fed = false;
     let exit = loop {
         tokio::select! {
@@ -64,10 +70,9 @@ pub(crate) async fn run(
         }
     }
     process.kill();
-    let code = match exit {
-        Ok(Exit::Code(code)) => code,
-        Ok(Exit::Signal(signal)) => 128 + signal,
-        Err(error) => return Err(HookError(format!("its end was not seen: {error}"))),
+    let code = match exit? {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128 + signal,
     };
     Ok(Ended { code, stdout: out.printed(), stderr: err.printed() })
 }

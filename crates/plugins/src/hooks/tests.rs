@@ -7,8 +7,8 @@ mod sources;
 use std::time::Duration;
 
 use contract::hook::{
-    CallView, CompactVerdict, ContextVerdict, Moment, Occasion, OnFailure, OutputVerdict,
-    ReplyVerdict, ResultView, ToolVerdict, WordsVerdict,
+    CallView, CompactCause, CompactVerdict, CompactView, ContextVerdict, Moment, Occasion,
+    OnFailure, OutputVerdict, ReplyVerdict, ResultView, ToolVerdict, WordsVerdict,
 };
 use contract::policy::{Access, Mode};
 use contract::tool::ToolOutput;
@@ -136,7 +136,8 @@ async fn replies_outputs_and_strategies_can_be_changed() {
     assert_eq!(advice.verdict, ReplyVerdict::Replace("R".to_owned()));
 
     let rig = answering("pre_compact", &json!({"modified_strategy": "s", "summary": "so far"}));
-    let advice = rig.hook().before_compact(&rig.scene(), "old").await.unwrap();
+    let history = CompactView { strategy: "old", messages: 9, cause: CompactCause::Length };
+    let advice = rig.hook().before_compact(&rig.scene(), history).await.unwrap();
     let verdict = CompactVerdict { strategy: Some("s".into()), summary: Some("so far".into()) };
     assert_eq!(advice.verdict, verdict);
 

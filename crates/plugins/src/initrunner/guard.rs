@@ -40,6 +40,11 @@ impl Allowance {
         is_over.then(|| format!("max_tool_calls ({})", self.most))
     }
 
+    /// Begins to count anew.
+    pub fn renew(&self) {
+        self.made.store(0, Ordering::Relaxed);
+    }
+
     /// Counts a call; what is said where it is one too many.
     fn take(&self) -> Option<String> {
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -216,6 +221,10 @@ struct Guarded {
 impl Tool for Guarded {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    fn accepts(&self) -> Option<&Value> {
+        self.tool.accepts()
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {

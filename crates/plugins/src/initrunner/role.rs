@@ -47,6 +47,14 @@ pub struct Role {
     pub guardrails: Guardrails,
     /// The schema of its variables, where it has any.
     pub variables: Option<Value>,
+    /// How often a wrong answer is asked for again.
+    pub answer_retries: u32,
+    /// How long one call of a tool may take, where it says so.
+    pub tool_time: Option<Duration>,
+    /// What the modules of its tools may import, as their worker takes it.
+    pub imports: Value,
+    /// Whether it stands in an envelope, which ignores keys that it does not know.
+    pub is_enveloped: bool,
 }
 
 impl Role {

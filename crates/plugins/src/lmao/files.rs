@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::files;
+use crate::folders::{Folders, Kind};
 use crate::manifest::FILE;
 
 /// The name that every plugin's file has.
@@ -33,8 +33,8 @@ pub struct Candidate {
 }
 
 /// The files in a directory that are meant as plugins, at any depth, sorted.
-pub fn find(directory: &Path) -> Vec<Candidate> {
-    let mut search = Search::default();
+pub fn find(directory: &Path, folders: &Folders) -> Vec<Candidate> {
+    let mut search = Search { folders, found: Vec::new(), looked_into: 0 };
     // Without links in it, so that a worker sees it at the same place.
     if let Ok(directory) = directory.canonicalize() {
         search.look(&directory, 0);
@@ -42,21 +42,24 @@ pub fn find(directory: &Path) -> Vec<Candidate> {
     search.found
 }
 
-#[derive(Default)]
-struct Search {
+struct Search<'a> {
+    folders: &'a Folders,
     found: Vec<Candidate>,
-    folders: usize,
+    looked_into: usize,
 }
 
-impl Search {
+impl Search<'_> {
     fn look(&mut self, folder: &Path, depth: usize) {
-        self.folders += 1;
-        let is_foreign = FOREIGN.iter().any(|name| folder.join(name).exists());
-        if is_foreign || self.folders > MOST_FOLDERS {
+        let is_foreign = FOREIGN.iter().any(|name| self.folders.has(&folder.join(name)));
+        if is_foreign {
+            return;
+        }
+        self.looked_into += 1;
+        if self.looked_into > MOST_FOLDERS {
             return;
         }
         let file = folder.join(TOOL);
-        if file.is_file()
+        if self.folders.is_file(&file)
             && is_meant(&file, depth)
             && let Ok(real) = folder.canonicalize()
         {
@@ -70,12 +73,18 @@ impl Search {
         if depth == DEEPEST {
             return;
         }
-        let Ok((entries, _)) = files::entries(folder, MOST_ENTRIES) else { return };
-        for entry in entries {
-            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        let Ok(listing) = self.folders.listing(folder) else { return };
+        for entry in listing.entries.iter().take(MOST_ENTRIES) {
+            let name = entry.name.to_string_lossy();
             let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
-            if !is_skipped && entry.is_dir() {
-                self.look(&entry, depth + 1);
+            let path = folder.join(&entry.name);
+            let is_folder = match entry.kind {
+                Kind::Folder => true,
+                Kind::Link => path.is_dir(),
+                Kind::File | Kind::Other => false,
+            };
+            if is_folder && !is_skipped {
+                self.look(&path, depth + 1);
             }
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, ContextVerdict, Hook, HookError, Moment, Occasion,
-    OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict,
+    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
+    Occasion, OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict,
 };
 use contract::tool::ToolOutput;
 use serde::Deserialize;
@@ -74,6 +74,14 @@ impl Hook for LmaoHook {
             Occasion::Failed { error, kind } => {
                 json!({"occasion": "failed", "error": error, "kind": kind})
             }
+            // What happens within a session is no event of these hooks.
+            Occasion::AgentStarted
+            | Occasion::Asking { .. }
+            | Occasion::BatchEnded { .. }
+            | Occasion::OutputStored { .. }
+            | Occasion::Compacted { .. }
+            | Occasion::Clearing { .. }
+            | Occasion::Cleared => return Ok(Advice::default()),
         };
         self.ask("occasion", facts).await?;
         Ok(Advice::default())
@@ -133,9 +141,9 @@ impl Hook for LmaoHook {
     async fn before_compact(
         &self,
         _: &Scene,
-        strategy: &str,
+        history: CompactView<'_>,
     ) -> Result<Advice<CompactVerdict>, HookError> {
-        self.ask("before_compact", json!({"strategy": strategy})).await?;
+        self.ask("before_compact", json!({"strategy": history.strategy})).await?;
         Ok(Advice::default())
     }
 }

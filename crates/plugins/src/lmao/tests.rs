@@ -40,14 +40,15 @@ impl Yard {
     }
 
     fn members(&self) -> Vec<Plugin> {
-        let found = find(&self.folder.path().join("plugins"));
+        let found = find(&self.folder.path().join("plugins"), &Folders::default());
         found.iter().map(|candidate| member(candidate, Place::Global)).collect()
     }
 
     async fn open(&self, members: Vec<Plugin>) -> Lmao {
         let path = self.folder.path().join("plugins").canonicalize().unwrap();
         let directory = Directory { path, place: Place::Global, members };
-        Lmao::open(self.hosts.clone(), vec![directory], self.conditions.clone()).await
+        let (hosts, conditions) = (self.hosts.clone(), self.conditions.clone());
+        Lmao::open(hosts, vec![directory], conditions, &Folders::default()).await
     }
 }
 
@@ -125,8 +126,9 @@ fn files_are_found_at_any_depth_and_plugins_of_others_are_left_alone() {
     fs::write(top.join("theirs/plugin.yaml"), "name: theirs").unwrap();
     fs::write(top.join("deep/plain/tool.py"), "import sys").unwrap();
     std::os::unix::fs::symlink(top.join("one"), top.join("same")).unwrap();
-    let names: Vec<String> = find(&top).into_iter().map(|found| found.name).collect();
+    let names: Vec<String> =
+        find(&top, &Folders::default()).into_iter().map(|found| found.name).collect();
     assert_eq!(names, ["two", "one"]);
-    assert_eq!(find(&top.join("one"))[0].name, "one");
-    assert!(find(&top.join("none")).is_empty());
+    assert_eq!(find(&top.join("one"), &Folders::default())[0].name, "one");
+    assert!(find(&top.join("none"), &Folders::default()).is_empty());
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::{DESCRIPTION_LIMIT, Fault, RESERVED, Weight, fault_of_name, mapping, requirement};
-use crate::closest::closest;
 use crate::hidden;
 use crate::plugin::{Manifest, NetworkWish, Wishes};
 

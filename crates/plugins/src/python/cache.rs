@@ -1,12 +1,13 @@
 //! Descriptions from earlier runs, so that a start runs no Python: one index by the times of
 //! files, which is read whole, and one file for each content.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::description::Answer;
 use super::fingerprint::{Files, is_among_others};
@@ -26,7 +27,7 @@ pub(crate) struct Cache {
 
 #[derive(Default, Serialize, Deserialize)]
 struct Index {
-    plugins: BTreeMap<String, Entry>,
+    plugins: HashMap<String, Entry>,
     #[serde(skip)]
     is_changed: bool,
 }
@@ -39,7 +40,8 @@ struct Entry {
     packages: String,
     /// The file that keeps it under its content.
     file: String,
-    answer: Answer,
+    /// An [`Answer`], which is taken apart when somebody asks for it.
+    answer: Box<RawValue>,
 }
 
 /// A description under its content.
@@ -85,7 +87,8 @@ impl Key {
                 base.update(text.as_bytes());
             }
         }
-        if is_among_others(plugin) {
+        // A role's tool types may come from any package.
+        if is_among_others(plugin) || plugin.settings.own.contains_key("entry_points") {
             base.update(interpreter.packages.as_bytes());
         }
         let mut hasher = base.clone();
@@ -121,7 +124,8 @@ impl Cache {
         };
         let known = self.with(|index| {
             let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
-            Some(is_good(&entry.answer, &entry.packages).then(|| entry.answer.clone()))
+            let answer: Answer = serde_json::from_str(entry.answer.get()).ok()?;
+            Some(is_good(&answer, &entry.packages).then_some(answer))
         });
         if let Some(known) = known {
             return known;
@@ -165,12 +169,15 @@ impl Cache {
     }
 
     fn note(&self, key: &Key, file: String, answer: &Answer) {
+        let Ok(answer) = serde_json::value::to_raw_value(answer) else { return };
         self.with(|index| {
             if index.plugins.len() >= MOST {
                 index.plugins.clear();
             }
-            let (stamp, packages) = (key.stamp.clone(), key.packages.clone());
-            let entry = Entry { stamp, packages, file, answer: answer.clone() };
+            // A stamp that may hide a change matches nothing, so that the content is looked at.
+            let stamp = if key.files.are_settled() { key.stamp.clone() } else { String::new() };
+            let packages = key.packages.clone();
+            let entry = Entry { stamp, packages, file, answer };
             index.plugins.insert(key.name.clone(), entry);
             index.is_changed = true;
         });
@@ -188,6 +195,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::folders::Folders;
     use crate::python::description::{Complaint, ToolDescription};
     use crate::python::fixture::{plugin, surroundings};
     use crate::python::interpreter::Interpreter;
@@ -206,7 +214,8 @@ mod tests {
         fs::write(&file, "1").unwrap();
         let cache = || Cache::new(folder.path().join("descriptions"));
         let key = |plugin: &Plugin| {
-            Key::of(plugin, &seen(), &surroundings, Files::of(plugin).unwrap()).unwrap()
+            Key::of(plugin, &seen(), &surroundings, Files::of(plugin, &Folders::default()).unwrap())
+                .unwrap()
         };
         let answer = Answer { tools: vec![ToolDescription::default()], ..Answer::default() };
         let first = cache();
@@ -234,7 +243,8 @@ mod tests {
         let mut seen = seen();
         let answer = Answer { problems: vec![Complaint::default()], ..Answer::default() };
         let key = |seen: &Seen| {
-            Key::of(&plugin, seen, &surroundings, Files::of(&plugin).unwrap()).unwrap()
+            Key::of(&plugin, seen, &surroundings, Files::of(&plugin, &Folders::default()).unwrap())
+                .unwrap()
         };
         cache.put(&key(&seen), &answer);
         assert!(cache.get(&key(&seen)).is_some());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use contract::policy::{Access, Mode};
 use contract::protected::protected;
@@ -11,7 +11,7 @@ use contract::sandbox::{Network, Profile};
 
 use super::Surroundings;
 use super::interpreter::Interpreter;
-use crate::plugin::{NetworkWish, Plugin};
+use crate::plugin::{Dialect, Plugin};
 use crate::problem::{Problem, shown};
 
 /// Variables of ours that plugins read, none of which holds a secret.
@@ -65,7 +65,7 @@ pub(crate) fn granted(
     let mut profile = Profile {
         workspace: surroundings.workspace.clone(),
         access: Access::ReadOnly,
-        read: vec![plugin.root.clone()],
+        read: own(plugin, surroundings),
         write: Vec::new(),
         own: vec![data.to_owned()],
         network: Network::None,
@@ -89,15 +89,24 @@ pub(crate) fn granted(
             refuse(why, "grant another folder");
         }
     }
-    match &grants.network {
-        NetworkWish::None => {}
-        NetworkWish::All => profile.network = Network::Host,
-        NetworkWish::Hosts(_) => refuse(
-            "the sandbox cannot open the network for some hosts only, so it stays shut".to_owned(),
-            "grant `network: true` if you trust the plugin with all of it",
-        ),
-    }
+    profile.network = grants.network.granted(plugin.name());
     (profile, problems)
+}
+
+/// What a process of a plugin reads of its own: its folder; of a role in a folder that holds a home,
+/// no more than the files that count.
+fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {
+    let holds = |home: &Path| home.starts_with(&plugin.root);
+    let is_wide = surroundings
+        .home
+        .as_ref()
+        .is_some_and(|home| holds(home) || home.canonicalize().is_ok_and(|home| holds(&home)));
+    match plugin.manifest.dialect {
+        Dialect::InitRunner if is_wide => {
+            plugin.manifest.tools.iter().map(PathBuf::from).filter(|path| path.exists()).collect()
+        }
+        Dialect::Brynhild | Dialect::Lmao | Dialect::InitRunner => vec![plugin.root.clone()],
+    }
 }
 
 /// Makes a program visible and its folder part of the search path.
@@ -179,10 +188,8 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::plugin::Wishes;
+    use crate::plugin::{NetworkWish, Wishes};
     use crate::python::fixture::{plugin, surroundings};
 
     fn made(wishes: Wishes, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
@@ -212,6 +219,21 @@ mod tests {
     }
 
     #[test]
+    fn a_role_in_a_home_does_not_open_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let home = surroundings.home.clone().unwrap();
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join("my_tools.py"), "").unwrap();
+        let mut plugin = plugin(folder.path(), "p");
+        plugin.manifest.dialect = Dialect::InitRunner;
+        plugin.manifest.tools = vec![home.join("my_tools.py").display().to_string()];
+        assert_eq!(own(&plugin, &surroundings), [plugin.root.clone()]);
+        plugin.root.clone_from(&home);
+        assert_eq!(own(&plugin, &surroundings), [home.join("my_tools.py")]);
+    }
+
+    #[test]
     fn grants_open_what_they_name_and_read_only_shuts_it() {
         let wishes = Wishes {
             network: NetworkWish::All,
@@ -233,14 +255,27 @@ mod tests {
     #[test]
     fn what_must_not_be_granted_is_said() {
         let wishes = Wishes {
-            network: NetworkWish::Hosts(vec!["example.org".into()]),
             write: vec!["..".into(), ".git/hooks".into()],
             exec: vec!["no-such-program".into()],
             ..Wishes::default()
         };
         let (profile, problems, _folder) = made(wishes, Mode::Normal);
-        assert_eq!((profile.network, profile.own.len()), (Network::None, 1));
-        assert_eq!(problems.len(), 4, "{problems:?}");
+        assert_eq!(profile.own.len(), 1);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+
+    #[test]
+    fn hosts_are_granted_under_the_key_that_lists_them() {
+        let wishes =
+            Wishes { network: NetworkWish::Hosts(vec!["example.org".into()]), ..Wishes::default() };
+        let (profile, problems, _folder) = made(wishes.clone(), Mode::Normal);
+        let Network::Hosts(hosts) = profile.network else {
+            panic!("hosts were granted");
+        };
+        assert_eq!(hosts.names, ["example.org"]);
+        assert_eq!(hosts.key, "plugins.p.sandbox.network");
+        assert!(problems.is_empty());
+        assert_eq!(made(wishes, Mode::ReadOnly).0.network, Network::None);
     }
 
     #[test]

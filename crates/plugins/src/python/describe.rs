@@ -15,7 +15,8 @@ use super::interpreter::Seen;
 use super::session::{Bounds, Failed};
 use super::worker::{Trouble, Worker};
 use super::{Hosts, Missing};
-use crate::plugin::Plugin;
+use crate::folders::Folders;
+use crate::plugin::{Dialect, Plugin};
 
 /// How long a plugin may take to describe itself: somebody waits for the program to start.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -23,8 +24,6 @@ const LONGEST: Duration = Duration::from_mins(1);
 const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
 const FEW: usize = 8;
-/// Plugins above which the look at their files is shared between threads.
-const MANY: usize = 32;
 
 /// What is known of a plugin without asking it.
 pub(crate) struct Kept {
@@ -33,22 +32,10 @@ pub(crate) struct Kept {
 }
 
 /// What is kept about plugins; starts no process.
-pub(crate) fn kept(host: &Host, plugins: &[&Plugin]) -> Vec<Kept> {
+pub(crate) fn kept(host: &Host, plugins: &[&Plugin], folders: &Folders) -> Vec<Kept> {
     let has_python = plugins.iter().any(|plugin| brings_python(plugin));
     let shared = if has_python { host.known_shared() } else { None };
-    let look = |part: &[&Plugin]| -> Vec<Kept> {
-        part.iter().map(|plugin| kept_one(host, plugin, shared.as_ref())).collect()
-    };
-    if plugins.len() <= MANY {
-        return look(plugins);
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    let share = plugins.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> =
-            plugins.chunks(share).map(|part| scope.spawn(move || look(part))).collect();
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
-    })
+    plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect()
 }
 
 fn brings_python(plugin: &Plugin) -> bool {
@@ -56,11 +43,11 @@ fn brings_python(plugin: &Plugin) -> bool {
     plugin.package.is_some() || !manifest.tools.is_empty() || !manifest.providers.is_empty()
 }
 
-fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>) -> Kept {
+fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>, folders: &Folders) -> Kept {
     if !brings_python(plugin) {
         return Kept { described: Some(Described::empty(plugin)), stamp: None };
     }
-    let key = Files::of(plugin).and_then(|files| {
+    let key = Files::of(plugin, folders).and_then(|files| {
         let seen = host.known_interpreter(plugin, &files, shared)?;
         Key::of(plugin, &seen, &host.settings.surroundings, files)
     });
@@ -72,9 +59,14 @@ fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>) -> Kept {
 }
 
 /// Describes all of `plugins`, in their order.
-pub(crate) async fn all(hosts: &Hosts, plugins: &[&Plugin], missing: Missing) -> Vec<Described> {
+pub(crate) async fn all(
+    hosts: &Hosts,
+    plugins: &[&Plugin],
+    missing: Missing,
+    folders: &Folders,
+) -> Vec<Described> {
     let host = &hosts.0.host;
-    let kept = kept(host, plugins);
+    let kept = kept(host, plugins, folders);
     let unknown = kept.iter().filter(|kept| kept.described.is_none()).count();
     let work = plugins.iter().copied().zip(kept).map(|(plugin, kept)| async move {
         if let Some(stamp) = &kept.stamp {
@@ -116,9 +108,11 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
             return Described { needs_install: true, ..Described::failed(plugin, &what, hint) };
         }
     };
-    (host.settings.on_progress)(plugin.name(), "reading its tools and providers");
+    if plugin.manifest.dialect != Dialect::InitRunner {
+        (host.settings.on_progress)(plugin.name(), "reading its tools and providers");
+    }
     // Looked at before they are read: what changes meanwhile is seen the next time.
-    let files = Files::of(plugin);
+    let files = Files::of(plugin, &Folders::default());
     let worker = hosts.worker(plugin);
     let mut answer = match ask(&worker).await {
         Ok(answer) => answer,
@@ -153,7 +147,11 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
 }
 
 async fn ask(worker: &Arc<Worker>) -> Result<Answer, String> {
-    let time = worker.time().min(LONGEST);
+    let time = match worker.plugin.manifest.dialect {
+        Dialect::Brynhild | Dialect::Lmao => worker.time().min(LONGEST),
+        // The time of a role is that of one call, and nothing is called yet.
+        Dialect::InitRunner => LONGEST,
+    };
     let bounds = Bounds { time, cancel: &CancellationToken::new() };
     let answer = worker.ask("describe", &json!({}), bounds).await;
     let answer = answer.map_err(|trouble| match trouble {

@@ -4,8 +4,12 @@ use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use crate::plugin::Plugin;
+use super::interpreter;
+use crate::folders::{Folders, Kind};
+use crate::plugin::{Dialect, Plugin};
+use crate::stamp::Stamp;
 
 /// Files above which a folder is not followed.
 const MOST_FILES: usize = 20_000;
@@ -29,22 +33,42 @@ pub(crate) struct Files {
 
 impl Files {
     /// The files of a plugin. None where there are too many to keep track of.
-    pub(crate) fn of(plugin: &Plugin) -> Option<Self> {
+    pub(crate) fn of(plugin: &Plugin, folders: &Folders) -> Option<Self> {
         if is_among_others(plugin) {
             return Some(Self { found: Vec::new(), is_plain: true });
         }
-        Self::below(&plugin.root)
+        if plugin.manifest.dialect == Dialect::InitRunner {
+            return Self::among(plugin, folders);
+        }
+        Self::below(&plugin.root, folders)
     }
 
     /// Looks at all files below `root` that count, or at `root` where it is a file itself.
-    pub(crate) fn below(root: &Path) -> Option<Self> {
-        let mut walk = Walk { found: Vec::new(), seen: HashSet::new(), is_plain: true };
-        match fs::metadata(root) {
-            Ok(found) if found.is_file() => walk.found.push((root.to_path_buf(), found)),
-            _ => walk.folder(root, 0)?,
+    pub(crate) fn below(root: &Path, folders: &Folders) -> Option<Self> {
+        let mut walk = Walk { folders, found: Vec::new(), seen: HashSet::new(), is_plain: true };
+        if folders.is_file(root) {
+            walk.found.extend(folders.metadata(root).map(|found| (root.to_path_buf(), found)));
+        } else {
+            walk.folder(root, 0)?;
         }
         walk.found.sort_by(|a, b| a.0.cmp(&b.0));
         Some(Self { found: walk.found, is_plain: walk.is_plain })
+    }
+
+    /// The files that a role's Python depends on: those that it names, and those in folders that it
+    /// names. The rest of its folder may be a whole project.
+    fn among(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+        let mut found = Vec::new();
+        for path in &plugin.manifest.tools {
+            found.extend(Self::below(Path::new(path), folders)?.found);
+        }
+        Some(Self { found, is_plain: interpreter::own_venv(&plugin.root).is_none() })
+    }
+
+    /// Whether any further change of them must show in their times.
+    pub(crate) fn are_settled(&self) -> bool {
+        let now = SystemTime::now();
+        self.found.iter().all(|(_, found)| Stamp::of(found).is_settled(now))
     }
 
     /// Changes whenever a file is written, replaced, added or removed.
@@ -95,39 +119,47 @@ fn stamp(hasher: &mut blake3::Hasher, found: &Metadata) {
     }
 }
 
-struct Walk {
+struct Walk<'a> {
+    folders: &'a Folders,
     found: Vec<(PathBuf, Metadata)>,
-    /// Folders that were entered, so that links cannot lead in circles.
+    /// Folders behind links that were entered, so that links cannot lead in circles.
     seen: HashSet<(u64, u64)>,
     is_plain: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
         if depth > DEEPEST {
             return None;
         }
-        let Ok(entries) = fs::read_dir(folder) else { return Some(()) };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            if depth == 0 && TELLING.iter().any(|name| entry.file_name() == *name) {
+        let Ok(listing) = self.folders.listing(folder) else { return Some(()) };
+        if listing.is_cut {
+            return None;
+        }
+        for entry in &listing.entries {
+            if depth == 0 && TELLING.iter().any(|name| entry.name == *name) {
                 self.is_plain = false;
             }
-            let Ok(mut found) = entry.metadata() else { continue };
-            if found.is_symlink() {
-                let Ok(target) = fs::metadata(&path) else { continue };
-                found = target;
-            }
-            if found.is_file() {
-                if self.found.len() == MOST_FILES {
-                    return None;
+            let is_skipped = SKIPPED.iter().any(|name| entry.name == *name);
+            let path = folder.join(&entry.name);
+            match entry.kind {
+                Kind::Folder if is_skipped => {}
+                Kind::Folder => self.folder(&path, depth + 1)?,
+                Kind::File | Kind::Link => {
+                    let Some(found) = self.folders.metadata(&path) else { continue };
+                    if found.is_file() {
+                        if self.found.len() == MOST_FILES {
+                            return None;
+                        }
+                        self.found.push((path, found));
+                    } else if found.is_dir()
+                        && !is_skipped
+                        && self.seen.insert((found.dev(), found.ino()))
+                    {
+                        self.folder(&path, depth + 1)?;
+                    }
                 }
-                self.found.push((path, found));
-            } else if found.is_dir()
-                && !SKIPPED.iter().any(|name| entry.file_name() == *name)
-                && self.seen.insert((found.dev(), found.ino()))
-            {
-                self.folder(&path, depth + 1)?;
+                Kind::Other => {}
             }
         }
         Some(())
@@ -140,7 +172,7 @@ mod tests {
 
     fn hash(root: &Path, by: fn(&Files, &mut blake3::Hasher)) -> String {
         let mut hasher = blake3::Hasher::new();
-        by(&Files::below(root).unwrap(), &mut hasher);
+        by(&Files::below(root, &Folders::default()).unwrap(), &mut hasher);
         hasher.finalize().to_hex().to_string()
     }
 

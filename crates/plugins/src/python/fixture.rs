@@ -1,13 +1,12 @@
 //! What the tests of this module build on: plugins, surroundings, and processes without walls.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use contract::policy::Mode;
-use contract::sandbox::{Child, Exit, Limits, Process, Profile, Sandbox, SandboxError, Spawn};
+use contract::sandbox::Limits;
 use serde_json::json;
+use testkit::Plain;
 
 use super::{HostSettings, Hosts, Surroundings};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
@@ -56,7 +55,7 @@ pub(crate) fn hosts(base: &Path) -> (Hosts, Heard) {
     let settings = HostSettings {
         state: base.join("state"),
         data: base.join("data"),
-        sandbox: Arc::new(Open),
+        sandbox: Arc::new(Plain::default()),
         surroundings: surroundings(base),
         mode: Mode::Normal,
         python: None,
@@ -66,62 +65,4 @@ pub(crate) fn hosts(base: &Path) -> (Hosts, Heard) {
         on_progress: Arc::new(|_, _| {}),
     };
     (Hosts::new(settings), heard)
-}
-
-/// Starts processes without walls.
-pub(crate) struct Open;
-
-impl Sandbox for Open {
-    fn describe(&self) -> String {
-        "none".to_owned()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the tests need a process and no sandbox")]
-    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
-        let mut child = tokio::process::Command::new(&spawn.program)
-            .args(&spawn.args)
-            .current_dir(&spawn.cwd)
-            .env_clear()
-            .envs(&profile.env)
-            .envs(&spawn.env)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|source| SandboxError::Start {
-                program: spawn.program.display().to_string(),
-                source,
-            })?;
-        Ok(Child {
-            stdin: child.stdin.take().map(|stdin| Box::new(stdin) as _),
-            stdout: Box::new(child.stdout.take().unwrap()),
-            stderr: Box::new(child.stderr.take().unwrap()),
-            channel: None,
-            process: Box::new(Plain(child)),
-        })
-    }
-}
-
-struct Plain(tokio::process::Child);
-
-#[async_trait]
-impl Process for Plain {
-    fn id(&self) -> u32 {
-        self.0.id().unwrap_or_default()
-    }
-
-    async fn wait(&mut self) -> std::io::Result<Exit> {
-        use std::os::unix::process::ExitStatusExt as _;
-        let status = self.0.wait().await?;
-        Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
-        })
-    }
-
-    fn kill(&mut self) {
-        let _ = self.0.start_kill();
-    }
 }

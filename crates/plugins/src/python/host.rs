@@ -9,8 +9,9 @@ use contract::tool::Tool;
 use super::cache::Cache;
 use super::fingerprint::Files;
 use super::interpreter::{self, Interpreter, Seen};
+use super::store::short_hash;
 use super::{HostSettings, Missing, payload, venv};
-use crate::plugin::Plugin;
+use crate::plugin::{Dialect, Plugin};
 
 /// Why a plugin has no interpreter.
 pub(crate) enum Unready {
@@ -78,7 +79,15 @@ impl Host {
 
     /// Where a plugin keeps what is its own.
     pub(crate) fn data(&self, plugin: &Plugin) -> PathBuf {
-        self.settings.data.join(plugin.name())
+        match plugin.manifest.dialect {
+            Dialect::Brynhild | Dialect::Lmao => self.settings.data.join(plugin.name()),
+            // Anybody may give a role a name; what is kept belongs to the one in that folder.
+            Dialect::InitRunner => {
+                let root = plugin.root.as_os_str().as_encoded_bytes();
+                let name = format!("{}-{}", plugin.name(), &short_hash(root)[..16]);
+                self.settings.data.join("roles").join(name)
+            }
+        }
     }
 
     /// Notes a tool that describes itself in another way than before.
@@ -168,7 +177,8 @@ impl Host {
         if let Ok(memory) = self.shared.try_lock()
             && let Some(seen) = &*memory
         {
-            return Some(seen.clone());
+            // Packages may have been installed since.
+            return Some(Seen::new(seen.interpreter.clone()));
         }
         let program = interpreter::shared_program(&self.settings).ok()?;
         let place = payload::place(&self.settings.state);

@@ -220,6 +220,7 @@ impl Gathering {
             output_tokens: number(usage.output_tokens, known.output_tokens),
             reasoning_tokens: usage.reasoning_tokens.or(known.reasoning_tokens),
             cached_tokens: usage.cached_tokens.or(known.cached_tokens),
+            cache_write_tokens: usage.cache_write_tokens.or(known.cache_write_tokens),
             cost_usd: usage.cost_usd.or(known.cost_usd),
             generation_id: usage.generation_id.or(known.generation_id),
         });
@@ -236,6 +237,7 @@ fn read_usage(value: &Value) -> Option<Usage> {
         output_tokens: number("output_tokens").unwrap_or(0),
         reasoning_tokens: detail("reasoning_tokens").and_then(Value::as_u64),
         cached_tokens: detail("cached_tokens").and_then(Value::as_u64),
+        cache_write_tokens: detail("cache_write_tokens").and_then(Value::as_u64),
         cost_usd: detail("cost").and_then(Value::as_f64),
         generation_id: detail("generation_id").and_then(Value::as_str).map(str::to_owned),
     })

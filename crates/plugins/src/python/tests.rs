@@ -16,10 +16,11 @@ use contract::policy::Access;
 use contract::sandbox::{Confinement, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
+use testkit::Plain;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::fixture::{self, Heard, Open};
+use super::fixture::{self, Heard};
 use super::{Described, Hosts, Missing};
 use crate::plugin::Plugin;
 
@@ -116,10 +117,11 @@ async fn run_until(
     let (progress, _lines) = mpsc::channel(16);
     let context = ToolContext {
         session: SessionId::parse("s").unwrap(),
-        confinement: Confinement::new(Arc::new(Open), profile),
+        confinement: Confinement::new(Arc::new(Plain::default()), profile),
         cancel,
         progress,
         spill: "/nowhere".into(),
+        conversation: None,
     };
     tool.run(&call, &context).await
 }

@@ -13,6 +13,7 @@ use super::description::{ToolDescription, object_schema};
 use super::session::{Bounds, Failed};
 use super::wire::{CANCELLED, CallResult, Live};
 use super::worker::{Trouble, Worker};
+use crate::plugin::Dialect;
 
 /// Bytes of a call's arguments that people are shown.
 const SHOWN: usize = 2000;
@@ -85,7 +86,11 @@ impl PythonTool {
                 Err(ToolError::Broken(format!("`{name}` did not finish: {words}")))
             }
             Trouble::Failed(Failed::Late(time)) => {
-                let plugin = &self.spec.source;
+                let own = &self.worker.plugin;
+                let plugin = match own.manifest.dialect {
+                    Dialect::Brynhild | Dialect::Lmao => &self.spec.source,
+                    Dialect::InitRunner => &own.manifest.name,
+                };
                 Ok(ToolOutput::failure(format!(
                     "`{name}` did not finish within {} s and was stopped (plugins.{plugin}.timeout)",
                     time.as_secs_f64()

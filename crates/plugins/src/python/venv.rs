@@ -12,7 +12,7 @@ use super::interpreter::{Interpreter, bare_profile, of_venv};
 use super::store::{private_folder, short_hash};
 use super::{HostSettings, job};
 use crate::files::{Boundary, Refusal, read};
-use crate::plugin::Plugin;
+use crate::plugin::{Dialect, Plugin};
 
 const LONGEST_LIST: usize = 256 << 10;
 const MAKING: Duration = Duration::from_mins(2);
@@ -27,8 +27,8 @@ type Say<'a> = &'a (dyn Fn(&str) + Send + Sync);
 /// The packages that a plugin declares, as `pip` takes them; none where it declares none.
 pub(crate) fn declared(plugin: &Plugin) -> Result<Vec<String>, String> {
     let mut all = plugin.manifest.dependencies.clone();
-    if plugin.package.is_some() {
-        // What a package needs was installed with it.
+    if plugin.package.is_some() || plugin.manifest.dialect == Dialect::InitRunner {
+        // What a package needs was installed with it; what lies beside a role may be a project's.
         return Ok(Vec::new());
     }
     if let Some(text) = text_of(&plugin.root.join("requirements.txt"))? {

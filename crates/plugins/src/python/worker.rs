@@ -262,7 +262,7 @@ impl Worker {
                 data: text(data),
                 tools: package.is_none() && !plugin.manifest.tools.is_empty(),
                 files: match plugin.manifest.dialect {
-                    Dialect::Brynhild => &[],
+                    Dialect::Brynhild | Dialect::InitRunner => &[],
                     Dialect::Lmao => &plugin.manifest.tools,
                 },
                 providers: package.is_none() && !plugin.manifest.providers.is_empty(),

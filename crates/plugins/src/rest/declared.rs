@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::text;
+use contract::text::closest;
 use reqwest::{Method, Url};
 use serde_json::{Map, Value, json};
 
 use super::Api;
 use super::template::{Template, Variables};
-use crate::closest::closest;
 use crate::hidden;
 use crate::problem::Problem;
 

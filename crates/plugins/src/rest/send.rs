@@ -4,8 +4,10 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use reqwest::{Client, Method, Response, Url};
 
 use super::address::is_private;
@@ -17,6 +19,39 @@ const LARGEST: usize = 10 << 20;
 const ERROR_LENGTH: usize = 500;
 /// What begins the message about an address that is not gone to.
 const BLOCKED: &str = "SSRF blocked: ";
+
+/// A request of a tool that makes its own.
+pub(crate) struct Exchange {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+    /// Bytes of the answer that are read.
+    pub(crate) limit: usize,
+    pub(crate) timeout: Duration,
+}
+
+/// What came back, whatever its status.
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    /// The type of its content.
+    pub(crate) kind: String,
+    /// Where it sends us.
+    pub(crate) location: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Answered {
+    /// The body as text, in the two encodings that servers still use.
+    pub(crate) fn text(&self) -> String {
+        let kind = self.kind.to_lowercase();
+        let is_latin = ["iso-8859-1", "windows-1252", "latin1"].iter().any(|it| kind.contains(it));
+        if is_latin && std::str::from_utf8(&self.bytes).is_err() {
+            return self.bytes.iter().map(|&byte| char::from(byte)).collect();
+        }
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
 
 /// The clients of all declarations.
 pub(super) struct Clients {
@@ -57,6 +92,34 @@ impl Clients {
         }
         let beginning: String = text.chars().take(ERROR_LENGTH).collect();
         Err(format!("HTTP {}: {beginning}", status.as_u16()))
+    }
+
+    /// Makes one request and takes at most so many bytes of what comes back. Errors are words for
+    /// the model.
+    pub(super) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
+        let Exchange { method, url, headers, body, limit, timeout } = exchange;
+        let work = async {
+            let mut request = self.client(&url)?.request(method, url).headers(headers);
+            if let Some(body) = body {
+                request = request.body(body);
+            }
+            let mut response = request.send().await.map_err(said)?;
+            let header = |name: HeaderName| {
+                let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+                value.unwrap_or_default().to_owned()
+            };
+            let (kind, location) = (header(CONTENT_TYPE), header(LOCATION));
+            let mut bytes = Vec::new();
+            while bytes.len() < limit
+                && let Some(chunk) = response.chunk().await.map_err(said)?
+            {
+                bytes.extend_from_slice(&chunk);
+            }
+            bytes.truncate(limit);
+            Ok(Answered { status: response.status().as_u16(), kind, location, bytes })
+        };
+        let late = |_| Err(format!("HTTP error: no answer within {} s", timeout.as_secs_f64()));
+        tokio::time::timeout(timeout, work).await.unwrap_or_else(late)
     }
 
     fn client(&self, url: &Url) -> Result<&Client, String> {

@@ -192,7 +192,10 @@ class Plugin:
         try:
             names = sorted(os.listdir(folder))
         except OSError as error:
-            problems.append(problem(folder, None, named(error), "the manifest declares %s" % kind, "error"))
+            missing = "the manifest declares %s, and this folder is not there" % kind
+            what = missing if isinstance(error, FileNotFoundError) else named(error)
+            hint = "put the files of %s into it, or take `%s` out of plugin.yaml" % (kind, kind)
+            problems.append(problem(folder, None, what, hint, "error"))
             return []
         return [kind + "/" + name for name in names if name.endswith(".py") and not name.startswith("_")]
 

@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use contract::hook::{Hook, Scene};
 use contract::id::SessionId;
 use contract::policy::{Access, Mode};
-use contract::sandbox::{
-    Child, Exit, Limits, Network, Process, Profile, Sandbox, SandboxError, Spawn,
-};
+use contract::sandbox::{Limits, Network, Profile, Sandbox};
+use testkit::Plain;
 
 use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
@@ -115,7 +113,7 @@ impl Rig {
 
     /// Where it takes place.
     pub(super) fn scene(&self) -> Scene {
-        Scene { session: SessionId::parse("one").unwrap(), cwd: self.path("project") }
+        Scene { session: SessionId::parse("one").unwrap(), cwd: self.path("project"), within: None }
     }
 
     /// A path in the folder.
@@ -148,7 +146,7 @@ impl Rig {
 
     /// What every process was confined by.
     pub(super) fn profiles(&self) -> Vec<Profile> {
-        self.sandbox.profiles.lock().unwrap().clone()
+        self.sandbox.profiles()
     }
 
     /// What the model replies.
@@ -225,79 +223,5 @@ impl Ask for Model {
         let question = format!("{}: {prompt}", model.unwrap_or("usual"));
         self.questions.lock().unwrap().push(question);
         Ok(self.reply.lock().unwrap().clone())
-    }
-}
-
-#[derive(Default)]
-struct Plain {
-    profiles: Mutex<Vec<Profile>>,
-}
-
-impl Sandbox for Plain {
-    fn describe(&self) -> String {
-        "none".to_owned()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the tests need a process and no sandbox")]
-    fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
-        self.profiles.lock().unwrap().push(profile.clone());
-        let mut child = tokio::process::Command::new(&spawn.program)
-            .args(&spawn.args)
-            .current_dir(&spawn.cwd)
-            .env_clear()
-            .envs(&profile.env)
-            .envs(&spawn.env)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| SandboxError::Start {
-                program: spawn.program.display().to_string(),
-                source,
-            })?;
-        Ok(Child {
-            stdin: Some(Box::new(child.stdin.take().unwrap())),
-            stdout: Box::new(child.stdout.take().unwrap()),
-            stderr: Box::new(child.stderr.take().unwrap()),
-            channel: None,
-            process: Box::new(Group { id: child.id().unwrap(), child }),
-        })
-    }
-}
-
-/// A process that leads a group of its own.
-struct Group {
-    id: u32,
-    child: tokio::process::Child,
-}
-
-#[async_trait]
-impl Process for Group {
-    fn id(&self) -> u32 {
-        self.id
-    }
-
-    async fn wait(&mut self) -> std::io::Result<Exit> {
-        use std::os::unix::process::ExitStatusExt;
-        let status = self.child.wait().await?;
-        Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
-        })
-    }
-
-    fn kill(&mut self) {
-        let group = i32::try_from(self.id).ok();
-        if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
-            let signal = rustix::process::Signal::KILL;
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

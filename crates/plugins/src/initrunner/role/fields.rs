@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::keys::IDLE_GUARDRAILS;
+use super::keys::{IDLE_EXECUTION, IDLE_GUARDRAILS};
 use super::{Finding, Guardrails, ModelWish, Severity};
 
 /// The keys of `guardrails` that count.
@@ -189,6 +189,38 @@ impl Fields {
             time: time.map_or(usual.time, Duration::from_secs_f64),
             cost: self.number(fields, "guardrails.cost_limit", (0.0, 1e9)),
         }
+    }
+
+    /// How often a wrong answer is asked for again.
+    pub(super) fn answer_retries(&mut self, value: Option<&Value>) -> u32 {
+        const USUAL: u64 = 1;
+        let fields = match value {
+            None | Some(Value::Null) => return 1,
+            Some(Value::Object(fields)) => fields,
+            Some(_) => {
+                self.error("execution", "it is no mapping");
+                return 1;
+            }
+        };
+        let counted = ["retries", "output_retries", "tool_timeout_seconds"];
+        for key in fields.keys().filter(|key| !counted.contains(&key.as_str())) {
+            let words = if IDLE_EXECUTION.contains(&key.as_str()) {
+                "it is not supported and does nothing here"
+            } else {
+                "it is not known and is ignored"
+            };
+            self.warning(&format!("execution.{key}"), words);
+        }
+        let mut count = |key: &str| self.count(fields, &format!("execution.{key}"), (0, 100));
+        let (all, own) = (count("retries"), count("output_retries"));
+        u32::try_from(own.or(all).unwrap_or(USUAL)).unwrap_or(u32::MAX)
+    }
+
+    /// How long one call of a tool may take.
+    pub(super) fn tool_time(&mut self, execution: Option<&Value>) -> Option<Duration> {
+        let fields = execution?.as_object()?;
+        let seconds = self.number(fields, "execution.tool_timeout_seconds", (0.001, 1e9))?;
+        Some(Duration::from_secs_f64(seconds))
     }
 
     fn number(

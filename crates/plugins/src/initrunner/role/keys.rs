@@ -14,7 +14,7 @@ pub(super) const METADATA: [&str; 9] = [
 ];
 
 /// Keys that count.
-pub(super) const SUPPORTED: [&str; 9] = [
+pub(super) const SUPPORTED: [&str; 11] = [
     "role",
     "prompt",
     "model",
@@ -23,19 +23,19 @@ pub(super) const SUPPORTED: [&str; 9] = [
     "skills",
     "deps_schema",
     "guardrails",
+    "execution",
     "resources",
+    "security",
 ];
 
 /// Keys that are known and do nothing here.
-pub(super) const UNSUPPORTED: [&str; 12] = [
+pub(super) const UNSUPPORTED: [&str; 10] = [
     "memory",
     "triggers",
     "sinks",
     "ingest",
     "autonomy",
     "reasoning",
-    "execution",
-    "security",
     "observability",
     "capabilities",
     "auto_skills",
@@ -54,6 +54,10 @@ pub(super) const COMPOSED: [&str; 9] = [
     "durability",
     "daemon",
 ];
+
+/// The keys of `execution` that do nothing here.
+pub(super) const IDLE_EXECUTION: [&str; 4] =
+    ["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
 
 /// The keys of `guardrails` that do nothing here.
 pub(super) const IDLE_GUARDRAILS: [&str; 13] = [

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
 use super::keys::{COMPOSED, METADATA, SUPPORTED, UNSUPPORTED};
 use super::{Finding, Reading, Role, Severity, ToolEntry};
-use crate::closest::closest;
+use crate::initrunner::custom::rules;
 use crate::initrunner::variables;
 
 /// Reads a document.
@@ -60,6 +61,7 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
         name: name.unwrap_or_default(),
         description: fields.text(metadata, "description", "metadata.").unwrap_or_default(),
         prompt: prompt.unwrap_or_default(),
+        is_enveloped: true,
         ..role
     })
 }
@@ -122,6 +124,9 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         skills: fields.texts(spec, "skills"),
         output: fields.output(spec.get("output")),
         guardrails: fields.guardrails(spec.get("guardrails")),
+        answer_retries: fields.answer_retries(spec.get("execution")),
+        tool_time: fields.tool_time(spec.get("execution")),
+        imports: rules::read(spec.get("security"), fields),
         variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),
         ..Role::default()
     };

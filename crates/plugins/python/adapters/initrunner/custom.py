@@ -1,0 +1,90 @@
+"""Custom tools: the functions of a module, or one of them."""
+import importlib.util
+import inspect
+import sys
+
+from brynhild_host.adapters.initrunner import rules
+from brynhild_host.adapters.initrunner.annotations import Unsupported
+from brynhild_host.adapters.initrunner.loaded import FunctionTool, Wrong
+from brynhild_host.failures import named, place
+
+
+def load(entry, imports, settings, warn):
+    """The tools of an entry by name."""
+    name, function = entry.get("module"), entry.get("function")
+    if not isinstance(name, str) or not name.strip():
+        raise Wrong("module: Field required")
+    module = _module(name, imports, settings, warn)
+    config = entry.get("config") or {}
+    if function:
+        subject = getattr(module, function, None)
+        if subject is None:
+            raise Wrong("Function '%s' not found in module '%s'" % (function, name))
+        if not callable(subject):
+            raise Wrong("'%s' in module '%s' is no function" % (function, name))
+        return {function: FunctionTool(subject, config)}
+    tools = {}
+    for public, subject in _functions(module):
+        try:
+            tools[public] = FunctionTool(subject, config)
+        except (Unsupported, ValueError) as error:
+            warn("function '%s' of module '%s' is left out: %s" % (public, name, error))
+    if not tools:
+        words = "No public callable functions found in module '%s'. Add public functions or specify 'function' explicitly."
+        raise Wrong(words % name)
+    return tools
+
+
+def _functions(module):
+    """The public functions, in the order of their names; what was imported counts as well."""
+    for name in dir(module):
+        subject = getattr(module, name, None)
+        if not name.startswith("_") and inspect.isfunction(subject):
+            yield name, subject
+
+
+def _module(name, imports, settings, warn):
+    if name in sys.modules and not imports.owns(getattr(sys.modules[name], "__file__", None) or ""):
+        # What is loaded comes before what lies beside the role, as everywhere in Python.
+        return sys.modules[name]
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        raise _missing(name, error) from None
+    except (ImportError, ValueError, AttributeError) as error:
+        raise Wrong("Could not load module '%s': %s" % (name, error)) from None
+    if found is None:
+        raise _missing(name, None)
+    _check(found, settings, warn)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise _missing(name, error) from None
+    except BaseException as error:
+        file, line = place(error, found.origin)
+        raise Wrong("Could not load module '%s': %s" % (name, named(error)), file, line) from error
+
+
+def _missing(name, error):
+    missing = getattr(error, "name", None) or name
+    words = "Could not load module '%s': missing dependency '%s'. Install it with: pip install %s"
+    return Wrong(words % (name, missing, missing.partition(".")[0] if missing != name else missing))
+
+
+def _check(found, settings, warn):
+    """Hold the file of a module against the role's rules on imports."""
+    if not found.has_location or not (found.origin or "").endswith(".py"):
+        return
+    given = settings.get("imports") or {}
+    blocked = given.get("blocked")
+    with open(found.origin, "rb") as file:
+        source = file.read()
+    try:
+        said = rules.violations(source, given.get("allowed"), rules.USUALLY_BLOCKED if blocked is None else blocked)
+    except (SyntaxError, ValueError):
+        # The import itself says what is wrong with it, and where.
+        return
+    for words in said:
+        if given.get("allowed") or blocked is not None:
+            raise Wrong(words, found.origin)
+        warn(words + "; here it may, confined by the sandbox")

@@ -1,0 +1,7 @@
+"""What tools import of the agent."""
+
+
+def __getattr__(name):
+    from brynhild_host.adapters.initrunner.imports import wanted
+
+    raise wanted(__name__, name)

@@ -1,0 +1,334 @@
+//! What lies in folders: looked at once in a run, however many ask, and kept between runs, so that a
+//! folder that has not changed costs one look at its times. Says nothing of what is in files, and
+//! decides nothing about trust.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, FileType, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+use crate::index::{replace, stored};
+use crate::stamp::Stamp;
+
+/// The form of the file; another one is not read.
+const FORMAT: u32 = 1;
+
+/// Entries of one folder that are looked at.
+const ENTRIES: usize = 20_000;
+
+/// Folders above which those that nobody asked for in this run are dropped.
+const KEPT: usize = 8192;
+
+/// What lies in folders. What was seen once holds until [`Folders::again`].
+#[derive(Debug, Default)]
+pub struct Folders {
+    file: Option<PathBuf>,
+    project: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: HashMap<String, Kept>,
+    seen: HashMap<OsString, Arc<Listing>>,
+    files: HashMap<OsString, Option<Metadata>>,
+    is_changed: bool,
+}
+
+/// A folder as it was in an earlier run: the names in it, each after a letter for its kind, with a
+/// slash between them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept(Stamp, String);
+
+#[derive(Serialize, Deserialize)]
+struct Stored<T> {
+    format: u32,
+    folders: T,
+}
+
+/// What lies in a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// By name, sorted.
+    pub(crate) entries: Vec<Entry>,
+    /// Whether there are more entries than were looked at.
+    pub(crate) is_cut: bool,
+}
+
+/// Something in a folder.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: OsString,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What something in a folder is; of a link it is not said where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl Kind {
+    fn of(found: FileType) -> Self {
+        if found.is_symlink() {
+            Self::Link
+        } else if found.is_dir() {
+            Self::Folder
+        } else if found.is_file() {
+            Self::File
+        } else {
+            Self::Other
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::File => 'f',
+            Self::Folder => 'd',
+            Self::Link => 'l',
+            Self::Other => 'o',
+        }
+    }
+
+    fn from_letter(letter: u8) -> Option<Self> {
+        match letter {
+            b'f' => Some(Self::File),
+            b'd' => Some(Self::Folder),
+            b'l' => Some(Self::Link),
+            b'o' => Some(Self::Other),
+            _ => None,
+        }
+    }
+}
+
+impl Folders {
+    /// What is kept in a file; nothing where there is none that is any good. Nothing is kept of a
+    /// `project`, which others can write to.
+    pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
+        let stored = file.as_deref().and_then(stored::<Stored<HashMap<String, Kept>>>);
+        let kept = stored.filter(|it| it.format == FORMAT).map(|it| it.folders);
+        let state = State { kept: kept.unwrap_or_default(), ..State::default() };
+        Self { file, project, state: Mutex::new(state) }
+    }
+
+    /// Looks anew from here on.
+    pub fn again(&self) {
+        let mut state = self.state();
+        state.seen.clear();
+        state.files.clear();
+    }
+
+    /// Writes what is new. That it cannot be written only costs time.
+    pub fn save(&self) {
+        let mut state = self.state();
+        let Some(file) = self.file.as_deref().filter(|_| state.is_changed) else {
+            return;
+        };
+        state.is_changed = false;
+        if state.kept.len() > KEPT {
+            let State { kept, seen, .. } = &mut *state;
+            kept.retain(|path, _| seen.contains_key(OsStr::new(path)));
+        }
+        let written = Stored { format: FORMAT, folders: &state.kept };
+        if let Ok(bytes) = serde_json::to_vec(&written) {
+            replace(file, &bytes);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What lies in a folder; nothing where there is none.
+    pub(crate) fn listing(&self, folder: &Path) -> io::Result<Arc<Listing>> {
+        let kept = {
+            let mut state = self.state();
+            if let Some(seen) = state.seen.get(folder.as_os_str()) {
+                return Ok(Arc::clone(seen));
+            }
+            if state.is_known_absent(folder) {
+                return Ok(state.note(folder, Listing::default()));
+            }
+            let path = folder.to_str().filter(|_| self.may_keep(folder));
+            path.and_then(|path| state.kept.get(path)).cloned()
+        };
+        let found = match fs::metadata(folder) {
+            Ok(found) if found.is_dir() => found,
+            Ok(_) => return Ok(self.state().note(folder, Listing::default())),
+            Err(error) if files::is_absence(&error) => {
+                return Ok(self.state().note(folder, Listing::default()));
+            }
+            Err(error) => return Err(error),
+        };
+        let (now, stamp) = (SystemTime::now(), Stamp::of(&found));
+        if let Some(listing) = kept.filter(|kept| kept.0 == stamp).and_then(|kept| kept.listing()) {
+            return Ok(self.state().note(folder, listing));
+        }
+        let listing = read(folder)?;
+        let mut state = self.state();
+        let is_kept = self.may_keep(folder) && stamp.is_settled(now);
+        state.keep(folder, stamp, Some(&listing).filter(|_| is_kept));
+        Ok(state.note(folder, listing))
+    }
+
+    fn may_keep(&self, folder: &Path) -> bool {
+        self.file.is_some()
+            && !self.project.as_ref().is_some_and(|project| folder.starts_with(project))
+    }
+
+    /// The paths in a folder, sorted; at most `limit` of them, and whether there are more.
+    pub(crate) fn entries(&self, folder: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
+        let listing = self.listing(folder)?;
+        let names = listing.entries.iter().take(limit);
+        let paths = names.map(|entry| folder.join(&entry.name)).collect();
+        Ok((paths, listing.is_cut || listing.entries.len() > limit))
+    }
+
+    /// What is at a path, as its folder says; nothing where there is nothing.
+    pub(crate) fn kind(&self, path: &Path) -> Option<Kind> {
+        let listing = path.parent().zip(path.file_name());
+        let listing = listing.map(|(folder, name)| (self.listing(folder), name));
+        match listing {
+            Some((Ok(listing), name)) if !listing.is_cut => listing.kind(name),
+            // Who may not list a folder may know a name in it.
+            _ => fs::symlink_metadata(path).ok().map(|found| Kind::of(found.file_type())),
+        }
+    }
+
+    /// Whether there is anything at a path, if only a link that leads nowhere.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.kind(path).is_some()
+    }
+
+    /// Whether a path leads to a regular file.
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        match self.kind(path) {
+            Some(Kind::Link) => path.is_file(),
+            kind => kind == Some(Kind::File),
+        }
+    }
+
+    /// Whether a path leads to a folder.
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        match self.kind(path) {
+            Some(Kind::Link) => path.is_dir(),
+            kind => kind == Some(Kind::Folder),
+        }
+    }
+
+    /// What a path leads to, looked at once.
+    pub(crate) fn metadata(&self, path: &Path) -> Option<Metadata> {
+        if let Some(found) = self.state().files.get(path.as_os_str()) {
+            return found.clone();
+        }
+        let found = if self.has(path) { fs::metadata(path).ok() } else { None };
+        self.state().files.insert(path.as_os_str().to_owned(), found.clone());
+        found
+    }
+
+    /// A path in a folder that is canonical, canonical itself.
+    pub(crate) fn resolved(&self, path: &Path) -> io::Result<PathBuf> {
+        match self.kind(path) {
+            Some(Kind::File | Kind::Folder | Kind::Other) => Ok(path.to_path_buf()),
+            Some(Kind::Link) | None => fs::canonicalize(path),
+        }
+    }
+}
+
+impl State {
+    /// Whether the folder around it was seen, and has nothing of that name.
+    fn is_known_absent(&self, folder: &Path) -> bool {
+        let around = folder.parent().and_then(|around| self.seen.get(around.as_os_str()));
+        let around = around.filter(|around| !around.is_cut).zip(folder.file_name());
+        around.is_some_and(|(around, name)| around.kind(name).is_none())
+    }
+
+    fn note(&mut self, folder: &Path, listing: Listing) -> Arc<Listing> {
+        let listing = Arc::new(listing);
+        self.seen.insert(folder.as_os_str().to_owned(), Arc::clone(&listing));
+        listing
+    }
+
+    /// Keeps a listing for another run, or nothing in its place.
+    fn keep(&mut self, folder: &Path, stamp: Stamp, listing: Option<&Listing>) {
+        let Some(path) = folder.to_str() else { return };
+        if let Some(names) = listing.and_then(Listing::in_one_line) {
+            self.kept.insert(path.to_owned(), Kept(stamp, names));
+            self.is_changed = true;
+        } else if self.kept.remove(path).is_some() {
+            self.is_changed = true;
+        }
+    }
+}
+
+impl Listing {
+    /// What a name in it is.
+    pub(crate) fn kind(&self, name: &OsStr) -> Option<Kind> {
+        let found = self.entries.binary_search_by(|entry| entry.name.as_os_str().cmp(name));
+        found.ok().map(|index| self.entries[index].kind)
+    }
+
+    /// As it is kept; none where that is not possible, or not worth it.
+    fn in_one_line(&self) -> Option<String> {
+        if self.is_cut {
+            return None;
+        }
+        let mut line = String::new();
+        for entry in &self.entries {
+            if !line.is_empty() {
+                line.push('/');
+            }
+            line.push(entry.kind.letter());
+            line.push_str(entry.name.to_str()?);
+        }
+        Some(line)
+    }
+}
+
+impl Kept {
+    fn listing(&self) -> Option<Listing> {
+        let entry = |word: &str| {
+            let kind = Kind::from_letter(*word.as_bytes().first()?)?;
+            Some(Entry { name: OsString::from(&word[1..]), kind })
+        };
+        let words = self.1.split('/').filter(|_| !self.1.is_empty());
+        let entries: Option<Vec<Entry>> = words.map(entry).collect();
+        let entries = entries.filter(|them| them.is_sorted_by(|a, b| a.name < b.name))?;
+        Some(Listing { entries, is_cut: false })
+    }
+}
+
+fn read(folder: &Path) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if listing.entries.len() == ENTRIES {
+            listing.is_cut = true;
+            break;
+        }
+        // What vanishes between two looks was not there.
+        if let Ok(found) = entry.file_type() {
+            listing.entries.push(Entry { name: entry.file_name(), kind: Kind::of(found) });
+        }
+    }
+    listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(listing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! The tool types that roles have without any plugin. Each states what a call would do, so that it
+//! is judged like every other, and starts processes only through the confinement that it is handed.
+//! Building reads an entry and runs nothing.
+
+mod datetime;
+mod filesystem;
+mod git;
+mod html;
+mod http;
+mod options;
+mod process;
+mod python;
+mod shell;
+mod slack;
+mod sql;
+mod web;
+
+#[cfg(test)]
+mod fixture;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::broker::Broker;
+use contract::tool::{Recovery, Risk, Tool, ToolSpec};
+use serde_json::Value;
+
+use super::role::ToolEntry;
+use crate::python::Surroundings;
+use crate::rest;
+use options::Options;
+
+/// Where tools work, and what with.
+pub struct Ground {
+    /// The folder of the role's file.
+    pub role_folder: PathBuf,
+    /// What processes find around them.
+    pub surroundings: Surroundings,
+    /// What requests are made with.
+    pub requests: rest::Settings,
+    /// Where the tools come from, as rules know it.
+    pub source: String,
+    /// Makes commits.
+    pub broker: Option<Arc<dyn Broker>>,
+}
+
+impl Ground {
+    /// The folder that a program runs in: `named` from the role's own, or that one, as far as it
+    /// lies in the workspace, which is all that a confined program sees.
+    fn working_folder(&self, named: Option<&str>) -> Result<PathBuf, String> {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let folder = real(self.role_folder.join(named.unwrap_or_default()));
+        if folder.starts_with(real(self.surroundings.workspace.clone())) {
+            return Ok(folder);
+        }
+        match named {
+            Some(named) => Err(format!("`working_dir` {named:?} lies outside of the workspace")),
+            None => Ok(self.surroundings.folder().to_owned()),
+        }
+    }
+}
+
+/// What an entry comes to.
+#[derive(Default)]
+pub struct Built {
+    /// Its tools.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What does not count, in words for people.
+    pub notes: Vec<String>,
+}
+
+impl Built {
+    fn of<const N: usize>(tools: [Arc<dyn Tool>; N]) -> Self {
+        Self { tools: tools.into(), notes: Vec::new() }
+    }
+}
+
+type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
+
+/// The types: name, keys, and what makes their tools.
+const KINDS: [(&str, &[&str], Build); 10] = [
+    ("filesystem", filesystem::KEYS, filesystem::build),
+    ("http", http::KEYS, http::build),
+    ("web_reader", web::KEYS, web::build_reader),
+    ("web_scraper", web::KEYS, web::build_scraper),
+    ("python", python::KEYS, python::build),
+    ("datetime", datetime::KEYS, datetime::build),
+    ("sql", sql::KEYS, sql::build),
+    ("git", git::KEYS, git::build),
+    ("shell", shell::KEYS, shell::build),
+    ("slack", slack::KEYS, slack::build),
+];
+
+/// Keys that every entry may have.
+const SHARED: [&str; 3] = ["type", "permissions", "approval"];
+
+/// Whether a type is made here.
+pub fn is_known(kind: &str) -> bool {
+    KINDS.iter().any(|(name, ..)| *name == kind)
+}
+
+/// What is said of keys that an entry of a known type does not have; none where all are known.
+pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
+    let (_, known, _) = KINDS.iter().find(|(name, ..)| *name == entry.kind)?;
+    let is_known = |key: &str| {
+        // The older name of a key that both generations of roles use.
+        let aged = key == "timeout" && known.contains(&"timeout_seconds");
+        known.contains(&key) || SHARED.contains(&key) || aged
+    };
+    let keys = entry.fields.keys().map(String::as_str);
+    let unknown: Vec<String> =
+        keys.filter(|key| !is_known(key)).map(|key| format!("'{key}'")).collect();
+    (!unknown.is_empty())
+        .then(|| format!("Unknown keys for tool '{}': [{}]", entry.kind, unknown.join(", ")))
+}
+
+/// Makes the tools of an entry. An error says what is wrong with it.
+pub fn build(entry: &ToolEntry, ground: &Ground) -> Result<Built, String> {
+    let found = KINDS.iter().find(|(name, ..)| *name == entry.kind);
+    let (_, _, build) = found.ok_or_else(|| format!("there is no type `{}`", entry.kind))?;
+    build(&Options::new(&entry.fields), ground)
+}
+
+/// What every tool says of itself in the same way.
+struct About<'a> {
+    name: &'a str,
+    description: &'a str,
+    kind: &'a str,
+    risk: Risk,
+    schema: Value,
+}
+
+impl About<'_> {
+    /// The description of a tool; its risk decides about permission, recovery and parallelism.
+    fn spec(self, ground: &Ground) -> ToolSpec {
+        let only_looks = self.risk == Risk::ReadOnly;
+        ToolSpec {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            input_schema: self.schema,
+            version: String::new(),
+            categories: vec![self.kind.to_owned()],
+            requires_permission: !only_looks,
+            risk_level: self.risk,
+            recovery_policy: match self.risk {
+                Risk::ReadOnly => Recovery::Allow,
+                Risk::Mutating => Recovery::Confirm,
+                Risk::HighImpact => Recovery::Deny,
+            },
+            parallel: only_looks,
+            source: ground.source.clone(),
+        }
+    }
+}
+
+/// The text of an argument; empty where there is none.
+fn text<'a>(args: &'a Value, name: &str) -> &'a str {
+    args.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The beginning of a text, within `limit` bytes and with a note where it goes on.
+fn shortened(text: String, limit: usize) -> String {
+    if text.len() <= limit { text } else { cut(&text, limit) }
+}
+
+/// The beginning of a text that goes on, within `limit` bytes and with a note that says so.
+fn cut(text: &str, limit: usize) -> String {
+    const NOTE: &str = "\n[truncated]";
+    format!("{}{NOTE}", contract::text::head(text, limit.saturating_sub(NOTE.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(value: &Value) -> ToolEntry {
+        let fields = value.as_object().unwrap().clone();
+        ToolEntry { kind: fields["type"].as_str().unwrap().to_owned(), fields }
+    }
+
+    #[test]
+    fn keys_that_no_type_has_are_named() {
+        let odd = json!({"type": "shell", "allowed_command": [], "timeout": 3, "approval": "auto"});
+        let said = unknown_keys(&entry(&odd)).unwrap();
+        assert_eq!(said, "Unknown keys for tool 'shell': ['allowed_command']");
+        assert_eq!(unknown_keys(&entry(&json!({"type": "datetime"}))), None);
+        assert_eq!(unknown_keys(&entry(&json!({"type": "linear", "x": 1}))), None);
+    }
+
+    #[test]
+    fn every_type_describes_its_tools() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        let ground = fixture::ground(folder.path());
+        for (value, names) in [
+            (json!({"type": "filesystem"}), vec!["read_file", "list_directory"]),
+            (
+                json!({"type": "filesystem", "read_only": false}),
+                vec!["read_file", "list_directory", "write_file"],
+            ),
+            (json!({"type": "http", "base_url": "https://x.test"}), vec!["http_request"]),
+            (json!({"type": "web_reader"}), vec!["fetch_page"]),
+            (json!({"type": "web_scraper"}), vec!["scrape_page"]),
+            (json!({"type": "python"}), vec!["run_python"]),
+            (json!({"type": "datetime"}), vec!["current_time", "parse_date"]),
+            (json!({"type": "sql", "database": "a.db"}), vec!["query_database"]),
+            (
+                json!({"type": "git"}),
+                vec![
+                    "git_status",
+                    "git_log",
+                    "git_diff",
+                    "git_show",
+                    "git_blame",
+                    "git_changed_files",
+                    "git_list_files",
+                ],
+            ),
+            (json!({"type": "shell"}), vec!["run_shell"]),
+            (json!({"type": "slack", "webhook_url": "https://x.test"}), vec!["send_slack_message"]),
+        ] {
+            let built = build(&entry(&value), &ground).unwrap_or_else(|error| panic!("{error}"));
+            let found: Vec<&str> = built.tools.iter().map(|it| it.spec().name.as_str()).collect();
+            assert_eq!(found, names, "{value}");
+            for tool in &built.tools {
+                let spec = tool.spec();
+                assert_eq!(spec.source, "role:test");
+                assert_eq!(spec.input_schema["additionalProperties"], false, "{}", spec.name);
+                assert!(spec.description.len() > 20, "{}", spec.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_says_so_within_its_limit() {
+        assert_eq!(shortened("abc".into(), 3), "abc");
+        let cut = shortened("é".repeat(20), 21);
+        assert_eq!(cut, "éééé\n[truncated]");
+        assert!(cut.len() <= 21);
+    }
+}

@@ -1,0 +1,257 @@
+//! `filesystem`: reads, lists and writes files below one folder. No path leads out of it, by `..`
+//! or by a symbolic link.
+
+mod beneath;
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+use super::options::Options;
+use super::{About, Built, Ground, text};
+
+/// The keys of an entry.
+pub(super) const KEYS: &[&str] = &["root_path", "allowed_extensions", "read_only"];
+
+/// Makes the tools of an entry.
+pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
+    let extensions = options.texts("allowed_extensions")?.unwrap_or_default();
+    let plain = |text: &String| text.trim_start_matches('.').to_lowercase();
+    let folder = Arc::new(Folder {
+        // One that does not exist is told when something is asked of it.
+        root: root.canonicalize().unwrap_or(root),
+        extensions: extensions.iter().map(plain).collect(),
+    });
+    let mut built = Built::of([
+        FileTool::made(Work::Read, &folder, ground),
+        FileTool::made(Work::List, &folder, ground),
+    ]);
+    if !options.flag("read_only", true)? {
+        built.tools.push(FileTool::made(Work::Write, &folder, ground));
+    }
+    Ok(built)
+}
+
+/// The folder that all of it is about.
+struct Folder {
+    root: PathBuf,
+    extensions: Vec<String>,
+}
+
+impl Folder {
+    /// The part of a path behind the root. An error is words for the model.
+    fn relative(&self, given: &str) -> Result<PathBuf, String> {
+        if given.contains('\0') {
+            return Err(String::from("a path cannot hold a NUL byte"));
+        }
+        let outside = || format!("'{given}' lies outside of the folder that may be used");
+        let path = Path::new(given);
+        let path = if path.is_absolute() {
+            path.strip_prefix(&self.root).map_err(|_| outside())?
+        } else {
+            path
+        };
+        let mut relative = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => relative.push(name),
+                Component::CurDir => {}
+                Component::ParentDir if relative.pop() => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(outside());
+                }
+            }
+        }
+        let mut step = self.root.clone();
+        for part in &relative {
+            step.push(part);
+            if step.is_symlink() {
+                return Err(format!("'{given}' leads through a symbolic link"));
+            }
+        }
+        Ok(relative)
+    }
+
+    fn check_extension(&self, path: &Path, given: &str) -> Result<(), String> {
+        let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
+        let extension = extension.unwrap_or_default();
+        if self.extensions.is_empty() || self.extensions.contains(&extension) {
+            return Ok(());
+        }
+        let allowed: Vec<String> = self.extensions.iter().map(|it| format!(".{it}")).collect();
+        Err(format!("'{given}' has another extension than {}", allowed.join(", ")))
+    }
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Read,
+    List,
+    Write,
+}
+
+struct FileTool {
+    spec: ToolSpec,
+    work: Work,
+    folder: Arc<Folder>,
+}
+
+impl FileTool {
+    fn made(work: Work, folder: &Arc<Folder>, ground: &Ground) -> Arc<dyn Tool> {
+        let path = json!({"type": "string", "description": "The path, relative to the folder"});
+        let content = json!({"type": "string", "description": "All that the file shall hold"});
+        let (name, description, risk, properties, required) = match work {
+            Work::Read => (
+                "read_file",
+                "Read a text file and return what it holds.",
+                Risk::ReadOnly,
+                json!({"path": path}),
+                json!(["path"]),
+            ),
+            Work::List => (
+                "list_directory",
+                "List the files and folders in a folder; folders end with a slash.",
+                Risk::ReadOnly,
+                json!({"path": {"type": "string", "default": ".", "description": "The folder"}}),
+                json!([]),
+            ),
+            Work::Write => (
+                "write_file",
+                "Write a text file: make it, or replace all that it holds.",
+                Risk::Mutating,
+                json!({"path": path, "content": content}),
+                json!(["path", "content"]),
+            ),
+        };
+        let schema = json!({
+            "type": "object", "properties": properties, "required": required,
+            "additionalProperties": false,
+        });
+        let about = About { name, description, kind: "filesystem", risk, schema };
+        Arc::new(Self { spec: about.spec(ground), work, folder: Arc::clone(folder) })
+    }
+
+    fn relative(&self, args: &Value) -> Result<PathBuf, ToolError> {
+        let given = match (self.work, text(args, "path")) {
+            (Work::List, "") => ".",
+            (_, given) => given,
+        };
+        let path = self.folder.relative(given).map_err(ToolError::Input)?;
+        if self.work != Work::List {
+            self.folder.check_extension(&path, given).map_err(ToolError::Input)?;
+        }
+        Ok(path)
+    }
+}
+
+#[async_trait]
+impl Tool for FileTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        // Without the dot that an empty path would end in.
+        let path = self.folder.root.components().chain(self.relative(args)?.components()).collect();
+        Ok(vec![match self.work {
+            Work::Read | Work::List => Action::Read { path },
+            Work::Write => Action::Write { path, diff: None },
+        }])
+    }
+
+    async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let path = self.relative(&call.args)?;
+        let given = text(&call.args, "path").to_owned();
+        let content = text(&call.args, "content").to_owned();
+        let (work, folder) = (self.work, Arc::clone(&self.folder));
+        let done = tokio::task::spawn_blocking(move || match work {
+            Work::Read => beneath::read(&folder.root, &path),
+            Work::List => beneath::list(&folder.root, &path),
+            Work::Write => beneath::write(&folder.root, &path, content.as_bytes())
+                .map(|()| format!("Written {} bytes to {given}", content.len())),
+        });
+        let done = done.await.map_err(|error| ToolError::Broken(error.to_string()))?;
+        let given = text(&call.args, "path");
+        Ok(match done {
+            Ok(text) => ToolOutput::success(text),
+            Err(error) => ToolOutput::failure(format!("'{given}': {error}")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::fixture;
+    use super::*;
+
+    fn tools(folder: &Path, more: &Value) -> Vec<Arc<dyn Tool>> {
+        let mut entry = json!({"root_path": "root"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let ground = fixture::ground(folder);
+        build(&Options::new(entry.as_object().unwrap()), &ground).unwrap().tools
+    }
+
+    #[tokio::test]
+    async fn files_are_read_listed_and_written() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("root/sub")).unwrap();
+        std::fs::write(folder.path().join("root/a.txt"), "hello").unwrap();
+        let tools = tools(folder.path(), &json!({"read_only": false}));
+        let [read, list, write] = tools.as_slice() else { panic!("three tools") };
+        assert_eq!(fixture::output(read, json!({"path": "a.txt"})).await, "hello");
+        assert_eq!(fixture::output(list, json!({})).await, "a.txt\nsub/");
+        assert_eq!(fixture::output(list, json!({"path": "sub"})).await, "(empty)");
+        let args = json!({"path": "new/ü.md", "content": "grüße"});
+        assert_eq!(fixture::output(write, args).await, "Written 7 bytes to new/ü.md");
+        let text = std::fs::read_to_string(folder.path().join("root/new/ü.md")).unwrap();
+        assert_eq!(text, "grüße");
+        let root = folder.path().join("root").canonicalize().unwrap();
+        let actions = write.actions(&json!({"path": "./x/../b", "content": ""})).unwrap();
+        assert_eq!(actions, [Action::Write { path: root.join("b"), diff: None }]);
+        assert_eq!(list.actions(&json!({})).unwrap(), [Action::Read { path: root }]);
+    }
+
+    #[tokio::test]
+    async fn no_path_leads_out() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("root")).unwrap();
+        std::fs::write(folder.path().join("secret"), "x").unwrap();
+        symlink("../secret", folder.path().join("root/link")).unwrap();
+        symlink("..", folder.path().join("root/up")).unwrap();
+        let tools = tools(folder.path(), &json!({"read_only": false}));
+        for path in ["../secret", "/etc/passwd", "a/../../secret", "link", "up/secret"] {
+            for tool in [&tools[0], &tools[2]] {
+                let args = json!({"path": path, "content": "y"});
+                assert!(tool.actions(&args).is_err(), "{path}");
+                assert!(fixture::ran(tool, args).await.is_err(), "{path}");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(folder.path().join("secret")).unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn other_extensions_and_other_kinds_of_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("root")).unwrap();
+        std::fs::write(folder.path().join("root/b.bin"), b"\xff\xfe").unwrap();
+        std::fs::write(folder.path().join("root/c.TXT"), "y".repeat(2 << 20)).unwrap();
+        let tools = tools(folder.path(), &json!({"allowed_extensions": [".txt", "bin"]}));
+        let said = fixture::ran(&tools[0], json!({"path": "a.md"})).await.unwrap_err();
+        assert_eq!(said, "'a.md' has another extension than .txt, .bin");
+        let said = fixture::ran(&tools[0], json!({"path": "b.bin"})).await.unwrap_err();
+        assert_eq!(said, "'b.bin': it is not UTF-8 text");
+        let long = fixture::output(&tools[0], json!({"path": "c.TXT"})).await;
+        assert!(long.len() == 1 << 20 && long.ends_with("y\n[truncated]"));
+        let said = fixture::ran(&tools[0], json!({"path": "none.txt"})).await.unwrap_err();
+        assert!(said.starts_with("'none.txt': "), "{said}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What tests of tools share: a ground to work on, and a call.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::Access;
+use contract::sandbox::{
+    Child, Confinement, Limits, Network, Profile, Sandbox, SandboxError, Spawn,
+};
+use contract::tool::{Tool, ToolContext, ToolOutput};
+use serde_json::Value;
+
+use super::Ground;
+use crate::python::Surroundings;
+use crate::rest;
+
+/// A ground in a folder, with nothing around it.
+pub(super) fn ground(folder: &Path) -> Ground {
+    Ground {
+        role_folder: folder.to_owned(),
+        surroundings: Surroundings {
+            workspace: folder.to_owned(),
+            cwd: folder.to_owned(),
+            env: BTreeMap::new(),
+            variables: BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
+            home: None,
+            limits: Limits::default(),
+        },
+        requests: rest::Settings::new(
+            BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
+            &[],
+        ),
+        source: String::from("role:test"),
+        broker: None,
+    }
+}
+
+/// Starts nothing.
+struct Nothing;
+
+impl Sandbox for Nothing {
+    fn describe(&self) -> String {
+        String::from("nothing")
+    }
+
+    fn start(&self, _: &Spawn, _: &Profile) -> Result<Child, SandboxError> {
+        Err(SandboxError::Refused(String::from("this test starts nothing")))
+    }
+}
+
+/// What a call returned; an error where it could not run or failed.
+pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput, String> {
+    let profile = Profile {
+        workspace: "/".into(),
+        access: Access::ReadOnly,
+        read: Vec::new(),
+        write: Vec::new(),
+        own: Vec::new(),
+        network: Network::None,
+        env: BTreeMap::new(),
+        limits: Limits::default(),
+    };
+    let context = ToolContext {
+        session: SessionId::parse("test").unwrap(),
+        confinement: Confinement::new(Arc::new(Nothing), profile),
+        cancel: tokio_util::sync::CancellationToken::new(),
+        progress: tokio::sync::mpsc::channel(1).0,
+        spill: "/nowhere".into(),
+        conversation: None,
+    };
+    let name = tool.spec().name.clone();
+    let call = ToolCall { id: CallId("1".to_owned()), name, args, opaque: None };
+    let output = tool.run(&call, &context).await.map_err(|error| error.to_string())?;
+    if output.success { Ok(output) } else { Err(output.for_model()) }
+}
+
+/// What a call that works returned.
+pub(super) async fn output(tool: &Arc<dyn Tool>, args: Value) -> String {
+    ran(tool, args).await.unwrap().output
+}

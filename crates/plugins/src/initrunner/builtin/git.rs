@@ -1,0 +1,197 @@
+//! `git`: looks at a repository with programs of the repository's own choice switched off, and
+//! commits through the broker. Nothing else is written to `.git`.
+
+mod commands;
+mod commit;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::Value;
+
+use super::options::Options;
+use super::process::{End, Limits, Program};
+use super::{About, Built, Ground, shortened};
+use commands::{ALL, Look};
+use commit::GitCommit;
+
+/// The keys of an entry.
+pub(super) const KEYS: &[&str] = &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"];
+
+/// What keeps a repository from choosing programs that run.
+const TAMED: [&str; 12] = [
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "color.ui=false",
+];
+
+/// Makes the tools of an entry.
+pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    let named = options.text("repo_path")?.unwrap_or(".");
+    let folder = ground.surroundings.cwd.join(named);
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let top = top(&folder).ok_or_else(|| format!("'{named}' is not a git repository"))?;
+    let limits =
+        Limits { time: options.timeout(30)?, output: options.count("max_output_bytes", 102_400)? };
+    let workspace = &ground.surroundings.workspace;
+    let repository = Arc::new(Repository {
+        outside: (!top.starts_with(workspace)).then(|| top.clone()),
+        folder,
+        top,
+        limits,
+    });
+    let made = |look: &'static Look| {
+        let about = About {
+            name: look.name,
+            description: look.description,
+            kind: "git",
+            risk: Risk::ReadOnly,
+            schema: (look.schema)(),
+        };
+        let repository = Arc::clone(&repository);
+        Arc::new(GitLook { spec: about.spec(ground), look, repository }) as Arc<dyn Tool>
+    };
+    let mut built = Built { tools: ALL.iter().map(made).collect(), notes: Vec::new() };
+    if !options.flag("read_only", true)? {
+        let broker = ground.broker.clone().filter(|_| repository.top == *workspace);
+        match broker {
+            Some(broker) => built.tools.push(Arc::new(GitCommit::new(ground, broker))),
+            None => built.notes.push(String::from(
+                "git_commit is left out: the repository is not that of the workspace",
+            )),
+        }
+        built.notes.push(String::from(
+            "git_checkout and git_tag are left out: nothing but commits is written to .git",
+        ));
+    }
+    Ok(built)
+}
+
+/// The folder that holds `.git`, from a folder upwards.
+fn top(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+}
+
+struct Repository {
+    folder: PathBuf,
+    top: PathBuf,
+    /// Its top where that is not in the workspace.
+    outside: Option<PathBuf>,
+    limits: Limits,
+}
+
+struct GitLook {
+    spec: ToolSpec,
+    look: &'static Look,
+    repository: Arc<Repository>,
+}
+
+#[async_trait]
+impl Tool for GitLook {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        (self.look.words)(args).map_err(ToolError::Input)?;
+        let mut actions = vec![Action::Read { path: self.repository.top.clone() }];
+        let named = (self.look.path)(args);
+        // A rule about a file holds for its history too.
+        actions
+            .extend(named.map(|path| Action::Read { path: normal(&self.repository.folder, path) }));
+        Ok(actions)
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let words = (self.look.words)(&call.args).map_err(ToolError::Input)?;
+        let repository = &self.repository;
+        let program = Program {
+            path: "git".into(),
+            args: TAMED.map(str::to_owned).into_iter().chain(words).map(Into::into).collect(),
+            cwd: repository.folder.clone(),
+            input: Vec::new(),
+            limits: repository.limits,
+        };
+        let outside: Vec<PathBuf> = repository.outside.iter().cloned().collect();
+        let confinement = context.confinement.offline().reaching(&outside, &[]);
+        Ok(match program.run(&confinement, context).await? {
+            End::Ended(ended) if ended.code == 0 => {
+                let text = ended.stdout.text.trim_end().to_owned();
+                let text = if text.is_empty() { String::from("(no output)") } else { text };
+                ToolOutput::success(shortened(text, repository.limits.output))
+            }
+            end => program.told(end),
+        })
+    }
+}
+
+/// A path without `.` and `..`, as far as its words tell.
+fn normal(folder: &Path, path: &str) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in folder.join(path).components() {
+        match part {
+            std::path::Component::ParentDir => drop(normal.pop()),
+            std::path::Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fixture;
+    use super::*;
+
+    fn tools(folder: &Path, entry: &Value) -> Result<Built, String> {
+        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(folder))
+    }
+
+    #[test]
+    fn a_folder_that_is_no_repository_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = tools(folder.path(), &json!({})).err().unwrap();
+        assert_eq!(said, "'.' is not a git repository");
+    }
+
+    #[test]
+    fn arguments_are_no_options_and_paths_are_stated() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        let built = tools(&root, &json!({"repo_path": "sub"})).unwrap();
+        let tool =
+            |name: &str| built.tools.iter().find(|tool| tool.spec().name == name).unwrap().clone();
+        for (name, args) in [
+            ("git_diff", json!({"ref": "--output=/tmp/x"})),
+            ("git_show", json!({"ref": "-x"})),
+            ("git_changed_files", json!({"ref": "--no-index"})),
+            ("git_log", json!({"format": "--x"})),
+            ("git_show", json!({"ref": "a\u{0}b"})),
+        ] {
+            assert!(tool(name).actions(&args).is_err(), "{name} {args}");
+        }
+        let read = |path: PathBuf| Action::Read { path };
+        let actions = tool("git_blame").actions(&json!({"path": "../.env"})).unwrap();
+        assert_eq!(actions, [read(root.clone()), read(root.join(".env"))]);
+        let actions = tool("git_show").actions(&json!({"ref": "HEAD:./key.pem"})).unwrap();
+        assert_eq!(actions, [read(root.clone()), read(root.join("sub/key.pem"))]);
+        assert_eq!(tool("git_status").actions(&json!({})).unwrap(), [read(root)]);
+    }
+}

@@ -1,0 +1,169 @@
+//! The looks at a repository: each as the words that git is given.
+
+use serde_json::{Value, json};
+
+use super::super::text;
+
+/// A look at a repository.
+pub(super) struct Look {
+    /// The tool's name.
+    pub(super) name: &'static str,
+    /// What the model reads.
+    pub(super) description: &'static str,
+    /// The schema of its arguments.
+    pub(super) schema: fn() -> Value,
+    /// The words that git is given. An error is words for the model.
+    pub(super) words: fn(&Value) -> Result<Vec<String>, String>,
+    /// The file that a call names.
+    pub(super) path: fn(&Value) -> Option<&str>,
+}
+
+/// All looks.
+pub(super) const ALL: [Look; 7] = [
+    Look {
+        name: "git_status",
+        description: "Show the branch and what has changed since the last commit.",
+        schema: || object(&json!({}), &[]),
+        words: |_| Ok(words(["status", "--short", "--branch"])),
+        path: |_| None,
+    },
+    Look {
+        name: "git_log",
+        description: "Show the history of commits, the latest first.",
+        schema: || {
+            let count = json!({"type": "integer", "default": 20, "minimum": 1, "maximum": 10000});
+            let format = json!({
+                "type": "string", "default": "oneline",
+                "description": "oneline, short, medium, full, fuller, or format:... with placeholders",
+            });
+            object(&json!({"max_count": count, "format": format}), &[])
+        },
+        words: log,
+        path: |_| None,
+    },
+    Look {
+        name: "git_diff",
+        description: "Show changes: of the working tree, of what is staged, or since a commit.",
+        schema: || {
+            object(
+                &json!({
+                    "ref": {"type": "string", "default": "", "description": "A commit, branch or range"},
+                    "staged": {"type": "boolean", "default": false},
+                    "path": {"type": "string", "default": "", "description": "Only this file or folder"},
+                }),
+                &[],
+            )
+        },
+        words: diff,
+        path: |args| filled(args, "path"),
+    },
+    Look {
+        name: "git_show",
+        description: "Show a commit with its changes.",
+        schema: || object(&json!({"ref": {"type": "string", "default": "HEAD"}}), &[]),
+        words: |args| {
+            let mut words = words(["show", "--no-ext-diff", "--no-textconv"]);
+            words.push(reference(filled(args, "ref").unwrap_or("HEAD"))?);
+            words.push(String::from("--"));
+            Ok(words)
+        },
+        path: |args| text(args, "ref").split_once(':').map(|(_, path)| path),
+    },
+    Look {
+        name: "git_blame",
+        description: "Show who wrote each line of a file, and in which commit.",
+        schema: || object(&json!({"path": {"type": "string"}}), &["path"]),
+        words: |args| {
+            let mut words = words(["blame", "--no-textconv", "--"]);
+            words.push(plain(text(args, "path"))?);
+            Ok(words)
+        },
+        path: |args| filled(args, "path"),
+    },
+    Look {
+        name: "git_changed_files",
+        description: "List the files that have changed since a commit.",
+        schema: || object(&json!({"ref": {"type": "string", "default": "HEAD~1"}}), &[]),
+        words: |args| {
+            let mut words = words(["diff", "--no-ext-diff", "--name-only"]);
+            words.push(reference(filled(args, "ref").unwrap_or("HEAD~1"))?);
+            words.push(String::from("--"));
+            Ok(words)
+        },
+        path: |_| None,
+    },
+    Look {
+        name: "git_list_files",
+        description: "List the files that git knows.",
+        schema: || {
+            let path =
+                json!({"type": "string", "default": "", "description": "Only below this folder"});
+            object(&json!({"path": path}), &[])
+        },
+        words: |args| {
+            let mut words = words(["ls-files", "--"]);
+            if let Some(path) = filled(args, "path") {
+                words.push(plain(path)?);
+            }
+            Ok(words)
+        },
+        path: |_| None,
+    },
+];
+
+fn log(args: &Value) -> Result<Vec<String>, String> {
+    let count = args.get("max_count").and_then(Value::as_u64).unwrap_or(20);
+    let mut words = words(["log", "--no-ext-diff", "--no-textconv"]);
+    words.push(format!("--max-count={count}"));
+    match filled(args, "format").unwrap_or("oneline") {
+        "oneline" => words.push(String::from("--oneline")),
+        other if other.starts_with('-') => return Err(format!("'{other}' is no format")),
+        other => words.push(format!("--pretty={}", plain(other)?)),
+    }
+    Ok(words)
+}
+
+fn diff(args: &Value) -> Result<Vec<String>, String> {
+    let mut words = words(["diff", "--no-ext-diff", "--no-textconv"]);
+    if args.get("staged").and_then(Value::as_bool) == Some(true) {
+        words.push(String::from("--staged"));
+    }
+    if let Some(name) = filled(args, "ref") {
+        words.push(reference(name)?);
+    }
+    words.push(String::from("--"));
+    if let Some(path) = filled(args, "path") {
+        words.push(plain(path)?);
+    }
+    Ok(words)
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+fn filled<'a>(args: &'a Value, key: &str) -> Option<&'a str> {
+    Some(text(args, key)).filter(|text| !text.is_empty())
+}
+
+/// The name of a commit, which is no option.
+fn reference(name: &str) -> Result<String, String> {
+    if name.starts_with('-') {
+        return Err(format!("'{name}' is no commit, branch or tag"));
+    }
+    plain(name)
+}
+
+fn plain(word: &str) -> Result<String, String> {
+    if word.contains('\0') {
+        return Err(String::from("a word holds a NUL byte, which git cannot be given"));
+    }
+    Ok(word.to_owned())
+}

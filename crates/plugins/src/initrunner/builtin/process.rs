@@ -1,0 +1,125 @@
+//! Runs a program for a tool and puts its end into words.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use contract::sandbox::{Channel, Confinement, Spawn, Stdin};
+use contract::tool::{ToolContext, ToolError, ToolOutput};
+
+use super::shortened;
+use crate::hooks::process::{Ended, attend};
+
+/// A program and how far it may go.
+pub(super) struct Program {
+    /// The program: a path, or a name that is looked up where it runs.
+    pub(super) path: PathBuf,
+    pub(super) args: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    pub(super) input: Vec<u8>,
+    pub(super) limits: Limits,
+}
+
+/// How far a program may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) time: Duration,
+    /// Bytes of output that the model reads.
+    pub(super) output: usize,
+}
+
+/// How a program ended.
+pub(super) enum End {
+    /// By itself.
+    Ended(Ended),
+    /// It was killed when its time was up.
+    Late,
+}
+
+impl Program {
+    /// Runs it to its end. Nothing that it started is left when this returns.
+    pub(super) async fn run(
+        &self,
+        confinement: &Confinement,
+        context: &ToolContext,
+    ) -> Result<End, ToolError> {
+        let spawn = Spawn {
+            program: self.path.clone(),
+            args: self.args.clone(),
+            cwd: self.cwd.clone(),
+            stdin: if self.input.is_empty() { Stdin::Null } else { Stdin::Piped },
+            channel: Channel::None,
+            env: BTreeMap::new(),
+        };
+        let child = confinement.start(&spawn)?;
+        // One byte more tells that there is more; dropping the future kills the program.
+        let work = attend(child, &self.input, self.limits.output + 1);
+        tokio::select! {
+            ended = work => {
+                ended.map(End::Ended).map_err(|error| ToolError::Broken(error.to_string()))
+            }
+            () = context.cancel.cancelled() => Err(ToolError::Cancelled),
+            () = tokio::time::sleep(self.limits.time) => Ok(End::Late),
+        }
+    }
+
+    /// What the model reads of an end: the exit code where it is not 0, then both streams.
+    pub(super) fn told(&self, end: End) -> ToolOutput {
+        let ended = match end {
+            End::Ended(ended) => ended,
+            End::Late => return self.late(),
+        };
+        let mut parts = Vec::new();
+        if ended.code != 0 {
+            parts.push(format!("Exit code: {}", ended.code));
+        }
+        for (name, printed) in [("STDOUT", &ended.stdout), ("STDERR", &ended.stderr)] {
+            if !printed.text.is_empty() {
+                parts.push(format!("{name}:\n{}", printed.text));
+            }
+        }
+        if parts.is_empty() {
+            parts.push(String::from("(no output)"));
+        }
+        let output = shortened(parts.join("\n"), self.limits.output);
+        let facts = BTreeMap::from([("exit_code".to_owned(), ended.code.into())]);
+        ToolOutput { success: ended.code == 0, output, facts, ..ToolOutput::default() }
+    }
+
+    /// What the model reads of a program whose time was up.
+    pub(super) fn late(&self) -> ToolOutput {
+        let seconds = self.limits.time.as_secs_f64();
+        ToolOutput::failure(format!("Execution timed out after {seconds}s"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hooks::process::Printed;
+
+    fn told(code: i32, stdout: &str, stderr: &str) -> ToolOutput {
+        let program = Program {
+            path: PathBuf::new(),
+            args: Vec::new(),
+            cwd: PathBuf::new(),
+            input: Vec::new(),
+            limits: Limits { time: Duration::from_secs(3), output: 60 },
+        };
+        let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
+        program.told(End::Ended(Ended { code, stdout: printed(stdout), stderr: printed(stderr) }))
+    }
+
+    #[test]
+    fn an_end_is_told_in_fixed_words() {
+        assert_eq!(told(0, "hi\n", "").output, "STDOUT:\nhi\n");
+        assert_eq!(told(0, "", "").output, "(no output)");
+        let failed = told(3, "a", "b");
+        assert_eq!(failed.output, "Exit code: 3\nSTDOUT:\na\nSTDERR:\nb");
+        assert!(!failed.success);
+        assert_eq!(told(1, "", "").output, "Exit code: 1");
+        let long = told(0, &"x".repeat(100), "").output;
+        assert!(long.ends_with("x\n[truncated]") && long.len() == 60, "{long}");
+    }
+}

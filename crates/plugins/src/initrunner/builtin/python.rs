@@ -1,0 +1,121 @@
+//! `python`: runs code in a confined interpreter of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+use super::options::Options;
+use super::process::{Limits, Program};
+use super::shell::quoted;
+use super::{About, Built, Ground, text};
+
+/// The keys of an entry.
+pub(super) const KEYS: &[&str] = &[
+    "timeout_seconds",
+    "max_output_bytes",
+    "working_dir",
+    "require_confirmation",
+    "network_disabled",
+];
+
+/// The interpreter, looked up where the code runs.
+pub(super) const INTERPRETER: &str = "python3";
+
+/// Makes the tool of an entry.
+pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    // A person is asked by rules and by `approval`; this key has never decided anything.
+    options.flag("require_confirmation", true)?;
+    let schema = json!({
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "The code"}},
+        "required": ["code"],
+        "additionalProperties": false,
+    });
+    let about = About {
+        name: "run_python",
+        description: "Run Python code and return what it prints. Each run starts afresh.",
+        kind: "python",
+        risk: Risk::HighImpact,
+        schema,
+    };
+    let mut built = Built::of([Arc::new(RunPython {
+        spec: about.spec(ground),
+        cwd: ground.working_folder(options.text("working_dir")?)?,
+        is_offline: options.flag("network_disabled", true)?,
+        limits: Limits {
+            time: options.timeout(30)?,
+            output: options.count("max_output_bytes", 102_400)?,
+        },
+    })]);
+    built.notes.extend(missing(ground));
+    Ok(built)
+}
+
+/// What is said where there is no interpreter.
+pub(super) fn missing(ground: &Ground) -> Option<String> {
+    let has_path = ground.surroundings.env.contains_key("PATH");
+    let is_missing = has_path && ground.surroundings.program(INTERPRETER).is_none();
+    is_missing.then(|| format!("there is no `{INTERPRETER}` here, so its calls fail"))
+}
+
+struct RunPython {
+    spec: ToolSpec,
+    cwd: PathBuf,
+    is_offline: bool,
+    limits: Limits,
+}
+
+#[async_trait]
+impl Tool for RunPython {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let code = text(args, "code");
+        if code.trim().is_empty() {
+            return Err(ToolError::Input(String::from("the code is empty")));
+        }
+        let command = format!("{INTERPRETER} -c {}", quoted(code));
+        Ok(vec![Action::Run { command, cwd: self.cwd.clone() }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let program = Program {
+            path: INTERPRETER.into(),
+            args: vec!["-".into()],
+            cwd: self.cwd.clone(),
+            // Not on the command line, where only so much has room.
+            input: text(&call.args, "code").as_bytes().to_vec(),
+            limits: self.limits,
+        };
+        let confinement = &context.confinement;
+        let confinement = if self.is_offline { confinement.offline() } else { confinement.clone() };
+        let end = program.run(&confinement, context).await?;
+        Ok(program.told(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn the_action_shows_the_code_as_a_command() {
+        let entry = json!({"working_dir": "sub"});
+        let ground = fixture::ground(Path::new("/role"));
+        let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let actions = built.tools[0].actions(&json!({"code": "print('hi')"})).unwrap();
+        let command = r"python3 -c 'print('\''hi'\'')'".to_owned();
+        assert_eq!(actions, [Action::Run { command, cwd: "/role/sub".into() }]);
+        assert!(built.tools[0].actions(&json!({"code": " "})).is_err());
+    }
+}

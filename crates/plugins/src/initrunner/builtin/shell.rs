@@ -1,0 +1,228 @@
+//! `shell`: runs one program with its arguments, without a shell. Lists of the entry decide first,
+//! then rules and the sandbox as for every command.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+
+use super::options::Options;
+use super::process::{Limits, Program};
+use super::{About, Built, Ground, text};
+
+/// The keys of an entry.
+pub(super) const KEYS: &[&str] = &[
+    "allowed_commands",
+    "blocked_commands",
+    "working_dir",
+    "timeout_seconds",
+    "max_output_bytes",
+    "require_confirmation",
+];
+
+/// The commands that are blocked where an entry names none.
+const BLOCKED: [&str; 18] = [
+    "rm", "mkfs", "dd", "fdisk", "parted", "mount", "umount", "shutdown", "reboot", "halt",
+    "poweroff", "chmod", "chown", "passwd", "useradd", "userdel", "sudo", "su",
+];
+
+/// Makes the tool of an entry.
+pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    let usual = || BLOCKED.map(str::to_owned).to_vec();
+    // A person is asked by rules and by `approval`; this key has never decided anything.
+    options.flag("require_confirmation", true)?;
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "A program with its arguments"},
+        },
+        "required": ["command"],
+        "additionalProperties": false,
+    });
+    let about = About {
+        name: "run_shell",
+        description: "Run a program and return its output. There is no shell: pipes, redirections, \
+                      variables and several commands at once do not work.",
+        kind: "shell",
+        risk: Risk::HighImpact,
+        schema,
+    };
+    Ok(Built::of([Arc::new(RunShell {
+        spec: about.spec(ground),
+        allowed: options.texts("allowed_commands")?.unwrap_or_default(),
+        blocked: options.texts("blocked_commands")?.unwrap_or_else(usual),
+        cwd: ground.working_folder(options.text("working_dir")?)?,
+        limits: Limits {
+            time: options.timeout(30)?,
+            output: options.count("max_output_bytes", 102_400)?,
+        },
+    })]))
+}
+
+struct RunShell {
+    spec: ToolSpec,
+    allowed: Vec<String>,
+    blocked: Vec<String>,
+    cwd: PathBuf,
+    limits: Limits,
+}
+
+impl RunShell {
+    /// The words of a call that may run as far as the entry says. An error is words for the model.
+    fn words(&self, args: &Value) -> Result<Vec<String>, String> {
+        let words = split(text(args, "command"))?;
+        let Some(program) = words.first() else { return Err(String::from("the command is empty")) };
+        let name = Path::new(program).file_name().map(|name| name.to_string_lossy());
+        let name = name.unwrap_or_default();
+        if self.blocked.iter().any(|blocked| *blocked == name) {
+            return Err(format!("Command '{name}' is blocked"));
+        }
+        if !self.allowed.is_empty() && !self.allowed.iter().any(|it| *it == name) {
+            let allowed = self.allowed.join(", ");
+            return Err(format!("Command '{name}' is not allowed. Allowed commands: {allowed}"));
+        }
+        Ok(words)
+    }
+}
+
+#[async_trait]
+impl Tool for RunShell {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let words = self.words(args).map_err(ToolError::Input)?;
+        let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        Ok(vec![Action::Run { command, cwd: self.cwd.clone() }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let mut words = self.words(&call.args).map_err(ToolError::Input)?.into_iter();
+        let program = Program {
+            path: words.next().unwrap_or_default().into(),
+            args: words.map(Into::into).collect(),
+            cwd: self.cwd.clone(),
+            input: Vec::new(),
+            limits: self.limits,
+        };
+        let end = program.run(&context.confinement, context).await?;
+        Ok(program.told(end))
+    }
+}
+
+/// A word as a shell would read it back.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+:,./-_".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Takes a command apart into words as a shell would, without giving anything a meaning.
+fn split(command: &str) -> Result<Vec<String>, String> {
+    if command.contains('\0') {
+        return Err(String::from("the command holds a NUL byte, which no program can be given"));
+    }
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = command.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next() {
+                        Some('\'') => break,
+                        Some(c) => word.push(c),
+                        None => return Err(String::from("a quote is not closed")),
+                    }
+                }
+            }
+            '"' => double_quoted(&mut characters, word.get_or_insert_default())?,
+            '\\' => match characters.next() {
+                Some(c) => word.get_or_insert_default().push(c),
+                None => return Err(String::from("nothing follows the last backslash")),
+            },
+            '|' | '&' | ';' | '<' | '>' => {
+                return Err(format!(
+                    "Shell operators are not supported: '{c}'. Run one program, or quote it"
+                ));
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn double_quoted(characters: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+    loop {
+        match characters.next() {
+            Some('"') => return Ok(()),
+            Some('\\') => match characters.next() {
+                Some(c @ ('"' | '\\')) => word.push(c),
+                Some(c) => word.extend(['\\', c]),
+                None => return Err(String::from("a quote is not closed")),
+            },
+            Some(c) => word.push(c),
+            None => return Err(String::from("a quote is not closed")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    fn actions(entry: &Value, command: &str) -> Result<String, String> {
+        let ground = fixture::ground(Path::new("/role"));
+        let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let actions = built.tools[0].actions(&json!({"command": command}));
+        match actions.map_err(|error| error.to_string())?.remove(0) {
+            Action::Run { command, cwd } => Ok(format!("{command} in {}", cwd.display())),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_are_taken_apart_and_mean_nothing() {
+        let words = |text: &str| split(text).unwrap();
+        assert_eq!(words(r#"a 'b c' "d \"e\" \n" f\ g"#), ["a", "b c", "d \"e\" \\n", "f g"]);
+        assert_eq!(words("echo '' $HOME `x` *"), ["echo", "", "$HOME", "`x`", "*"]);
+        assert!(split("a 'b").is_err() && split("a \\").is_err() && split("a\0b").is_err());
+        for operator in ["a | b", "a;b", "a && b", "a > b", "a < b", "a &"] {
+            assert!(split(operator).unwrap_err().starts_with("Shell operators"), "{operator}");
+        }
+        assert_eq!(words("grep 'a|b' x"), ["grep", "a|b", "x"]);
+    }
+
+    #[test]
+    fn the_action_is_what_will_run() {
+        let entry = json!({"working_dir": "sub"});
+        assert_eq!(
+            actions(&entry, "echo $HOME 'a b' ~").unwrap(),
+            "echo '$HOME' 'a b' '~' in /role/sub"
+        );
+        assert_eq!(actions(&json!({}), "'A=1' x").unwrap(), "'A=1' x in /role/");
+    }
+
+    #[test]
+    fn lists_decide_by_the_name_of_the_program() {
+        assert_eq!(actions(&json!({}), "/bin/rm -rf x").unwrap_err(), "Command 'rm' is blocked");
+        let entry = json!({"allowed_commands": ["git"], "blocked_commands": ["ls"]});
+        assert!(actions(&entry, "git status").is_ok());
+        let said = actions(&entry, "cat x").unwrap_err();
+        assert_eq!(said, "Command 'cat' is not allowed. Allowed commands: git");
+        assert_eq!(actions(&entry, "ls").unwrap_err(), "Command 'ls' is blocked");
+        assert!(actions(&json!({"blocked_commands": []}), "rm x").is_ok());
+        assert_eq!(actions(&json!({}), "  ").unwrap_err(), "the command is empty");
+    }
+}

@@ -1,0 +1,226 @@
+//! `web_reader` and `web_scraper`: fetch a page and hand it to the model as Markdown or as text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+use super::html::{self, Form};
+use super::options::Options;
+use super::{About, Built, Ground, http, shortened, text};
+use crate::rest::{self, Answered, Exchange};
+
+/// The keys of an entry.
+pub(super) const KEYS: &[&str] =
+    &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];
+
+/// How often a page may have moved within its host.
+const MOVES: usize = 5;
+/// Bytes of a page for one byte of what the model reads: markup and scripts take most of it.
+const MARKUP: usize = 8;
+
+/// Makes the tool of a `web_reader`.
+pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    let about = About {
+        name: "fetch_page",
+        description: "Fetch a web page and return it as Markdown.",
+        kind: "web_reader",
+        risk: Risk::ReadOnly,
+        schema: schema(),
+    };
+    Ok(Built::of([Page::made(options, ground, about, Form::Markdown)?]))
+}
+
+/// Makes the tool of a `web_scraper`.
+pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+    let about = About {
+        name: "scrape_page",
+        description: "Fetch a web page and return its text.",
+        kind: "web_scraper",
+        risk: Risk::ReadOnly,
+        schema: schema(),
+    };
+    let mut built = Built::of([Page::made(options, ground, about, Form::Text)?]);
+    built.notes.push(String::from("pages are returned and not stored: there is no `ingest` here"));
+    Ok(built)
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"url": {"type": "string", "description": "The address, with http or https"}},
+        "required": ["url"],
+        "additionalProperties": false,
+    })
+}
+
+struct Page {
+    spec: ToolSpec,
+    form: Form,
+    allowed: Vec<String>,
+    blocked: Vec<String>,
+    limit: usize,
+    timeout: Duration,
+    headers: HeaderMap,
+    requests: rest::Settings,
+}
+
+impl Page {
+    fn made(
+        options: &Options<'_>,
+        ground: &Ground,
+        about: About<'_>,
+        form: Form,
+    ) -> Result<Arc<dyn Tool>, String> {
+        let domains = |key| -> Result<Vec<String>, String> {
+            let names = options.texts(key)?.unwrap_or_default();
+            let plain = |name: &String| name.trim().trim_matches('.').to_lowercase();
+            Ok(names.iter().map(plain).collect())
+        };
+        let kinds = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9";
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(kinds))]);
+        if let Some(name) = options.text("user_agent")? {
+            let value = HeaderValue::from_str(name);
+            headers.insert(USER_AGENT, value.map_err(|_| "`user_agent` is no header".to_owned())?);
+        }
+        Ok(Arc::new(Self {
+            spec: ToolSpec { requires_permission: true, ..about.spec(ground) },
+            form,
+            allowed: domains("allowed_domains")?,
+            blocked: domains("blocked_domains")?,
+            limit: options.count("max_content_bytes", 512_000)?,
+            timeout: options.timeout(15)?,
+            headers,
+            requests: ground.requests.clone(),
+        }))
+    }
+
+    /// An address that this entry lets be fetched. An error is words for the model.
+    fn checked(&self, address: &str) -> Result<Url, String> {
+        let url = http::address(address)?;
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_lowercase();
+        let is_in = |domains: &[String]| {
+            domains.iter().any(|domain| {
+                host == *domain || host.strip_suffix(domain).is_some_and(|it| it.ends_with('.'))
+            })
+        };
+        if is_in(&self.blocked) {
+            return Err(format!("Domain '{host}' is blocked"));
+        }
+        if !self.allowed.is_empty() && !is_in(&self.allowed) {
+            let allowed = self.allowed.join(", ");
+            return Err(format!("Domain '{host}' is not allowed. Allowed domains: {allowed}"));
+        }
+        Ok(url)
+    }
+
+    /// Fetches a page. It may have moved within its host; another host is a call of its own, which
+    /// is judged like one.
+    async fn fetched(&self, mut url: Url) -> Result<(Url, Answered), String> {
+        for _ in 0..=MOVES {
+            let exchange = Exchange {
+                method: Method::GET,
+                url: url.clone(),
+                headers: self.headers.clone(),
+                body: None,
+                limit: self.limit.saturating_mul(MARKUP).saturating_add(1),
+                timeout: self.timeout,
+            };
+            let answered = self.requests.exchange(exchange).await?;
+            if !(300..400).contains(&answered.status) || answered.location.is_empty() {
+                return Ok((url, answered));
+            }
+            let next = url.join(&answered.location).map_err(|error| error.to_string())?;
+            let next = self.checked(next.as_str())?;
+            if http::host(&next) != http::host(&url) {
+                return Err(format!("The page has moved to {next}; fetch that address"));
+            }
+            url = next;
+        }
+        Err(format!("The page has moved more than {MOVES} times"))
+    }
+
+    fn told(&self, url: &Url, answered: &Answered) -> Result<String, String> {
+        let status = answered.status;
+        let kind = answered.kind.split(';').next().unwrap_or_default().trim().to_lowercase();
+        let page = answered.text();
+        let is_html = kind.contains("html") || (kind.is_empty() && html::looks_like(&page));
+        let is_text = kind.is_empty()
+            || kind.starts_with("text/")
+            || ["json", "xml", "javascript", "yaml"].iter().any(|it| kind.contains(it));
+        if !(200..300).contains(&status) {
+            let words = if is_html { html::render(&page, url, Form::Text) } else { page };
+            let words: String = words.chars().take(500).collect();
+            return Err(format!("HTTP {status}: {words}"));
+        }
+        if is_html {
+            Ok(shortened(html::render(&page, url, self.form), self.limit))
+        } else if is_text {
+            Ok(shortened(page, self.limit))
+        } else {
+            Err(format!("The page is no text: its type is '{kind}'"))
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Page {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let url = self.checked(text(args, "url")).map_err(ToolError::Input)?;
+        Ok(vec![Action::Connect { host: http::host(&url) }])
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let url = self.checked(text(&call.args, "url")).map_err(ToolError::Input)?;
+        let fetched = tokio::select! {
+            fetched = self.fetched(url) => fetched,
+            () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
+        };
+        let told = fetched.and_then(|(url, answered)| self.told(&url, &answered));
+        Ok(told.map_or_else(ToolOutput::failure, ToolOutput::success))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::fixture;
+    use super::*;
+
+    fn host(entry: &Value, url: &str) -> Result<String, String> {
+        let ground = fixture::ground(Path::new("/"));
+        let built = build_reader(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let actions = built.tools[0].actions(&json!({"url": url}));
+        match actions.map_err(|error| error.to_string())?.remove(0) {
+            Action::Connect { host } => Ok(host),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn domains_and_their_subdomains_are_allowed_and_blocked() {
+        let entry =
+            json!({"allowed_domains": ["Example.com"], "blocked_domains": ["b.example.com"]});
+        assert_eq!(host(&entry, "https://example.com/x").unwrap(), "example.com");
+        assert_eq!(host(&entry, "https://a.EXAMPLE.com./").unwrap(), "a.example.com.");
+        let said = host(&entry, "https://notexample.com").unwrap_err();
+        let wanted = "Domain 'notexample.com' is not allowed. Allowed domains: example.com";
+        assert_eq!(said, wanted);
+        let said = host(&entry, "https://x.b.example.com").unwrap_err();
+        assert_eq!(said, "Domain 'x.b.example.com' is blocked");
+        for bad in ["example.com", "file:///etc/passwd", "https://u@example.com"] {
+            assert!(host(&json!({}), bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The Python behind a role's tools: custom modules, and tool types that packages and files bring.
+//! One confined worker serves all of a role, so that what its modules share stays shared.
+//!
+//! What the worker may do is what the person grants the role. The role's own settings only tighten.
+
+mod lenient;
+pub(crate) mod rules;
+mod tool;
+mod worker;
+
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::registry::suggested;
+use super::role::{Finding, Role, Severity, ToolEntry};
+use crate::folders::Folders;
+use crate::plugin::Plugin;
+use crate::python::tool::PythonTool;
+use crate::python::{Described, Hosts, Missing};
+use tool::RoleTool;
+pub use worker::{Wanted, plugin, variables};
+
+/// The tools of a role that are Python, described.
+pub struct RolePython {
+    hosts: Hosts,
+    plugin: Plugin,
+    described: Described,
+    entries: Vec<EntryFacts>,
+}
+
+/// What a worker says of an entry.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct EntryFacts {
+    error: Option<Fault>,
+    warnings: Vec<String>,
+    /// The parameters of each tool that a model does not fill, by the tool's key.
+    hidden: std::collections::BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fault {
+    message: String,
+    file: Option<String>,
+    line: Option<u64>,
+}
+
+impl RolePython {
+    /// Learns what the entries of a role bring: from what is kept, else by running them.
+    pub async fn open(hosts: Hosts, plugin: Plugin, folders: &Folders) -> Self {
+        let plugins = [&plugin];
+        let mut described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
+        let described = described.pop().unwrap_or_default();
+        let facts = described.offer.get("initrunner").and_then(|facts| facts.get("entries"));
+        let entries = facts.and_then(|facts| Vec::deserialize(facts).ok()).unwrap_or_default();
+        Self { hosts, plugin, described, entries }
+    }
+
+    /// Ends the worker, for whoever only wanted to know.
+    pub async fn close(&self) {
+        self.hosts.worker(&self.plugin).stop().await;
+    }
+
+    /// What there is to say about an entry, by its number among those that are Python.
+    pub fn findings(&self, index: usize, entry: &ToolEntry, place: &str) -> Vec<Finding> {
+        let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
+        let Some(facts) = self.entries.get(index) else {
+            if index > 0 {
+                // What keeps all of them from working was said of the first.
+                return Vec::new();
+            }
+            let words: Vec<String> = self
+                .described
+                .problems
+                .iter()
+                .map(|it| format!("{} ({})", it.what, it.hint))
+                .collect();
+            return vec![finding(Severity::Error, words.join("; "))];
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        if let Some(fault) = &facts.error {
+            findings.push(finding(Severity::Error, fault.words(&entry.kind)));
+        }
+        let warnings = facts.warnings.iter().cloned();
+        findings.extend(warnings.map(|words| finding(Severity::Warning, words)));
+        if index == 0 {
+            let problems = self.described.problems.iter().map(|it| it.what.clone());
+            findings.extend(problems.map(|words| finding(Severity::Warning, words)));
+        }
+        findings
+    }
+
+    /// The tools of an entry, by its number among those that are Python.
+    pub fn tools(&self, index: usize) -> Vec<Arc<dyn Tool>> {
+        let Some(facts) = self.entries.get(index) else { return Vec::new() };
+        let source = format!("role:{}", self.plugin.name());
+        let own = format!("{index}:");
+        let tools = self.described.tools.iter().filter(|tool| tool.key.starts_with(&own));
+        let made = tools.map(|description| {
+            let worker = self.hosts.worker(&self.plugin);
+            let hidden = facts.hidden.get(&description.key).map_or(&[][..], Vec::as_slice);
+            let accepts = lenient::schema(&description.input_schema, hidden);
+            let python = PythonTool::new(description.clone(), worker, &source);
+            let role = self.plugin.name().to_owned();
+            Arc::new(RoleTool { python, accepts, role }) as Arc<dyn Tool>
+        });
+        made.collect()
+    }
+}
+
+impl Fault {
+    fn words(&self, kind: &str) -> String {
+        let words = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{} ({file}:{line})", self.message),
+            _ => self.message.clone(),
+        };
+        let words = contract::text::visible(&words).into_owned();
+        if words.starts_with("Tool type ") { suggested(kind, words) } else { words }
+    }
+}
+
+/// What is wrong with a custom entry, as far as that is told without running anything.
+pub fn check(role: &Role, entry: &ToolEntry, place: &str) -> Vec<Finding> {
+    const KNOWN: [&str; 6] = ["type", "module", "function", "config", "permissions", "approval"];
+    let mut findings = Vec::new();
+    let mut note = |severity, message: &str| {
+        findings.push(Finding { severity, path: place.to_owned(), message: message.to_owned() });
+    };
+    match entry.fields.get("module") {
+        Some(Value::String(name)) if !name.trim().is_empty() => {}
+        None | Some(Value::Null | Value::String(_)) => {
+            note(Severity::Error, "module: Field required");
+        }
+        Some(_) => note(Severity::Error, "module: Input should be a valid string"),
+    }
+    if !matches!(entry.fields.get("function"), None | Some(Value::Null | Value::String(_))) {
+        note(Severity::Error, "function: Input should be a valid string");
+    }
+    if !matches!(entry.fields.get("config"), None | Some(Value::Null | Value::Object(_))) {
+        note(Severity::Error, "config: Input should be a valid dictionary");
+    }
+    let keys = entry.fields.keys().filter(|key| !KNOWN.contains(&key.as_str()));
+    let unknown: Vec<String> = keys.map(|key| format!("'{key}'")).collect();
+    if !unknown.is_empty() {
+        // Only the flat shape refuses what it does not know.
+        let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
+        note(severity, &format!("Unknown keys for tool 'custom': [{}]", unknown.join(", ")));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

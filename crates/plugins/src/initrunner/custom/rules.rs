@@ -1,0 +1,58 @@
+//! What a role says about the code of its tools, in `security.tools`. The rules on imports count;
+//! for the rest the sandbox stands, and what has no effect is named.
+
+use serde_json::{Map, Value, json};
+
+use crate::initrunner::role::Fields;
+
+/// Keys of `security.tools` that count.
+const COUNTED: [&str; 2] = ["allowed_custom_modules", "blocked_custom_modules"];
+
+/// Keys of `security.tools` in whose place the sandbox stands.
+const CONFINED: [&str; 7] = [
+    "audit_hooks_enabled",
+    "allowed_write_paths",
+    "allowed_network_hosts",
+    "block_private_ips",
+    "allow_subprocess",
+    "allow_eval_exec",
+    "sandbox_violation_action",
+];
+
+/// Reads `security` of a role: the rules on imports, as a worker takes them.
+pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
+    let none = json!({"allowed": [], "blocked": null});
+    let security = match value {
+        None | Some(Value::Null) => return none,
+        Some(Value::Object(security)) => security,
+        Some(_) => {
+            fields.error("security", "it is no mapping");
+            return none;
+        }
+    };
+    for key in security.keys().filter(|key| *key != "tools") {
+        fields.warning(&format!("security.{key}"), "it is not supported and does nothing here");
+    }
+    let empty = Map::new();
+    let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
+    for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
+        let words = if CONFINED.contains(&key.as_str()) {
+            "it has no effect: the sandbox confines every tool, and the person's own configuration \
+             says what it may do"
+        } else {
+            "it is not supported and does nothing here"
+        };
+        fields.warning(&format!("security.tools.{key}"), words);
+    }
+    let mut names = |key: &str| -> Option<Vec<String>> {
+        let names = tools.get(key).filter(|value| !value.is_null())?;
+        let items = names.as_array().map(|items| items.iter().map(|item| item.as_str()));
+        let names = items.and_then(|items| items.map(|it| it.map(str::to_owned)).collect());
+        if names.is_none() {
+            fields.error(&format!("security.tools.{key}"), "it is no list of modules");
+        }
+        names
+    };
+    let allowed = names("allowed_custom_modules").unwrap_or_default();
+    json!({"allowed": allowed, "blocked": names("blocked_custom_modules")})
+}

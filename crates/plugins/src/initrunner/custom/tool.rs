@@ -1,0 +1,68 @@
+//! A tool of a role that is Python.
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde_json::Value;
+
+use crate::python::tool::PythonTool;
+
+/// What the system says where nothing may be written.
+const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
+/// What it says where there is no network.
+const ALONE: [&str; 4] = [
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+    "Errno 101",
+    "nodename nor servname",
+];
+
+/// A tool of a role that is Python.
+pub(super) struct RoleTool {
+    pub(super) python: PythonTool,
+    /// What arguments are checked against; Python reads more than the model is told.
+    pub(super) accepts: Value,
+    pub(super) role: String,
+}
+
+impl RoleTool {
+    /// Says what to do about a call that the sandbox stopped.
+    fn explain(&self, output: &mut ToolOutput) {
+        let Some(error) = output.error.as_mut().filter(|_| !output.success) else { return };
+        let says = |words: &[&str]| words.iter().any(|words| error.contains(words));
+        let key = if says(&ALONE) {
+            "network: true"
+        } else if says(&SHUT) {
+            "write: [.]"
+        } else {
+            return;
+        };
+        let role = &self.role;
+        *error = format!(
+            "{error}\n(the role's tools are confined; `plugins.{role}.sandbox.{key}` in the person's \
+             configuration lets them)"
+        );
+    }
+}
+
+#[async_trait]
+impl Tool for RoleTool {
+    fn spec(&self) -> &ToolSpec {
+        self.python.spec()
+    }
+
+    fn accepts(&self) -> Option<&Value> {
+        Some(&self.accepts)
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        self.python.actions(args)
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let mut output = self.python.run(call, context).await?;
+        self.explain(&mut output);
+        Ok(output)
+    }
+}

@@ -1,0 +1,157 @@
+//! The worker of a role: which files it depends on, what it is told, what it may see.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::initrunner::registry::Types;
+use crate::initrunner::role::{Role, ToolEntry};
+use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
+
+/// Files and folders beside a role that are looked at.
+const MOST: usize = 2000;
+
+/// What of a role a worker has to serve.
+pub struct Wanted<'a> {
+    /// The role.
+    pub role: &'a Role,
+    /// Its entries that are Python, in order.
+    pub entries: Vec<&'a ToolEntry>,
+    /// The tool types that can be had.
+    pub types: Types,
+    /// Folders of packages that count for it beside those of its interpreter.
+    pub sites: Vec<PathBuf>,
+}
+
+/// The plugin that a role's worker serves, under the person's settings for that role. The variables
+/// that its entries name are among what these grant, or stay as they are written.
+pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
+    let role = wanted.role;
+    let mut settings = PluginSettings { own: told(wanted, &settings), ..settings };
+    settings.timeout = settings.timeout.or(role.tool_time);
+    let (points, files) = (&wanted.types.points, &wanted.types.files);
+    let seen = &mut settings.grants.read;
+    seen.extend(points.iter().flat_map(|point| [point.root.clone(), point.site.clone()]));
+    seen.extend(files.iter().map(|file| file.path.clone()));
+    seen.sort();
+    seen.dedup();
+    let manifest = Manifest {
+        name: role.name.clone(),
+        version: String::from("0.0.0"),
+        tools: watched(wanted),
+        dialect: Dialect::InitRunner,
+        ..Manifest::default()
+    };
+    Plugin {
+        manifest,
+        root: folder(role),
+        place: Place::Flag,
+        enabled: true,
+        trusted: true,
+        settings,
+        package: None,
+    }
+}
+
+/// The folder of a role, with no link in its path.
+fn folder(role: &Role) -> PathBuf {
+    let folder = role.folder();
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The variables that the texts of some entries name as `${NAME}`.
+pub fn variables(entries: &[&ToolEntry]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in entries {
+        for value in entry.fields.values() {
+            named(value, &mut names);
+        }
+    }
+    names
+}
+
+fn named(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            for part in text.split("${").skip(1) {
+                let is_name = |name: &str| {
+                    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+                };
+                let name = part.split_once('}').map(|(name, _)| name);
+                names.extend(name.filter(|name| is_name(name)).map(str::to_owned));
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| named(item, names)),
+        Value::Object(fields) => fields.values().for_each(|item| named(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What the worker is told beside its files.
+fn told(wanted: &Wanted<'_>, settings: &PluginSettings) -> Map<String, Value> {
+    let role = wanted.role;
+    let entries: Vec<Value> = wanted.entries.iter().map(|entry| told_entry(entry)).collect();
+    let tools: Vec<&Map<String, Value>> = role.tools.iter().map(|entry| &entry.fields).collect();
+    let has_types = wanted.entries.iter().any(|entry| entry.kind != "custom");
+    let mut told = Map::new();
+    let mut tell = |key: &str, value: Value| told.insert(key.to_owned(), value);
+    tell("entries", Value::Array(entries));
+    tell("imports", role.imports.clone());
+    let names = variables(&wanted.entries);
+    let given: Vec<&String> =
+        settings.grants.env.iter().filter(|name| names.contains(*name)).collect();
+    tell("variables", json!(given));
+    if has_types {
+        let files: Vec<&Path> = wanted.types.files.iter().map(|file| file.path.as_path()).collect();
+        tell("entry_points", json!(wanted.types.points));
+        tell("files", json!(files));
+        tell("sites", json!(wanted.sites));
+        let metadata = json!({"name": role.name, "description": role.description});
+        tell("role", json!({"metadata": metadata, "spec": {"role": role.prompt, "tools": tools}}));
+    }
+    told
+}
+
+fn told_entry(entry: &ToolEntry) -> Value {
+    if entry.kind == "custom" {
+        let field = |key: &str| entry.fields.get(key).cloned().unwrap_or_default();
+        return json!({
+            "type": "custom",
+            "module": field("module"),
+            "function": field("function"),
+            "config": field("config"),
+        });
+    }
+    let mut config = entry.fields.clone();
+    config.remove("type");
+    json!({"type": entry.kind, "config": config})
+}
+
+/// The files and folders whose changes may change what the entries bring: the modules and packages
+/// beside the role, files with types, and packages that are being developed.
+fn watched(wanted: &Wanted<'_>) -> Vec<String> {
+    let folder = folder(wanted.role);
+    let modules: BTreeSet<&str> = wanted
+        .entries
+        .iter()
+        .filter_map(|entry| entry.fields.get("module")?.as_str()?.split('.').next())
+        .collect();
+    let counts = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        path.extension().is_some_and(|ending| ending == "py")
+            || (path.is_dir() && (modules.contains(name) || path.join("__init__.py").is_file()))
+    };
+    let beside = crate::files::entries(&folder, MOST).map(|(paths, _)| paths).unwrap_or_default();
+    let mut watched: Vec<PathBuf> = beside.into_iter().filter(counts).collect();
+    watched.extend(wanted.types.files.iter().map(|file| file.path.clone()));
+    let roots = wanted.types.points.iter().filter(|point| point.root != point.site);
+    watched.extend(roots.map(|point| point.root.clone()));
+    if watched.is_empty() {
+        // A role without any module beside it has a worker all the same.
+        watched.push(wanted.role.file.clone());
+    }
+    watched.sort();
+    watched.dedup();
+    watched.into_iter().map(|path| path.display().to_string()).collect()
+}

@@ -1,0 +1,231 @@
+//! Tool types that are not built in: which packages and which files say that they bring one. Reads
+//! metadata and text, and runs nothing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use contract::text::closest;
+use serde::Serialize;
+
+use crate::entry_points;
+use crate::files::{self, Boundary};
+use crate::index::Index;
+
+/// The group of entry points by which packages bring tool types.
+pub const GROUP: &str = "initrunner.tools";
+
+/// The types that no package can take.
+const BUILT_IN: [&str; 28] = [
+    "api",
+    "audio",
+    "blackboard",
+    "calculator",
+    "clarify",
+    "csv_analysis",
+    "custom",
+    "datetime",
+    "delegate",
+    "email",
+    "filesystem",
+    "git",
+    "http",
+    "image_gen",
+    "mcp",
+    "pdf_extract",
+    "plugin",
+    "python",
+    "script",
+    "search",
+    "shell",
+    "slack",
+    "spawn",
+    "sql",
+    "think",
+    "todo",
+    "web_reader",
+    "web_scraper",
+];
+
+/// What registers a type in a file.
+const MARK: &str = "@register_tool(";
+
+/// Where in a folder files with types lie.
+const PLACES: [&str; 3] = ["", "tools", "initrunner/agent/tools"];
+
+/// Files of one folder that are looked at, and bytes of each.
+const MOST_FILES: usize = 500;
+const FILE_LIMIT: usize = 256 << 10;
+
+/// A tool type of an installed package.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// The name of its entry point, which is that of the type as a rule.
+    pub name: String,
+    /// Where it is: `module:attribute`.
+    pub object: String,
+    /// The package.
+    pub package: String,
+    /// The package's version.
+    #[serde(skip)]
+    pub version: String,
+    /// One line of what the package is for.
+    #[serde(skip)]
+    pub summary: String,
+    /// Where the package's code lies.
+    #[serde(skip)]
+    pub root: PathBuf,
+    /// The folder of packages in which it was found.
+    #[serde(skip)]
+    pub site: PathBuf,
+}
+
+/// A file that registers tool types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The types.
+    pub kinds: Vec<String>,
+}
+
+/// The tool types that can be had beside the built-in ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Types {
+    /// Those of packages; the first of a name counts.
+    pub points: Vec<Point>,
+    /// Those of single files.
+    pub files: Vec<TypeFile>,
+}
+
+impl Types {
+    /// The types of the packages in some folders.
+    pub fn of_packages(sites: &[PathBuf], index: &mut Index) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        for (site, installed) in entry_points::guests(sites, index, GROUP) {
+            for point in &installed.package.entry_points {
+                points.push(Point {
+                    name: point.name.clone(),
+                    object: point.object.clone(),
+                    package: installed.package.name.clone(),
+                    version: installed.package.version.clone(),
+                    summary: installed.summary.clone(),
+                    root: installed.root.clone(),
+                    site: site.clone(),
+                });
+            }
+        }
+        points
+    }
+
+    /// The files in a folder that register types: in it, in `tools`, in `initrunner/agent/tools`.
+    pub fn of_files(folder: &Path) -> Vec<TypeFile> {
+        let mut found = Vec::new();
+        for place in PLACES {
+            let Ok((entries, _)) = files::entries(&folder.join(place), MOST_FILES) else {
+                continue;
+            };
+            for path in entries.into_iter().filter(|path| is_module(path)) {
+                let Ok(text) = files::read(&path, Boundary::Anywhere, FILE_LIMIT) else {
+                    continue;
+                };
+                let kinds = registered(&text.text);
+                if !kinds.is_empty() {
+                    found.push(TypeFile { path, kinds });
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a file registers a type.
+    pub fn has_file(&self, kind: &str) -> bool {
+        self.files.iter().any(|file| file.kinds.iter().any(|own| own == kind))
+    }
+
+    /// Says that there is no such type, where that is certain without running anything: a package
+    /// may call its type other than its entry point.
+    pub fn missing(&self, kind: &str) -> Option<String> {
+        if self.has_file(kind) || !self.points.is_empty() {
+            return None;
+        }
+        let words = format!(
+            "Tool type '{kind}' not found. No plugins installed. Install one with: pip install \
+             initrunner-{kind}"
+        );
+        Some(suggested(kind, words))
+    }
+}
+
+/// Whether what stands behind a type is Python: modules, or a type that is not built in.
+pub fn is_python(kind: &str) -> bool {
+    kind == "custom" || !BUILT_IN.contains(&kind)
+}
+
+/// Words about an unknown type, with the one that was meant where that is likely.
+pub fn suggested(kind: &str, words: String) -> String {
+    match closest(kind, BUILT_IN) {
+        Some(meant) => format!("{words} (or did you mean `{meant}`?)"),
+        None => words,
+    }
+}
+
+fn is_module(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    path.extension().is_some_and(|ending| ending == "py") && !name.starts_with('_')
+}
+
+/// The types that a source registers by their names.
+fn registered(source: &str) -> Vec<String> {
+    let mut kinds = BTreeSet::new();
+    let lines = source.match_indices(MARK).filter(|(at, _)| {
+        let before = &source[..*at];
+        before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    });
+    for (at, _) in lines {
+        let rest = source[at + MARK.len()..].trim_start();
+        let Some(quote) = rest.chars().next().filter(|c| *c == '"' || *c == '\'') else { continue };
+        if let Some((kind, _)) = rest[1..].split_once(quote) {
+            kinds.insert(kind.to_owned());
+        }
+    }
+    kinds.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_register_types_where_they_say_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        write("redis.py", "x = 1\n@register_tool(\"redis\", Config)\ndef build(): pass\n");
+        write("tools/two.py", "@register_tool(\n    'a', A)\n@register_tool('b', B)\n");
+        write("initrunner/agent/tools/rss.py", "@register_tool('rss', Config)\n");
+        write("initrunner/agent/tools/_registry.py", "@register_tool('no', Config)\n");
+        write("words.py", "# @register_tool('no', Config)\n\"see @register_tool('no')\"\n");
+        let files = Types::of_files(folder.path());
+        let kinds: Vec<&str> =
+            files.iter().flat_map(|file| &file.kinds).map(String::as_str).collect();
+        assert_eq!(kinds, ["redis", "a", "b", "rss"]);
+    }
+
+    #[test]
+    fn a_type_that_nobody_brings_is_told_in_the_documented_words() {
+        let mut types = Types::default();
+        assert_eq!(
+            types.missing("linear").unwrap(),
+            "Tool type 'linear' not found. No plugins installed. Install one with: pip install \
+             initrunner-linear"
+        );
+        assert!(types.missing("filesytem").unwrap().ends_with("(or did you mean `filesystem`?)"));
+        types.files.push(TypeFile { path: "x.py".into(), kinds: vec!["linear".into()] });
+        assert_eq!(types.missing("linear"), None);
+    }
+}

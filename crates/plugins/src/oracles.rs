@@ -1,0 +1,182 @@
+//! What must hold for any bytes that a plugin brings, one function for each target: a fuzzer calls
+//! them with what it invents (`fuzz/`), tests with what they generate, and all replay the corpus.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::Value;
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::frontmatter::{self, Reading};
+use crate::python::lines::{Line, Lines};
+use crate::python::wire::Incoming;
+use crate::yaml;
+
+/// A file with front matter: the body is a part of the file, byte for byte; a strict reading that
+/// succeeds is what a lenient one gives, without a repair.
+pub fn frontmatter(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let strict = frontmatter::parse(&text, Reading::Strict);
+    let lenient = frontmatter::parse(&text, Reading::Lenient);
+    if let Ok(document) = &lenient {
+        assert!(text.trim_end().ends_with(document.body), "the body is not the end of the file");
+        assert!(size(&Value::Object(document.keys.clone())) <= 2_000_000, "a bomb");
+    }
+    if let Ok(strict) = strict {
+        let lenient = lenient.expect("what is strictly right is right");
+        assert_eq!(strict.keys, lenient.keys);
+        assert!(lenient.repaired.is_none());
+    }
+}
+
+/// YAML: an error names a line of the text, what was read is bounded and can be written and read
+/// again.
+pub fn yaml(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match yaml::read::<Value>(&text) {
+        Err(error) => {
+            let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count() as u64;
+            assert!(error.line <= lines + 1, "line {} of {lines}", error.line);
+            assert!(error.what.len() < 10_000, "a message without bounds");
+        }
+        Ok(value) => {
+            assert!(size(&value) <= 2_000_000, "a bomb of {}", size(&value));
+            // JSON is YAML.
+            let again = yaml::read::<Value>(&value.to_string());
+            assert!(again.is_err() || again == Ok(value), "written otherwise than read");
+        }
+    }
+    let _ = yaml::read_with_plain_words::<BTreeMap<String, Value>>(&text);
+    let _ = yaml::read_with_repeated_keys::<Value>(&text);
+}
+
+/// Lines of JSON-RPC: the same for every size of pieces, ended by line feeds alone, and whatever is
+/// no message is told from one.
+pub fn rpc_lines(bytes: &[u8]) {
+    let (size, bytes) = bytes.split_first().map_or((1, bytes), |(size, rest)| (*size, rest));
+    let whole = lines(bytes, usize::MAX);
+    assert_eq!(lines(bytes, usize::from(size % 64) + 1), whole, "other pieces, other lines");
+    let plainly: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let plainly = &plainly[..plainly.len() - 1];
+    assert!(whole.iter().map(Vec::as_slice).eq(plainly.iter().copied()), "not the lines");
+    for line in whole {
+        if let Ok(message) = serde_json::from_slice::<Incoming>(&line) {
+            let is_object = line.trim_ascii_start().starts_with(b"{");
+            assert!(is_object || line.trim_ascii_start().starts_with(b"["), "a message of nothing");
+            for part in [message.params, message.result].into_iter().flatten() {
+                // What it means is found out later; here it is a part of the line.
+                assert!(line.len() >= part.get().len());
+            }
+        }
+    }
+}
+
+/// How many bytes a value takes, about.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 8,
+        Value::Array(items) => 8 + items.iter().map(size).sum::<usize>(),
+        Value::Object(fields) => {
+            8 + fields.iter().map(|(key, value)| key.len() + size(value)).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// Bytes that arrive in pieces.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    size: usize,
+}
+
+impl AsyncRead for Pieces<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let count = self.size.min(self.bytes.len()).min(into.remaining());
+        let (piece, rest) = self.bytes.split_at(count);
+        into.put_slice(piece);
+        self.bytes = rest;
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn lines(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let mut lines = Lines::new(Pieces { bytes, size }, bytes.len() + 1);
+    let mut found = Vec::new();
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let next = std::pin::pin!(lines.next());
+        match next.poll(&mut context) {
+            Poll::Ready(Ok(Line::Whole(line))) => found.push(line.to_vec()),
+            Poll::Ready(Ok(Line::End)) => return found,
+            Poll::Ready(_) | Poll::Pending => unreachable!("bytes in memory are all there"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Target = (&'static str, fn(&[u8]));
+
+    const TARGETS: [Target; 3] =
+        [("frontmatter", frontmatter), ("yaml", yaml), ("rpc_lines", rpc_lines)];
+
+    fn corpus(target: &str) -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+        let mut files: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort();
+        files.iter().map(|path| fs::read(path).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_corpus_holds_whole_and_cut() {
+        for (name, check) in TARGETS {
+            let corpus = corpus(name);
+            assert!(corpus.len() >= 5, "{name}");
+            for bytes in corpus {
+                for end in (0..bytes.len()).step_by(bytes.len() / 60 + 1).chain([bytes.len()]) {
+                    check(&bytes[..end]);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_hold(bytes: Vec<u8>) {
+            for (_, check) in TARGETS {
+                check(&bytes);
+            }
+        }
+
+        #[test]
+        fn whatever_is_done_to_the_corpus_holds(
+            target in 0..TARGETS.len(),
+            which: prop::sample::Index,
+            edits in prop::collection::vec((any::<usize>(), any::<bool>(), any::<u8>()), 1..8),
+        ) {
+            let (name, check) = TARGETS[target];
+            let corpus = corpus(name);
+            let mut bytes = which.get(&corpus).clone();
+            for (at, is_added, byte) in edits {
+                let at = at % (bytes.len() + 1);
+                if is_added || at == bytes.len() { bytes.insert(at, byte) } else { bytes[at] = byte }
+            }
+            check(&bytes);
+        }
+    }
+}
