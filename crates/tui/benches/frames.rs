@@ -1,0 +1,125 @@
+//! What frames and keys cost, against the aims: a frame under 4 ms at 200x60 with 100,000 lines, a
+//! key on the screen within 10 ms while 10,000 pieces a second stream in.
+//!
+//! `cargo bench -p tui` prints medians and the slowest of a hundred.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contract::event::{Event, Piece, What};
+use contract::id::{Seq, SessionId, Timestamp};
+use contract::message::{Part, Reply, StopReason, Usage};
+use contract::policy::Mode;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
+use tui::input::Input;
+use tui::key::{Code, Key};
+use tui::message::Message;
+use tui::{App, Settings};
+
+const RUNS: usize = 100;
+
+fn event(what: What) -> Event {
+    let session = SessionId::parse("bench").expect("a name");
+    Event { seq: Seq(1), session, at: Timestamp::now(), within: None, what }
+}
+
+/// A hundred thousand lines of prose, code and lists, in blocks of a hundred.
+fn history() -> Vec<Event> {
+    let lines = "Some words about the matter at hand, **bold** and `code` among them.\n\n\
+                 - an item of a list that goes on for a while\n- another one\n\n\
+                 ```rust\nfn main() {\n    println!(\"{}\", 42);\n}\n```\n\n";
+    let per_text = lines.lines().count();
+    let text = lines.repeat(100 / per_text);
+    (0..1000)
+        .flat_map(|_| {
+            let parts = vec![Part::Text { text: text.clone() }];
+            let reply = Reply { parts, stop: StopReason::EndTurn };
+            let finished = What::ReplyFinished { reply, usage: Usage::default() };
+            [event(What::TurnStarted { prompt: "go on".to_owned() }), event(finished)]
+        })
+        .collect()
+}
+
+fn report(name: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let median = times[times.len() / 2];
+    let slowest = times[times.len() - 1];
+    let line = format!("{name:44} median {median:>10.1?}   slowest {slowest:>10.1?}\n");
+    std::io::stdout().write_all(line.as_bytes()).expect("standard output");
+}
+
+struct Stage {
+    app: App,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Stage {
+    fn draw(&mut self) {
+        self.terminal.draw(|frame| self.app.draw(frame)).expect("a frame");
+    }
+
+    fn key(&mut self, code: Code) {
+        self.app.update(Message::Terminal(Input::Key(Key::plain(code)), Instant::now()));
+    }
+
+    fn piece(&mut self, text: &str) {
+        let piece = Piece::Text { text: text.to_owned() };
+        self.app.update(Message::Event(Arc::new(event(What::ReplyDelta { piece }))));
+    }
+
+    fn measured(&mut self, mut change: impl FnMut(&mut Self)) -> Vec<Duration> {
+        let mut times = Vec::with_capacity(RUNS);
+        for _ in 0..RUNS {
+            let begun = Instant::now();
+            change(self);
+            self.draw();
+            times.push(begun.elapsed());
+        }
+        times
+    }
+}
+
+fn main() {
+    let mut app = App::new(Settings::default(), Instant::now());
+    app.connect("bench", Mode::Normal);
+    let events = history();
+    let begun = Instant::now();
+    app.replay(&events);
+    report("folding 100,000 lines", vec![begun.elapsed()]);
+    let terminal = Terminal::new(TestBackend::new(200, 60)).expect("a terminal");
+    let mut stage = Stage { app, terminal };
+    let begun = Instant::now();
+    stage.draw();
+    report("the first frame", vec![begun.elapsed()]);
+    let times = stage.measured(|stage| stage.key(Code::Char('x')));
+    report("a key and its frame", times);
+    let times = stage.measured(|stage| stage.key(Code::PageUp));
+    report("a page up and its frame", times);
+    stage.app.update(Message::Terminal(
+        Input::Key(Key { ctrl: true, ..Key::plain(Code::End) }),
+        Instant::now(),
+    ));
+    stage.app.update(Message::Event(Arc::new(event(What::RequestSent { round: 1 }))));
+    // 10,000 pieces a second are 160 between two frames.
+    let times = stage.measured(|stage| {
+        for _ in 0..160 {
+            stage.piece("words ");
+        }
+        stage.piece("\n\n");
+        stage.key(Code::Char('y'));
+    });
+    report("160 pieces, a key and their frame", times);
+    for _ in 0..100_000 {
+        stage.piece("a line of a reply that never ends\n\n");
+    }
+    stage.draw();
+    let times = stage.measured(|stage| {
+        for _ in 0..160 {
+            stage.piece("words ");
+        }
+        stage.key(Code::Char('z'));
+    });
+    report("the same in a reply of 100,000 lines", times);
+}

@@ -1,0 +1,418 @@
+//! The state of the interface, and the one function that changes it: a message goes in, effects come
+//! out. Nothing here waits, reads or writes; time comes in with messages.
+
+mod actions;
+mod draw;
+mod events;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use contract::event::Level;
+
+use crate::composer::Composer;
+use crate::host::{Answer, Item, Leave, Request};
+use crate::input;
+use crate::key::Key;
+use crate::keymap::{Keymap, Remapped};
+use crate::layers::Layer;
+use crate::layers::approval::Ask;
+use crate::message::{Effect, Message};
+use crate::status::{FRAME, Status};
+use crate::theme::{Depth, Theme, background_of_report};
+use crate::transcript::{Transcript, View};
+
+/// How long a draft waits before it is kept.
+const DRAFT_DELAY: Duration = Duration::from_millis(600);
+/// A second interrupt within this time ends the program.
+const TWICE: Duration = Duration::from_secs(2);
+
+/// What the person has set.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Settings {
+    /// Colors; none where the background decides.
+    pub theme: Option<Theme>,
+    /// How many colors there are.
+    pub depth: Depth,
+    /// Keys that do something else.
+    pub keys: Remapped,
+    /// Whether vi's keys edit.
+    pub is_vim: bool,
+    /// Whether the mouse is caught.
+    pub has_mouse: bool,
+    /// Whether reasoning is open.
+    pub shows_thinking: bool,
+    /// Whether the person is called when a long run ends or asks.
+    pub notifies: bool,
+    /// A run that takes longer is long.
+    pub long_run: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            theme: None,
+            depth: Depth::Sixteen,
+            keys: Remapped::new(),
+            is_vim: false,
+            has_mouse: false,
+            shows_thinking: false,
+            notifies: true,
+            long_run: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Where keys go while no layer is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Focus {
+    Writing,
+    Browsing,
+}
+
+/// The interface.
+pub struct App {
+    settings: Settings,
+    keymap: Keymap,
+    theme: Theme,
+    themes: Vec<Theme>,
+    /// Counts changes of the theme.
+    edition: u64,
+    transcript: Transcript,
+    view: View,
+    composer: Composer,
+    commands: Vec<Item>,
+    /// What waits to be sent.
+    queue: Vec<String>,
+    asks: VecDeque<Ask>,
+    layers: Vec<Box<dyn Layer>>,
+    status: Status,
+    focus: Focus,
+    /// The keys of a sequence that has begun.
+    chord: Vec<Key>,
+    now: Instant,
+    size: (u16, u16),
+    /// Something to say in the status line until a key is pressed.
+    note: String,
+    interrupted: Option<Instant>,
+    draft_due: Option<Instant>,
+    saved_draft: String,
+    /// Whether the conversation can take input.
+    is_connected: bool,
+    /// Whether the terminal has the person's attention, where it tells.
+    is_focused: Option<bool>,
+    has_mouse: bool,
+    /// Where the conversation was drawn.
+    body: ratatui_core::layout::Rect,
+    /// Whether anything is to be drawn.
+    is_dirty: bool,
+}
+
+impl App {
+    /// An interface at `now`.
+    pub fn new(settings: Settings, now: Instant) -> Self {
+        let (keymap, problems) = Keymap::new(&settings.keys);
+        let theme = settings.theme.clone().unwrap_or_else(|| {
+            let [dark, ..] = &Theme::built_in()[..] else { return Theme::blank("none") };
+            dark.clone()
+        });
+        let mut composer = Composer::default();
+        composer.set_vim(settings.is_vim);
+        let mut app = Self {
+            keymap,
+            theme: theme.limited(settings.depth),
+            themes: Theme::built_in(),
+            edition: 0,
+            transcript: Transcript::default(),
+            view: View::default(),
+            composer,
+            commands: Vec::new(),
+            queue: Vec::new(),
+            asks: VecDeque::new(),
+            layers: Vec::new(),
+            status: Status::default(),
+            focus: Focus::Writing,
+            chord: Vec::new(),
+            now,
+            size: (80, 24),
+            note: String::new(),
+            interrupted: None,
+            draft_due: None,
+            saved_draft: String::new(),
+            is_connected: false,
+            is_focused: None,
+            has_mouse: settings.has_mouse,
+            body: ratatui_core::layout::Rect::ZERO,
+            is_dirty: true,
+            settings,
+        };
+        for problem in problems {
+            app.transcript.notice(Level::Warning, &problem, None);
+        }
+        app
+    }
+
+    /// What to ask the host for at the beginning.
+    pub fn greetings(&self) -> Vec<Effect> {
+        let requests =
+            [Request::History, Request::Draft, Request::Themes, Request::Commands, Request::Facts];
+        requests.map(Effect::Ask).into()
+    }
+
+    /// Tells the person something.
+    pub fn tell(&mut self, level: Level, text: &str, hint: Option<&str>) {
+        self.transcript.notice(level, text, hint);
+        self.is_dirty = true;
+    }
+
+    /// The colors in use.
+    pub fn theme(&self) -> &Theme {
+        &self.theme
+    }
+
+    /// Folds in what happened in the session before.
+    pub fn replay<'a>(&mut self, history: impl IntoIterator<Item = &'a contract::event::Event>) {
+        for event in history {
+            self.transcript.take(event);
+            self.status.take(event, self.now);
+        }
+        self.status.end();
+        self.view.follow();
+        self.is_dirty = true;
+    }
+
+    /// Begins with another conversation; what is being written stays.
+    pub fn reset(&mut self) {
+        self.transcript.clear();
+        self.view = View::default();
+        self.status.reset();
+        self.asks.clear();
+        self.layers.clear();
+        self.is_connected = false;
+        self.is_dirty = true;
+    }
+
+    /// The conversation can take input from here on. Sends what was written meanwhile.
+    pub fn connect(&mut self, model: &str, mode: contract::policy::Mode) -> Vec<Effect> {
+        self.is_connected = true;
+        self.status.model = crate::text::one_line(model);
+        self.status.mode = mode;
+        self.is_dirty = true;
+        self.flush_queue()
+    }
+
+    /// Takes note of the time at which what follows happens.
+    pub fn clock(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    /// Takes note of something that happened.
+    pub fn update(&mut self, message: Message) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match message {
+            Message::Terminal(input, at) => {
+                self.now = self.now.max(at);
+                self.is_dirty = true;
+                self.terminal(input, at, &mut effects);
+            }
+            Message::Resized { width, height } => {
+                self.size = (width, height);
+                self.is_dirty = true;
+            }
+            Message::Event(event) => {
+                self.is_dirty = true;
+                self.event(&event, &mut effects);
+            }
+            Message::Closed => effects.push(Effect::Leave(Leave::Ended)),
+            Message::Answer(answer) => {
+                self.is_dirty = true;
+                self.answer(answer, &mut effects);
+            }
+            Message::Printed(line) => {
+                self.is_dirty = true;
+                self.printed(&line);
+            }
+            Message::Edited(result) => {
+                self.is_dirty = true;
+                match result {
+                    Ok(text) => {
+                        self.composer.buffer.set(text.trim_end_matches('\n'));
+                        self.written();
+                    }
+                    Err(problem) => self.transcript.notice(Level::Error, &problem, None),
+                }
+            }
+            Message::Stop(stop) => {
+                self.save_draft(&mut effects);
+                effects.push(Effect::Leave(Leave::Stopped(stop)));
+            }
+            Message::Tick(now) => self.tick(now, &mut effects),
+        }
+        effects
+    }
+
+    fn tick(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        self.now = self.now.max(now);
+        for layer in &mut self.layers {
+            layer.tick(self.now);
+        }
+        self.is_dirty = true;
+        if self.draft_due.is_some_and(|due| due <= self.now) {
+            self.save_draft(effects);
+        }
+    }
+
+    /// When time alone changes something; none while nothing moves.
+    pub fn deadline(&self) -> Option<Instant> {
+        let spinner = self.status.is_busy().then(|| self.now + FRAME);
+        let layers = self.layers.iter().filter_map(|layer| layer.deadline());
+        layers.chain(spinner).chain(self.draft_due).min()
+    }
+
+    /// Whether there is anything to draw.
+    pub fn is_dirty(&self) -> bool {
+        self.is_dirty
+    }
+
+    /// Whether the mouse is caught.
+    pub fn has_mouse(&self) -> bool {
+        self.has_mouse
+    }
+
+    fn terminal(&mut self, input: input::Input, at: Instant, effects: &mut Vec<Effect>) {
+        match input {
+            input::Input::Key(key) => self.key(key, at, effects),
+            input::Input::Paste(text) => {
+                if let Some(layer) = self.layers.last_mut() {
+                    layer.paste(&text);
+                } else {
+                    self.focus = Focus::Writing;
+                    self.composer.paste(&text);
+                    self.written();
+                    self.wish(effects);
+                }
+            }
+            input::Input::Mouse(mouse) => self.mouse(mouse, effects),
+            input::Input::Closed => {
+                self.save_draft(effects);
+                effects.push(Effect::Leave(Leave::Stopped(crate::host::Stop::HungUp)));
+            }
+            input::Input::Focus(is_focused) => self.is_focused = Some(is_focused),
+            input::Input::Report(report) => {
+                if self.settings.theme.is_none()
+                    && let Some(background) = background_of_report(&report)
+                {
+                    self.use_theme(&Theme::for_background(background));
+                }
+            }
+        }
+    }
+
+    /// Uses a theme.
+    fn use_theme(&mut self, theme: &Theme) {
+        self.theme = theme.clone().limited(self.settings.depth);
+        self.edition += 1;
+    }
+
+    /// Takes note that the text is another.
+    fn written(&mut self) {
+        self.draft_due = Some(self.now + DRAFT_DELAY);
+    }
+
+    fn save_draft(&mut self, effects: &mut Vec<Effect>) {
+        self.draft_due = None;
+        let mut waiting = self.queue.clone();
+        waiting.push(self.composer.buffer.text());
+        let text = waiting.join("\n\n").trim_matches('\n').to_owned();
+        if text != self.saved_draft {
+            self.saved_draft.clone_from(&text);
+            effects.push(Effect::Ask(Request::SaveDraft(text)));
+        }
+    }
+
+    fn printed(&mut self, line: &str) {
+        let (level, text) = match line.split_once(": ") {
+            Some(("error", text)) => (Level::Error, text),
+            Some(("warning", text)) => (Level::Warning, text),
+            Some(("hint" | "note", text)) => (Level::Info, text),
+            _ => (Level::Info, line),
+        };
+        if !text.trim().is_empty() {
+            self.transcript.notice(level, text, None);
+        }
+    }
+
+    /// Sends what the host made of a command.
+    fn pass_on(&mut self, input: contract::event::Input, effects: &mut Vec<Effect>) {
+        match &input {
+            contract::event::Input::Prompt(_) => self.status.begin(self.now),
+            contract::event::Input::Mode(mode) => self.status.mode = *mode,
+            _ => {}
+        }
+        effects.push(Effect::send(input));
+    }
+
+    fn answer(&mut self, answer: Answer, effects: &mut Vec<Effect>) {
+        let mut deeds = Vec::new();
+        let is_taken = self.layers.iter_mut().rev().any(|it| it.answer(&answer, &mut deeds));
+        for deed in deeds {
+            self.deed(deed, effects);
+        }
+        if is_taken {
+            return;
+        }
+        match answer {
+            Answer::Done | Answer::Preview { .. } | Answer::Items(..) => {}
+            Answer::Several(answers) => {
+                for answer in answers {
+                    self.answer(answer, effects);
+                }
+            }
+            Answer::Show(text) => {
+                let text = crate::text::clean(&text);
+                self.transcript.push(crate::transcript::Kind::Shown(text));
+                self.view.follow();
+            }
+            Answer::Tell { level, text, hint } => {
+                self.transcript.notice(level, &text, hint.as_deref());
+                self.view.follow();
+            }
+            Answer::Send(input) => self.pass_on(*input, effects),
+            Answer::Leave(leave) => {
+                self.save_draft(effects);
+                effects.push(Effect::Leave(leave));
+            }
+            Answer::Commands(commands) => {
+                self.composer.completion.set_commands(commands.clone());
+                self.commands = commands;
+                self.composer.completion.refresh(&self.composer.buffer);
+            }
+            Answer::Files(files) => {
+                let files = files.iter().map(|file| crate::text::one_line(file)).collect();
+                self.composer.completion.set_files(files);
+                self.composer.completion.refresh(&self.composer.buffer);
+            }
+            Answer::Themes(themes, problems) => {
+                for problem in problems {
+                    self.transcript.notice(Level::Warning, &problem, None);
+                }
+                self.themes.extend(themes);
+            }
+            Answer::History(entries) => self.composer.history.load(entries),
+            Answer::Draft(text) => {
+                if self.composer.buffer.is_empty() && !text.is_empty() {
+                    self.composer.buffer.set(&text);
+                    self.saved_draft = text;
+                }
+            }
+            Answer::Facts(facts) => {
+                self.transcript.set_sources(facts.sources.iter().cloned());
+                self.status.facts = facts;
+            }
+        }
+    }
+}

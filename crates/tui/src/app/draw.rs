@@ -1,0 +1,217 @@
+//! The screen, from the bottom layer up.
+
+use ratatui_core::layout::{Position, Rect};
+use ratatui_core::terminal::Frame;
+
+use super::{App, Focus};
+use crate::layers::Canvas;
+use crate::text::{clipped, columns, narrow, one_line};
+use crate::theme::Role;
+use crate::transcript::Shape;
+
+/// Rows of proposals that are shown at most.
+const PROPOSALS: usize = 8;
+
+impl App {
+    /// Draws everything.
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        self.is_dirty = false;
+        let area = frame.area();
+        self.size = (area.width, area.height);
+        if area.width == 0 || area.height == 0 {
+            return;
+        }
+        let theme = self.theme.clone();
+        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme };
+        let places = self.places(area);
+        self.draw_body(places.body, &mut canvas);
+        self.draw_queue(places.queue, &mut canvas);
+        let mut cursor = self.draw_composer(places.composer, &mut canvas);
+        let note = self.note_line();
+        self.status.draw(places.status, &mut canvas, self.now, &note);
+        self.draw_proposals(places.composer, &mut canvas);
+        if !self.chord.is_empty() {
+            self.draw_following(area, &mut canvas);
+        }
+        let above = Rect { height: area.height.saturating_sub(1), ..area };
+        for layer in &mut self.layers {
+            cursor = layer.draw(above, &mut canvas);
+        }
+        if let Some(cursor) = cursor
+            && area.contains(cursor)
+        {
+            frame.set_cursor_position(cursor);
+        }
+    }
+
+    fn places(&mut self, area: Rect) -> Places {
+        let status = u16::from(area.height > 2);
+        let most = (area.height / 3).max(1);
+        let composer = self.composer.height(area.width).clamp(1, most);
+        // A line above the text, where there is room for one.
+        let rule = u16::from(area.height >= 8);
+        let free = area.height.saturating_sub(status + composer + rule);
+        let queue = narrow(self.queue.len()).min(free / 3);
+        let body = free - queue;
+        let at = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        Places {
+            body: at(0, body),
+            queue: at(body, queue),
+            composer: at(body + queue + rule, composer),
+            status: at(area.height - status, status),
+        }
+    }
+
+    fn draw_body(&mut self, area: Rect, canvas: &mut Canvas<'_>) {
+        // A column stays free at each side where there is room.
+        let margin = u16::from(area.width >= 40);
+        let area =
+            Rect { x: area.x + margin, width: area.width.saturating_sub(2 * margin), ..area };
+        self.body = area;
+        let shape = Shape {
+            width: usize::from(area.width),
+            edition: self.edition,
+            shows_thinking: self.settings.shows_thinking,
+        };
+        let height = usize::from(area.height);
+        self.view.prepare(&mut self.transcript, canvas.theme, height, shape);
+        if self.transcript.len() == 0 {
+            self.draw_welcome(area, canvas);
+        }
+        self.view.draw(&self.transcript, area, canvas.buffer, canvas.theme);
+        if let Some(percent) = self.view.progress(&self.transcript) {
+            let text = format!(" {percent}% · Ctrl+End goes to the end ");
+            let text = clipped(&text, usize::from(area.width));
+            let x = area.right().saturating_sub(narrow(columns(&text)));
+            let at = Position { x, y: area.bottom().saturating_sub(1) };
+            canvas.text(at, &text, Role::Selection, area.width);
+        }
+    }
+
+    fn draw_welcome(&self, area: Rect, canvas: &mut Canvas<'_>) {
+        let lines = [
+            (Role::Heading, "Brynhild".to_owned()),
+            (Role::Soft, self.status.model.clone()),
+            (Role::Soft, String::new()),
+            (Role::Soft, "Write what you want, Enter sends it.".to_owned()),
+            (Role::Soft, "@ names a file, / a command, Ctrl+T shows more, F1 helps.".to_owned()),
+        ];
+        let height = narrow(lines.len());
+        if area.height < height + 2 {
+            return;
+        }
+        let top = area.y + (area.height - height) / 3;
+        for (y, (role, line)) in (top..).zip(lines) {
+            let line = clipped(&line, usize::from(area.width));
+            let x = area.x + (area.width - narrow(columns(&line))) / 2;
+            canvas.text(Position { x, y }, &line, role, area.width);
+        }
+    }
+
+    fn draw_queue(&self, area: Rect, canvas: &mut Canvas<'_>) {
+        let skipped = self.queue.len().saturating_sub(usize::from(area.height));
+        for (y, text) in (area.y..area.bottom()).zip(self.queue.iter().skip(skipped)) {
+            let line = format!("waits: {}", one_line(text));
+            let line = clipped(&line, usize::from(area.width).saturating_sub(16));
+            let at = Position { x: area.x, y };
+            let used = canvas.text(at, &line, Role::Soft, area.width);
+            if y + 1 == area.bottom() && self.composer.buffer.is_empty() {
+                let at = Position { x: area.x + used, y };
+                canvas.text(at, "  (Up edits it)", Role::Soft, area.width - used);
+            }
+        }
+    }
+
+    fn draw_composer(&self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
+        if self.size.1 >= 8 {
+            let rule = "─".repeat(usize::from(area.width));
+            let at = Position { x: area.x, y: area.y.saturating_sub(1) };
+            canvas.text(at, &rule, Role::Border, area.width);
+        }
+        let placeholder = match (self.is_connected, self.status.is_busy()) {
+            (false, _) => "starting; you can write already",
+            (true, true) => "what you send waits until the model can hear it; Esc stops it",
+            (true, false) => "write to the model",
+        };
+        let cursor = self.composer.draw(area, canvas.buffer, canvas.theme, placeholder);
+        (self.focus == Focus::Writing).then_some(cursor)
+    }
+
+    fn note_line(&self) -> String {
+        if !self.note.is_empty() {
+            return self.note.clone();
+        }
+        if self.focus == Focus::Browsing {
+            return "walking: Enter opens, y copies, / searches, Esc ends".to_owned();
+        }
+        self.composer.completion.help.clone().unwrap_or_default()
+    }
+
+    fn draw_proposals(&self, composer: Rect, canvas: &mut Canvas<'_>) {
+        let completion = &self.composer.completion;
+        if !completion.is_open() || self.focus != Focus::Writing || !self.layers.is_empty() {
+            return;
+        }
+        let room = usize::from(composer.y);
+        let count = completion.proposals.len().min(PROPOSALS).min(room);
+        let first = completion.selected.saturating_sub(count.saturating_sub(1));
+        let top = composer.y - narrow(count);
+        let area = Rect { y: top, height: narrow(count), ..composer };
+        canvas.clear(area);
+        let shown = completion.proposals.iter().enumerate().skip(first).take(count);
+        for (y, (number, proposal)) in (area.y..area.bottom()).zip(shown) {
+            let at = Position { x: area.x + 2.min(area.width), y };
+            let room = area.width.saturating_sub(2);
+            let used = canvas.text(at, &one_line(&proposal.text), Role::Text, room);
+            let mut x = at.x;
+            for (place, letter) in proposal.text.chars().enumerate() {
+                if proposal.places.contains(&place)
+                    && let Some(cell) = canvas.buffer.cell_mut(Position { x, y })
+                {
+                    cell.set_style(canvas.theme.style(Role::Accent));
+                }
+                x = x.saturating_add(narrow(columns(letter.encode_utf8(&mut [0; 4]))));
+            }
+            let after = Position { x: at.x + used, y };
+            let about = format!("  {}", one_line(&proposal.about));
+            canvas.text(after, &about, Role::Soft, area.right().saturating_sub(after.x));
+            if number == completion.selected {
+                let line = Rect { y, height: 1, ..area };
+                canvas.buffer.set_style(line, canvas.theme.style(Role::Selection));
+            }
+        }
+    }
+
+    /// What can follow the keys of a sequence.
+    fn draw_following(&self, area: Rect, canvas: &mut Canvas<'_>) {
+        let following = self.keymap.following(&self.chord);
+        let keys: Vec<String> = self.chord.iter().map(ToString::to_string).collect();
+        let cells: Vec<(String, &str)> =
+            following.iter().map(|(keys, described)| (keys.clone(), described.about)).collect();
+        let widest = cells.iter().map(|(keys, about)| columns(keys) + columns(about) + 4).max();
+        let inner = usize::from(area.width).saturating_sub(4).max(1);
+        let across = (inner / widest.unwrap_or(1).max(1)).max(1);
+        let height = narrow(cells.len().div_ceil(across) + 2).min(area.height.saturating_sub(2));
+        let place =
+            Rect { y: area.bottom().saturating_sub(height + 1), height: height.max(1), ..area };
+        let inner = canvas.frame(place, &keys.join(" "));
+        let wide = inner.width / narrow(across).max(1);
+        let rows = usize::from(inner.height).max(1);
+        for (number, (keys, about)) in cells.iter().enumerate().take(rows * across) {
+            let x = inner.x + narrow(number / rows) * wide;
+            let at = Position { x, y: inner.y + narrow(number % rows) };
+            let room = wide.min(inner.right().saturating_sub(x));
+            let used = canvas.text(at, keys, Role::Accent, room);
+            let at = Position { x: at.x + used + 1, ..at };
+            canvas.text(at, about, Role::Text, room.saturating_sub(used + 2));
+        }
+    }
+}
+
+/// Where things are drawn.
+struct Places {
+    body: Rect,
+    queue: Rect,
+    composer: Rect,
+    status: Rect,
+}

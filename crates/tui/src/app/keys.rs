@@ -1,0 +1,307 @@
+//! Where keys and the mouse go: to the topmost layer, to a sequence that has begun, to the
+//! conversation, to the text.
+
+use std::time::Instant;
+
+use super::{App, Focus};
+use crate::composer::Outcome;
+use crate::host::Request;
+use crate::input::{Mouse, MouseKind};
+use crate::key::{Code, Key};
+use crate::keymap::{Action, Resolved};
+use crate::layers::{Deed, Flow};
+use crate::message::Effect;
+use crate::transcript::{Direction, Place, Selection};
+
+/// Rows that one turn of the wheel scrolls.
+const WHEEL: usize = 3;
+
+impl App {
+    pub(super) fn key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) {
+        self.note.clear();
+        if self.layers.is_empty() || !self.layer_key(key, at, effects) {
+            self.own_key(key, effects);
+        }
+        if key != Key::ctrl('c') {
+            self.interrupted = None;
+        }
+    }
+
+    /// Gives a key to the layers; says whether one took it.
+    fn layer_key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) -> bool {
+        let Some(layer) = self.layers.last_mut() else { return false };
+        let mut deeds = Vec::new();
+        let flow = layer.key(key, at, &mut deeds);
+        let is_question = layer.asks_about().is_some();
+        if flow == Flow::Close {
+            self.layers.pop();
+        }
+        for deed in deeds {
+            self.deed(deed, effects);
+        }
+        match flow {
+            Flow::Stay | Flow::Close => true,
+            // Below a question only text can be written: nothing that could act or answer.
+            Flow::Pass if is_question => {
+                if key.typed().is_some() || key.code == Code::Backspace {
+                    self.composer.key(key);
+                    self.written();
+                }
+                let scrolls = [Key::plain(Code::PageUp), Key::plain(Code::PageDown)];
+                !scrolls.contains(&key) && key != Key::ctrl('z')
+            }
+            Flow::Pass => false,
+        }
+    }
+
+    /// Does what a layer asks for.
+    pub(super) fn deed(&mut self, deed: Deed, effects: &mut Vec<Effect>) {
+        match deed {
+            Deed::Act(action) => self.act(action, effects),
+            Deed::Effect(Effect::Leave(leave)) => {
+                self.save_draft(effects);
+                effects.push(Effect::Leave(leave));
+            }
+            Deed::Effect(effect) => effects.push(effect),
+            Deed::Answer(call, answer) => {
+                let input = contract::event::Input::Answer { call, answer };
+                effects.push(Effect::send(input));
+                self.next_ask();
+            }
+            Deed::Theme { name, is_final } => {
+                let found = self.themes.iter().find(|theme| theme.name == name).cloned();
+                if let Some(theme) = found {
+                    self.use_theme(&theme);
+                    if is_final {
+                        self.settings.theme = Some(theme);
+                        effects.push(Effect::Ask(Request::Keep { theme: name }));
+                    }
+                }
+            }
+            Deed::Write(text) => {
+                self.focus = Focus::Writing;
+                self.composer.buffer.set(&text);
+                self.composer.changed();
+                self.written();
+                self.wish(effects);
+            }
+            Deed::Find { needle, direction } => self.find(&needle, direction),
+            Deed::EndSearch => self.view.needle.clear(),
+        }
+    }
+
+    fn own_key(&mut self, key: Key, effects: &mut Vec<Effect>) {
+        let completes = self.chord.is_empty() && self.focus == Focus::Writing;
+        if completes && self.completion_key(key, effects) {
+            return;
+        }
+        let is_vim_escape = self.chord.is_empty()
+            && key == Key::plain(Code::Esc)
+            && self.focus == Focus::Writing
+            && self.composer.vim.as_ref().is_some_and(|vim| !vim.is_normal());
+        if is_vim_escape {
+            self.composer.key(key);
+            return;
+        }
+        if self.chord.is_empty() && self.focus == Focus::Browsing && self.browse_key(key, effects) {
+            return;
+        }
+        self.chord.push(key);
+        match self.keymap.resolve(&self.chord) {
+            Resolved::Action(action) => {
+                self.chord.clear();
+                self.act(action, effects);
+            }
+            Resolved::Prefix => {}
+            Resolved::Unknown if self.chord.len() > 1 => {
+                if key != Key::plain(Code::Esc) {
+                    self.note = format!("nothing is at {key}");
+                }
+                self.chord.clear();
+            }
+            Resolved::Unknown => {
+                self.chord.clear();
+                self.write_key(key, effects);
+            }
+        }
+    }
+
+    fn write_key(&mut self, key: Key, effects: &mut Vec<Effect>) {
+        if key == Key::ctrl('l') {
+            effects.push(Effect::Redraw);
+            return;
+        }
+        let takes_back = key == Key::plain(Code::Up)
+            && self.composer.buffer.is_empty()
+            && !self.queue.is_empty();
+        if takes_back {
+            let text = self.queue.pop().unwrap_or_default();
+            self.composer.buffer.set(&text);
+            self.written();
+            return;
+        }
+        match self.composer.key(key) {
+            Outcome::Send => self.send(effects),
+            Outcome::Taken => {
+                self.written();
+                self.wish(effects);
+            }
+            Outcome::Ignored => {}
+        }
+    }
+
+    /// Asks for files when somebody begins to name one.
+    pub(super) fn wish(&mut self, effects: &mut Vec<Effect>) {
+        let raw = self.composer.buffer.raw();
+        let before = &raw[..self.composer.buffer.cursor()];
+        let begins = before.ends_with('@');
+        if begins && self.composer.completion.wanted().is_some() {
+            effects.push(Effect::Ask(Request::Files));
+        }
+    }
+
+    /// The keys of open proposals.
+    fn completion_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
+        let composer = &mut self.composer;
+        if !composer.completion.is_open() {
+            return false;
+        }
+        match key {
+            Key { code: Code::Esc, .. } => composer.completion.close(&composer.buffer),
+            Key { code: Code::Up, .. } => composer.completion.step(false),
+            Key { code: Code::Down, .. } => composer.completion.step(true),
+            key if key == Key::ctrl('p') => composer.completion.step(false),
+            key if key == Key::ctrl('n') => composer.completion.step(true),
+            key if key == Key::plain(Code::Tab) => {
+                composer.completion.accept(&mut composer.buffer);
+                self.written();
+            }
+            key if key == Key::plain(Code::Enter) => {
+                if composer.completion.is_exact(&composer.buffer) {
+                    composer.completion.close(&composer.buffer);
+                    self.send(effects);
+                } else {
+                    composer.completion.accept(&mut composer.buffer);
+                    self.written();
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The keys of walking through the conversation.
+    fn browse_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
+        if key.ctrl || key.alt {
+            return false;
+        }
+        let last = self.transcript.len().saturating_sub(1);
+        let at = self.view.cursor.unwrap_or(last);
+        match key.code {
+            Code::Up | Code::Char('k') => self.go_to(at.saturating_sub(1)),
+            Code::Down | Code::Char('j') => self.go_to((at + 1).min(last)),
+            Code::Char('g') | Code::Home => self.go_to(0),
+            Code::Char('G') | Code::End => {
+                self.go_to(last);
+                self.view.follow();
+            }
+            Code::Enter | Code::Char(' ') => self.transcript.toggle(at),
+            Code::Char('y') => {
+                if let Some(block) = self.transcript.block(at) {
+                    effects.push(Effect::Copy(block.text()));
+                    "copied".clone_into(&mut self.note);
+                }
+            }
+            Code::Char('/') => self.act(Action::Search, effects),
+            Code::Char('n') => self.find_again(Direction::Down),
+            Code::Char('N') => self.find_again(Direction::Up),
+            Code::Esc | Code::Char('i' | 'q') => self.stop_browsing(),
+            Code::Char(_) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn stop_browsing(&mut self) {
+        self.focus = Focus::Writing;
+        self.view.cursor = None;
+        self.view.follow();
+    }
+
+    pub(super) fn go_to(&mut self, block: usize) {
+        self.view.cursor = Some(block);
+        let place = Place { block, row: 1 };
+        self.view.show(place, &mut self.transcript, &self.theme);
+    }
+
+    fn find(&mut self, needle: &str, direction: Direction) {
+        let needle = needle.to_lowercase();
+        if needle != self.view.needle {
+            self.view.found = None;
+            self.view.needle = needle;
+        }
+        self.find_again(direction);
+    }
+
+    fn find_again(&mut self, direction: Direction) {
+        let needle = self.view.needle.clone();
+        let end = Place { block: self.transcript.len(), row: usize::MAX };
+        let from = self.view.found.unwrap_or(end);
+        match self.transcript.find(&needle, from, direction, &self.theme) {
+            Some(place) => {
+                self.view.found = Some(place);
+                self.view.show(place, &mut self.transcript, &self.theme);
+            }
+            None if needle.is_empty() => {}
+            None => "not found".clone_into(&mut self.note),
+        }
+    }
+
+    pub(super) fn mouse(&mut self, mouse: Mouse, effects: &mut Vec<Effect>) {
+        let is_wheel = matches!(mouse.kind, MouseKind::ScrollUp | MouseKind::ScrollDown);
+        if is_wheel {
+            let is_down = mouse.kind == MouseKind::ScrollDown;
+            match self.layers.last_mut() {
+                Some(layer) => layer.scroll(is_down),
+                None if is_down => self.view.down(WHEEL, &mut self.transcript, &self.theme),
+                None => self.view.up(WHEEL, &mut self.transcript, &self.theme),
+            }
+            return;
+        }
+        let row = usize::from(mouse.row.saturating_sub(self.body.y));
+        let column = mouse.column.saturating_sub(self.body.x);
+        let is_inside = mouse.row >= self.body.y && mouse.row < self.body.bottom();
+        let place = self.view.place_at(row).filter(|_| is_inside && self.layers.is_empty());
+        match (mouse.kind, place) {
+            (MouseKind::Press, Some(place)) => {
+                self.view.selection = Some(Selection::new(place, column));
+            }
+            (MouseKind::Drag, place) => {
+                // Beyond the last row the last one counts.
+                let place = place.or_else(|| self.view.last_place());
+                if let (Some(selection), Some(place)) = (&mut self.view.selection, place) {
+                    selection.to = (place, column);
+                }
+            }
+            (MouseKind::Release, place) => self.release(place, effects),
+            _ => self.view.selection = None,
+        }
+    }
+
+    /// A click opens, a selection is copied.
+    fn release(&mut self, place: Option<Place>, effects: &mut Vec<Effect>) {
+        let Some(selection) = self.view.selection else { return };
+        if selection.is_empty() {
+            self.view.selection = None;
+            if let Some(place) = place {
+                self.transcript.toggle(place.block);
+            }
+            return;
+        }
+        let text = self.transcript.selected(&selection, &self.theme);
+        if !text.is_empty() {
+            effects.push(Effect::Copy(text));
+            "copied".clone_into(&mut self.note);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Questions about calls: what they show, and which keys answer them.
+
+use contract::event::Answer as Given;
+
+use super::*;
+
+fn given(stage: &mut Stage) -> Vec<(String, Given)> {
+    let answer = |input| match input {
+        ToConversation::Answer { call, answer } => Some((call.0, answer)),
+        _ => None,
+    };
+    stage.sent().into_iter().filter_map(answer).collect()
+}
+
+#[test]
+fn the_dialog_shows_what_would_run_and_why_and_what_is_remembered() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(prompt("test it")).event(called("1", "Bash", json!({"command": "cargo test"})));
+    stage.event(asks("1", "cargo test --all\necho done"));
+    stage.wait(400);
+    insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn keys_that_were_typed_before_it_appeared_do_not_answer() {
+    let mut stage = Stage::new(76, 30);
+    let early = stage.now;
+    stage.wait(1000);
+    stage.event(asks("1", "rm x"));
+    let key = Key::parse("y").unwrap();
+    stage.send(Message::Terminal(Input::Key(key), early));
+    assert_eq!(given(&mut stage), []);
+    stage.wait(100).keys("y");
+    assert_eq!(given(&mut stage), [], "too early");
+    stage.hides("Allow once");
+    // Whoever keeps typing has not looked: each such key begins the wait anew.
+    stage.wait(250).keys("y").wait(250).keys("a");
+    assert_eq!(given(&mut stage), []);
+    stage.wait(350).shows("Allow once");
+    stage.keys("y");
+    assert_eq!(given(&mut stage), [("1".to_owned(), Given::Once)]);
+    assert_eq!(stage.app.composer.buffer.raw(), "yyya", "nothing that was typed is lost");
+}
+
+#[test]
+fn every_answer_has_its_key() {
+    let deny = |reason: Option<&str>| Given::Deny { reason: reason.map(str::to_owned) };
+    for (keys, answer) in [
+        ("y", Given::Once),
+        ("enter", Given::Once),
+        ("s", Given::Session),
+        ("p", Given::Project),
+        ("a", Given::Always),
+        ("down down enter", Given::Project),
+        ("n enter", deny(None)),
+        ("d n o enter", deny(Some("no"))),
+        ("esc", deny(None)),
+        ("c", Given::Cancel),
+        ("ctrl+c", Given::Cancel),
+    ] {
+        let mut stage = Stage::new(76, 30);
+        stage.event(asks("1", "ls")).wait(400).keys(keys);
+        assert_eq!(given(&mut stage), [("1".to_owned(), answer)], "{keys}");
+        stage.hides("Permission needed");
+    }
+}
+
+#[test]
+fn several_calls_are_asked_about_one_by_one_each_with_a_look() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "first")).event(asks("2", "second")).wait(400);
+    stage.shows("1 more wait");
+    stage.shows("first");
+    stage.keys("y y");
+    assert_eq!(given(&mut stage).len(), 1, "the second key came too early for the second question");
+    stage.shows("second");
+    stage.wait(700).keys("n enter");
+    assert_eq!(given(&mut stage)[0].0, "2");
+}
+
+#[test]
+fn a_question_that_was_answered_elsewhere_goes_away() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "first")).event(asks("2", "second"));
+    stage.event(What::Answered { call: CallId("1".into()), answer: Given::Once, rules: vec![] });
+    stage.shows("second");
+    stage.event(ended());
+    stage.hides("Permission needed");
+}
+
+#[test]
+fn nothing_of_a_long_command_is_cut() {
+    let words: Vec<String> = (0..400).map(|number| format!("word{number}")).collect();
+    let command = words.join(" ");
+    let mut stage = Stage::new(50, 16);
+    stage.event(asks("1", &command)).wait(400);
+    let mut seen = String::new();
+    for _ in 0..90 {
+        let body = stage.screen().replace(['│', '╭', '╮', '\n'], " ");
+        seen.push_str(&body.split_whitespace().collect::<String>());
+        stage.keys("j");
+    }
+    for word in &words {
+        assert!(seen.contains(word.as_str()), "{word} cannot be read");
+    }
+}
+
+#[test]
+fn a_change_is_shown_as_a_change() {
+    let mut stage = Stage::new(76, 30);
+    let diff = "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-old\n+new\n".to_owned();
+    stage.event(What::Asked {
+        call: CallId("1".into()),
+        tool: "Write".into(),
+        args: json!({}),
+        actions: vec![Action::Write { path: "/work/x.rs".into(), diff: Some(diff) }],
+        why: "it writes".into(),
+        remember: vec![],
+    });
+    stage.wait(400);
+    for part in ["write /work/x.rs", "-old", "+new", "nothing can be remembered"] {
+        stage.shows(part);
+    }
+    stage.hides("Always allow");
+    stage.keys("a");
+    assert_eq!(given(&mut stage), [], "what cannot be remembered cannot be allowed always");
+}
+
+#[test]
+fn hidden_characters_are_shown_and_pointed_out() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "ls\r\u{202e}evil")).wait(400);
+    stage.shows("\\u{d}\\u{202e}evil");
+    stage.shows("2 hidden characters");
+}

@@ -1,0 +1,230 @@
+//! What is seen of a conversation.
+
+use super::*;
+use crate::input::MouseKind;
+
+/// A turn with everything in it.
+fn turn(stage: &mut Stage) {
+    stage.event(prompt("What is in this folder?"));
+    stage.event(What::RequestSent { round: 1 });
+    stage.event(thinking("I should look first.\nThen answer."));
+    stage.event(called("1", "Glob", json!({"pattern": "*.rs"})));
+    stage.event(judged("1", json!({"pattern": "*.rs"})));
+    stage.event(finished("1", "Glob", ToolOutput::success("a.rs\nb.rs\nc.rs\nd.rs\ne.rs\nf.rs\n")));
+    stage.event(called("2", "Edit", json!({"file_path": "src/a.rs", "old_string": "1"})));
+    let diff =
+        "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-let x = 1;\n+let x = 2;\n";
+    stage.event(finished("2", "Edit", changed(diff)));
+    stage.event(What::RequestSent { round: 2 });
+    let reply = "There are **six** files:\n\n| file | lines |\n|---|--:|\n| a.rs | 12 |\n\n\
+                 1. First\n2. Second\n\n```rust\nfn main() {}\n```\n";
+    stage.event(text(reply));
+    stage.event(replied(reply));
+    stage.event(ended());
+}
+
+#[test]
+fn the_first_screen_says_what_to_do() {
+    insta::assert_snapshot!(Stage::new(70, 16).screen());
+}
+
+#[test]
+fn a_turn_is_shown_with_its_tools_changes_and_words() {
+    let mut stage = Stage::new(70, 44);
+    turn(&mut stage);
+    insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn blocks_open_and_close_by_keys() {
+    let mut stage = Stage::new(70, 60);
+    turn(&mut stage);
+    stage.shows("▸ Thought");
+    stage.hides("Then answer.");
+    stage.keys("ctrl+t t").shows("Then answer.");
+    stage.keys("f2").hides("Then answer.");
+    stage.keys("ctrl+t b g j j enter");
+    for part in ["pattern: *.rs", "reads /work/a.txt", "allowed: it only looks (built-in)", "f.rs"]
+    {
+        stage.shows(part);
+    }
+    stage.keys("enter").hides("f.rs");
+    stage.keys("esc");
+    stage.hides("walking");
+}
+
+#[test]
+fn the_status_line_tells_what_runs_and_what_was_used() {
+    let mut stage = Stage::new(120, 12);
+    let facts = crate::host::Facts {
+        sandbox: "bubblewrap".into(),
+        context_window: Some(12_340),
+        processes: 2,
+        parts: crate::host::Health { plugins: 3, servers: 1, failed: 1 },
+        ..crate::host::Facts::default()
+    };
+    stage.answer(Answer::Facts(facts));
+    stage.event(prompt("go")).event(replied("x"));
+    stage.event(called("1", "Bash", json!({"command": "sleep 9"})));
+    stage.event(judged("1", json!({"command": "sleep 9"})));
+    stage.wait(7000);
+    let status = stage.screen().lines().last().unwrap().to_owned();
+    for part in ["running Bash 7 s", "test-model", "normal", "bubblewrap", "context 10%"] {
+        assert!(status.contains(part), "{part} is missing: {status}");
+    }
+    stage.resize(200, 12);
+    let status = stage.screen().lines().last().unwrap().to_owned();
+    for part in ["1.2k in, 34 out", "2 in background", "1 failed", "1 servers", "3 plugins"] {
+        assert!(status.contains(part), "{part} is missing: {status}");
+    }
+}
+
+#[test]
+fn scrolling_up_holds_still_while_more_arrives() {
+    let mut stage = Stage::new(60, 12);
+    stage.event(prompt("count")).event(What::RequestSent { round: 1 });
+    let lines = |range: std::ops::Range<u32>| {
+        range.map(|number| format!("line {number}\n\n")).collect::<Vec<_>>().concat()
+    };
+    stage.event(text(&lines(0..100)));
+    stage.shows("line 99");
+    stage.keys("pageup pageup");
+    let before = stage.screen();
+    stage.event(text(&lines(100..200)));
+    let body = |screen: &str| screen.lines().take(8).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(body(&stage.screen()), body(&before));
+    stage.keys("ctrl+end").shows("line 199");
+    stage.keys("ctrl+home").shows("count");
+}
+
+#[test]
+fn a_hundred_thousand_lines_lay_out_only_what_is_seen() {
+    let mut stage = Stage::new(100, 40);
+    let history: Vec<Event> = (0..5000)
+        .flat_map(|turn| {
+            let words = format!("turn {turn}\n\n").repeat(10);
+            [event(prompt("go on")), event(replied(&words)), event(ended())]
+        })
+        .collect();
+    stage.app.replay(&history);
+    stage.draw();
+    assert!(stage.app.transcript.laid_out() < 50, "{}", stage.app.transcript.laid_out());
+    for _ in 0..200 {
+        stage.keys("pageup");
+    }
+    assert!(stage.app.transcript.laid_out() < 1000, "{}", stage.app.transcript.laid_out());
+    stage.keys("ctrl+home").shows("go on");
+    stage.keys("ctrl+end").shows("turn 4999");
+}
+
+#[test]
+fn words_are_found_wherever_they_are() {
+    let mut stage = Stage::new(60, 12);
+    stage.event(prompt("start")).event(replied("The needle is here."));
+    for number in 0..50 {
+        stage.event(prompt(&format!("filler {number}")));
+    }
+    stage.hides("needle");
+    stage.keys("ctrl+t /").type_in("NEEDLE");
+    stage.shows("The needle is here.");
+    stage.keys("esc ctrl+end").shows("filler 49");
+    stage.keys("f9").type_in("nowhere").shows("not found");
+}
+
+#[test]
+fn a_selection_gives_the_text_without_decoration() {
+    let mut stage = Stage::new(40, 14);
+    let long =
+        "> quoted words that are long enough to be wrapped once or twice\n\n```rs\nlet x;\n```\n";
+    stage.event(prompt("q")).event(replied(long));
+    let mouse = |kind, column, row| {
+        Message::Terminal(Input::Mouse(crate::input::Mouse { kind, column, row }), Instant::now())
+    };
+    stage.send(mouse(MouseKind::Press, 0, 0)).send(mouse(MouseKind::Drag, 39, 9)).send(mouse(
+        MouseKind::Release,
+        39,
+        9,
+    ));
+    let copied = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Copy(text) => Some(text.clone()),
+        _ => None,
+    });
+    let copied = copied.expect("something was copied");
+    assert!(
+        copied.contains("quoted words that are long enough to be wrapped once or twice"),
+        "{copied}"
+    );
+    assert!(copied.contains("\nlet x;"), "{copied}");
+    assert!(!copied.contains('│'), "{copied}");
+}
+
+#[test]
+fn sub_agents_are_nested_in_the_call_that_holds_them() {
+    let mut stage = Stage::new(70, 30);
+    stage.event(prompt("explore")).event(called("1", "Task", json!({"prompt": "look around"})));
+    for what in [
+        prompt("look around"),
+        called("n1", "Grep", json!({"pattern": "x"})),
+        finished("n1", "Grep", ToolOutput::success("found")),
+        replied("The scout says hello."),
+    ] {
+        stage.send(Message::Event(Arc::new(within("1", what))));
+    }
+    stage.shows("scout: 3 steps, last Grep");
+    stage.hides("The scout says hello.");
+    stage.keys("ctrl+t o").shows("┆ The scout says hello.");
+    stage.event(finished("1", "Task", ToolOutput::success("done")));
+    stage.shows("┆ ✓ Grep x");
+}
+
+#[test]
+fn output_of_a_plugin_names_the_plugin() {
+    let mut stage = Stage::new(70, 14);
+    let facts = crate::host::Facts {
+        sources: vec![("deploy".into(), "acme".into())],
+        ..crate::host::Facts::default()
+    };
+    stage.answer(Answer::Facts(facts));
+    stage.event(called("1", "deploy", json!({"to": "prod"})));
+    stage.shows("deploy [acme] prod");
+}
+
+#[test]
+fn a_reply_that_broke_off_is_replaced() {
+    let mut stage = Stage::new(60, 20);
+    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(text("half of"));
+    stage.event(What::ReplyDelta { piece: Piece::Restart });
+    stage.hides("half of");
+    stage.event(text("all of it")).event(replied("all of it"));
+    assert_eq!(stage.screen().matches("all of it").count(), 1);
+}
+
+#[test]
+fn how_a_turn_ended_is_told() {
+    let mut stage = Stage::new(60, 30);
+    let finish = |outcome: Outcome| What::TurnFinished { outcome, usage: Usage::default() };
+    stage.event(finish(Outcome::Cancelled)).shows("interrupted");
+    stage.event(finish(Outcome::Limited { limit: "max_turns".into() }));
+    stage.shows("stopped: max_turns reached");
+    let hint = Some("try again".into());
+    stage.event(finish(Outcome::Failed { error: "it broke".into(), hint }));
+    stage.shows("error: it broke");
+    stage.shows("hint: try again");
+}
+
+#[test]
+fn the_person_is_called_when_a_long_run_ends_unless_they_look() {
+    let notified = |is_focused: Option<bool>, milliseconds: u64| {
+        let mut stage = Stage::new(60, 12);
+        if let Some(is_focused) = is_focused {
+            stage.send(Message::Terminal(Input::Focus(is_focused), stage.now));
+        }
+        stage.event(prompt("go")).wait(milliseconds).event(ended());
+        stage.effects.iter().any(|effect| matches!(effect, Effect::Notify(_)))
+    };
+    assert!(notified(None, 20_000));
+    assert!(notified(Some(false), 20_000));
+    assert!(!notified(Some(true), 20_000));
+    assert!(!notified(None, 2000));
+}

@@ -1,0 +1,241 @@
+//! Writing, sending, waiting, completing, picking.
+
+use super::*;
+use crate::host::{Item, Leave, Picks};
+
+fn prompts(stage: &mut Stage) -> Vec<String> {
+    let text = |input| match input {
+        ToConversation::Prompt(text) => Some(text),
+        _ => None,
+    };
+    stage.sent().into_iter().filter_map(text).collect()
+}
+
+#[test]
+fn enter_sends_and_keeps_it_in_the_history() {
+    let mut stage = Stage::new(60, 14);
+    stage.type_in("hello").keys("enter");
+    let effects = std::mem::take(&mut stage.effects);
+    let [Effect::Ask(Request::Remember(kept)), Effect::Send(sent)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(kept, "hello");
+    assert!(matches!(&**sent, ToConversation::Prompt(text) if text == "hello"), "{sent:?}");
+    stage.event(prompt("hello")).event(ended());
+    stage.keys("up");
+    assert_eq!(stage.app.composer.buffer.raw(), "hello");
+}
+
+#[test]
+fn what_is_sent_while_the_model_works_waits_and_can_be_edited() {
+    let mut stage = Stage::new(70, 20);
+    stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
+    stage.type_in("also this").keys("enter");
+    assert_eq!(prompts(&mut stage), [""; 0]);
+    stage.shows("waits: also this");
+    stage.keys("up").type_in(" please").keys("enter");
+    stage.shows("waits: also this please");
+    stage.event(finished("1", "Bash", ToolOutput::success("ok")));
+    assert_eq!(prompts(&mut stage), ["also this please"]);
+    stage.hides("waits:");
+}
+
+#[test]
+fn what_waits_is_sent_when_the_turn_ends() {
+    let mut stage = Stage::new(70, 20);
+    stage.event(prompt("go")).type_in("next").keys("enter").event(ended());
+    assert_eq!(prompts(&mut stage), ["next"]);
+}
+
+#[test]
+fn what_is_written_before_the_conversation_is_open_is_sent_then() {
+    let mut app = App::new(Settings::default(), Instant::now());
+    let type_key = |app: &mut App, words: &str| {
+        let key = Key::parse(words).unwrap();
+        app.update(Message::Terminal(Input::Key(key), Instant::now()))
+    };
+    type_key(&mut app, "h");
+    let effects = type_key(&mut app, "enter");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Send(_))));
+    let effects = app.connect("m", Mode::Normal);
+    let Effect::Send(sent) = &effects[0] else { panic!("{effects:?}") };
+    assert!(matches!(&**sent, ToConversation::Prompt(text) if text == "h"));
+}
+
+#[test]
+fn escape_stops_the_model_and_control_c_ends_in_steps() {
+    let mut stage = Stage::new(60, 14);
+    stage.event(prompt("go")).keys("esc");
+    assert!(matches!(stage.sent()[..], [ToConversation::Interrupt]));
+    stage.event(ended());
+    stage.type_in("draft").keys("ctrl+c");
+    assert!(stage.app.composer.buffer.is_empty());
+    stage.shows("Up brings it back");
+    stage.keys("ctrl+c").shows("once more ends");
+    stage.keys("ctrl+c");
+    let is_end = |effect: &Effect| matches!(effect, Effect::Leave(Leave::Quit));
+    assert!(stage.effects.iter().any(is_end));
+}
+
+#[test]
+fn the_leader_shows_what_can_follow() {
+    let mut stage = Stage::new(100, 24);
+    stage.keys("ctrl+t");
+    insta::assert_snapshot!(stage.screen());
+    stage.keys("esc").hides("Choose the model");
+    stage.keys("ctrl+t z").shows("nothing is at z");
+}
+
+#[test]
+fn help_lists_every_action() {
+    let mut stage = Stage::new(100, 120);
+    stage.keys("f1");
+    for described in crate::keymap::ACTIONS {
+        stage.shows(described.about);
+    }
+    stage.keys("esc").hides("Undo");
+}
+
+#[test]
+fn files_are_completed_after_at() {
+    let mut stage = Stage::new(60, 16);
+    stage.type_in("see @");
+    assert_eq!(stage.asked(), [Request::Files]);
+    stage.answer(Answer::Files(vec!["src/main.rs".into(), "README.md".into()]));
+    stage.shows("@README.md");
+    stage.type_in("main").hides("@README.md");
+    stage.keys("tab");
+    assert_eq!(stage.app.composer.buffer.raw(), "see @src/main.rs ");
+}
+
+#[test]
+fn commands_are_completed_with_their_help_and_done_by_the_host() {
+    let mut stage = Stage::new(70, 16);
+    let item = |name: &str, args: &str, about: &str| Item {
+        value: name.into(),
+        label: about.into(),
+        detail: args.into(),
+        note: String::new(),
+    };
+    stage.answer(Answer::Commands(vec![
+        item("model", "[name]", "Change the model"),
+        item("mode", "", "Change the mode"),
+    ]));
+    stage.type_in("/mod").shows("Change the mode");
+    stage.keys("down enter").shows("[name]");
+    stage.type_in("gpt").keys("enter");
+    assert!(stage.asked().contains(&Request::Command("/model gpt".into())));
+    stage.answer(Answer::Show("The model is gpt.".into()));
+    stage.shows("┃ The model is gpt.");
+}
+
+#[test]
+fn a_long_paste_is_a_chip_and_is_sent_whole() {
+    let mut stage = Stage::new(60, 14);
+    let pasted = (0..40).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
+    stage.type_in("see ");
+    stage.send(Message::Terminal(Input::Paste(pasted.clone()), stage.now));
+    stage.shows("see [pasted text 1: 40 lines]");
+    stage.keys("enter");
+    assert_eq!(prompts(&mut stage), [format!("see {pasted}")]);
+}
+
+#[test]
+fn drafts_are_kept_after_a_pause_and_come_back() {
+    let mut stage = Stage::new(60, 14);
+    stage.type_in("half a thou");
+    assert_eq!(stage.asked(), []);
+    stage.wait(1000);
+    assert_eq!(stage.asked(), [Request::SaveDraft("half a thou".into())]);
+    stage.wait(1000);
+    assert_eq!(stage.asked(), [], "once is enough");
+    stage.keys("enter");
+    assert!(stage.asked().contains(&Request::SaveDraft(String::new())));
+    let mut stage = Stage::new(60, 14);
+    stage.answer(Answer::Draft("half a thou".into())).shows("> half a thou");
+}
+
+#[test]
+fn what_was_sent_can_be_searched() {
+    let mut stage = Stage::new(80, 20);
+    stage.answer(Answer::History(vec!["fix the tests".into(), "write docs".into()]));
+    stage.keys("ctrl+r").type_in("tests").keys("enter");
+    assert_eq!(stage.app.composer.buffer.raw(), "fix the tests");
+}
+
+#[test]
+fn a_model_and_a_session_are_picked_with_a_few_letters() {
+    let item = |name: &str| Item { value: name.into(), label: name.into(), ..Item::default() };
+    let mut stage = Stage::new(100, 20);
+    stage.keys("f4");
+    assert_eq!(stage.asked(), [Request::Models]);
+    stage.answer(Answer::Items(Picks::Models, vec![item("alpha"), item("beta")]));
+    stage.type_in("bt").hides("alpha");
+    stage.keys("enter");
+    let left = |stage: &Stage| {
+        stage.effects.iter().find_map(|effect| match effect {
+            Effect::Leave(leave) => Some(leave.clone()),
+            _ => None,
+        })
+    };
+    assert_eq!(left(&stage), Some(Leave::Model("beta".into())));
+    let mut stage = Stage::new(100, 20);
+    stage.keys("ctrl+t s");
+    stage.answer(Answer::Items(Picks::Sessions, vec![item("one"), item("two")]));
+    stage.keys("down");
+    assert!(stage.asked().contains(&Request::Preview("two".into())));
+    stage.answer(Answer::Preview { id: "two".into(), text: "what was said".into() });
+    stage.shows("what was said");
+    stage.keys("enter");
+    assert_eq!(left(&stage), Some(Leave::Session("two".into())));
+}
+
+#[test]
+fn a_theme_is_seen_before_it_is_chosen() {
+    let mut stage = Stage::with(Settings::default(), 80, 20);
+    stage.keys("ctrl+t d down");
+    assert_eq!(stage.app.theme.name, "light");
+    stage.keys("esc");
+    assert_eq!(stage.app.theme.name, "dark");
+    stage.keys("ctrl+t d down enter");
+    assert!(stage.asked().contains(&Request::Keep { theme: "light".into() }));
+}
+
+#[test]
+fn the_background_decides_on_the_theme_unless_somebody_did() {
+    let report = || Input::Report("11;rgb:ffff/ffff/ffff".into());
+    let mut stage = Stage::with(Settings::default(), 80, 20);
+    stage.send(Message::Terminal(report(), stage.now));
+    assert_eq!(stage.app.theme.name, "light");
+    let theme = Some(Theme::built_in().swap_remove(0));
+    let mut stage = Stage::with(Settings { theme, ..Settings::default() }, 80, 20);
+    stage.send(Message::Terminal(report(), stage.now));
+    assert_eq!(stage.app.theme.name, "dark");
+}
+
+#[test]
+fn vi_keys_edit_where_they_are_wanted() {
+    let mut stage = Stage::with(Settings { is_vim: true, ..Settings::default() }, 60, 14);
+    stage.type_in("one two").keys("esc").type_in("0dw");
+    assert_eq!(stage.app.composer.buffer.raw(), "two");
+    stage.keys("A ! enter");
+    assert_eq!(prompts(&mut stage), ["two!"]);
+}
+
+#[test]
+fn what_others_print_is_told() {
+    let mut stage = Stage::new(60, 14);
+    stage.send(Message::Printed("warning: the disk is nearly full".into()));
+    stage.shows("warning: the disk is nearly full");
+}
+
+#[test]
+fn nothing_moves_while_nothing_happens() {
+    let mut stage = Stage::new(60, 14);
+    assert_eq!(stage.app.deadline(), None);
+    stage.event(prompt("go"));
+    assert!(stage.app.deadline().is_some(), "the time of the step is shown");
+    stage.event(ended());
+    assert_eq!(stage.app.deadline(), None);
+    assert!(!stage.app.is_dirty());
+}

@@ -1,0 +1,67 @@
+//! A question of its own, before there is a conversation.
+
+use std::io;
+use std::time::Instant;
+
+use crate::input::Input;
+use crate::key::{Code, Key};
+use crate::layers::Canvas;
+use crate::layers::question::{Choice, Decided, Part, Question};
+use crate::screen::{Screen, Told};
+use crate::text::clean;
+use crate::theme::{Role, Theme};
+
+/// Asks, and waits for one of the choices, each with the letters that give it. None where the person
+/// wants no answer to be given, or cannot give one.
+pub async fn ask(
+    screen: &mut Screen,
+    theme: &Theme,
+    title: &str,
+    body: &str,
+    choices: &[(&'static str, &str)],
+) -> io::Result<Option<usize>> {
+    let choice = |(letters, label): &(&'static str, &str)| Choice {
+        letters,
+        label: (*label).to_owned(),
+        takes_words: false,
+    };
+    let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
+    let choices = choices.iter().map(choice).collect();
+    let mut question = Question::new(clean(title), parts, choices, Instant::now());
+    loop {
+        let now = Instant::now();
+        screen.draw(|frame| {
+            let area = frame.area();
+            let mut canvas = Canvas { buffer: frame.buffer_mut(), theme };
+            question.draw(area, &mut canvas, now);
+        })?;
+        let armed_at = question.armed_at();
+        tokio::select! {
+            arrival = screen.arrivals.recv() => match arrival {
+                None | Some((Input::Closed, _)) => return Ok(None),
+                Some((Input::Key(key), at)) => {
+                    let decided = question.key(key, at);
+                    let stops = [Key::ctrl('c'), Key::plain(Code::Esc)];
+                    match decided {
+                        Decided::Choice(at, _) => return Ok(Some(at)),
+                        Decided::Other if stops.contains(&key) => return Ok(None),
+                        Decided::Nothing | Decided::Early | Decided::Other => {}
+                    }
+                }
+                Some(_) => {}
+            },
+            told = screen.signals.next() => match told {
+                Told::Stop(_) => return Ok(None),
+                Told::Resized | Told::Continued => {
+                    screen.refit()?;
+                }
+                Told::Suspend => {
+                    screen.pause();
+                    crate::screen::stop_here();
+                    screen.resume()?;
+                }
+            },
+            () = tokio::time::sleep_until(armed_at.into()), if now < armed_at => {}
+        }
+    }
+}

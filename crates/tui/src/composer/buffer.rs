@@ -1,0 +1,443 @@
+//! The text that is being written: a string, a cursor, what was killed, and what can be undone.
+//! Knows nothing of keys or of the screen but the width at which rows break.
+
+use std::ops::Range;
+
+use contract::text::visible;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::text::columns;
+
+/// Changes that can be undone.
+const UNDO: usize = 200;
+/// Killed texts that can be brought back.
+const RING: usize = 30;
+/// Characters that stand for pasted texts: no keyboard types them, and no font has them.
+const FIRST_CHIP: u32 = 0x10_0000;
+const MOST_CHIPS: u32 = 0xfff0;
+
+/// Text with a cursor.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    text: String,
+    cursor: usize,
+    chips: Vec<String>,
+    ring: Vec<String>,
+    /// What the last yank put in, and from which place of the ring.
+    yanked: Option<(Range<usize>, usize)>,
+    is_killing: bool,
+    undo: Vec<(String, usize)>,
+    is_typing: bool,
+    /// The column that moves up and down try to keep.
+    goal: Option<usize>,
+}
+
+/// One row of the text on the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its bytes.
+    pub(crate) range: Range<usize>,
+    /// What is shown.
+    pub(crate) shown: String,
+}
+
+impl Buffer {
+    /// The text as it is held, chips as single characters.
+    pub(crate) fn raw(&self) -> &str {
+        &self.text
+    }
+
+    /// Where the cursor is, in bytes.
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The text with what chips stand for.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        for c in self.text.chars() {
+            match chip_number(c).and_then(|number| self.chips.get(number)) {
+                Some(pasted) => text.push_str(pasted),
+                None => text.push(c),
+            }
+        }
+        text
+    }
+
+    /// Begins with another text, the cursor at its end.
+    pub(crate) fn set(&mut self, text: &str) {
+        self.save();
+        self.text = typed(text);
+        self.cursor = self.text.len();
+        self.settle();
+    }
+
+    /// Takes the text out and leaves nothing.
+    pub(crate) fn take(&mut self) -> String {
+        let text = self.text();
+        self.save();
+        self.text.clear();
+        self.cursor = 0;
+        self.settle();
+        text
+    }
+
+    /// Types text at the cursor.
+    pub(crate) fn insert(&mut self, text: &str) {
+        let is_word = text.chars().all(char::is_alphanumeric);
+        if !(self.is_typing && is_word) {
+            self.save();
+        }
+        let text = typed(text);
+        self.text.insert_str(self.cursor, &text);
+        self.cursor += text.len();
+        self.settle();
+        self.is_typing = is_word;
+    }
+
+    /// Puts a pasted text in as one character.
+    pub(crate) fn insert_chip(&mut self, pasted: &str) {
+        let number = u32::try_from(self.chips.len()).unwrap_or(MOST_CHIPS);
+        let chip = char::from_u32(FIRST_CHIP + number).filter(|_| number < MOST_CHIPS);
+        let Some(chip) = chip else {
+            self.insert(pasted);
+            return;
+        };
+        self.chips.push(typed(pasted));
+        self.save();
+        self.text.insert(self.cursor, chip);
+        self.cursor += chip.len_utf8();
+        self.settle();
+    }
+
+    /// Replaces a part of the text, with the cursor after it.
+    pub(crate) fn replace(&mut self, range: Range<usize>, text: &str) {
+        self.save();
+        self.text.replace_range(range.clone(), text);
+        self.cursor = range.start + text.len();
+        self.settle();
+    }
+
+    /// Takes the last change back.
+    pub(crate) fn undo(&mut self) {
+        if let Some((text, cursor)) = self.undo.pop() {
+            (self.text, self.cursor) = (text, cursor);
+            self.settle();
+        }
+    }
+
+    fn save(&mut self) {
+        if self.undo.last().is_none_or(|(text, _)| *text != self.text) {
+            self.undo.push((self.text.clone(), self.cursor));
+            if self.undo.len() > UNDO {
+                self.undo.remove(0);
+            }
+        }
+    }
+
+    /// Ends what only holds for keys in a row.
+    fn settle(&mut self) {
+        self.yanked = None;
+        self.is_killing = false;
+        self.is_typing = false;
+        self.goal = None;
+    }
+
+    /// Moves to a byte.
+    pub(crate) fn move_to(&mut self, at: usize) {
+        self.cursor = at.min(self.text.len());
+        self.settle();
+    }
+
+    /// The byte one character before.
+    pub(crate) fn left(&self) -> usize {
+        self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+    }
+
+    /// The byte one character after.
+    pub(crate) fn right(&self) -> usize {
+        let next = self.text[self.cursor..].graphemes(true).next();
+        self.cursor + next.map_or(0, str::len)
+    }
+
+    /// The beginning of the word before.
+    pub(crate) fn word_left(&self) -> usize {
+        let before = self.text[..self.cursor].trim_end_matches(|c: char| !c.is_alphanumeric());
+        before.trim_end_matches(char::is_alphanumeric).len()
+    }
+
+    /// The end of the word after.
+    pub(crate) fn word_right(&self) -> usize {
+        let after = &self.text[self.cursor..];
+        let word = after.trim_start_matches(|c: char| !c.is_alphanumeric());
+        self.text.len() - word.trim_start_matches(char::is_alphanumeric).len()
+    }
+
+    /// The beginning of what blanks surround before the cursor.
+    pub(crate) fn blank_left(&self) -> usize {
+        let before = self.text[..self.cursor].trim_end();
+        before.trim_end_matches(|c: char| !c.is_whitespace()).len()
+    }
+
+    /// The beginning of the line.
+    pub(crate) fn line_start(&self) -> usize {
+        self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    /// The end of the line.
+    pub(crate) fn line_end(&self) -> usize {
+        self.text[self.cursor..].find('\n').map_or(self.text.len(), |at| self.cursor + at)
+    }
+
+    /// Removes what is between the cursor and a byte.
+    pub(crate) fn delete_to(&mut self, at: usize) {
+        let range = self.cursor.min(at)..self.cursor.max(at);
+        if range.is_empty() {
+            return;
+        }
+        self.save();
+        self.text.replace_range(range.clone(), "");
+        self.cursor = range.start;
+        self.settle();
+    }
+
+    /// Removes what is between the cursor and a byte, to be brought back by a yank.
+    pub(crate) fn kill_to(&mut self, at: usize) {
+        let range = self.cursor.min(at)..self.cursor.max(at);
+        if range.is_empty() {
+            return;
+        }
+        let killed = self.text[range.clone()].to_owned();
+        let is_before = at < self.cursor;
+        let goes_on = self.is_killing;
+        match self.ring.last_mut().filter(|_| goes_on) {
+            Some(last) if is_before => last.insert_str(0, &killed),
+            Some(last) => last.push_str(&killed),
+            None => {
+                self.ring.push(killed);
+                if self.ring.len() > RING {
+                    self.ring.remove(0);
+                }
+            }
+        }
+        self.delete_to(at);
+        self.is_killing = true;
+    }
+
+    /// Brings back what was killed last.
+    pub(crate) fn yank(&mut self) {
+        if let Some(text) = self.ring.last().cloned() {
+            self.yank_from(self.cursor..self.cursor, &text, self.ring.len() - 1);
+        }
+    }
+
+    /// Right after a yank: brings back what was killed before that instead.
+    pub(crate) fn yank_pop(&mut self) {
+        let Some((range, at)) = self.yanked.clone() else { return };
+        let at = at.checked_sub(1).unwrap_or(self.ring.len() - 1);
+        let text = self.ring[at].clone();
+        self.yank_from(range, &text, at);
+    }
+
+    fn yank_from(&mut self, range: Range<usize>, text: &str, at: usize) {
+        let start = range.start;
+        self.replace(range, text);
+        self.yanked = Some((start..start + text.len(), at));
+    }
+
+    /// Breaks the line after the cursor.
+    pub(crate) fn open_line(&mut self) {
+        let at = self.cursor;
+        self.insert("\n");
+        self.cursor = at;
+    }
+
+    /// The rows that the text takes.
+    pub(crate) fn lines(&self, width: usize) -> Vec<Line> {
+        let width = width.max(1);
+        let mut lines = Vec::new();
+        let mut at = 0;
+        for paragraph in self.text.split('\n') {
+            self.break_up(at, paragraph, width, &mut lines);
+            at += paragraph.len() + 1;
+        }
+        lines
+    }
+
+    fn break_up(&self, start: usize, text: &str, width: usize, lines: &mut Vec<Line>) {
+        let mut line = Line { range: start..start, shown: String::new() };
+        let mut used = 0;
+        // Where the row can be broken: after a blank, with the columns up to there.
+        let mut blank: Option<(usize, usize)> = None;
+        for (at, grapheme) in text.grapheme_indices(true) {
+            let shown = self.shown(grapheme);
+            let wide = columns(&shown);
+            if used + wide > width && used > 0 {
+                let (cut, shown_cut) = blank.take().unwrap_or((start + at, line.shown.len()));
+                let rest = line.shown.split_off(shown_cut);
+                line.range.end = cut;
+                let next = Line { range: cut..cut, shown: rest };
+                lines.push(std::mem::replace(&mut line, next));
+                used = columns(&line.shown);
+            }
+            line.shown.push_str(&shown);
+            used += wide;
+            line.range.end = start + at + grapheme.len();
+            if grapheme == " " {
+                blank = Some((line.range.end, line.shown.len()));
+            }
+        }
+        lines.push(line);
+    }
+
+    /// What is shown for one character.
+    fn shown(&self, grapheme: &str) -> String {
+        let chip = grapheme.chars().next().and_then(chip_number);
+        if let Some((number, pasted)) = chip.and_then(|at| Some((at, self.chips.get(at)?))) {
+            let lines = pasted.lines().count();
+            return format!("[pasted text {}: {lines} lines]", number + 1);
+        }
+        if grapheme == "\t" { "    ".to_owned() } else { visible(grapheme).into_owned() }
+    }
+
+    /// The row and column of the cursor.
+    pub(crate) fn position(&self, width: usize) -> (usize, usize) {
+        let lines = self.lines(width);
+        let last = lines.len().saturating_sub(1);
+        let row = lines
+            .iter()
+            .enumerate()
+            .rposition(|(_, line)| line.range.start <= self.cursor)
+            .unwrap_or(last);
+        let before = &self.text[lines[row].range.start..self.cursor];
+        let column = before.graphemes(true).map(|it| columns(&self.shown(it))).sum();
+        (row, column)
+    }
+
+    /// Moves by a row; says whether there was one.
+    pub(crate) fn move_row(&mut self, width: usize, is_up: bool) -> bool {
+        let lines = self.lines(width);
+        let (row, column) = self.position(width);
+        let target = if is_up { row.checked_sub(1) } else { Some(row + 1) };
+        let Some(line) = target.and_then(|row| lines.get(row)) else { return false };
+        let goal = self.goal.unwrap_or(column);
+        let mut used = 0;
+        let mut at = line.range.start;
+        for grapheme in self.text[line.range.clone()].graphemes(true) {
+            let wide = columns(&self.shown(grapheme));
+            if used + wide > goal {
+                break;
+            }
+            used += wide;
+            at += grapheme.len();
+        }
+        self.move_to(at);
+        self.goal = Some(goal);
+        true
+    }
+}
+
+fn chip_number(c: char) -> Option<usize> {
+    let number = u32::from(c).checked_sub(FIRST_CHIP)?;
+    usize::try_from(number).ok()
+}
+
+/// Text as it may stand in the buffer: no control characters, none that stand for chips.
+fn typed(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let keeps =
+        |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && chip_number(*c).is_none();
+    text.chars().filter(keeps).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A buffer from a text with `|` where the cursor is, and back.
+    fn buffer(text: &str) -> Buffer {
+        let mut buffer = Buffer::default();
+        buffer.insert(&text.replace('|', ""));
+        buffer.move_to(text.find('|').expect("a cursor"));
+        buffer
+    }
+
+    fn shown(buffer: &Buffer) -> String {
+        let (before, after) = buffer.text.split_at(buffer.cursor);
+        format!("{before}|{after}")
+    }
+
+    #[test]
+    fn words_are_killed_and_brought_back() {
+        let mut it = buffer("one two three|");
+        it.kill_to(it.blank_left());
+        it.kill_to(it.blank_left());
+        assert_eq!(shown(&it), "one |");
+        it.move_to(0);
+        it.yank();
+        assert_eq!(shown(&it), "two three|one ");
+        it.kill_to(0);
+        it.yank();
+        it.yank_pop();
+        assert_eq!(shown(&it), "two three|one ");
+    }
+
+    #[test]
+    fn changes_are_undone_one_by_one() {
+        let mut it = buffer("|");
+        for letter in ["a", "b", " ", "c"] {
+            it.insert(letter);
+        }
+        it.delete_to(it.left());
+        it.undo();
+        assert_eq!(shown(&it), "ab c|");
+        it.undo();
+        assert_eq!(it.raw(), "ab ");
+    }
+
+    #[test]
+    fn rows_break_at_blanks_and_the_cursor_keeps_its_column() {
+        let mut it = buffer("one two three\nfour|");
+        let rows: Vec<String> = it.lines(8).into_iter().map(|line| line.shown).collect();
+        assert_eq!(rows, ["one two ", "three", "four"]);
+        assert_eq!(it.position(8), (2, 4));
+        assert!(it.move_row(8, true) && it.move_row(8, true));
+        assert_eq!(shown(&it), "one |two three\nfour");
+        assert!(!it.move_row(8, true));
+        assert!(it.move_row(8, false));
+        assert_eq!(shown(&it), "one two thre|e\nfour");
+    }
+
+    #[test]
+    fn a_pasted_text_is_one_character_and_comes_out_whole() {
+        let mut it = buffer("see |.");
+        it.insert_chip("a\nb\r\nc\x1b");
+        assert_eq!(it.lines(60)[0].shown, "see [pasted text 1: 3 lines].");
+        assert_eq!(it.text(), "see a\nb\nc.");
+        it.delete_to(it.left());
+        assert_eq!(it.text(), "see .");
+        it.undo();
+        assert_eq!(it.text(), "see a\nb\nc.");
+    }
+
+    #[test]
+    fn graphemes_are_never_split() {
+        let mut it = buffer("e\u{301}👍|");
+        it.delete_to(it.left());
+        assert_eq!(it.raw(), "e\u{301}");
+        it.delete_to(it.left());
+        assert_eq!(it.raw(), "");
+    }
+
+    #[test]
+    fn no_control_character_gets_in() {
+        let mut it = buffer("|");
+        it.insert("a\x1b[31m\x07b\u{9b}");
+        assert_eq!(it.raw(), "a[31mb");
+    }
+}

@@ -1,0 +1,205 @@
+//! What the interface wants of the program around it, and what comes back. The binary implements
+//! [`Host`]; nothing here touches a disk, a process or the network.
+
+use async_trait::async_trait;
+use contract::event::{Event, Input, Level};
+
+use crate::theme::Theme;
+
+/// The program around the interface.
+#[async_trait(?Send)]
+pub trait Host {
+    /// Does what is asked for. Takes its time; the interface goes on meanwhile.
+    async fn answer(&self, request: Request) -> Answer;
+
+    /// Has the person edit a text with their editor. The terminal is theirs until this returns.
+    async fn edit(&self, text: &str) -> Result<String, String>;
+
+    /// Sees every event before it is shown.
+    fn witness(&self, event: &Event);
+}
+
+/// Something that the host can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Do what a line means that begins with `/`.
+    Command(String),
+    /// List what can be typed after `/`.
+    Commands,
+    /// List the files of the project, for `@`.
+    Files,
+    /// List models.
+    Models,
+    /// List sessions.
+    Sessions,
+    /// Show the beginning of a session.
+    Preview(String),
+    /// List plugins.
+    Plugins,
+    /// Switch a plugin on or off.
+    Switch {
+        /// The plugin.
+        plugin: String,
+        /// On, or off.
+        on: bool,
+    },
+    /// List what is allowed, asked about and denied.
+    Permissions,
+    /// Take a remembered permission back.
+    Forget(String),
+    /// List themes of the person and of plugins.
+    Themes,
+    /// Use a theme from here on, in later runs too.
+    Keep {
+        /// The theme's name.
+        theme: String,
+    },
+    /// Load what was sent before.
+    History,
+    /// Keep what was sent.
+    Remember(String),
+    /// Load what was being written when the program ended.
+    Draft,
+    /// Keep what is being written; nothing takes it away.
+    SaveDraft(String),
+    /// Tell how things stand.
+    Facts,
+}
+
+/// What a request came to.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It is done, and there is nothing to say.
+    Done,
+    /// This is shown in the conversation.
+    Show(String),
+    /// This is told.
+    Tell {
+        /// How much it matters.
+        level: Level,
+        /// What happened.
+        text: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// This goes into the conversation.
+    Send(Box<Input>),
+    /// All of these, in order.
+    Several(Vec<Answer>),
+    /// This run of the interface ends.
+    Leave(Leave),
+    /// What can be typed after `/`.
+    Commands(Vec<Item>),
+    /// The files of the project.
+    Files(Vec<String>),
+    /// Things to pick from.
+    Items(Picks, Vec<Item>),
+    /// The beginning of a session.
+    Preview {
+        /// The session.
+        id: String,
+        /// Its words.
+        text: String,
+    },
+    /// Further themes, and what is wrong with others.
+    Themes(Vec<Theme>, Vec<String>),
+    /// What was sent before, the newest last.
+    History(Vec<String>),
+    /// What was being written.
+    Draft(String),
+    /// How things stand.
+    Facts(Facts),
+}
+
+impl Answer {
+    /// Something that goes into the conversation.
+    pub fn send(input: Input) -> Self {
+        Self::Send(Box::new(input))
+    }
+}
+
+/// What can be picked from a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picks {
+    /// A model, to answer from here on.
+    Models,
+    /// A session, to go on with.
+    Sessions,
+    /// A plugin, to switch on or off.
+    Plugins,
+    /// A permission, to take back.
+    Permissions,
+}
+
+/// One thing to pick.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// What is picked: an id or a name.
+    pub value: String,
+    /// What is shown first.
+    pub label: String,
+    /// What is shown beside it.
+    pub detail: String,
+    /// Where it comes from or how it stands.
+    pub note: String,
+}
+
+/// How a run of the interface ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The program ends.
+    Quit,
+    /// A signal or the end of the terminal ends the program.
+    Stopped(Stop),
+    /// Another model answers.
+    Model(String),
+    /// Another session goes on.
+    Session(String),
+    /// A session begins.
+    Fresh,
+    /// The conversation has ended by itself.
+    Ended,
+}
+
+/// What stopped the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody else's interrupt.
+    Interrupted,
+    /// Somebody wanted it gone.
+    Quit,
+    /// It was told to end.
+    Terminated,
+    /// The terminal is gone.
+    HungUp,
+}
+
+/// How things stand around the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Which confinement tools run in, in a word or two.
+    pub sandbox: String,
+    /// Whether there is none.
+    pub is_unconfined: bool,
+    /// Tokens that the model can see.
+    pub context_window: Option<u64>,
+    /// Processes that run in the background.
+    pub processes: usize,
+    /// Servers and plugins that work, and that do not.
+    pub parts: Health,
+    /// Tools that are not built in, with where they come from.
+    pub sources: Vec<(String, String)>,
+    /// The session's title or id.
+    pub session: String,
+}
+
+/// How many parts work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Plugins that are on.
+    pub plugins: usize,
+    /// Servers of the Model Context Protocol.
+    pub servers: usize,
+    /// Those of both that failed.
+    pub failed: usize,
+}

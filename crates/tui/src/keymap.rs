@@ -1,0 +1,290 @@
+//! What keys do. One table names every action, says what it is for and which keys reach it; help,
+//! palette, the panel after the leader and remapping are all made of it. Keys that edit text are
+//! the composer's and stand in none of these: Ctrl with A E F B N P D K Y W U L O stays free.
+
+use std::collections::BTreeMap;
+
+use crate::key::Key;
+
+/// Something that a key, the palette or a command can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Shows what keys do.
+    Help,
+    /// Ends the program.
+    Quit,
+    /// Opens or closes all reasoning.
+    Thinking,
+    /// Begins again with an empty history.
+    Clear,
+    /// Lists everything that can be done.
+    Palette,
+    /// Picks a model.
+    Models,
+    /// Picks a session.
+    Sessions,
+    /// Begins another session.
+    Fresh,
+    /// Picks a theme.
+    Themes,
+    /// Lists plugins.
+    Plugins,
+    /// Lists permissions.
+    Permissions,
+    /// Gives tools more or less freedom.
+    Mode,
+    /// Shortens what the model sees.
+    Compact,
+    /// Looks for words in the conversation.
+    Search,
+    /// Looks for something that was sent.
+    History,
+    /// Walks through the conversation.
+    Browse,
+    /// Opens or closes the last block.
+    Open,
+    /// Copies the last reply.
+    Copy,
+    /// Writes in the person's editor.
+    Editor,
+    /// Catches the mouse, or leaves it to the terminal.
+    Mouse,
+    /// Edits like vi, or like emacs.
+    Vim,
+    /// Scrolls up by a page.
+    PageUp,
+    /// Scrolls down by a page.
+    PageDown,
+    /// Goes to the beginning.
+    Top,
+    /// Goes to the end.
+    Bottom,
+    /// Draws the screen anew.
+    Redraw,
+    /// Stops until the shell continues.
+    Suspend,
+    /// Closes what is open, else stops the model.
+    Cancel,
+    /// Stops the model, else empties the text, else ends.
+    Interrupt,
+}
+
+/// An action as people see it.
+pub struct Described {
+    /// The action.
+    pub action: Action,
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// The keys that reach it, in words; a sequence has blanks between its keys.
+    pub keys: &'static [&'static str],
+}
+
+const fn row(
+    action: Action,
+    name: &'static str,
+    about: &'static str,
+    keys: &'static [&'static str],
+) -> Described {
+    Described { action, name, about, keys }
+}
+
+/// Every action.
+pub const ACTIONS: &[Described] = &[
+    row(Action::Help, "help", "Show keys and commands", &["ctrl+t h", "ctrl+t ?", "f1"]),
+    row(Action::Palette, "palette", "Find anything that can be done", &["ctrl+t p", "f3"]),
+    row(Action::Models, "models", "Choose the model", &["ctrl+t m", "f4"]),
+    row(Action::Sessions, "sessions", "Go on with another session", &["ctrl+t s", "f6"]),
+    row(Action::Fresh, "new-session", "Begin another session", &["ctrl+t n"]),
+    row(Action::Thinking, "thinking", "Open or close the model's reasoning", &["ctrl+t t", "f2"]),
+    row(Action::Open, "open", "Open or close the last tool call", &["ctrl+t o", "f7"]),
+    row(Action::Browse, "browse", "Walk through the conversation", &["ctrl+t b", "f8"]),
+    row(Action::Search, "search", "Search the conversation", &["ctrl+t /", "f9"]),
+    row(Action::Copy, "copy", "Copy the last reply", &["ctrl+t y"]),
+    row(Action::Editor, "editor", "Write in your editor", &["ctrl+t e", "ctrl+x ctrl+e"]),
+    row(Action::History, "history", "Search what you sent before", &["ctrl+r", "ctrl+t r"]),
+    row(Action::Mode, "mode", "Change how much freedom tools have", &["backtab", "ctrl+t f"]),
+    row(Action::Permissions, "permissions", "Look at permissions", &["ctrl+t a"]),
+    row(Action::Plugins, "plugins", "Look at plugins", &["ctrl+t g"]),
+    row(Action::Themes, "themes", "Choose colors", &["ctrl+t d"]),
+    row(Action::Compact, "compact", "Shorten what the model sees", &["ctrl+t k"]),
+    row(Action::Clear, "clear", "Begin again with an empty history", &["ctrl+t c", "f5"]),
+    row(Action::Mouse, "mouse", "Catch the mouse, or leave it alone", &["ctrl+t x"]),
+    row(Action::Vim, "vim", "Edit with vi's keys, or with emacs's", &["ctrl+t v"]),
+    row(Action::PageUp, "page-up", "Scroll up", &["pageup", "alt+v"]),
+    row(Action::PageDown, "page-down", "Scroll down", &["pagedown", "ctrl+v"]),
+    row(Action::Top, "top", "Go to the beginning", &["ctrl+home", "ctrl+t <"]),
+    row(Action::Bottom, "bottom", "Go to the end", &["ctrl+end", "ctrl+t >"]),
+    row(Action::Redraw, "redraw", "Draw the screen anew", &["ctrl+t l"]),
+    row(Action::Suspend, "suspend", "Go back to the shell (fg returns)", &["ctrl+z"]),
+    row(Action::Cancel, "cancel", "Close what is open, or stop the model", &["esc", "ctrl+g"]),
+    row(Action::Interrupt, "interrupt", "Stop the model; empty the text; twice: end", &["ctrl+c"]),
+    row(Action::Quit, "quit", "End", &["ctrl+t q", "ctrl+q", "f10"]),
+];
+
+/// What the person has set keys to do: names of actions with keys in words.
+pub type Remapped = BTreeMap<String, Vec<String>>;
+
+/// Which keys do what.
+pub struct Keymap {
+    bindings: Vec<(Vec<Key>, Action)>,
+}
+
+/// What a sequence of keys comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// This.
+    Action(Action),
+    /// More keys must follow.
+    Prefix,
+    /// Nothing.
+    Unknown,
+}
+
+impl Keymap {
+    /// The usual keys, with those that were remapped. Says what makes no sense of the latter.
+    pub fn new(remapped: &Remapped) -> (Self, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut bindings = Vec::new();
+        for described in ACTIONS {
+            let own = remapped.get(described.name);
+            let words: Vec<&str> = match own {
+                Some(keys) => keys.iter().map(String::as_str).collect(),
+                None => described.keys.to_vec(),
+            };
+            for word in words {
+                match sequence(word) {
+                    Some(keys) => bindings.push((keys, described.action, own.is_some())),
+                    None => {
+                        problems
+                            .push(format!("`{word}` names no key (ui.keys.{})", described.name));
+                    }
+                }
+            }
+        }
+        for name in remapped.keys() {
+            if ACTIONS.iter().all(|described| described.name != name) {
+                let names: Vec<&str> = ACTIONS.iter().map(|described| described.name).collect();
+                problems.push(format!("`{name}` is no action; there are {}", names.join(", ")));
+            }
+        }
+        // What a person has set wins over what is usual.
+        let taken: Vec<Vec<Key>> = bindings
+            .iter()
+            .filter(|(_, _, is_own)| *is_own)
+            .map(|(keys, _, _)| keys.clone())
+            .collect();
+        let bindings = bindings
+            .into_iter()
+            .filter(|(keys, _, is_own)| *is_own || !taken.contains(keys))
+            .map(|(keys, action, _)| (keys, action))
+            .collect();
+        (Self { bindings }, problems)
+    }
+
+    /// What keys come to.
+    pub fn resolve(&self, keys: &[Key]) -> Resolved {
+        if let Some((_, action)) = self.bindings.iter().find(|(bound, _)| bound == keys) {
+            return Resolved::Action(*action);
+        }
+        if self.bindings.iter().any(|(bound, _)| bound.starts_with(keys)) {
+            return Resolved::Prefix;
+        }
+        Resolved::Unknown
+    }
+
+    /// What can follow after some keys: the rest in words, and what it does.
+    pub fn following(&self, keys: &[Key]) -> Vec<(String, &'static Described)> {
+        let rest = |(bound, action): &(Vec<Key>, Action)| {
+            let rest = bound.strip_prefix(keys).filter(|rest| !rest.is_empty())?;
+            Some((words(rest), described(*action)))
+        };
+        self.bindings.iter().filter_map(rest).collect()
+    }
+
+    /// The keys that reach an action, in words.
+    pub fn keys_of(&self, action: Action) -> Vec<String> {
+        let is = |(_, bound): &&(Vec<Key>, Action)| *bound == action;
+        self.bindings.iter().filter(is).map(|(keys, _)| words(keys)).collect()
+    }
+}
+
+/// An action as people see it.
+pub fn described(action: Action) -> &'static Described {
+    let found = ACTIONS.iter().find(|described| described.action == action);
+    found.expect("every action stands in the table")
+}
+
+fn sequence(words: &str) -> Option<Vec<Key>> {
+    let keys: Option<Vec<Key>> = words.split_whitespace().map(Key::parse).collect();
+    keys.filter(|keys| !keys.is_empty())
+}
+
+fn words(keys: &[Key]) -> String {
+    let words: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(words: &str) -> Vec<Key> {
+        sequence(words).unwrap()
+    }
+
+    #[test]
+    fn every_usual_key_is_one_and_none_is_taken_twice() {
+        let (keymap, problems) = Keymap::new(&Remapped::new());
+        assert_eq!(problems, [""; 0]);
+        for (at, (bound, action)) in keymap.bindings.iter().enumerate() {
+            let others = keymap.bindings.iter().enumerate().filter(|(other, _)| *other != at);
+            for (_, (other, _)) in others {
+                assert!(!other.starts_with(bound), "{action:?} hides {}", words(other));
+            }
+        }
+    }
+
+    #[test]
+    fn the_reserved_keys_are_left_alone() {
+        let (keymap, _) = Keymap::new(&Remapped::new());
+        for letter in "aefbnpdkywulo".chars() {
+            assert_eq!(keymap.resolve(&[Key::ctrl(letter)]), Resolved::Unknown, "Ctrl+{letter}");
+        }
+    }
+
+    #[test]
+    fn the_documented_keys_do_what_they_should() {
+        let (keymap, _) = Keymap::new(&Remapped::new());
+        for (words, action) in [
+            ("ctrl+t h", Action::Help),
+            ("ctrl+t q", Action::Quit),
+            ("ctrl+t t", Action::Thinking),
+            ("ctrl+t c", Action::Clear),
+            ("ctrl+t p", Action::Palette),
+            ("f1", Action::Help),
+            ("f2", Action::Thinking),
+            ("f3", Action::Palette),
+            ("f5", Action::Clear),
+            ("f10", Action::Quit),
+            ("esc", Action::Cancel),
+        ] {
+            assert_eq!(keymap.resolve(&keys(words)), Resolved::Action(action), "{words}");
+        }
+        assert_eq!(keymap.resolve(&keys("ctrl+t")), Resolved::Prefix);
+    }
+
+    #[test]
+    fn keys_can_be_set_and_mistakes_are_told() {
+        let remapped = Remapped::from([
+            ("help".to_owned(), vec!["f5".to_owned()]),
+            ("quit".to_owned(), vec!["hyper+q".to_owned()]),
+            ("fly".to_owned(), vec![]),
+        ]);
+        let (keymap, problems) = Keymap::new(&remapped);
+        assert_eq!(keymap.resolve(&keys("f5")), Resolved::Action(Action::Help));
+        assert_eq!(keymap.resolve(&keys("f1")), Resolved::Unknown);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+}

@@ -1,0 +1,169 @@
+//! What stands above the conversation: dialogs, pickers, panels. Keys go to the topmost layer
+//! first; drawing goes from the bottom up. A layer changes nothing itself: it asks for deeds.
+
+pub(crate) mod approval;
+pub(crate) mod help;
+pub(crate) mod picker;
+pub(crate) mod question;
+pub(crate) mod search;
+
+use std::time::Instant;
+
+use contract::event;
+use contract::id::CallId;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+
+use crate::host::{Answer, Request};
+use crate::key::Key;
+use crate::keymap::Action;
+use crate::message::Effect;
+use crate::text::{clipped, columns, narrow};
+use crate::theme::{Role, Theme};
+use crate::transcript::Direction;
+
+/// Something above the conversation.
+pub(crate) trait Layer {
+    /// Takes a key that arrived at `at`.
+    fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow;
+
+    /// Takes pasted text.
+    fn paste(&mut self, _text: &str) {}
+
+    /// Takes what the host answered, if it is for this layer.
+    fn answer(&mut self, _answer: &Answer, _deeds: &mut Vec<Deed>) -> bool {
+        false
+    }
+
+    /// Turns the wheel of the mouse.
+    fn scroll(&mut self, _is_down: bool) {}
+
+    /// When it wants to be drawn again without anything happening.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Takes note of the time.
+    fn tick(&mut self, _now: Instant) {}
+
+    /// Takes note of how many other questions wait.
+    fn set_waiting(&mut self, _others: usize) {}
+
+    /// The call that it asks about.
+    fn asks_about(&self) -> Option<&CallId> {
+        None
+    }
+
+    /// Draws itself; says where the cursor is, if it has one.
+    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position>;
+}
+
+/// What becomes of a key and of the layer that saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The layer has taken it.
+    Stay,
+    /// The layer has taken it and is done.
+    Close,
+    /// The key was not for the layer; what is below gets it.
+    Pass,
+}
+
+/// Something that a layer wants done.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    /// Start this.
+    Act(Action),
+    /// Have this done outside.
+    Effect(Effect),
+    /// Answer a question about a call.
+    Answer(CallId, event::Answer),
+    /// Use a theme, by its name; for good or to look at.
+    Theme { name: String, is_final: bool },
+    /// Put this into the text that is being written.
+    Write(String),
+    /// Look for words.
+    Find { needle: String, direction: Direction },
+    /// Look for nothing any more.
+    EndSearch,
+}
+
+impl Deed {
+    /// Asks the host for something.
+    pub(crate) fn ask(request: Request) -> Self {
+        Self::Effect(Effect::Ask(request))
+    }
+}
+
+/// What layers draw on.
+pub(crate) struct Canvas<'a> {
+    pub(crate) buffer: &'a mut Buffer,
+    pub(crate) theme: &'a Theme,
+}
+
+impl Canvas<'_> {
+    /// Writes a text in at most so many columns; says how many it took.
+    pub(crate) fn text(&mut self, at: Position, text: &str, role: Role, room: u16) -> u16 {
+        if !self.buffer.area.contains(at) {
+            return 0;
+        }
+        let style = self.theme.style(role);
+        let (end, _) = self.buffer.set_stringn(at.x, at.y, text, usize::from(room), style);
+        end - at.x
+    }
+
+    /// Empties an area.
+    pub(crate) fn clear(&mut self, area: Rect) {
+        for position in area.intersection(self.buffer.area).positions() {
+            if let Some(cell) = self.buffer.cell_mut(position) {
+                cell.reset();
+            }
+        }
+    }
+
+    /// Empties an area and draws a frame with a title around it; where there is no room for a
+    /// frame, the title alone. Gives what is left inside.
+    pub(crate) fn frame(&mut self, area: Rect, title: &str) -> Rect {
+        self.clear(area);
+        let area = area.intersection(self.buffer.area);
+        if area.height < 6 || area.width < 12 {
+            let title = clipped(title, usize::from(area.width));
+            self.text(area.as_position(), &title, Role::Heading, area.width);
+            let inner = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+            return inner.intersection(area);
+        }
+        let wide = usize::from(area.width) - 2;
+        let title = clipped(title, wide.saturating_sub(4));
+        let rest = wide.saturating_sub(columns(&title) + 3);
+        let top = area.as_position();
+        let mut x = self.text(top, "╭─ ", Role::Border, area.width);
+        x += self.text(Position { x: top.x + x, ..top }, &title, Role::Heading, area.width);
+        let line = format!(" {}╮", "─".repeat(rest));
+        self.text(Position { x: top.x + x, ..top }, &line, Role::Border, area.width - x);
+        for y in area.y + 1..area.bottom() - 1 {
+            self.text(Position { x: area.x, y }, "│", Role::Border, 1);
+            self.text(Position { x: area.right() - 1, y }, "│", Role::Border, 1);
+        }
+        let bottom = format!("╰{}╯", "─".repeat(wide));
+        let at = Position { x: area.x, y: area.bottom() - 1 };
+        self.text(at, &bottom, Role::Border, area.width);
+        Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+    }
+}
+
+/// An area in the middle of another.
+pub(crate) fn centered(area: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(area.width);
+    let height = height.min(area.height);
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// A share of a length, in percent.
+pub(crate) fn share(length: u16, percent: u16) -> u16 {
+    narrow(usize::from(length) * usize::from(percent) / 100)
+}

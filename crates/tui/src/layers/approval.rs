@@ -1,0 +1,217 @@
+//! Whether a call may run: all of what would run, why it is asked, and what an answer remembers.
+
+use std::time::Instant;
+
+use contract::event::{Answer, Event, What};
+use contract::id::CallId;
+use contract::policy::Action;
+use contract::text::is_hidden;
+use ratatui_core::layout::{Position, Rect};
+
+use super::question::{Choice, Decided, Part, Question, flow};
+use super::{Canvas, Deed, Flow, Layer};
+use crate::key::{Code, Key};
+use crate::text::{clean, one_line};
+use crate::theme::Role;
+
+/// So many spaces in a row may push the rest of a command out of sight.
+const WIDE_GAP: usize = 20;
+
+/// A call that waits for an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) call: CallId,
+    tool: String,
+    agent: Option<String>,
+    parts: Vec<Part>,
+    can_remember: bool,
+}
+
+impl Ask {
+    /// What an event asks; none where it asks nothing.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        let What::Asked { call, tool, args, actions, why, remember } = &event.what else {
+            return None;
+        };
+        let mut parts = Vec::new();
+        for action in actions {
+            parts.extend(about(action, args));
+        }
+        parts.push(Part::Words(Role::Soft, format!("why: {}", one_line(why))));
+        let memory = if remember.is_empty() {
+            "nothing can be remembered: calls like this are asked about every time".to_owned()
+        } else {
+            format!("s, p and a remember: {}", one_line(&remember.join("; ")))
+        };
+        parts.push(Part::Words(Role::Soft, memory));
+        Some(Self {
+            call: call.clone(),
+            tool: one_line(tool),
+            agent: event.within.as_ref().map(|within| one_line(&within.agent)),
+            parts,
+            can_remember: !remember.is_empty(),
+        })
+    }
+
+    /// What to call it in a line.
+    pub(crate) fn title(&self, others: usize) -> String {
+        let agent = self.agent.as_ref().map_or_else(String::new, |agent| format!(" ({agent})"));
+        let more = if others > 0 { format!(", {others} more wait") } else { String::new() };
+        format!("Permission needed: {}{agent}{more}", self.tool)
+    }
+}
+
+/// What an action comes to, nothing left out.
+fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
+    let head = |text: String| Part::Words(Role::Strong, text);
+    let path = |path: &std::path::Path| one_line(&path.display().to_string());
+    let verbatim = |text: &str| {
+        let mut parts = vec![Part::Verbatim(clean(text))];
+        parts.extend(cautions(text).map(|caution| Part::Words(Role::Caution, caution)));
+        parts
+    };
+    match action {
+        Action::Read { path: read } => vec![head(format!("read {}", path(read)))],
+        Action::Write { path: written, diff: None } => {
+            vec![head(format!("write {}", path(written)))]
+        }
+        Action::Write { path: written, diff: Some(diff) } => {
+            let name = path(written);
+            let change = Part::Change { path: name.clone(), unified: clean(diff) };
+            let cautions = cautions(diff).map(|caution| Part::Words(Role::Caution, caution));
+            [head(format!("write {name}")), change].into_iter().chain(cautions).collect()
+        }
+        Action::Run { command, cwd } => {
+            let mut parts = vec![head(format!("run in {}:", path(cwd)))];
+            parts.extend(verbatim(command));
+            parts
+        }
+        Action::Connect { host } => vec![head(format!("connect to {}", one_line(host)))],
+        Action::Opaque { what } => {
+            let pretty = serde_json::to_string_pretty(args).unwrap_or_else(|_| args.to_string());
+            let mut parts = vec![head(format!("{} with", one_line(what)))];
+            parts.extend(verbatim(&pretty));
+            parts
+        }
+    }
+}
+
+/// What in a text could deceive its reader.
+fn cautions(text: &str) -> impl Iterator<Item = String> {
+    let hidden = text.chars().filter(|c| is_hidden(*c)).count();
+    let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
+    let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
+    let gaps = inner.flat_map(|line| line.split(|c| !is_gap(c))).map(|gap| gap.chars().count());
+    let widest = gaps.max().unwrap_or(0);
+    let hidden =
+        (hidden > 0).then(|| format!("note: {hidden} hidden characters are shown as \\u{{…}}"));
+    let wide = (widest >= WIDE_GAP)
+        .then(|| format!("note: something follows after {widest} spaces in a row"));
+    hidden.into_iter().chain(wide)
+}
+
+/// The dialog.
+pub(crate) struct Approval {
+    ask: Ask,
+    question: Question,
+    answers: Vec<Answer>,
+    now: Instant,
+}
+
+impl Approval {
+    /// Asks from `now` on.
+    pub(crate) fn new(ask: Ask, others: usize, now: Instant) -> Self {
+        let deny = || Answer::Deny { reason: None };
+        let mut offered = vec![(Answer::Once, "y", "Allow once")];
+        if ask.can_remember {
+            offered.push((Answer::Session, "s", "Allow in this session"));
+            offered.push((Answer::Project, "p", "Always allow here"));
+            offered.push((Answer::Always, "a", "Always allow"));
+        }
+        offered.push((deny(), "nd", "Deny, with a reason for the model"));
+        offered.push((Answer::Cancel, "cq", "Cancel all: stop the turn"));
+        let choices = offered
+            .iter()
+            .map(|(answer, letters, label)| Choice {
+                letters,
+                label: (*label).to_owned(),
+                takes_words: matches!(answer, Answer::Deny { .. }),
+            })
+            .collect();
+        let question = Question::new(ask.title(others), ask.parts.clone(), choices, now);
+        let answers = offered.into_iter().map(|(answer, _, _)| answer).collect();
+        Self { ask, question, answers, now }
+    }
+
+    /// Says how many others wait.
+    pub(crate) fn set_others(&mut self, others: usize) {
+        self.question.set_title(self.ask.title(others));
+    }
+}
+
+impl Layer for Approval {
+    fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow {
+        let mut decided = self.question.key(key, at);
+        if decided == Decided::Other && at >= self.question.armed_at() {
+            let chosen = match key {
+                Key { code: Code::Esc, .. } => Some(Answer::Deny { reason: None }),
+                key if key == Key::ctrl('c') => Some(Answer::Cancel),
+                _ => None,
+            };
+            let place = |wanted: &Answer| self.answers.iter().position(|answer| answer == wanted);
+            if let Some(at) = chosen.as_ref().and_then(place) {
+                decided = Decided::Choice(at, None);
+            }
+        }
+        if let Decided::Choice(at, words) = &decided {
+            let answer = match (&self.answers[*at], words) {
+                (Answer::Deny { .. }, words) => Answer::Deny { reason: words.clone() },
+                (answer, _) => answer.clone(),
+            };
+            deeds.push(Deed::Answer(self.ask.call.clone(), answer));
+        }
+        flow(&decided)
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.question.paste(text);
+    }
+
+    fn scroll(&mut self, is_down: bool) {
+        self.question.scroll(is_down);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.question.armed_at()).filter(|armed_at| *armed_at > self.now)
+    }
+
+    fn asks_about(&self) -> Option<&CallId> {
+        Some(&self.ask.call)
+    }
+
+    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
+        self.question.draw(area, canvas, self.now)
+    }
+
+    fn tick(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    fn set_waiting(&mut self, others: usize) {
+        self.set_others(others);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_and_hidden_characters_are_pointed_out() {
+        assert_eq!(cautions("    indented\n\tline").count(), 0);
+        let padded = format!("ls{}; rm x", " ".repeat(300));
+        let all: Vec<String> = cautions(&padded).collect();
+        assert_eq!(all, ["note: something follows after 300 spaces in a row"]);
+        assert_eq!(cautions("ls\r\x1b[2K").count(), 1);
+    }
+}

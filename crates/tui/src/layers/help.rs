@@ -1,0 +1,114 @@
+//! Text to read: keys, commands, whatever else is a page.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use ratatui_core::layout::{Position, Rect};
+
+use super::{Canvas, Deed, Flow, Layer, centered, share};
+use crate::key::{Code, Key};
+use crate::keymap::{ACTIONS, Keymap};
+use crate::markdown::Markdown;
+use crate::text::narrow;
+use crate::theme::Role;
+
+/// A page.
+pub(crate) struct Page {
+    title: String,
+    markdown: Markdown,
+    scroll: usize,
+    step: usize,
+}
+
+impl Page {
+    /// What keys do.
+    pub(crate) fn help(keymap: &Keymap) -> Self {
+        Self::new("Help", help(keymap))
+    }
+
+    /// Markdown to read.
+    pub(crate) fn new(title: &str, markdown: String) -> Self {
+        let markdown = Markdown::complete(markdown);
+        Self { title: title.to_owned(), markdown, scroll: 0, step: 1 }
+    }
+}
+
+impl Layer for Page {
+    fn key(&mut self, key: Key, _at: Instant, _deeds: &mut Vec<Deed>) -> Flow {
+        match key.code {
+            Code::Char('c' | 'g') if key.ctrl => return Flow::Close,
+            Code::Up | Code::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            Code::Down | Code::Char('j') => self.scroll += 1,
+            Code::PageUp => self.scroll = self.scroll.saturating_sub(self.step),
+            Code::PageDown | Code::Char(' ') => self.scroll += self.step,
+            Code::Home | Code::Char('g') => self.scroll = 0,
+            Code::End | Code::Char('G') => self.scroll = usize::MAX / 2,
+            Code::Esc | Code::Enter | Code::F(1) | Code::Char('q') => return Flow::Close,
+            _ => return Flow::Pass,
+        }
+        Flow::Stay
+    }
+
+    fn scroll(&mut self, is_down: bool) {
+        self.scroll = if is_down { self.scroll + 3 } else { self.scroll.saturating_sub(3) };
+    }
+
+    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
+        let place = centered(area, 90, share(area.height, 90).max(5));
+        let inner = canvas.frame(place, &format!("{} (Esc closes)", self.title));
+        self.markdown.lay_out(usize::from(inner.width), 0, canvas.theme);
+        let page = usize::from(inner.height);
+        self.step = page.saturating_sub(1).max(1);
+        self.scroll = self.scroll.min(self.markdown.height().saturating_sub(page));
+        for (number, y) in (inner.y..inner.bottom()).enumerate() {
+            if let Some(row) = self.markdown.row(self.scroll + number) {
+                canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
+            }
+        }
+        let hidden = self.markdown.height().saturating_sub(self.scroll + page);
+        if hidden > 0 && place.height >= 6 {
+            let at = Position { x: inner.x, y: place.bottom() - 1 };
+            let more = format!(" {hidden} more rows ");
+            canvas.text(at, &more, Role::Soft, narrow(more.len()));
+        }
+        None
+    }
+}
+
+/// The page about keys, made of the table of actions.
+pub(crate) fn help(keymap: &Keymap) -> String {
+    let mut text = String::from(
+        "Write, and press Enter to send. `@` names a file, `/` a command. What you send while the \
+         model works waits, and can be taken back with Up until it is sent.\n\n## Keys\n\n\
+         | key | what it does |\n|---|---|\n",
+    );
+    for described in ACTIONS {
+        let keys = keymap.keys_of(described.action);
+        if !keys.is_empty() {
+            let _ =
+                writeln!(text, "| {} | {} |", keys.join(", ").replace('|', "\\|"), described.about);
+        }
+    }
+    text.push_str(
+        "\n## Writing\n\n| key | what it does |\n|---|---|\n\
+         | Enter | Send |\n\
+         | Alt+Enter, Shift+Enter, Ctrl+J, \\\\ Enter | Begin another line |\n\
+         | Ctrl+A, Ctrl+E | To the beginning, the end of the line |\n\
+         | Ctrl+B, Ctrl+F, Alt+B, Alt+F | By a character, by a word |\n\
+         | Ctrl+P, Ctrl+N, Up, Down | By a row; at the edge through what you sent |\n\
+         | Ctrl+D, Ctrl+H | Delete the character after, before |\n\
+         | Ctrl+K, Ctrl+U, Ctrl+W, Alt+D | Kill to the end, to the beginning, a word before, after |\n\
+         | Ctrl+Y, Alt+Y | Bring back what was killed, what was killed before that |\n\
+         | Ctrl+O | Break the line |\n\
+         | Ctrl+_ | Undo |\n\
+         | Tab | Complete |\n\
+         \n## Walking through the conversation\n\n| key | what it does |\n|---|---|\n\
+         | Up, Down, j, k | Another block |\n\
+         | Enter, Space | Open or close it |\n\
+         | y | Copy it |\n\
+         | g, G | To the beginning, the end |\n\
+         | /, n, N | Search, next, the one before |\n\
+         | Esc, i, q | Back to writing |\n",
+    );
+    text
+}

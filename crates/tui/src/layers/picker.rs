@@ -1,0 +1,324 @@
+//! Picking one of many by a few letters: models, sessions, themes, plugins, permissions, things to
+//! do, and what was sent before.
+
+use std::time::Instant;
+
+use ratatui_core::layout::{Position, Rect};
+
+use super::{Canvas, Deed, Flow, Layer, centered, share};
+use crate::fuzzy;
+use crate::host::Leave;
+use crate::host::{Answer, Item, Picks, Request};
+use crate::key::{Code, Key};
+use crate::keymap::{ACTIONS, Keymap};
+use crate::message::Effect;
+use crate::text::{clipped, columns, narrow};
+use crate::theme::Role;
+
+/// Rows that are found at most.
+const MOST: usize = 500;
+
+/// What is picked from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// What the host lists.
+    Host(Picks),
+    /// Themes.
+    Themes,
+    /// Everything that can be done.
+    Actions,
+    /// What was sent before.
+    Sent,
+}
+
+/// A list to pick from.
+pub(crate) struct Picker {
+    subject: Subject,
+    items: Vec<Item>,
+    is_loading: bool,
+    query: String,
+    found: Vec<(usize, fuzzy::Match)>,
+    selected: usize,
+    first: usize,
+    /// What is shown beside the list, and for which item.
+    preview: Option<(String, String)>,
+    /// What was in use before something was looked at.
+    before: String,
+}
+
+impl Picker {
+    /// A list that the host has yet to give.
+    pub(crate) fn waiting(picks: Picks) -> Self {
+        Self { is_loading: true, ..Self::of(Subject::Host(picks), Vec::new()) }
+    }
+
+    /// A list that is known.
+    pub(crate) fn of(subject: Subject, items: Vec<Item>) -> Self {
+        let mut picker = Self {
+            subject,
+            items,
+            is_loading: false,
+            query: String::new(),
+            found: Vec::new(),
+            selected: 0,
+            first: 0,
+            preview: None,
+            before: String::new(),
+        };
+        picker.filter();
+        picker
+    }
+
+    /// Themes, the one in use selected.
+    pub(crate) fn themes(names: Vec<String>, current: &str) -> Self {
+        let item = |name: String| Item { value: name.clone(), label: name, ..Item::default() };
+        let mut picker = Self::of(Subject::Themes, names.into_iter().map(item).collect());
+        picker.selected = picker.items.iter().position(|it| it.value == current).unwrap_or(0);
+        current.clone_into(&mut picker.before);
+        picker
+    }
+
+    /// Everything that can be done, with its keys; commands after it.
+    pub(crate) fn palette(keymap: &Keymap, commands: &[Item]) -> Self {
+        let action = |described: &crate::keymap::Described| Item {
+            value: described.name.to_owned(),
+            label: described.about.to_owned(),
+            detail: String::new(),
+            note: keymap.keys_of(described.action).join(", "),
+        };
+        let command = |item: &Item| Item {
+            value: format!("/{}", item.value),
+            label: format!("/{}", item.value),
+            detail: item.label.clone(),
+            note: item.note.clone(),
+        };
+        let items = ACTIONS.iter().map(action).chain(commands.iter().map(command)).collect();
+        Self::of(Subject::Actions, items)
+    }
+
+    fn filter(&mut self) {
+        let texts: Vec<String> = self
+            .items
+            .iter()
+            .map(|item| format!("{} {} {}", item.label, item.detail, item.note))
+            .collect();
+        self.found = fuzzy::best(&self.query, texts.iter().map(String::as_str), MOST);
+        self.selected = 0;
+        self.first = 0;
+    }
+
+    fn current(&self) -> Option<&Item> {
+        self.found.get(self.selected).map(|(at, _)| &self.items[*at])
+    }
+
+    fn title(&self) -> &'static str {
+        match self.subject {
+            Subject::Host(Picks::Models) => "Models",
+            Subject::Host(Picks::Sessions) => "Sessions",
+            Subject::Host(Picks::Plugins) => "Plugins: Enter switches on or off",
+            Subject::Host(Picks::Permissions) => "Permissions: Enter takes one back",
+            Subject::Themes => "Themes",
+            Subject::Actions => "What to do",
+            Subject::Sent => "What you sent before",
+        }
+    }
+
+    fn go(&mut self, by: isize, deeds: &mut Vec<Deed>) {
+        let last = self.found.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+        self.look(deeds);
+    }
+
+    /// Shows what the selected one is.
+    fn look(&mut self, deeds: &mut Vec<Deed>) {
+        let Some(item) = self.current() else { return };
+        let value = item.value.clone();
+        match self.subject {
+            Subject::Themes => deeds.push(Deed::Theme { name: value, is_final: false }),
+            Subject::Host(Picks::Sessions)
+                if self.preview.as_ref().is_none_or(|(id, _)| *id != value) =>
+            {
+                deeds.push(Deed::ask(Request::Preview(value)));
+            }
+            Subject::Sent => self.preview = Some((value.clone(), value)),
+            Subject::Host(_) | Subject::Actions => {}
+        }
+    }
+
+    fn pick(&mut self, deeds: &mut Vec<Deed>) -> Flow {
+        let Some(item) = self.current().cloned() else { return Flow::Stay };
+        match self.subject {
+            Subject::Host(Picks::Models) => {
+                deeds.push(Deed::Effect(Effect::Leave(Leave::Model(item.value))));
+            }
+            Subject::Host(Picks::Sessions) => {
+                deeds.push(Deed::Effect(Effect::Leave(Leave::Session(item.value))));
+            }
+            Subject::Host(Picks::Plugins) => {
+                let on = item.note != "enabled";
+                deeds.push(Deed::ask(Request::Switch { plugin: item.value, on }));
+                deeds.push(Deed::ask(Request::Plugins));
+                return Flow::Stay;
+            }
+            Subject::Host(Picks::Permissions) => {
+                if !item.value.is_empty() {
+                    deeds.push(Deed::ask(Request::Forget(item.value)));
+                    deeds.push(Deed::ask(Request::Permissions));
+                }
+                return Flow::Stay;
+            }
+            Subject::Themes => deeds.push(Deed::Theme { name: item.value, is_final: true }),
+            Subject::Actions => {
+                let action = ACTIONS.iter().find(|described| described.name == item.value);
+                deeds.push(match action {
+                    Some(described) => Deed::Act(described.action),
+                    None => Deed::Write(format!("{} ", item.value)),
+                });
+            }
+            Subject::Sent => deeds.push(Deed::Write(item.value)),
+        }
+        Flow::Close
+    }
+
+    fn draw_list(&mut self, area: Rect, canvas: &mut Canvas<'_>) {
+        let height = usize::from(area.height).max(1);
+        if self.selected < self.first {
+            self.first = self.selected;
+        } else if self.selected >= self.first + height {
+            self.first = self.selected + 1 - height;
+        }
+        if self.found.is_empty() {
+            let text = if self.is_loading { "…" } else { "nothing" };
+            canvas.text(area.as_position(), text, Role::Soft, area.width);
+        }
+        let rows = self.found.iter().enumerate().skip(self.first).take(height);
+        for (y, (number, (at, found))) in (area.y..area.bottom()).zip(rows) {
+            let item = &self.items[*at];
+            let note = clipped(&item.note, usize::from(area.width) / 3);
+            let room = usize::from(area.width).saturating_sub(columns(&note) + 2);
+            let label = clipped(&item.label, room);
+            let start = Position { x: area.x, y };
+            let used = canvas.text(start, &label, Role::Text, area.width);
+            let detail = format!("  {}", item.detail);
+            let detail = clipped(&detail, room.saturating_sub(usize::from(used)));
+            canvas.text(Position { x: area.x + used, y }, &detail, Role::Soft, area.width - used);
+            let x = area.right().saturating_sub(narrow(columns(&note)));
+            canvas.text(Position { x, y }, &note, Role::Soft, area.width);
+            mark(&label, &found.places, start, canvas);
+            if number == self.selected {
+                let line = Rect { y, height: 1, ..area };
+                canvas.buffer.set_style(line, canvas.theme.style(Role::Selection));
+            }
+        }
+    }
+}
+
+/// Makes the letters stand out that were found.
+fn mark(label: &str, places: &[usize], start: Position, canvas: &mut Canvas<'_>) {
+    let mut x = start.x;
+    for (at, letter) in label.chars().enumerate() {
+        let width = narrow(columns(letter.encode_utf8(&mut [0; 4])));
+        if places.contains(&at)
+            && let Some(cell) = canvas.buffer.cell_mut(Position { x, ..start })
+        {
+            cell.set_style(canvas.theme.style(Role::Accent));
+        }
+        x = x.saturating_add(width);
+    }
+}
+
+impl Layer for Picker {
+    fn key(&mut self, key: Key, _at: Instant, deeds: &mut Vec<Deed>) -> Flow {
+        match key.code {
+            Code::Up | Code::BackTab => self.go(-1, deeds),
+            Code::Down | Code::Tab => self.go(1, deeds),
+            Code::PageUp => self.go(-10, deeds),
+            Code::PageDown => self.go(10, deeds),
+            Code::Char('p') if key.ctrl => self.go(-1, deeds),
+            Code::Char('n' | 'r') if key.ctrl => self.go(1, deeds),
+            Code::Enter => return self.pick(deeds),
+            Code::Esc => {
+                if self.subject == Subject::Themes {
+                    deeds.push(Deed::Theme { name: self.before.clone(), is_final: false });
+                }
+                return Flow::Close;
+            }
+            Code::Char('c' | 'g') if key.ctrl => return Flow::Close,
+            Code::Backspace => {
+                self.query.pop();
+                self.filter();
+                self.look(deeds);
+            }
+            Code::Char('u') if key.ctrl => {
+                self.query.clear();
+                self.filter();
+                self.look(deeds);
+            }
+            _ => match key.typed() {
+                Some(letter) => {
+                    self.query.push(letter);
+                    self.filter();
+                    self.look(deeds);
+                }
+                None => return Flow::Stay,
+            },
+        }
+        Flow::Stay
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.query.extend(text.chars().filter(|c| !c.is_control()));
+        self.filter();
+    }
+
+    fn answer(&mut self, answer: &Answer, deeds: &mut Vec<Deed>) -> bool {
+        match answer {
+            Answer::Items(picks, items) if self.subject == Subject::Host(*picks) => {
+                let selected = self.selected;
+                self.items.clone_from(items);
+                self.is_loading = false;
+                self.filter();
+                self.selected = selected.min(self.found.len().saturating_sub(1));
+                self.look(deeds);
+                true
+            }
+            Answer::Preview { id, text } => {
+                self.preview = Some((id.clone(), text.clone()));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn scroll(&mut self, is_down: bool) {
+        self.go(if is_down { 3 } else { -3 }, &mut Vec::new());
+    }
+
+    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
+        let has_preview = matches!(self.subject, Subject::Host(Picks::Sessions) | Subject::Sent);
+        let width = if has_preview { area.width } else { 90 };
+        let place = centered(area, width, share(area.height, 80).max(6));
+        let count = format!("{} ({})", self.title(), self.found.len());
+        let inner = canvas.frame(place, &count);
+        let at = inner.as_position();
+        let used = canvas.text(at, "> ", Role::Person, inner.width);
+        let at = Position { x: at.x + used, ..at };
+        canvas.text(at, &self.query, Role::Text, inner.width.saturating_sub(used));
+        let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
+        let list_width =
+            if has_preview && inner.width >= 60 { share(inner.width, 50) } else { inner.width };
+        self.draw_list(Rect { width: list_width, ..below }, canvas);
+        if list_width < inner.width
+            && let Some((_, text)) = &self.preview
+        {
+            let x = inner.x + list_width + 2;
+            let width = inner.right().saturating_sub(x);
+            for (y, line) in (below.y..below.bottom()).zip(text.lines()) {
+                let line = clipped(&line.replace('\t', "    "), usize::from(width));
+                canvas.text(Position { x, y }, &line, Role::Soft, width);
+            }
+        }
+        let x = at.x.saturating_add(narrow(columns(&self.query)));
+        Some(Position { x: x.min(inner.right().saturating_sub(1)), ..at })
+    }
+}

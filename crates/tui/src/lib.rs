@@ -1,0 +1,42 @@
+//! The interactive terminal: folds the event stream into a screen. Sees `contract` alone.
+//!
+//! The middle is pure. [`App`] is the state; `update` takes a [`message::Message`] (a key, an event,
+//! an answer, a tick) and returns [`message::Effect`]s; `draw` paints. Time comes in with messages, so
+//! a test is events in, screen out. Around it:
+//!
+//! - [`Screen`] takes the terminal and gives it back, whatever happens; `input` decodes its bytes.
+//! - [`run()`] is the loop: keys first, frames at most sixty times a second, nothing while idle.
+//! - [`host`] is what the interface wants of the program around it; the binary implements it.
+//!
+//! [`line`] is the other way to write, one line at a time, for `--plain`.
+//!
+//! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
+//! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
+//! pickers, topmost first), `keymap` (the one table of actions), `theme`, `status`. Text from outside
+//! is made safe once: where events are folded (`transcript/fold.rs`) and where answers arrive.
+
+mod app;
+mod ask;
+mod composer;
+mod diff;
+mod fuzzy;
+mod highlight;
+pub mod host;
+pub mod input;
+pub mod key;
+pub mod keymap;
+mod layers;
+pub mod line;
+mod markdown;
+pub mod message;
+mod run;
+mod screen;
+mod status;
+mod text;
+pub mod theme;
+mod transcript;
+
+pub use app::{App, Settings};
+pub use ask::ask;
+pub use run::{Link, run};
+pub use screen::Screen;

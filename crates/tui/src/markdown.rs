@@ -1,0 +1,352 @@
+//! Markdown as it arrives: what more text cannot change is laid out once and kept, the rest is laid
+//! out again with each look. A reply of any length costs the same per frame.
+
+mod page;
+mod table;
+
+use crate::highlight::Highlighter;
+use crate::text::{Leads, Piece, Row, fold};
+use crate::theme::{Role, Theme};
+
+/// A list that is longer than this is split between its items while it grows.
+const LONG: usize = 2048;
+
+/// Markdown with the rows it comes to. The text must be clean.
+#[derive(Default)]
+pub(crate) struct Markdown {
+    text: String,
+    /// Nothing more will come.
+    is_complete: bool,
+    /// What the rows were made for.
+    made_for: Option<(usize, u64)>,
+    /// Bytes of the text that the settled rows show.
+    done: usize,
+    fence: Option<Fence>,
+    /// Whether the next block goes on with the list above it.
+    is_in_list: bool,
+    settled: Vec<Row>,
+    draft: Vec<Row>,
+    is_stale: bool,
+}
+
+impl Markdown {
+    /// A whole text.
+    pub(crate) fn complete(text: String) -> Self {
+        Self { text, is_complete: true, is_stale: true, ..Self::default() }
+    }
+
+    /// All of the text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes more text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.is_stale = true;
+    }
+
+    /// Takes note that nothing more will come.
+    pub(crate) fn finish(&mut self) {
+        self.is_complete = true;
+        self.is_stale = true;
+    }
+
+    /// Lays out what has come; `edition` tells one theme from another.
+    pub(crate) fn lay_out(&mut self, width: usize, edition: u64, theme: &Theme) {
+        if self.made_for != Some((width, edition)) {
+            self.made_for = Some((width, edition));
+            self.settled.clear();
+            (self.done, self.fence, self.is_in_list) = (0, None, false);
+            self.is_stale = true;
+        }
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
+        while self.settle_one(width, theme) {}
+        let mut draft = Vec::new();
+        let rest = &self.text[self.done..];
+        match &self.fence {
+            Some(fence) if fence.may_become_end(rest) => {}
+            Some(fence) => {
+                let line = rest.trim_end_matches('\n');
+                draft.extend(fence.highlighter.clone().rows(line, width, theme));
+            }
+            None => {
+                let rows = page::render(rest, width, theme);
+                if !rows.is_empty() && !self.is_in_list && !self.settled.is_empty() {
+                    draft.push(Row::gap());
+                }
+                draft.extend(rows);
+            }
+        }
+        if self.is_complete {
+            self.settled.append(&mut draft);
+            self.done = self.text.len();
+            self.fence = None;
+        }
+        self.draft = draft;
+    }
+
+    /// Rows that it has come to.
+    pub(crate) fn height(&self) -> usize {
+        self.settled.len() + self.draft.len()
+    }
+
+    /// One of those rows.
+    pub(crate) fn row(&self, at: usize) -> Option<&Row> {
+        self.settled.get(at).or_else(|| self.draft.get(at.checked_sub(self.settled.len())?))
+    }
+
+    /// Forgets the rows; they are made again when they are needed.
+    pub(crate) fn forget(&mut self) {
+        self.made_for = None;
+        self.settled = Vec::new();
+        self.draft = Vec::new();
+    }
+
+    /// Leaves a row free below what is there.
+    fn gap(&mut self) {
+        if !self.settled.is_empty() {
+            self.settled.push(Row::gap());
+        }
+    }
+
+    /// Lays out the beginning of the rest if it is final. Says whether it was.
+    fn settle_one(&mut self, width: usize, theme: &Theme) -> bool {
+        let rest = &self.text[self.done..];
+        let Some(length) = rest.find('\n').map(|at| at + 1) else { return false };
+        let line = &rest[..length];
+        if let Some(fence) = &mut self.fence {
+            if fence.is_ended_by(line) {
+                self.fence = None;
+            } else {
+                let line = line.trim_end_matches('\n');
+                self.settled.extend(fence.highlighter.rows(line, width, theme));
+            }
+            self.done += length;
+            return true;
+        }
+        if let Some((fence, language)) = Fence::begun_by(line)
+            && fence.indent == 0
+        {
+            let head = page::code_head(language, theme);
+            self.gap();
+            self.settled.extend(head);
+            self.is_in_list = false;
+            self.fence = Some(fence);
+            self.done += length;
+            return true;
+        }
+        let (length, is_split) = match end_of_block(rest) {
+            Some(length) => (length, false),
+            None => match end_of_item(rest) {
+                Some(length) => (length, true),
+                None => return false,
+            },
+        };
+        let mut rows = page::render(&rest[..length], width, theme);
+        if !rows.is_empty() && !self.is_in_list {
+            self.gap();
+        }
+        self.settled.append(&mut rows);
+        self.is_in_list = is_split;
+        self.done += length;
+        true
+    }
+}
+
+/// Where the first block of `text` ends, if more text cannot belong to it.
+fn end_of_block(text: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut gap = None;
+    let mut fence: Option<Fence> = None;
+    for line in text.split_inclusive('\n') {
+        let is_complete = line.ends_with('\n');
+        if let Some(open) = &fence {
+            if is_complete && open.is_ended_by(line) {
+                fence = None;
+            }
+        } else if line.trim().is_empty() {
+            gap = is_complete.then_some(at + line.len()).or(gap);
+        } else {
+            // What is indented may belong to the list above the gap.
+            let is_indented = line.starts_with("  ") || line.starts_with('\t');
+            if let Some(end) = gap.take()
+                && !is_indented
+                && !goes_on(text, line, is_complete)
+            {
+                return Some(end);
+            }
+            if is_complete && let Some((begun, _)) = Fence::begun_by(line) {
+                if begun.indent == 0 {
+                    return Some(at).filter(|at| *at > 0);
+                }
+                fence = Some(begun);
+            }
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Whether a line after a gap may be the next item of the list that `text` begins with.
+fn goes_on(text: &str, line: &str, is_complete: bool) -> bool {
+    is_item(text) && (is_item(line) || (!is_complete && line.trim().len() < 4))
+}
+
+/// Where an item in the middle of a long list ends.
+fn end_of_item(text: &str) -> Option<usize> {
+    if text.len() < LONG || !is_item(text) || text.contains("```") || text.contains("~~~") {
+        return None;
+    }
+    let mut at = 0;
+    let mut last = None;
+    for line in text.split_inclusive('\n') {
+        if at > 0 && is_item(line) && line.ends_with('\n') {
+            last = Some(at);
+        }
+        at += line.len();
+    }
+    last
+}
+
+/// Whether a line begins an item of an outermost list.
+fn is_item(line: &str) -> bool {
+    let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered =
+        after.len() < line.len() && (after.starts_with(". ") || after.starts_with(") "));
+    is_numbered || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The line that begins a block of code, and what ends it.
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+    highlighter: CodeRows,
+}
+
+impl Fence {
+    /// The fence that a line begins, with the language it names.
+    fn begun_by(line: &str) -> Option<(Self, &str)> {
+        let text = line.trim_start_matches(' ');
+        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let language = text.trim_start_matches(mark);
+        let length = text.len() - language.len();
+        let is_code_in_text = mark == '`' && language.contains('`');
+        let indent = line.len() - text.len();
+        let language = language.trim();
+        let highlighter = CodeRows::new(language, Vec::new());
+        let fence = Self { mark, length, indent, highlighter };
+        (length >= 3 && !is_code_in_text).then_some((fence, language))
+    }
+
+    fn is_ended_by(&self, line: &str) -> bool {
+        line.trim().len() >= self.length && self.may_become_end(line)
+    }
+
+    /// Whether a line is made of the fence's mark alone, as far as it has come.
+    fn may_become_end(&self, line: &str) -> bool {
+        let text = line.trim_start_matches(' ');
+        line.len() - text.len() <= self.indent + 3
+            && text.trim_end().chars().all(|c| c == self.mark)
+    }
+}
+
+/// Lines of code behind a bar.
+#[derive(Clone)]
+struct CodeRows {
+    highlighter: Highlighter,
+    lead: Vec<Piece>,
+}
+
+impl CodeRows {
+    fn new(language: &str, lead: Vec<Piece>) -> Self {
+        Self { highlighter: Highlighter::new(language), lead }
+    }
+
+    fn rows(&mut self, line: &str, width: usize, theme: &Theme) -> Vec<Row> {
+        let mut lead = self.lead.clone();
+        lead.push((theme.style(Role::Border), "│ ".to_owned()));
+        fold(&self.highlighter.line(line, theme), width, &Leads::same(lead))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn theme() -> Theme {
+        Theme::built_in().swap_remove(3)
+    }
+
+    fn shown(markdown: &Markdown) -> Vec<String> {
+        let rows = (0..markdown.height()).filter_map(|at| markdown.row(at));
+        rows.map(|row| row.line.to_string()).collect()
+    }
+
+    fn whole(text: &str, width: usize) -> Vec<String> {
+        let mut markdown = Markdown::complete(text.to_owned());
+        markdown.lay_out(width, 0, &theme());
+        shown(&markdown)
+    }
+
+    #[test]
+    fn blocks_are_shown_with_gaps_between_them() {
+        let text = "# T\n\none *two*\n\n- a\n- b\n\n```rust\nlet x;\n\n```\nafter\n";
+        assert_eq!(
+            whole(text, 40),
+            ["▌ T", "", "one two", "", "• a", "• b", "", "rust", "│ let x;", "│ ", "", "after"]
+        );
+    }
+
+    #[test]
+    fn pieces_of_any_size_come_to_the_same() {
+        let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n1. x\n2. y\n\n```py\nx = 1\n\n```\n\
+                    | a |\n|---|\n| 1 |\n\n> quote\n> more\n\nend";
+        let expected = whole(text, 30);
+        for size in [1, 2, 3, 7] {
+            let mut markdown = Markdown::default();
+            let characters: Vec<char> = text.chars().collect();
+            for piece in characters.chunks(size) {
+                markdown.push(&piece.iter().collect::<String>());
+                markdown.lay_out(30, 0, &theme());
+            }
+            markdown.finish();
+            markdown.lay_out(30, 0, &theme());
+            assert_eq!(shown(&markdown), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_has_come_is_shown_before_it_is_complete() {
+        let mut markdown = Markdown::default();
+        markdown.push("one\n\nhalf a **sen");
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(shown(&markdown), ["one", "", "half a **sen"]);
+        markdown.push("tence**\n```\nlet x");
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(shown(&markdown), ["one", "", "half a sentence", "", "│ let x"]);
+    }
+
+    #[test]
+    fn a_long_list_settles_while_it_grows() {
+        let mut markdown = Markdown::default();
+        for number in 0..2000 {
+            markdown.push(&format!("- item number {number}\n"));
+            markdown.lay_out(40, 0, &theme());
+        }
+        assert!(markdown.draft.len() < 200, "{} rows in the draft", markdown.draft.len());
+        assert_eq!(markdown.height(), 2000);
+    }
+
+    #[test]
+    fn another_width_lays_everything_out_again() {
+        let mut markdown = Markdown::complete("one two three".to_owned());
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(markdown.height(), 1);
+        markdown.lay_out(5, 0, &theme());
+        assert_eq!(shown(&markdown), ["one", "two", "three"]);
+    }
+}

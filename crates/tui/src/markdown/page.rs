@@ -1,0 +1,329 @@
+//! Whole blocks of Markdown as rows.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui_core::style::Style;
+
+use super::CodeRows;
+use super::table::{self, Table};
+use crate::text::{Leads, Piece, Row, columns, wrap};
+use crate::theme::{Role, Theme};
+
+/// Lays Markdown out for so many columns.
+pub(super) fn render(markdown: &str, width: usize, theme: &Theme) -> Vec<Row> {
+    if markdown.trim().is_empty() {
+        return Vec::new();
+    }
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut page = Page::new(width, theme);
+    for event in Parser::new_ext(markdown, options) {
+        page.take(event);
+    }
+    page.flush();
+    while page.rows.last().is_some_and(|row| *row == Row::gap()) {
+        page.rows.pop();
+    }
+    page.rows
+}
+
+/// The row above a block of code that names its language; none where it has none.
+pub(super) fn code_head(language: &str, theme: &Theme) -> Option<Row> {
+    let word = language.split_whitespace().next()?;
+    Some(Row::decoration(&[(theme.style(Role::Soft), word.to_owned())]))
+}
+
+/// Something that others stand in, and what it draws at their left.
+enum Container {
+    Quote,
+    Item {
+        /// Until it is drawn.
+        marker: Option<String>,
+        indent: usize,
+    },
+}
+
+struct Page<'a> {
+    theme: &'a Theme,
+    width: usize,
+    rows: Vec<Row>,
+    line: Vec<Piece>,
+    styles: Vec<Style>,
+    containers: Vec<Container>,
+    lists: Vec<Option<u64>>,
+    code: Option<(String, String)>,
+    link: Option<(String, usize)>,
+    table: Option<Table>,
+    heading: Option<HeadingLevel>,
+}
+
+impl<'a> Page<'a> {
+    fn new(width: usize, theme: &'a Theme) -> Self {
+        Self {
+            theme,
+            width,
+            rows: Vec::new(),
+            line: Vec::new(),
+            styles: vec![theme.style(Role::Text)],
+            containers: Vec::new(),
+            lists: Vec::new(),
+            code: None,
+            link: None,
+            table: None,
+            heading: None,
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => self.text(&text),
+            Event::Code(text) => self.styled(self.theme.style(Role::Code), &text),
+            Event::SoftBreak => self.text(" "),
+            Event::HardBreak => self.flush(),
+            Event::Rule => {
+                self.block();
+                let rule = "─".repeat(self.width.min(60));
+                self.rows.push(Row::decoration(&[(self.theme.style(Role::Border), rule)]));
+            }
+            Event::TaskListMarker(is_done) => self.text(if is_done { "☑ " } else { "☐ " }),
+            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.block(),
+            Tag::Heading { level, .. } => {
+                self.block();
+                self.heading = Some(level);
+                self.push_style(Role::Heading);
+            }
+            Tag::Strong => self.push_style(Role::Strong),
+            Tag::Emphasis => self.push_style(Role::Emphasis),
+            Tag::Strikethrough => self.push_style(Role::Soft),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.link = Some((dest_url.into_string(), self.line.len()));
+                self.push_style(Role::Link);
+            }
+            Tag::List(first) => {
+                self.flush();
+                if self.lists.is_empty() {
+                    self.block();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => self.item(),
+            Tag::BlockQuote(_) => {
+                self.block();
+                self.containers.push(Container::Quote);
+            }
+            Tag::CodeBlock(kind) => {
+                self.block();
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
+            }
+            Tag::Table(alignments) => {
+                self.block();
+                self.table = Some(Table::new(alignments));
+            }
+            Tag::TableRow | Tag::TableHead => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.heading = None;
+                self.styles.pop();
+            }
+            TagEnd::Strong | TagEnd::Emphasis | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                self.end_link();
+            }
+            TagEnd::Item => {
+                self.flush();
+                if let Some(Container::Item { marker: Some(_), .. }) = self.containers.last() {
+                    self.line.push((Style::new(), String::new()));
+                    self.flush();
+                }
+                self.containers.pop();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.containers.pop();
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.line);
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            _ => {}
+        }
+    }
+
+    fn push_style(&mut self, role: Role) {
+        let base = self.styles.last().copied().unwrap_or_default();
+        self.styles.push(base.patch(self.theme.style(role)));
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+        } else {
+            let style = self.styles.last().copied().unwrap_or_default();
+            self.styled(style, text);
+        }
+    }
+
+    fn styled(&mut self, style: Style, text: &str) {
+        self.line.push((style, text.to_owned()));
+    }
+
+    /// Names where a link leads, unless its words do.
+    fn end_link(&mut self) {
+        let Some((target, from)) = self.link.take() else { return };
+        let words: String = self.line.iter().skip(from).map(|(_, text)| text.as_str()).collect();
+        let is_said = words == target || target.strip_prefix("mailto:") == Some(&words);
+        if !is_said && !target.is_empty() {
+            self.styled(self.theme.style(Role::Soft), &format!(" ({target})"));
+        }
+    }
+
+    fn item(&mut self) {
+        self.flush();
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                *number = number.saturating_add(1);
+                format!("{}. ", *number - 1)
+            }
+            Some(None) | None => "• ".to_owned(),
+        };
+        let indent = columns(&marker);
+        self.containers.push(Container::Item { marker: Some(marker), indent });
+    }
+
+    /// Begins a block: after a gap, unless it is the first thing in what it stands in.
+    fn block(&mut self) {
+        self.flush();
+        let is_first = match self.containers.last() {
+            Some(Container::Item { marker, .. }) => marker.is_some(),
+            Some(Container::Quote) | None => self.rows.is_empty(),
+        };
+        let is_tight = self.rows.last().is_none_or(|row| row.line.spans.is_empty());
+        if !is_first && !is_tight {
+            self.rows.push(Row::gap());
+        }
+    }
+
+    /// What stands at the left, for the first row and for the others.
+    fn leads(&mut self) -> Leads {
+        let mut leads = Leads::default();
+        let border = self.theme.style(Role::Border);
+        for container in &mut self.containers {
+            let (first, rest) = match container {
+                Container::Quote => ("│ ".to_owned(), "│ ".to_owned()),
+                Container::Item { marker, indent } => {
+                    let blank = " ".repeat(*indent);
+                    (marker.take().unwrap_or_else(|| blank.clone()), blank)
+                }
+            };
+            leads.first.push((border, first));
+            leads.rest.push((border, rest));
+        }
+        if self.heading.is_some_and(|level| level <= HeadingLevel::H2) {
+            let style = self.theme.style(Role::Heading);
+            leads.first.push((style, "▌ ".to_owned()));
+            leads.rest.push((style, "▌ ".to_owned()));
+        }
+        leads
+    }
+
+    /// Ends the line.
+    fn flush(&mut self) {
+        if self.line.is_empty() || self.table.is_some() {
+            return;
+        }
+        let line = std::mem::take(&mut self.line);
+        let leads = self.leads();
+        self.rows.extend(wrap(&line, self.width, &leads));
+    }
+
+    fn end_code(&mut self) {
+        let Some((language, code)) = self.code.take() else { return };
+        let leads = self.leads();
+        if let Some(word) = language.split_whitespace().next() {
+            let mut pieces = leads.first.clone();
+            pieces.push((self.theme.style(Role::Soft), word.to_owned()));
+            self.rows.push(Row::decoration(&pieces));
+        }
+        let mut lines = CodeRows::new(&language, leads.rest);
+        for line in code.lines() {
+            self.rows.extend(lines.rows(line, self.width, self.theme));
+        }
+    }
+
+    fn end_table(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        let leads = self.leads();
+        self.rows.extend(table::rows(&table, self.width, self.theme, &leads));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(markdown: &str, width: usize) -> Vec<String> {
+        let theme = Theme::built_in().swap_remove(3);
+        render(markdown, width, &theme).iter().map(|row| row.line.to_string()).collect()
+    }
+
+    #[test]
+    fn lists_nest_and_wrap_under_their_text() {
+        let text = "- a word that is long enough\n  1. inner item\n  2. other\n- last\n";
+        assert_eq!(
+            shown(text, 18),
+            ["• a word that is", "  long enough", "  1. inner item", "  2. other", "• last"]
+        );
+    }
+
+    #[test]
+    fn quotes_and_code_in_lists_keep_their_place() {
+        let text = "> said\n> - one\n\n- x\n\n  ```rs\n  let y;\n  ```\n";
+        assert_eq!(shown(text, 30), ["│ said", "", "│ • one", "", "• x", "", "  rs", "  │ let y;"]);
+    }
+
+    #[test]
+    fn links_say_where_they_lead_once() {
+        assert_eq!(shown("[a](http://b) <http://c>", 60), ["a (http://b) http://c"]);
+    }
+
+    #[test]
+    fn tasks_and_empty_items_are_shown() {
+        assert_eq!(shown("- [x] done\n- [ ] open\n-\n", 30), ["• ☑ done", "• ☐ open", "• "]);
+    }
+}

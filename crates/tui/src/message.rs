@@ -1,0 +1,67 @@
+//! What goes into the interface, and what comes out of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::event::{Event, Input};
+
+use crate::host::{Answer, Leave, Request, Stop};
+use crate::input;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// On the terminal, with when it arrived.
+    Terminal(input::Input, Instant),
+    /// The terminal has another size.
+    Resized {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// In the conversation.
+    Event(Arc<Event>),
+    /// The conversation is over.
+    Closed,
+    /// The host answered.
+    Answer(Answer),
+    /// Somebody wrote to standard error or output.
+    Printed(String),
+    /// The editor was closed.
+    Edited(Result<String, String>),
+    /// The program should end.
+    Stop(Stop),
+    /// Time has passed.
+    Tick(Instant),
+}
+
+/// Something to do.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Send this into the conversation.
+    Send(Box<Input>),
+    /// Ask the host.
+    Ask(Request),
+    /// Let the person edit this text elsewhere.
+    Edit(String),
+    /// Put this on the clipboard.
+    Copy(String),
+    /// Call the person.
+    Notify(String),
+    /// Catch the mouse, or leave it to the terminal.
+    Mouse(bool),
+    /// Draw everything anew.
+    Redraw,
+    /// Stop until the shell continues us.
+    Suspend,
+    /// End this run.
+    Leave(Leave),
+}
+
+impl Effect {
+    /// Sends something into the conversation.
+    pub fn send(input: Input) -> Self {
+        Self::Send(Box::new(input))
+    }
+}

@@ -1,0 +1,233 @@
+//! The loop: waits for whatever comes first, has the interface take note of it, does what it asks
+//! for, and draws: at once after a key, else at most sixty times a second, and never for nothing.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contract::event::{Event, Input};
+use futures::future::LocalBoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::host::{Answer, Host, Leave, Stop};
+use crate::message::{Effect, Message};
+use crate::screen::{Screen, Told, stop_here};
+
+/// The shortest time between two frames that nobody waits for.
+const FRAME: Duration = Duration::from_millis(16);
+/// How long leaving waits for the host.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Events that are taken at once.
+const BATCH: usize = 512;
+
+/// The conversation that is shown.
+pub struct Link<'a> {
+    /// What happens in it.
+    pub events: &'a mut mpsc::Receiver<Arc<Event>>,
+    /// What is sent into it.
+    pub inputs: &'a mpsc::Sender<Input>,
+}
+
+/// Runs the interface until it is left. Dropping the future loses nothing that was typed.
+pub async fn run(
+    app: &mut App,
+    screen: &mut Screen,
+    host: &dyn Host,
+    mut link: Option<Link<'_>>,
+    first: Vec<Effect>,
+) -> io::Result<Leave> {
+    let mut session = Running {
+        host,
+        asked: FuturesUnordered::new(),
+        outbox: VecDeque::new(),
+        next_frame: Instant::now(),
+        is_urgent: true,
+    };
+    let (width, height) = screen.refit()?;
+    let mut effects = app.update(Message::Resized { width, height });
+    effects.extend(first);
+    let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
+    loop {
+        if let Some(leave) = session.perform(effects, app, screen).await? {
+            return Ok(leave);
+        }
+        session.post(link.as_ref());
+        // A terminal that takes nothing is gone.
+        if session.draw(app, screen).is_err() {
+            return Ok(Leave::Stopped(Stop::HungUp));
+        }
+        let message = session.next(app, screen, &mut link, &mut batch).await?;
+        effects = Vec::new();
+        app.clock(Instant::now());
+        if let Some(message) = message {
+            effects.extend(app.update(message));
+        }
+        for event in batch.drain(..) {
+            host.witness(&event);
+            effects.extend(app.update(Message::Event(event)));
+        }
+        // All that was typed meanwhile is on the same frame.
+        while let Ok((input, at)) = screen.arrivals.try_recv() {
+            session.is_urgent = true;
+            effects.extend(app.update(Message::Terminal(input, at)));
+        }
+    }
+}
+
+struct Running<'a> {
+    host: &'a dyn Host,
+    asked: FuturesUnordered<LocalBoxFuture<'a, Answer>>,
+    outbox: VecDeque<Input>,
+    next_frame: Instant,
+    /// Whether somebody waits for the next frame.
+    is_urgent: bool,
+}
+
+impl Running<'_> {
+    /// Waits for whatever comes first.
+    async fn next(
+        &mut self,
+        app: &App,
+        screen: &mut Screen,
+        link: &mut Option<Link<'_>>,
+        batch: &mut Vec<Arc<Event>>,
+    ) -> io::Result<Option<Message>> {
+        let frame = app.is_dirty().then_some(self.next_frame);
+        let wake = [frame, app.deadline()].into_iter().flatten().min();
+        let Screen { arrivals, printed, .. } = screen;
+        tokio::select! {
+            biased;
+            arrival = arrivals.recv() => {
+                self.is_urgent = true;
+                Ok(Some(match arrival {
+                    Some((input, at)) => Message::Terminal(input, at),
+                    None => Message::Stop(Stop::HungUp),
+                }))
+            }
+            told = screen.signals.next() => self.told(&told, screen).map(Some),
+            Some(answer) = self.asked.next(), if !self.asked.is_empty() => {
+                self.is_urgent = true;
+                Ok(Some(Message::Answer(answer)))
+            }
+            Some(words) = printed.recv() => Ok(Some(Message::Printed(words))),
+            count = events(link, batch) => Ok((count == 0).then_some(Message::Closed)),
+            () = until(wake) => Ok(Some(Message::Tick(Instant::now()))),
+        }
+    }
+
+    fn told(&mut self, told: &Told, screen: &mut Screen) -> io::Result<Message> {
+        self.is_urgent = true;
+        Ok(match told {
+            Told::Stop(stop) => Message::Stop(*stop),
+            Told::Resized => {
+                let (width, height) = screen.refit()?;
+                Message::Resized { width, height }
+            }
+            Told::Suspend => {
+                suspend(screen)?;
+                Message::Tick(Instant::now())
+            }
+            Told::Continued => {
+                screen.pause();
+                screen.resume()?;
+                Message::Tick(Instant::now())
+            }
+        })
+    }
+
+    /// Does what the interface asks for; says where that ends it.
+    async fn perform(
+        &mut self,
+        effects: Vec<Effect>,
+        app: &mut App,
+        screen: &mut Screen,
+    ) -> io::Result<Option<Leave>> {
+        let mut effects = VecDeque::from(effects);
+        let mut leave = None;
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Send(input) => self.outbox.push_back(*input),
+                Effect::Ask(request) => {
+                    let host = self.host;
+                    self.asked.push(Box::pin(host.answer(request)));
+                }
+                Effect::Edit(text) => {
+                    screen.pause();
+                    let edited = self.host.edit(&text).await;
+                    screen.resume()?;
+                    self.is_urgent = true;
+                    effects.extend(app.update(Message::Edited(edited)));
+                }
+                Effect::Copy(text) => screen.copy(&text)?,
+                Effect::Notify(text) => screen.notify(&text)?,
+                Effect::Mouse(is_caught) => screen.set_mouse(is_caught)?,
+                Effect::Redraw => {
+                    screen.refit()?;
+                    screen.redraw()?;
+                    self.is_urgent = true;
+                }
+                Effect::Suspend => {
+                    suspend(screen)?;
+                    effects.extend(app.update(Message::Tick(Instant::now())));
+                }
+                Effect::Leave(left) => leave = leave.or(Some(left)),
+            }
+        }
+        if leave.is_some() {
+            // What is to be kept is kept first: a draft, what was sent. Others are not waited for.
+            let kept = async { while self.asked.next().await.is_some() {} };
+            let _ = tokio::time::timeout(PATIENCE, kept).await;
+        }
+        Ok(leave)
+    }
+
+    /// Sends what waits, as far as the conversation takes it.
+    fn post(&mut self, link: Option<&Link<'_>>) {
+        let Some(link) = link else { return };
+        while let Some(input) = self.outbox.pop_front() {
+            match link.inputs.try_send(input) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(input)) => {
+                    self.outbox.push_front(input);
+                    return;
+                }
+                // The end of the conversation is told by its events.
+                Err(mpsc::error::TrySendError::Closed(_)) => return,
+            }
+        }
+    }
+
+    fn draw(&mut self, app: &mut App, screen: &mut Screen) -> io::Result<()> {
+        let now = Instant::now();
+        if !app.is_dirty() || !(self.is_urgent || now >= self.next_frame) {
+            return Ok(());
+        }
+        screen.draw(|frame| app.draw(frame))?;
+        self.is_urgent = false;
+        self.next_frame = Instant::now() + FRAME;
+        Ok(())
+    }
+}
+
+async fn events(link: &mut Option<Link<'_>>, batch: &mut Vec<Arc<Event>>) -> usize {
+    match link {
+        Some(link) => link.events.recv_many(batch, BATCH).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(wake: Option<Instant>) {
+    match wake {
+        Some(wake) => tokio::time::sleep_until(wake.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn suspend(screen: &mut Screen) -> io::Result<()> {
+    screen.pause();
+    stop_here();
+    screen.resume()
+}

@@ -1,0 +1,243 @@
+//! The terminal, taken and given back. While it is taken, keys come raw, the picture stands on the
+//! other screen, and what anybody writes to standard output or error is caught and told. It is given
+//! back on every way out: at the end, on an error, in a panic, before a stop.
+
+mod backend;
+pub(crate) mod raw;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use ratatui_core::layout::Rect;
+use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::host::Stop;
+use crate::input::{Arrival, Reader};
+use backend::Ansi;
+
+/// Arrivals that wait at most.
+const ARRIVALS: usize = 1024;
+/// Text on the clipboard is no longer than this.
+const LONGEST_COPY: usize = 512 * 1024;
+
+/// The terminal.
+pub struct Screen {
+    terminal: Terminal<Ansi>,
+    reader: Option<Reader>,
+    arrivals_in: mpsc::Sender<Arrival>,
+    pub(crate) arrivals: mpsc::Receiver<Arrival>,
+    printed_in: mpsc::Sender<String>,
+    pub(crate) printed: mpsc::Receiver<String>,
+    pub(crate) signals: Signals,
+    has_mouse: bool,
+    asks_background: bool,
+}
+
+/// What the system tells the program.
+pub(crate) enum Told {
+    /// The terminal has another size.
+    Resized,
+    /// The program should end.
+    Stop(Stop),
+    /// The program should stop for a while.
+    Suspend,
+    /// It was stopped and goes on.
+    Continued,
+}
+
+impl Screen {
+    /// Takes the terminal. `asks_background` has it tell what it draws on.
+    pub fn take(has_mouse: bool, asks_background: bool) -> io::Result<Self> {
+        let signals = Signals::new()?;
+        let (arrivals_in, arrivals) = mpsc::channel(ARRIVALS);
+        let (printed_in, printed) = mpsc::channel(ARRIVALS);
+        let tty = File::from(rustix::io::fcntl_dupfd_cloexec(io::stdout().as_fd(), 3)?);
+        let size = size(&tty)?;
+        let backend = Ansi::new(tty, size);
+        let options = TerminalOptions { viewport: Viewport::Fixed(size) };
+        let terminal = Terminal::with_options(backend, options)?;
+        let mut screen = Self {
+            terminal,
+            reader: None,
+            arrivals_in,
+            arrivals,
+            printed_in,
+            printed,
+            signals,
+            has_mouse,
+            asks_background,
+        };
+        raw::restore_in_panic();
+        screen.resume()?;
+        Ok(screen)
+    }
+
+    /// Gives the terminal back for a while.
+    pub fn pause(&mut self) {
+        self.reader = None;
+        raw::restore();
+    }
+
+    /// Takes the terminal again.
+    pub fn resume(&mut self) -> io::Result<()> {
+        let caught = raw::enter(self.terminal.backend_mut().tty(), self.has_mouse)?;
+        catch(caught, self.printed_in.clone())?;
+        if std::mem::take(&mut self.asks_background) {
+            self.write("\x1b]11;?\x07")?;
+        }
+        self.reader = Some(Reader::start(self.arrivals_in.clone())?);
+        self.refit()?;
+        self.redraw()
+    }
+
+    /// Learns the terminal's size.
+    pub(crate) fn refit(&mut self) -> io::Result<(u16, u16)> {
+        let area = size(self.terminal.backend_mut().tty())?;
+        self.terminal.backend_mut().set_size(area);
+        self.terminal.resize(area)?;
+        Ok((area.width, area.height))
+    }
+
+    /// Has everything drawn anew with the next frame.
+    pub(crate) fn redraw(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Draws a frame.
+    pub fn draw(&mut self, paint: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        if !raw::is_entered() {
+            return Err(io::Error::other("the terminal was given back"));
+        }
+        self.terminal.draw(paint)?;
+        Ok(())
+    }
+
+    /// Catches the mouse, or leaves it to the terminal.
+    pub(crate) fn set_mouse(&mut self, is_caught: bool) -> io::Result<()> {
+        self.has_mouse = is_caught;
+        self.write(if is_caught { raw::MOUSE_ON } else { raw::MOUSE_OFF })
+    }
+
+    /// Calls the person: the bell, and a message where the terminal shows such.
+    pub(crate) fn notify(&mut self, text: &str) -> io::Result<()> {
+        let safe: String = text.chars().filter(|c| !c.is_control() && *c != ';').collect();
+        self.write(&format!("\x07\x1b]9;{safe}\x07\x1b]777;notify;Brynhild;{safe}\x07"))
+    }
+
+    /// Puts a text on the clipboard, through the terminal.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let text = contract::text::head(text, LONGEST_COPY);
+        self.write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.terminal.backend_mut().tty().write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.pause();
+    }
+}
+
+/// Stops this program until somebody continues it.
+pub(crate) fn stop_here() {
+    let own = rustix::process::getpid();
+    // It fails only where there is no such signal.
+    let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+}
+
+fn size(tty: &File) -> io::Result<Rect> {
+    let size = rustix::termios::tcgetwinsize(tty)?;
+    let or = |length: u16, usual: u16| if length == 0 { usual } else { length };
+    Ok(Rect::new(0, 0, or(size.ws_col, 80), or(size.ws_row, 24)))
+}
+
+/// Tells of every line that somebody writes, on a thread of its own until nobody can write more.
+fn catch(caught: OwnedFd, lines: mpsc::Sender<String>) -> io::Result<()> {
+    let mut reader = BufReader::new(File::from(caught));
+    let tell = move || {
+        let mut line = Vec::new();
+        while matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            // Where too much is written, some of it is lost; nobody waits for it.
+            if matches!(lines.try_send(text), Err(mpsc::error::TrySendError::Closed(_))) {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("caught output".to_owned()).spawn(tell)?;
+    Ok(())
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let index = usize::try_from(group >> (18 - 6 * place) & 63).unwrap_or(0);
+            text.push(if place <= chunk.len() { char::from(LETTERS[index]) } else { '=' });
+        }
+    }
+    text
+}
+
+/// The signals that concern a terminal.
+pub(crate) struct Signals {
+    resize: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+    quit: Signal,
+    hangup: Signal,
+    stop: Signal,
+    proceed: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
+        Ok(Self {
+            resize: signal(SignalKind::window_change())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
+            hangup: signal(SignalKind::hangup())?,
+            stop: signal(number(rustix::process::Signal::TSTP))?,
+            proceed: signal(number(rustix::process::Signal::CONT))?,
+        })
+    }
+
+    /// The next of them.
+    pub(crate) async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.resize.recv() => Told::Resized,
+            _ = self.interrupt.recv() => Told::Stop(Stop::Interrupted),
+            _ = self.terminate.recv() => Told::Stop(Stop::Terminated),
+            _ = self.quit.recv() => Told::Stop(Stop::Quit),
+            _ = self.hangup.recv() => Told::Stop(Stop::HungUp),
+            _ = self.stop.recv() => Told::Suspend,
+            _ = self.proceed.recv() => Told::Continued,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_everybody() {
+        for (text, wanted) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(text.as_bytes()), wanted);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The line at the bottom: what runs and for how long, who answers, how free tools are, what was
+//! used. What does not fit is left out, the least important first.
+
+use std::time::{Duration, Instant};
+
+use contract::event::{Event, Piece, What};
+use contract::message::Usage;
+use contract::policy::Mode;
+use ratatui_core::layout::{Position, Rect};
+
+use crate::host::Facts;
+use crate::layers::Canvas;
+use crate::text::{clipped, columns, narrow, one_line};
+use crate::theme::Role;
+
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long one picture of the spinner stands.
+pub(crate) const FRAME: Duration = Duration::from_millis(125);
+
+/// How things stand.
+#[derive(Default)]
+pub(crate) struct Status {
+    pub(crate) model: String,
+    pub(crate) mode: Mode,
+    pub(crate) facts: Facts,
+    usage: Usage,
+    /// Tokens that the last request took.
+    context: u64,
+    activity: Option<Activity>,
+    /// When the turn began.
+    turn: Option<Instant>,
+    /// Names of the tools that run.
+    tools: Vec<(contract::id::CallId, String)>,
+}
+
+struct Activity {
+    what: String,
+    since: Instant,
+}
+
+impl Status {
+    /// Whether the model is at work.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// How long the turn has taken.
+    pub(crate) fn turn_time(&self, now: Instant) -> Option<Duration> {
+        self.turn.map(|since| now.saturating_duration_since(since))
+    }
+
+    /// Takes note that a turn has been asked for.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.turn.get_or_insert(now);
+        self.doing("waiting for the model", now);
+    }
+
+    /// Begins again; what is known of the surroundings stays.
+    pub(crate) fn reset(&mut self) {
+        let facts = std::mem::take(&mut self.facts);
+        *self = Self { facts, ..Self::default() };
+    }
+
+    /// Takes note that there is no turn.
+    pub(crate) fn end(&mut self) {
+        self.turn = None;
+        self.activity = None;
+        self.tools.clear();
+    }
+
+    fn doing(&mut self, what: &str, now: Instant) {
+        if self.activity.as_ref().is_none_or(|activity| activity.what != what) {
+            self.activity = Some(Activity { what: what.to_owned(), since: now });
+        }
+    }
+
+    /// Folds an event in.
+    pub(crate) fn take(&mut self, event: &Event, now: Instant) {
+        if event.within.is_some() {
+            return;
+        }
+        match &event.what {
+            What::Configured { model, mode, .. } => {
+                self.model = one_line(model);
+                self.mode = *mode;
+            }
+            What::TurnStarted { .. } | What::RequestSent { .. } => self.begin(now),
+            What::ReplyDelta { piece } => {
+                let what = match piece {
+                    Piece::Text { .. } => "writing".to_owned(),
+                    Piece::Thinking { .. } => "thinking".to_owned(),
+                    Piece::Call { name } => format!("calling {}", one_line(name)),
+                    Piece::Restart => "asking again".to_owned(),
+                };
+                self.doing(&what, now);
+            }
+            What::ReplyFinished { usage, .. } => {
+                self.context = usage.total_tokens();
+                self.usage.add(usage);
+            }
+            What::ToolCalled { call } => {
+                self.turn.get_or_insert(now);
+                self.tools.push((call.id.clone(), one_line(&call.name)));
+            }
+            What::ToolJudged { .. } | What::Answered { .. } => self.running(now),
+            What::Asked { .. } => self.doing("waiting for your answer", now),
+            What::ToolFinished { call, .. } => {
+                self.tools.retain(|(id, _)| id != call);
+                self.running(now);
+            }
+            What::Compacted { usage, kept, .. } => {
+                self.usage.add(usage);
+                if *kept == 0 {
+                    self.context = 0;
+                }
+            }
+            What::TurnFinished { .. } => self.end(),
+            _ => {}
+        }
+    }
+
+    fn running(&mut self, now: Instant) {
+        let names: Vec<&str> = self.tools.iter().map(|(_, name)| name.as_str()).collect();
+        let what = if names.is_empty() {
+            "waiting for the model".to_owned()
+        } else {
+            format!("running {}", names.join(", "))
+        };
+        self.doing(&what, now);
+    }
+
+    /// Draws the line.
+    pub(crate) fn draw(&self, area: Rect, canvas: &mut Canvas<'_>, now: Instant, note: &str) {
+        let left = self.left(now, note);
+        let width = usize::from(area.width);
+        let mut x = area.x;
+        for (number, (role, text)) in left.iter().enumerate() {
+            let room = width.saturating_sub(usize::from(x - area.x));
+            let text = if number == 0 { text.clone() } else { format!(" · {text}") };
+            if number > 0 && columns(&text) > room {
+                break;
+            }
+            let text = clipped(&text, room);
+            x += canvas.text(Position { x, y: area.y }, &text, *role, area.right() - x);
+        }
+        // The right side takes what is left.
+        let mut right = self.right();
+        let free = usize::from(area.right().saturating_sub(x)).saturating_sub(2);
+        while columns(&right.join(" · ")) > free && !right.is_empty() {
+            right.pop();
+        }
+        let text = right.join(" · ");
+        let at = area.right().saturating_sub(narrow(columns(&text)));
+        canvas.text(Position { x: at, y: area.y }, &text, Role::Status, area.right() - at);
+    }
+
+    fn left(&self, now: Instant, note: &str) -> Vec<(Role, String)> {
+        let mut left = Vec::new();
+        if !note.is_empty() {
+            left.push((Role::Caution, note.to_owned()));
+        }
+        if let Some(activity) = &self.activity {
+            let time = now.saturating_duration_since(activity.since);
+            let picture = usize::try_from(time.as_millis() / FRAME.as_millis()).unwrap_or(0);
+            let spinner = SPINNER[picture % SPINNER.len()];
+            left.push((Role::Accent, format!("{spinner} {} {} s", activity.what, time.as_secs())));
+        }
+        if !self.model.is_empty() {
+            left.push((Role::Status, self.model.clone()));
+        }
+        let (role, mode) = match self.mode {
+            Mode::ReadOnly => (Role::Good, "read-only"),
+            Mode::Normal => (Role::Status, "normal"),
+            Mode::Yolo => (Role::Caution, "yolo"),
+        };
+        left.push((role, mode.to_owned()));
+        if self.facts.is_unconfined {
+            left.push((Role::Bad, "no sandbox".to_owned()));
+        } else if !self.facts.sandbox.is_empty() {
+            left.push((Role::Status, self.facts.sandbox.clone()));
+        }
+        left
+    }
+
+    /// What was used, the most important first.
+    fn right(&self) -> Vec<String> {
+        let mut right = Vec::new();
+        match self.facts.context_window.filter(|window| *window > 0) {
+            Some(window) if self.context > 0 => {
+                right.push(format!("context {}%", (self.context * 100 / window).min(100)));
+            }
+            _ => {}
+        }
+        let usage = &self.usage;
+        if usage.total_tokens() > 0 {
+            let (sent, got) = (short(usage.input_tokens), short(usage.output_tokens));
+            right.push(format!("{sent} in, {got} out"));
+        }
+        if let Some(cost) = usage.cost_usd {
+            right.push(format!("${cost:.2}"));
+        }
+        if self.facts.processes > 0 {
+            right.push(format!("{} in background", self.facts.processes));
+        }
+        let parts = self.facts.parts;
+        if parts.failed > 0 {
+            right.push(format!("{} failed", parts.failed));
+        }
+        if parts.servers > 0 {
+            right.push(format!("{} servers", parts.servers));
+        }
+        if parts.plugins > 0 {
+            right.push(format!("{} plugins", parts.plugins));
+        }
+        right
+    }
+}
+
+/// A number in a few letters.
+fn short(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..1_000_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([short(999), short(12_345), short(3_210_000)], ["999", "12.3k", "3.2M"]);
+    }
+}

@@ -1,0 +1,319 @@
+//! Text on its way to the screen: made safe once, measured in columns, and broken into rows that
+//! know what of them is text and what is decoration.
+
+use contract::text::visible;
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns that a tab takes.
+const TAB: usize = 4;
+
+/// A piece of text in one style.
+pub(crate) type Piece = (Style, String);
+
+/// One row of the screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Row {
+    /// What is drawn.
+    pub(crate) line: Line<'static>,
+    /// Columns at its left that are decoration.
+    pub(crate) lead: u16,
+    /// How it follows the row above when it is copied.
+    pub(crate) joint: Joint,
+}
+
+/// How the text of a row follows that of the row above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// On a line of its own.
+    #[default]
+    Line,
+    /// After a space at which the line was broken.
+    Space,
+    /// At once: a word was broken.
+    Tight,
+    /// It has no text.
+    Decoration,
+}
+
+impl Row {
+    /// A row of pieces behind decoration.
+    pub(crate) fn new(lead: &[Piece], pieces: Vec<Piece>, joint: Joint) -> Self {
+        let columns: usize = lead.iter().map(|(_, text)| text.width()).sum();
+        let spans =
+            lead.iter().cloned().chain(pieces).map(|(style, text)| Span::styled(text, style));
+        Self { line: Line::from(spans.collect::<Vec<_>>()), lead: narrow(columns), joint }
+    }
+
+    /// A row that is all decoration.
+    pub(crate) fn decoration(pieces: &[Piece]) -> Self {
+        let mut row = Self::new(pieces, Vec::new(), Joint::Decoration);
+        row.joint = Joint::Decoration;
+        row
+    }
+
+    /// An empty row between two things.
+    pub(crate) fn gap() -> Self {
+        Self { joint: Joint::Decoration, ..Self::default() }
+    }
+
+    /// The text, without decoration.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        let all: String = self.line.spans.iter().map(|span| span.content.as_ref()).collect();
+        skip_columns(&all, usize::from(self.lead)).to_owned()
+    }
+}
+
+/// What is drawn before the rows of a broken line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leads {
+    /// Before the first.
+    pub(crate) first: Vec<Piece>,
+    /// Before the others.
+    pub(crate) rest: Vec<Piece>,
+}
+
+impl Leads {
+    /// The same before all of them.
+    pub(crate) fn same(lead: Vec<Piece>) -> Self {
+        Self { first: lead.clone(), rest: lead }
+    }
+
+    fn columns(&self) -> usize {
+        let of = |lead: &[Piece]| lead.iter().map(|(_, text)| text.width()).sum::<usize>();
+        of(&self.first).max(of(&self.rest))
+    }
+}
+
+/// Text from outside, safe to draw. Line feeds and tabs stay.
+pub(crate) fn clean(text: &str) -> String {
+    visible(text).into_owned()
+}
+
+/// Text from outside that may not pretend to be several lines.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\u{a}").replace('\t', " ")
+}
+
+/// A number of columns or rows as the screen counts them.
+pub(crate) fn narrow(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+/// Columns that a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text cut to so many columns, with `…` where something is missing.
+pub(crate) fn clipped(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let width = grapheme.width();
+        if used + width + 1 > room {
+            break;
+        }
+        used += width;
+        kept.push_str(grapheme);
+    }
+    if room > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// The rest of a text after so many columns.
+pub(crate) fn skip_columns(text: &str, count: usize) -> &str {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        if used >= count {
+            return &text[at..];
+        }
+        used += grapheme.width();
+    }
+    ""
+}
+
+/// Breaks prose into rows of at most `width` columns, at spaces where it can.
+pub(crate) fn wrap(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
+    let mut filling = Filling::new(width, leads);
+    for (style, text) in pieces {
+        for (number, part) in text.split([' ', '\t', '\n']).enumerate() {
+            if number > 0 {
+                filling.end_word();
+                filling.spaces += 1;
+            }
+            if !part.is_empty() {
+                filling.word.push((*style, part));
+            }
+        }
+    }
+    filling.end_word();
+    filling.end_row();
+    filling.rows
+}
+
+/// Breaks verbatim text, one line of it, into rows of at most `width` columns. Keeps every space.
+pub(crate) fn fold(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
+    let mut filling = Filling::new(width, leads);
+    for (style, text) in pieces {
+        if text.contains('\t') {
+            filling.take(*style, &text.replace('\t', &" ".repeat(TAB)));
+        } else {
+            filling.take(*style, text);
+        }
+    }
+    filling.end_row();
+    filling.rows
+}
+
+/// Rows on the way to being full.
+struct Filling<'a> {
+    room: usize,
+    leads: &'a Leads,
+    rows: Vec<Row>,
+    row: Vec<Piece>,
+    used: usize,
+    spaces: usize,
+    joint: Joint,
+    word: Vec<(Style, &'a str)>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(width: usize, leads: &'a Leads) -> Self {
+        Self {
+            room: width.saturating_sub(leads.columns()).max(1),
+            leads,
+            rows: Vec::new(),
+            row: Vec::new(),
+            used: 0,
+            spaces: 0,
+            joint: Joint::Line,
+            word: Vec::new(),
+        }
+    }
+
+    fn end_word(&mut self) {
+        if self.word.is_empty() {
+            return;
+        }
+        let columns: usize = self.word.iter().map(|(_, part)| part.width()).sum();
+        let spaces = std::mem::take(&mut self.spaces);
+        if self.used > 0 && self.used + spaces + columns > self.room {
+            self.end_row();
+            self.joint = Joint::Space;
+        } else if self.used > 0 {
+            let style = self.row.last().map_or_else(Style::default, |(style, _)| *style);
+            let blank = if self.word[0].0 == style { style } else { Style::default() };
+            self.put(blank, &" ".repeat(spaces));
+            self.used += spaces;
+        }
+        for (style, part) in std::mem::take(&mut self.word) {
+            if self.used + part.width() <= self.room {
+                self.used += part.width();
+                self.put(style, part);
+            } else {
+                self.take(style, part);
+            }
+        }
+    }
+
+    /// Adds text grapheme by grapheme, with a break wherever a row is full.
+    fn take(&mut self, style: Style, text: &str) {
+        if text.is_ascii() && self.used + text.len() <= self.room {
+            self.used += text.len();
+            self.put(style, text);
+            return;
+        }
+        let mut begin = 0;
+        for (at, grapheme) in text.grapheme_indices(true) {
+            let width = grapheme.width();
+            if self.used > 0 && self.used + width > self.room {
+                self.put(style, &text[begin..at]);
+                begin = at;
+                self.end_row();
+                self.joint = Joint::Tight;
+            }
+            self.used += width;
+        }
+        self.put(style, &text[begin..]);
+    }
+
+    fn put(&mut self, style: Style, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.row.last_mut() {
+            Some((last, so_far)) if *last == style => so_far.push_str(text),
+            _ => self.row.push((style, text.to_owned())),
+        }
+    }
+
+    fn end_row(&mut self) {
+        let lead = if self.rows.is_empty() { &self.leads.first } else { &self.leads.rest };
+        let row = std::mem::take(&mut self.row);
+        self.rows.push(Row::new(lead, row, self.joint));
+        self.used = 0;
+        self.joint = Joint::Line;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> Vec<Piece> {
+        vec![(Style::default(), text.to_owned())]
+    }
+
+    fn texts(rows: &[Row]) -> Vec<String> {
+        rows.iter().map(|row| row.line.to_string()).collect()
+    }
+
+    #[test]
+    fn prose_breaks_at_spaces_and_long_words_anywhere() {
+        let rows = wrap(&plain("one two threefourfive"), 8, &Leads::default());
+        assert_eq!(texts(&rows), ["one two", "threefou", "rfive"]);
+        let joints: Vec<Joint> = rows.iter().map(|row| row.joint).collect();
+        assert_eq!(joints, [Joint::Line, Joint::Space, Joint::Tight]);
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_screen_whatever_the_characters() {
+        let text = "漢字漢字 a\u{301}bc 👍👍 wordwordword";
+        for width in 3..12 {
+            for rows in [
+                wrap(&plain(text), width, &Leads::same(plain("│"))),
+                fold(&plain(text), width, &Leads::default()),
+            ] {
+                assert!(rows.iter().all(|row| row.line.width() <= width), "{width}: {rows:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn verbatim_text_keeps_its_spaces() {
+        let rows = fold(&plain("  a   b\tc"), 6, &Leads::default());
+        assert_eq!(texts(&rows), ["  a   ", "b    c"]);
+    }
+
+    #[test]
+    fn a_row_knows_its_text_from_its_decoration() {
+        let rows = wrap(&plain("ab cd"), 4, &Leads::same(plain("│ ")));
+        assert_eq!(rows[0].text(), "ab");
+        assert_eq!(rows[1].text(), "cd");
+    }
+
+    #[test]
+    fn clipping_counts_columns() {
+        assert_eq!(clipped("漢字漢字", 5), "漢字…");
+        assert_eq!(clipped("short", 5), "short");
+    }
+}

@@ -1,0 +1,109 @@
+//! Themes that people write: YAML with a base and the styles that differ from it.
+
+use std::collections::BTreeMap;
+
+use ratatui_core::style::{Color, Modifier, Style};
+use serde::Deserialize;
+
+use super::{ROLES, Theme};
+
+/// Why a theme cannot be used.
+#[derive(Debug)]
+pub struct ThemeError(String);
+
+impl std::fmt::Display for ThemeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ThemeError {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    base: Option<String>,
+    #[serde(default)]
+    styles: BTreeMap<String, String>,
+}
+
+/// Reads a theme; `name` counts where the file names none.
+pub fn parse(yaml: &str, name: &str) -> Result<Theme, ThemeError> {
+    let file: File = serde_saphyr::from_str(yaml).map_err(|error| ThemeError(error.to_string()))?;
+    let base = file.base.as_deref().unwrap_or("dark");
+    let known = Theme::built_in();
+    let names: Vec<&str> = known.iter().map(|theme| theme.name.as_str()).collect();
+    let listed = names.join(", ");
+    let Some(at) = names.iter().position(|name| *name == base) else {
+        return Err(ThemeError(format!("`{base}` is no base; there are {listed}")));
+    };
+    let mut theme = known[at].clone();
+    theme.name = file.name.unwrap_or_else(|| name.to_owned());
+    for (key, words) in &file.styles {
+        let Some((role, _)) = ROLES.iter().find(|(_, name)| name == key) else {
+            let all: Vec<&str> = ROLES.iter().map(|(_, name)| *name).collect();
+            let all = all.join(", ");
+            return Err(ThemeError(format!("`{key}` is no style; there are {all}")));
+        };
+        let style = style(words).map_err(|word| {
+            ThemeError(format!("`{word}` in `{key}` is neither a color nor a look of letters"))
+        })?;
+        theme.set(*role, style);
+    }
+    Ok(theme)
+}
+
+/// A style in words: a color, `on` a color, and looks of letters.
+fn style(words: &str) -> Result<Style, String> {
+    let mut style = Style::new();
+    let mut is_background = false;
+    for word in words.split_whitespace() {
+        let modifier = match word {
+            "bold" => Modifier::BOLD,
+            "dim" => Modifier::DIM,
+            "italic" => Modifier::ITALIC,
+            "underline" => Modifier::UNDERLINED,
+            "reverse" => Modifier::REVERSED,
+            "on" => {
+                is_background = true;
+                continue;
+            }
+            color => {
+                let color: Color = color.parse().map_err(|_| color.to_owned())?;
+                style = if is_background { style.bg(color) } else { style.fg(color) };
+                continue;
+            }
+        };
+        style = style.add_modifier(modifier);
+    }
+    Ok(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::Role;
+
+    #[test]
+    fn a_theme_says_what_differs_from_its_base() {
+        let yaml = "base: light\nstyles:\n  code: '#ff8800 bold'\n  found: black on yellow\n";
+        let theme = parse(yaml, "mine").unwrap();
+        assert_eq!(theme.name, "mine");
+        let code = theme.style(Role::Code);
+        assert_eq!(code.fg, Some(Color::Rgb(255, 136, 0)));
+        assert!(code.add_modifier.contains(Modifier::BOLD));
+        assert_eq!(theme.style(Role::Found).bg, Some(Color::Yellow));
+        let light = &Theme::built_in()[1];
+        assert_eq!(theme.style(Role::Bad), light.style(Role::Bad));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let message = |yaml: &str| parse(yaml, "x").unwrap_err().to_string();
+        assert!(message("base: pink").contains("dark, light, 16-color, none"));
+        assert!(message("styles: {codes: red}").contains("`codes` is no style"));
+        assert!(message("styles: {code: redd}").contains("`redd` in `code`"));
+        assert!(message("color: red").contains("color"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The conversation as blocks: a fold over events. Folding stores clean text and lays nothing out;
+//! blocks are laid out when they are looked at, and forgotten when they are far away, so that a
+//! frame costs the same however long the conversation is.
+
+mod block;
+mod fold;
+mod person;
+mod search;
+mod select;
+mod tool;
+mod view;
+
+use std::collections::HashMap;
+
+use contract::id::CallId;
+
+use crate::text::{Piece, Row, columns};
+use crate::theme::Theme;
+
+pub(crate) use block::{Block, Kind};
+pub(crate) use search::Direction;
+pub(crate) use select::Selection;
+pub(crate) use view::{Place, View};
+
+/// Laid-out blocks that are kept beside those on the screen.
+const KEPT: usize = 256;
+
+/// The conversation.
+#[derive(Default)]
+pub(crate) struct Transcript {
+    blocks: Vec<Block>,
+    /// Where each call that has not ended stands.
+    running: HashMap<CallId, usize>,
+    /// Where the reply begins that is arriving.
+    reply: Option<usize>,
+    /// When the event happened that is being folded, in milliseconds.
+    at: i64,
+    /// Which tools come from where.
+    sources: HashMap<String, String>,
+    /// How things are laid out at present.
+    shape: Shape,
+    /// Blocks that are laid out.
+    laid_out: Vec<usize>,
+}
+
+/// What rows are made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Columns.
+    pub(crate) width: usize,
+    /// Counts changes of the theme.
+    pub(crate) edition: u64,
+    /// Whether reasoning is open unless it is closed by hand.
+    pub(crate) shows_thinking: bool,
+}
+
+impl Transcript {
+    /// Blocks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// One of them.
+    pub(crate) fn block(&self, at: usize) -> Option<&Block> {
+        self.blocks.get(at)
+    }
+
+    /// How many blocks are laid out.
+    #[cfg(test)]
+    pub(crate) fn laid_out(&self) -> usize {
+        self.blocks.iter().filter(|block| block.is_laid_out()).count()
+    }
+
+    /// Adds a block at the end.
+    pub(crate) fn push(&mut self, kind: Kind) -> usize {
+        self.blocks.push(Block::new(kind));
+        self.blocks.len() - 1
+    }
+
+    /// Begins again with nothing.
+    pub(crate) fn clear(&mut self) {
+        let sources = std::mem::take(&mut self.sources);
+        *self = Self { sources, shape: self.shape, ..Self::default() };
+    }
+
+    /// Learns which tools come from where.
+    pub(crate) fn set_sources(&mut self, sources: impl IntoIterator<Item = (String, String)>) {
+        self.sources.extend(sources);
+    }
+
+    /// Takes another shape; nothing is laid out before it is looked at.
+    pub(crate) fn set_shape(&mut self, shape: Shape) {
+        self.shape = shape;
+    }
+
+    /// Opens a block that is closed, and the other way round.
+    pub(crate) fn toggle(&mut self, at: usize) {
+        let shape = self.shape;
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.toggle(shape);
+        }
+    }
+
+    /// Where the last block stands that can be opened.
+    pub(crate) fn last_foldable(&self) -> Option<usize> {
+        self.blocks.iter().rposition(Block::can_fold)
+    }
+
+    /// Rows of a block, laid out where they are not.
+    pub(crate) fn height(&mut self, at: usize, theme: &Theme) -> usize {
+        let shape = self.shape;
+        let Some(block) = self.blocks.get_mut(at) else { return 0 };
+        if !block.is_laid_out() {
+            self.laid_out.push(at);
+        }
+        block.lay_out(shape, theme);
+        block.height()
+    }
+
+    /// The name of the tool that was called last.
+    fn last_call(&self) -> Option<&str> {
+        self.blocks.iter().rev().find_map(|block| match &block.kind {
+            Kind::Tool(tool) => Some(tool.name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// All rows of a conversation that stands within another, behind `lead`.
+    fn nested_rows(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
+        let used: usize = lead.iter().map(|(_, text)| columns(text)).sum();
+        let inner = width.saturating_sub(used).max(1);
+        let mut rows = Vec::new();
+        for block in &self.blocks {
+            for row in block.rows_alone(inner, theme) {
+                let pieces = row.line.spans.into_iter();
+                let pieces = pieces.map(|span| (span.style, span.content.into_owned())).collect();
+                let mut nested = Row::new(lead, pieces, row.joint);
+                nested.lead += row.lead;
+                rows.push(nested);
+            }
+        }
+        rows
+    }
+
+    /// Forgets the rows of blocks that are far from those between `first` and `last`.
+    fn forget(&mut self, first: usize, last: usize) {
+        if self.laid_out.len() <= 2 * KEPT {
+            return;
+        }
+        // A block that changes is laid out again and again.
+        self.laid_out.sort_unstable();
+        self.laid_out.dedup();
+        let near = first.saturating_sub(KEPT / 2)..=last.saturating_add(KEPT / 2);
+        let (kept, far): (Vec<usize>, Vec<usize>) =
+            std::mem::take(&mut self.laid_out).into_iter().partition(|at| near.contains(at));
+        for at in far {
+            if let Some(block) = self.blocks.get_mut(at) {
+                block.forget();
+            }
+        }
+        self.laid_out = kept;
+    }
+}

@@ -1,0 +1,305 @@
+//! One thing in the conversation, with the rows it comes to.
+
+use std::time::Duration;
+
+use contract::event::Level;
+
+use super::Shape;
+use super::person;
+use super::tool::Tool;
+use crate::markdown::Markdown;
+use crate::text::{Leads, Piece, Row, fold, wrap};
+use crate::theme::{Role, Theme};
+
+/// Rows of a closed block of text that are shown.
+const PREVIEW: usize = 4;
+
+/// What a block is.
+pub(crate) enum Kind {
+    /// What the person said.
+    Person(String),
+    /// What the model said.
+    Reply(Box<Markdown>),
+    /// What the model thought.
+    Thinking {
+        /// Its words.
+        text: String,
+        /// Whether more may come.
+        is_open: bool,
+        /// When it began, in milliseconds.
+        since: i64,
+        /// How long it took, once it is over.
+        took: Option<Duration>,
+    },
+    /// A call of a tool.
+    Tool(Box<Tool>),
+    /// Something people should know.
+    Notice {
+        /// How much it matters.
+        level: Level,
+        /// What happened.
+        text: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A line across: something changed here.
+    Mark(String),
+    /// Text that a command shows.
+    Shown(String),
+    /// Something the model was told by a part of the program.
+    Told {
+        /// By whom.
+        origin: String,
+        /// The words.
+        text: String,
+    },
+}
+
+/// One thing in the conversation.
+pub(crate) struct Block {
+    pub(crate) kind: Kind,
+    /// Opened or closed by hand.
+    is_open: Option<bool>,
+    made_for: Option<Shape>,
+    rows: Vec<Row>,
+}
+
+impl Block {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self { kind, is_open: None, made_for: None, rows: Vec::new() }
+    }
+
+    /// Whether it can be opened and closed.
+    pub(crate) fn can_fold(&self) -> bool {
+        match &self.kind {
+            Kind::Thinking { .. } | Kind::Tool(_) | Kind::Told { .. } => true,
+            Kind::Person(text) => person::is_long(text),
+            Kind::Reply(_) | Kind::Notice { .. } | Kind::Mark(_) | Kind::Shown(_) => false,
+        }
+    }
+
+    fn is_open(&self, shape: Shape) -> bool {
+        let usual = matches!(self.kind, Kind::Thinking { .. }) && shape.shows_thinking;
+        self.is_open.unwrap_or(usual)
+    }
+
+    /// Opens what is closed.
+    pub(super) fn toggle(&mut self, shape: Shape) {
+        if self.can_fold() {
+            self.is_open = Some(!self.is_open(shape));
+            self.touch();
+        }
+    }
+
+    /// Takes note that it has changed.
+    pub(super) fn touch(&mut self) {
+        self.made_for = None;
+    }
+
+    pub(super) fn is_laid_out(&self) -> bool {
+        self.made_for.is_some()
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.made_for = None;
+        self.rows = Vec::new();
+        if let Kind::Reply(markdown) = &mut self.kind {
+            markdown.forget();
+        }
+    }
+
+    /// Rows, the gap above included.
+    pub(super) fn height(&self) -> usize {
+        match &self.kind {
+            Kind::Reply(markdown) => markdown.height() + 1,
+            _ => self.rows.len() + 1,
+        }
+    }
+
+    /// One of them; none for the gap.
+    pub(super) fn row(&self, at: usize) -> Option<&Row> {
+        let at = at.checked_sub(1)?;
+        match &self.kind {
+            Kind::Reply(markdown) => markdown.row(at),
+            _ => self.rows.get(at),
+        }
+    }
+
+    /// Its rows for a width of their own, closed, nothing kept.
+    pub(super) fn rows_alone(&self, width: usize, theme: &Theme) -> Vec<Row> {
+        if let Kind::Reply(markdown) = &self.kind {
+            let mut copy = Markdown::complete(markdown.text().to_owned());
+            copy.lay_out(width, 0, theme);
+            return (0..copy.height()).filter_map(|at| copy.row(at).cloned()).collect();
+        }
+        self.made(false, width, theme)
+    }
+
+    /// Lays it out where it is not.
+    pub(super) fn lay_out(&mut self, shape: Shape, theme: &Theme) {
+        if let Kind::Reply(markdown) = &mut self.kind {
+            markdown.lay_out(shape.width, shape.edition, theme);
+            self.made_for = Some(shape);
+            return;
+        }
+        if self.made_for == Some(shape) {
+            return;
+        }
+        let is_open = self.is_open(shape);
+        self.made_for = Some(shape);
+        self.rows = self.made(is_open, shape.width, theme);
+    }
+
+    fn made(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
+        match &self.kind {
+            Kind::Reply(_) => Vec::new(),
+            Kind::Person(text) => person::rows(text, is_open, width, theme),
+            Kind::Thinking { text, took, .. } => thinking(text, *took, is_open, width, theme),
+            Kind::Tool(tool) => tool.rows(is_open, width, theme),
+            Kind::Notice { level, text, hint } => {
+                notice(*level, text, hint.as_deref(), width, theme)
+            }
+            Kind::Mark(text) => vec![mark(text, width, theme)],
+            Kind::Shown(text) => shown(text, width, theme),
+            Kind::Told { origin, text } => told(origin, text, is_open, width, theme),
+        }
+    }
+
+    /// What somebody who copies it wants.
+    pub(crate) fn text(&self) -> String {
+        match &self.kind {
+            Kind::Person(text)
+            | Kind::Shown(text)
+            | Kind::Mark(text)
+            | Kind::Thinking { text, .. }
+            | Kind::Told { text, .. } => text.clone(),
+            Kind::Reply(markdown) => markdown.text().to_owned(),
+            Kind::Tool(tool) => tool.text(),
+            Kind::Notice { text, hint, .. } => match hint {
+                Some(hint) => format!("{text}\n{hint}"),
+                None => text.clone(),
+            },
+        }
+    }
+
+    /// Whether any of its text may contain a text in small letters.
+    pub(super) fn may_contain(&self, needle: &str) -> bool {
+        match &self.kind {
+            Kind::Reply(markdown) => contains(markdown.text(), needle),
+            Kind::Person(text) => contains(text, needle),
+            _ => contains(&self.text(), needle),
+        }
+    }
+}
+
+/// Whether a text contains another, which is in small letters, in any case.
+pub(super) fn contains(text: &str, needle: &str) -> bool {
+    if needle.is_ascii() && text.is_ascii() {
+        let (text, needle) = (text.as_bytes(), needle.as_bytes());
+        return needle.is_empty()
+            || text.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle));
+    }
+    text.to_lowercase().contains(needle)
+}
+
+fn thinking(
+    text: &str,
+    took: Option<Duration>,
+    is_open: bool,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Row> {
+    let soft = theme.style(Role::Soft);
+    let mark = if is_open { "▾ " } else { "▸ " };
+    let words = text.split_whitespace().count();
+    let head = match took {
+        Some(took) if took.as_secs() > 0 => {
+            format!("Thought for {} s, {words} words", took.as_secs())
+        }
+        Some(_) => format!("Thought, {words} words"),
+        None => format!("Thinking, {words} words"),
+    };
+    let mut rows = vec![Row::decoration(&[(soft, format!("{mark}{head}"))])];
+    if is_open {
+        let lead = Leads::same(vec![(theme.style(Role::Border), "│ ".to_owned())]);
+        for line in text.lines() {
+            rows.extend(wrap(&[(soft, line.to_owned())], width, &lead));
+        }
+    }
+    rows
+}
+
+fn notice(level: Level, text: &str, hint: Option<&str>, width: usize, theme: &Theme) -> Vec<Row> {
+    let (role, word) = match level {
+        Level::Info => (Role::Soft, "note: "),
+        Level::Warning => (Role::Caution, "warning: "),
+        Level::Error => (Role::Bad, "error: "),
+    };
+    let lines = |role: Role, word: &str, text: &str| {
+        let style = theme.style(role);
+        let leads = Leads {
+            first: vec![(style, word.to_owned())],
+            rest: vec![(style, " ".repeat(word.len()))],
+        };
+        let body = if role == Role::Soft { style } else { theme.style(Role::Text) };
+        let mut rows = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let leads = if number == 0 { leads.clone() } else { Leads::same(leads.rest.clone()) };
+            rows.extend(wrap(&[(body, line.to_owned())], width, &leads));
+        }
+        rows
+    };
+    let mut rows = lines(role, word, text);
+    if let Some(hint) = hint {
+        rows.extend(lines(Role::Code, "hint: ", hint));
+    }
+    rows
+}
+
+fn mark(text: &str, width: usize, theme: &Theme) -> Row {
+    let text = crate::text::clipped(text, width.saturating_sub(6));
+    let used = crate::text::columns(&text) + 4;
+    let border = theme.style(Role::Border);
+    Row::decoration(&[
+        (border, "── ".to_owned()),
+        (theme.style(Role::Soft), text),
+        (border, format!(" {}", "─".repeat(width.saturating_sub(used)))),
+    ])
+}
+
+fn shown(text: &str, width: usize, theme: &Theme) -> Vec<Row> {
+    let style = theme.style(Role::Text);
+    let lead = Leads::same(vec![(theme.style(Role::Border), "┃ ".to_owned())]);
+    let line = |line: &str| fold(&[(style, line.to_owned())], width, &lead);
+    text.trim_end().lines().flat_map(line).collect()
+}
+
+fn told(origin: &str, text: &str, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
+    let soft = theme.style(Role::Soft);
+    let mark = if is_open { "▾ " } else { "▸ " };
+    let head: Vec<Piece> = vec![(soft, format!("{mark}{origin} told the model"))];
+    let mut rows = vec![Row::decoration(&head)];
+    if is_open {
+        let lead = Leads::same(vec![(theme.style(Role::Border), "│ ".to_owned())]);
+        rows.extend(text.lines().flat_map(|line| wrap(&[(soft, line.to_owned())], width, &lead)));
+    }
+    rows
+}
+
+/// The rows of a long text: all of them, or a few and how many more there are.
+pub(super) fn shortened(
+    mut rows: Vec<Row>,
+    is_open: bool,
+    theme: &Theme,
+    lead: &[Piece],
+) -> Vec<Row> {
+    let hidden = rows.len().saturating_sub(PREVIEW);
+    if is_open || hidden < 2 {
+        return rows;
+    }
+    rows.truncate(PREVIEW);
+    let mut more = lead.to_vec();
+    more.push((theme.style(Role::Soft), format!("… {hidden} more rows")));
+    rows.push(Row::decoration(&more));
+    rows
+}

@@ -1,0 +1,106 @@
+//! Selecting with the mouse. What is copied is the text: no bars, no marks, no breaks of ours.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{Place, Transcript};
+use crate::text::{Joint, columns, narrow};
+use crate::theme::{Role, Theme};
+
+/// From where to where, in the order in which it was dragged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    /// Where it began, with the column.
+    pub(crate) from: (Place, u16),
+    /// Where it is.
+    pub(crate) to: (Place, u16),
+}
+
+impl Selection {
+    /// One that has just begun.
+    pub(crate) fn new(place: Place, column: u16) -> Self {
+        Self { from: (place, column), to: (place, column) }
+    }
+
+    /// Whether nothing is selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.from == self.to
+    }
+
+    fn ordered(&self) -> ((Place, u16), (Place, u16)) {
+        if self.from <= self.to { (self.from, self.to) } else { (self.to, self.from) }
+    }
+
+    /// The columns of a row that are selected.
+    fn columns_of(&self, place: Place, width: u16) -> Option<(u16, u16)> {
+        let (first, last) = self.ordered();
+        if place < first.0 || place > last.0 {
+            return None;
+        }
+        let from = if place == first.0 { first.1 } else { 0 };
+        let to = if place == last.0 { last.1.saturating_add(1) } else { width };
+        (from < to).then_some((from, to.min(width)))
+    }
+
+    pub(super) fn draw(&self, shown: &[Place], area: Rect, buffer: &mut Buffer, theme: &Theme) {
+        if self.is_empty() {
+            return;
+        }
+        for (y, place) in (area.y..area.bottom()).zip(shown) {
+            if let Some((from, to)) = self.columns_of(*place, area.width) {
+                let mark = Rect { x: area.x + from, y, width: to - from, height: 1 };
+                buffer.set_style(mark, theme.style(Role::Selection));
+            }
+        }
+    }
+}
+
+impl Transcript {
+    /// The text that is selected.
+    pub(crate) fn selected(&mut self, selection: &Selection, theme: &Theme) -> String {
+        let (first, last) = selection.ordered();
+        let mut text = String::new();
+        for block in first.0.block..=last.0.block.min(self.len().saturating_sub(1)) {
+            let height = self.height(block, theme);
+            for number in 0..height {
+                let place = Place { block, row: number };
+                let Some((from, to)) = selection.columns_of(place, u16::MAX) else { continue };
+                let Some(row) = self.blocks[block].row(number) else {
+                    if !text.is_empty() {
+                        text.push('\n');
+                    }
+                    continue;
+                };
+                if row.joint == Joint::Decoration {
+                    if row.line.spans.is_empty() && !text.is_empty() {
+                        text.push('\n');
+                    }
+                    continue;
+                }
+                let part = part(&row.line.to_string(), from.max(row.lead), to);
+                let part = part.trim_end();
+                match row.joint {
+                    Joint::Space if !text.is_empty() => text.push(' '),
+                    Joint::Line if !text.is_empty() => text.push('\n'),
+                    _ => {}
+                }
+                text.push_str(part);
+            }
+        }
+        text
+    }
+}
+
+/// The part of a text between two columns.
+fn part(text: &str, from: u16, to: u16) -> String {
+    let mut at = 0_u16;
+    let mut out = String::new();
+    for grapheme in text.graphemes(true) {
+        if at >= from && at < to {
+            out.push_str(grapheme);
+        }
+        at = at.saturating_add(narrow(columns(grapheme)));
+    }
+    out
+}

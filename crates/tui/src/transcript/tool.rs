@@ -1,0 +1,350 @@
+//! A call of a tool: one line that says what it was and how it went, and a body that opens. Knows
+//! kinds of output, no particular tool.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use contract::event::{Answer, CallOutcome};
+use contract::policy::{Action, Decision, Ruling};
+use contract::tool::{Display, ToolOutput};
+use serde_json::Value;
+
+use super::Transcript;
+use super::block::shortened;
+use crate::diff;
+use crate::text::{Leads, Piece, Row, clean, clipped, columns, fold, one_line, wrap};
+use crate::theme::{Role, Theme};
+
+/// Lines of a running tool that are shown, and that are kept.
+const PROGRESS_SHOWN: usize = 5;
+const PROGRESS_KEPT: usize = 500;
+
+/// A call, folded.
+pub(crate) struct Tool {
+    /// The tool's name.
+    pub(crate) name: String,
+    /// Where it comes from, unless it is built in.
+    pub(crate) source: Option<String>,
+    /// The arguments in one line.
+    summary: String,
+    /// The arguments in full.
+    arguments: String,
+    /// What it would do, in words.
+    actions: Vec<String>,
+    /// Where the decision came from.
+    decided: Option<String>,
+    progress: VecDeque<String>,
+    state: State,
+    /// The conversation that it holds, with the agent that answers there.
+    inner: Option<(String, Box<Transcript>)>,
+}
+
+/// How far a call is.
+enum State {
+    /// It was called.
+    Called,
+    /// A person is asked about it.
+    Asking,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended { outcome: CallOutcome, output: Box<ToolOutput>, duration_ms: u64 },
+}
+
+impl Tool {
+    /// A call that was just made.
+    pub(crate) fn called(name: &str, args: &Value, source: Option<String>) -> Self {
+        Self {
+            name: one_line(name),
+            source,
+            summary: summary(args),
+            arguments: arguments(args),
+            actions: Vec::new(),
+            decided: None,
+            progress: VecDeque::new(),
+            state: State::Called,
+            inner: None,
+        }
+    }
+
+    /// The conversation that it holds with an agent.
+    pub(super) fn held(&mut self, agent: &str) -> &mut Transcript {
+        let (_, inner) = self.inner.get_or_insert_with(|| (agent.to_owned(), Box::default()));
+        inner
+    }
+
+    /// The conversation that it holds, if it holds one.
+    pub(super) fn inner_mut(&mut self) -> Option<&mut Transcript> {
+        self.inner.as_mut().map(|(_, inner)| inner.as_mut())
+    }
+
+    /// The policy ruled on it.
+    pub(super) fn judged(&mut self, args: &Value, actions: &[Action], ruling: &Ruling) {
+        self.summary = summary(args);
+        self.arguments = arguments(args);
+        self.actions = actions.iter().map(words).collect();
+        self.decided = ruling.deciding().map(|reason| {
+            let word = match ruling.decision {
+                Decision::Allow => "allowed",
+                Decision::Ask => "asked about",
+                Decision::Deny => "denied",
+            };
+            one_line(&format!("{word}: {} ({})", reason.why, reason.origin))
+        });
+        if ruling.decision == Decision::Allow {
+            self.state = State::Running;
+        }
+    }
+
+    /// A person is asked about it.
+    pub(super) fn asked(&mut self) {
+        self.state = State::Asking;
+    }
+
+    /// A person answered.
+    pub(super) fn answered(&mut self, answer: &Answer, rules: &[String]) {
+        let word = match answer {
+            Answer::Once => "you allowed it once".to_owned(),
+            Answer::Session => "you allowed it for this session".to_owned(),
+            Answer::Project => "you allowed it in this project".to_owned(),
+            Answer::Always => "you allowed it always".to_owned(),
+            Answer::Deny { reason: Some(reason) } => format!("you denied it: {}", one_line(reason)),
+            Answer::Deny { reason: None } => "you denied it".to_owned(),
+            Answer::Cancel => "you stopped the turn".to_owned(),
+            Answer::Nobody => "nobody could be asked".to_owned(),
+        };
+        let rules = if rules.is_empty() {
+            String::new()
+        } else {
+            format!("; from now on {}", one_line(&rules.join("; ")))
+        };
+        self.decided = Some(format!("{word}{rules}"));
+        self.state = State::Running;
+    }
+
+    /// It said something while it runs.
+    pub(super) fn progressed(&mut self, text: &str) {
+        for line in clean(text).lines() {
+            self.progress.push_back(line.to_owned());
+        }
+        while self.progress.len() > PROGRESS_KEPT {
+            self.progress.pop_front();
+        }
+    }
+
+    /// It ended.
+    pub(super) fn ended(&mut self, outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) {
+        self.progress = VecDeque::new();
+        let output = ToolOutput {
+            success: output.success,
+            output: clean(&output.output),
+            error: output.error.as_deref().map(clean),
+            display: output.display.as_ref().map(|Display::Diff { path, unified }| Display::Diff {
+                path: one_line(path),
+                unified: clean(unified),
+            }),
+            ..ToolOutput::default()
+        };
+        self.state = State::Ended { outcome, output: Box::new(output), duration_ms };
+    }
+
+    /// What somebody who copies it wants.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{} {}\n", self.name, self.arguments);
+        match &self.state {
+            State::Ended { output, .. } => match &output.display {
+                Some(Display::Diff { unified, .. }) => text.push_str(unified),
+                None => text.push_str(&output.for_model()),
+            },
+            State::Called | State::Asking | State::Running => {
+                for line in &self.progress {
+                    let _ = writeln!(text, "{line}");
+                }
+            }
+        }
+        text
+    }
+
+    pub(super) fn rows(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
+        let mut rows = vec![self.head(is_open, width, theme)];
+        let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
+        let soft = theme.style(Role::Soft);
+        if is_open {
+            rows.extend(self.details(width, theme, &lead));
+        }
+        rows.extend(self.nested(is_open, width, theme));
+        let body = match &self.state {
+            State::Ended { output, .. } => match &output.display {
+                Some(Display::Diff { path, unified }) => {
+                    // The line above names the file.
+                    let heads = unified
+                        .lines()
+                        .take(2)
+                        .filter(|line| line.starts_with("--- ") || line.starts_with("+++ "));
+                    let skipped: usize = heads.map(|line| line.len() + 1).sum();
+                    let body = unified.get(skipped..).unwrap_or_default();
+                    diff::rows(body, path, theme, width, &lead)
+                }
+                None => verbatim(&output.for_model(), soft, width, &lead),
+            },
+            State::Called | State::Asking | State::Running => {
+                let skip =
+                    if is_open { 0 } else { self.progress.len().saturating_sub(PROGRESS_SHOWN) };
+                let lines = self.progress.iter().skip(skip);
+                let leads = Leads::same(lead.clone());
+                lines.flat_map(|line| fold(&[(soft, line.clone())], width, &leads)).collect()
+            }
+        };
+        let is_diff =
+            matches!(&self.state, State::Ended { output, .. } if output.display.is_some());
+        // A change is shown whole unless it is very long: it is what the person wants to see.
+        let is_open = is_open || (is_diff && body.len() <= 40);
+        rows.extend(shortened(body, is_open, theme, &lead));
+        rows
+    }
+
+    /// The conversation that it holds: all of it where it is open, else how far it is.
+    fn nested(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
+        let Some((agent, inner)) = &self.inner else { return Vec::new() };
+        let lead: Vec<Piece> = vec![(theme.style(Role::Accent), "  ┆ ".to_owned())];
+        if is_open {
+            return inner.nested_rows(width, theme, &lead);
+        }
+        let last = inner.last_call().map_or_else(String::new, |name| format!(", last {name}"));
+        let mut pieces = lead;
+        pieces.push((theme.style(Role::Soft), format!("{agent}: {} steps{last}", inner.len())));
+        vec![Row::decoration(&pieces)]
+    }
+
+    fn head(&self, is_open: bool, width: usize, theme: &Theme) -> Row {
+        let (mark, role, note) = match &self.state {
+            State::Called => ("○", Role::Soft, String::new()),
+            State::Asking => ("?", Role::Caution, "waits for your answer".to_owned()),
+            State::Running => ("●", Role::Accent, "running".to_owned()),
+            State::Ended { outcome, output, duration_ms } => {
+                let (mark, role) =
+                    if output.success { ("✓", Role::Good) } else { ("✗", Role::Bad) };
+                (mark, role, ending(*outcome, output, *duration_ms))
+            }
+        };
+        let mut pieces = vec![
+            (theme.style(role), format!("{mark} ")),
+            (theme.style(Role::Strong), self.name.clone()),
+        ];
+        if let Some(source) = &self.source {
+            pieces.push((theme.style(Role::Soft), format!(" [{source}]")));
+        }
+        let used: usize = pieces.iter().map(|(_, text)| columns(text)).sum();
+        let note = if note.is_empty() { note } else { format!("  {note}") };
+        let room = width.saturating_sub(used + columns(&note) + 1);
+        if !is_open && !self.summary.is_empty() && room > 4 {
+            pieces.push((theme.style(Role::Text), format!(" {}", clipped(&self.summary, room))));
+        }
+        pieces.push((theme.style(Role::Soft), note));
+        Row::new(&[], pieces, crate::text::Joint::Line)
+    }
+
+    /// What is shown of it only when it is open.
+    fn details(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
+        let mut rows = verbatim(&self.arguments, theme.style(Role::Text), width, lead);
+        let leads = Leads::same(lead.to_vec());
+        for line in self.actions.iter().chain(&self.decided) {
+            rows.extend(wrap(&[(theme.style(Role::Place), line.clone())], width, &leads));
+        }
+        let rule: Vec<Piece> =
+            vec![(theme.style(Role::Border), format!("  ├{}", "─".repeat(width.clamp(4, 40) - 4)))];
+        rows.push(Row::decoration(&rule));
+        rows
+    }
+}
+
+fn verbatim(
+    text: &str,
+    style: ratatui_core::style::Style,
+    width: usize,
+    lead: &[Piece],
+) -> Vec<Row> {
+    let leads = Leads::same(lead.to_vec());
+    text.lines().flat_map(|line| fold(&[(style, line.to_owned())], width, &leads)).collect()
+}
+
+/// How a call ended, in a word or two.
+fn ending(outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) -> String {
+    match outcome {
+        CallOutcome::Ran => {
+            let time = took(duration_ms);
+            match &output.display {
+                Some(Display::Diff { unified, .. }) => {
+                    let (added, removed) = diff::counts(unified);
+                    format!("+{added} −{removed}  {time}")
+                }
+                None => time,
+            }
+        }
+        CallOutcome::Invalid => "not run: invalid".to_owned(),
+        CallOutcome::Denied | CallOutcome::Unanswered => "not run: denied".to_owned(),
+        CallOutcome::NoSandbox => "not run: no sandbox".to_owned(),
+        CallOutcome::Skipped => "not run".to_owned(),
+        CallOutcome::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// A time in a few letters.
+pub(crate) fn took(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        1000..60_000 => format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100),
+        _ => format!("{} min {} s", milliseconds / 60_000, milliseconds / 1000 % 60),
+    }
+}
+
+/// The arguments in one line: the first value, and the others with their names.
+fn summary(args: &Value) -> String {
+    let value = |value: &Value| match value {
+        Value::String(text) => {
+            let line = text.lines().next().unwrap_or_default();
+            let more = if text.lines().nth(1).is_some() { " …" } else { "" };
+            format!("{}{more}", contract::text::head(line, 400))
+        }
+        other => contract::text::head(&other.to_string(), 400).to_owned(),
+    };
+    let text = match args {
+        Value::Object(map) if map.len() == 1 => map.values().next().map(value).unwrap_or_default(),
+        Value::Object(map) => {
+            let named = |(at, (name, it)): (usize, (&String, &Value))| match at {
+                0 => value(it),
+                _ => format!("{name}: {}", value(it)),
+            };
+            map.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+        }
+        other => value(other),
+    };
+    one_line(&text)
+}
+
+/// The arguments in full; texts as they are, not as JSON writes them.
+fn arguments(args: &Value) -> String {
+    let Value::Object(map) = args else { return clean(&args.to_string()) };
+    let mut text = String::new();
+    for (name, value) in map {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
+        };
+        let between = if value.contains('\n') { "\n" } else { " " };
+        let _ = writeln!(text, "{}:{between}{}", one_line(name), clean(&value));
+    }
+    text
+}
+
+/// An action in words.
+pub(crate) fn words(action: &Action) -> String {
+    let shown = |path: &std::path::Path| one_line(&path.display().to_string());
+    match action {
+        Action::Read { path } => format!("reads {}", shown(path)),
+        Action::Write { path, .. } => format!("writes {}", shown(path)),
+        Action::Run { cwd, .. } => format!("runs in {}", shown(cwd)),
+        Action::Connect { host } => format!("connects to {}", one_line(host)),
+        Action::Opaque { what } => one_line(what),
+    }
+}

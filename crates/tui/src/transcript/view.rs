@@ -1,0 +1,206 @@
+//! Which rows of the conversation are on the screen. A place is a block and a row in it, so that
+//! nothing above needs to be known; without a place the view follows the end.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+
+use super::{Selection, Shape, Transcript};
+use crate::text::{columns, narrow};
+use crate::theme::{Role, Theme};
+
+/// A row of the conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The block.
+    pub(crate) block: usize,
+    /// The row in it; 0 is the gap above it.
+    pub(crate) row: usize,
+}
+
+/// What is seen of the conversation.
+#[derive(Default)]
+pub(crate) struct View {
+    /// The row at the top; none while it follows the end.
+    top: Option<Place>,
+    /// The rows that were last shown, from the top.
+    shown: Vec<Place>,
+    height: usize,
+    /// The block that the keys are about.
+    pub(crate) cursor: Option<usize>,
+    /// What is selected.
+    pub(crate) selection: Option<Selection>,
+    /// Where the search is.
+    pub(crate) found: Option<Place>,
+    /// What is searched for, in small letters.
+    pub(crate) needle: String,
+}
+
+impl View {
+    /// Shows the end from here on.
+    pub(crate) fn follow(&mut self) {
+        self.top = None;
+    }
+
+    /// Shows the beginning.
+    pub(crate) fn rewind(&mut self) {
+        self.top = Some(Place::default());
+    }
+
+    /// The row that a row of the screen shows, counted from the top of the view.
+    pub(crate) fn place_at(&self, row: usize) -> Option<Place> {
+        self.shown.get(row).copied()
+    }
+
+    /// The last row that is shown.
+    pub(crate) fn last_place(&self) -> Option<Place> {
+        self.shown.last().copied()
+    }
+
+    /// Rows that one page has.
+    pub(crate) fn page(&self) -> usize {
+        self.height.saturating_sub(2).max(1)
+    }
+
+    /// Goes up by so many rows.
+    pub(crate) fn up(&mut self, count: usize, transcript: &mut Transcript, theme: &Theme) {
+        let Some(top) = self.top.or_else(|| self.shown.first().copied()) else { return };
+        self.top = Some(before(top, count, transcript, theme));
+    }
+
+    /// Goes down by so many rows; at the end it follows.
+    pub(crate) fn down(&mut self, count: usize, transcript: &mut Transcript, theme: &Theme) {
+        let Some(mut top) = self.top else { return };
+        for _ in 0..count {
+            match after(top, transcript, theme) {
+                Some(next) => top = next,
+                None => break,
+            }
+        }
+        self.top = Some(top);
+    }
+
+    /// Brings a row into view.
+    pub(crate) fn show(&mut self, place: Place, transcript: &mut Transcript, theme: &Theme) {
+        if !self.shown.contains(&place) {
+            let above = self.height / 3;
+            self.top = Some(before(place, above, transcript, theme));
+        }
+    }
+
+    /// Lays out what is in view, and nothing else.
+    pub(crate) fn prepare(
+        &mut self,
+        transcript: &mut Transcript,
+        theme: &Theme,
+        height: usize,
+        shape: Shape,
+    ) {
+        transcript.set_shape(shape);
+        self.height = height;
+        if let Some(top) = self.top {
+            self.shown = rows_from(top, height, transcript, theme);
+            if self.shown.len() < height {
+                self.top = None;
+            }
+        }
+        if self.top.is_none() {
+            let count = transcript.len();
+            let end = Place { block: count, row: 0 };
+            let top = before(end, height, transcript, theme);
+            self.shown = rows_from(top, height, transcript, theme);
+        }
+        if let (Some(first), Some(last)) = (self.shown.first(), self.shown.last()) {
+            transcript.forget(first.block, last.block);
+        }
+    }
+
+    /// How far the bottom of the view is through the conversation, in percent; none at its end.
+    pub(crate) fn progress(&self, transcript: &Transcript) -> Option<usize> {
+        self.top?;
+        let last = self.shown.last()?;
+        Some(last.block * 100 / transcript.len().max(1))
+    }
+
+    /// Draws what was prepared.
+    pub(crate) fn draw(
+        &self,
+        transcript: &Transcript,
+        area: Rect,
+        buffer: &mut Buffer,
+        theme: &Theme,
+    ) {
+        for (y, place) in (area.y..area.bottom()).zip(&self.shown) {
+            let Some(row) = transcript.block(place.block).and_then(|block| block.row(place.row))
+            else {
+                continue;
+            };
+            buffer.set_line(area.x, y, &row.line, area.width);
+            if !self.needle.is_empty() {
+                self.mark_found(&row.line.to_string(), area, y, buffer, theme);
+            }
+            if self.cursor == Some(place.block) && place.row == 1 {
+                let line = Rect { y, height: 1, ..area };
+                buffer.set_style(line, theme.style(Role::Selection));
+            }
+        }
+        if let Some(selection) = &self.selection {
+            selection.draw(&self.shown, area, buffer, theme);
+        }
+    }
+
+    fn mark_found(&self, text: &str, area: Rect, y: u16, buffer: &mut Buffer, theme: &Theme) {
+        let lower = text.to_lowercase();
+        // Letters whose small form has another length would shift what is marked.
+        if lower.len() != text.len() {
+            return;
+        }
+        for (at, found) in lower.match_indices(self.needle.as_str()) {
+            let (Some(before), Some(inside)) = (text.get(..at), text.get(at..at + found.len()))
+            else {
+                continue;
+            };
+            let x = area.x.saturating_add(narrow(columns(before)));
+            let mark = Rect { x, y, width: narrow(columns(inside)), height: 1 };
+            buffer.set_style(mark.intersection(area), theme.style(Role::Found));
+        }
+    }
+}
+
+/// The row so many rows above another, or the first.
+fn before(place: Place, count: usize, transcript: &mut Transcript, theme: &Theme) -> Place {
+    let Place { mut block, mut row } = place;
+    let mut left = count;
+    loop {
+        if row >= left {
+            return Place { block, row: row - left };
+        }
+        left -= row;
+        if block == 0 {
+            return Place::default();
+        }
+        block -= 1;
+        row = transcript.height(block, theme);
+    }
+}
+
+/// The next row.
+fn after(place: Place, transcript: &mut Transcript, theme: &Theme) -> Option<Place> {
+    let Place { block, row } = place;
+    if row + 1 < transcript.height(block, theme) {
+        return Some(Place { block, row: row + 1 });
+    }
+    (block + 1 < transcript.len()).then_some(Place { block: block + 1, row: 0 })
+}
+
+fn rows_from(top: Place, height: usize, transcript: &mut Transcript, theme: &Theme) -> Vec<Place> {
+    let mut rows = Vec::with_capacity(height);
+    let Place { mut block, mut row } = top;
+    while rows.len() < height && block < transcript.len() {
+        let count = transcript.height(block, theme);
+        let take = (height - rows.len()).min(count.saturating_sub(row));
+        rows.extend((row..row + take).map(|row| Place { block, row }));
+        block += 1;
+        row = 0;
+    }
+    rows
+}
