@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use contract::sandbox::Network;
 use contract::secret::Secret;
 use serde_json::{Map, Value};
 
@@ -128,8 +129,8 @@ impl Filter {
 /// What a server may do beyond the least: read the workspace, write its own data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Whether it reaches the network.
-    pub network: bool,
+    /// What it reaches of the network.
+    pub network: Network,
     /// Further paths it reads.
     pub read: Vec<PathBuf>,
     /// Paths it writes.
@@ -206,7 +207,7 @@ pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> Found {
     for server in &mut found.servers {
         if let Some(value) = grants.get(&server.name) {
             let mut problems = Vec::new();
-            server.grants = entry::grants(value, &mut problems);
+            server.grants = entry::grants(&server.name, value, &mut problems);
             found.problems.extend(problems.iter().map(|text| format!("{}: {text}", server.name)));
         }
     }

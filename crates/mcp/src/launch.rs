@@ -170,7 +170,7 @@ fn profile(
         read,
         write: Vec::new(),
         own,
-        network: if grants.network && !is_tight { Network::Host } else { Network::None },
+        network: if is_tight { Network::None } else { grants.network.clone() },
         env: environment(server, program, surroundings, data),
         limits: surroundings.limits,
     }
@@ -201,7 +201,7 @@ fn environment(
     ] {
         env.insert(name.to_owned(), value.to_owned());
     }
-    if !server.grants.network {
+    if server.grants.network == Network::None {
         env.insert("UV_OFFLINE".to_owned(), "1".to_owned());
         env.insert("npm_config_offline".to_owned(), "true".to_owned());
     }
@@ -221,7 +221,11 @@ fn package_cache(server: &Server, surroundings: &Surroundings, data: &Path) -> P
     let own = data.join("npm");
     let theirs = surroundings.home.as_ref().map(|home| home.join(".npm"));
     match theirs {
-        Some(theirs) if !server.grants.network && !own.exists() && theirs.exists() => theirs,
+        Some(theirs)
+            if server.grants.network == Network::None && !own.exists() && theirs.exists() =>
+        {
+            theirs
+        }
         _ => own,
     }
 }

@@ -74,6 +74,7 @@ pub(crate) fn now() -> i64 {
 
 /// All configured servers.
 pub struct Servers {
+    shared: Arc<Shared>,
     links: Vec<Arc<Link>>,
     deferral: Deferral,
     /// Tools that the model has searched for and found.
@@ -142,7 +143,26 @@ impl Servers {
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
-        Self { links, deferral: settings.deferral, found: Arc::default() }
+        Self { shared, links, deferral: settings.deferral, found: Arc::default() }
+    }
+
+    /// Whether these are the servers, as they are described.
+    pub fn are(&self, servers: &[Server]) -> bool {
+        self.links.iter().map(|link| &link.server).eq(servers)
+    }
+
+    /// The same with other servers: those that are described as before go on as they are, and what
+    /// ran for the others ends.
+    pub async fn replaced(&self, servers: Vec<Server>, deferral: Deferral) -> Self {
+        let known = |server: &Server| self.links.iter().find(|link| link.server == *server);
+        let link = |server: Server| match known(&server) {
+            Some(link) => Arc::clone(link),
+            None => Arc::new(Link::new(server, Arc::clone(&self.shared))),
+        };
+        let links: Vec<Arc<Link>> = servers.into_iter().map(link).collect();
+        let stays = |link: &Arc<Link>| links.iter().any(|other| Arc::ptr_eq(link, other));
+        join_all(self.links.iter().filter(|link| !stays(link)).map(|link| link.close())).await;
+        Self { shared: Arc::clone(&self.shared), links, deferral, found: Arc::clone(&self.found) }
     }
 
     fn active(&self) -> Vec<Arc<Link>> {

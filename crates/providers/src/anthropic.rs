@@ -33,6 +33,14 @@ impl Anthropic {
     }
 }
 
+/// A decoder by itself, for whoever looks for bytes that break it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decoder(
+    origin: std::sync::Arc<crate::failure::Origin>,
+) -> impl crate::reply::Decoder {
+    MessagesDecoder::new(origin)
+}
+
 /// The address below which the methods lie, with or without the version written.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| {

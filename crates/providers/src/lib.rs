@@ -16,6 +16,8 @@ mod http;
 pub mod lines;
 mod ollama;
 mod openai_chat;
+#[cfg(any(test, fuzzing))]
+pub mod oracles;
 mod reply;
 pub mod script;
 pub mod sse;

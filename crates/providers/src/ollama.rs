@@ -33,6 +33,14 @@ impl Ollama {
     }
 }
 
+/// A decoder by itself, for whoever looks for bytes that break it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decoder(
+    origin: std::sync::Arc<crate::failure::Origin>,
+) -> impl crate::reply::Decoder {
+    LineDecoder::new(origin)
+}
+
 /// The address below which the methods lie, even where that of another format was written.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| {

@@ -32,6 +32,14 @@ impl OpenaiChat {
     }
 }
 
+/// A decoder by itself, for whoever looks for bytes that break it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decoder(
+    origin: std::sync::Arc<crate::failure::Origin>,
+) -> impl crate::reply::Decoder {
+    ChatDecoder::new(origin)
+}
+
 /// The address below which the methods lie, however much of it was written.
 pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
     endpoint.with_path(|path| match path.strip_suffix("/chat/completions") {

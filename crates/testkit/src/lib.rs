@@ -1,16 +1,18 @@
 //! What tests need and the program does not: a scripted model server, a temporary project and home
-//! that run the shipped executable, a terminal, and snapshot filters.
+//! that run the shipped executable, a terminal, processes without walls, and snapshot filters.
 //!
 //! For tests only. A helper that finds something wrong panics with all it knows. Nothing here
-//! depends on another part of the workspace, so that every part may use it.
+//! depends on another part of the workspace but `contract`, so that every part may use it.
 
 mod filters;
 pub mod model_server;
+mod plain;
 pub mod project;
 pub mod terminal;
 pub mod wire;
 
 pub use filters::filters;
 pub use model_server::{ModelServer, Recorded, Reply};
+pub use plain::Plain;
 pub use project::{Project, Run};
 pub use terminal::Terminal;

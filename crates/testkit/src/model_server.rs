@@ -75,6 +75,13 @@ impl ModelServer {
         self
     }
 
+    /// Keeps no requests, so that very many of them take no memory.
+    #[must_use]
+    pub fn forget_requests(self) -> Self {
+        self.shared.lock().forgets = true;
+        self
+    }
+
     /// Lists these models; without it there is one, `test-model`.
     #[must_use]
     pub fn models<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
@@ -198,6 +205,7 @@ struct State {
     models: Vec<String>,
     models_reply: Option<Reply>,
     requests: Vec<Arc<Recorded>>,
+    forgets: bool,
     connections: HashMap<usize, TcpStream>,
     stalled: usize,
     hung_up: usize,
@@ -212,6 +220,7 @@ impl State {
             models: vec![String::from("test-model")],
             models_reply: None,
             requests: Vec::new(),
+            forgets: false,
             connections: HashMap::new(),
             stalled: 0,
             hung_up: 0,

@@ -8,6 +8,7 @@ mod tests;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -102,6 +103,7 @@ impl Project {
             env: self.environment(),
             cwd: self.path(),
             stdin: None,
+            patience: run::PATIENCE,
         }
     }
 
@@ -150,6 +152,7 @@ pub struct Invocation {
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     stdin: Option<Vec<u8>>,
+    patience: Duration,
 }
 
 impl Invocation {
@@ -163,6 +166,12 @@ impl Invocation {
     /// Gives it this text to read; without it there is nothing to read.
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(text.into());
+        self
+    }
+
+    /// Waits this long for it before it is killed; a minute where nothing is said.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 

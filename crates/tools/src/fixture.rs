@@ -1,20 +1,16 @@
-//! What the tests of the tools share: a project on disk, a context, and a sandbox that confines
-//! nothing but kills what it started.
+//! What the tests of the tools share: a project on disk, and a context without walls.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::Access;
-use contract::sandbox::{
-    Child, Confinement, Exit, Limits, Network, Process, Profile, Sandbox, SandboxError, Spawn,
-};
+use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
+use testkit::Plain;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -114,10 +110,11 @@ impl Project {
         };
         let context = ToolContext {
             session: SessionId::parse("one").unwrap(),
-            confinement: Confinement::new(Arc::new(Unconfined), profile),
+            confinement: Confinement::new(Arc::new(Plain::inheriting()), profile),
             cancel: CancellationToken::new(),
             progress,
             spill: self.spill(),
+            conversation: None,
         };
         (context, lines)
     }
@@ -133,72 +130,5 @@ pub(crate) fn refusal(tool: &dyn Tool, args: &Value) -> String {
     match tool.actions(args) {
         Err(ToolError::Input(message)) => message,
         other => panic!("not refused: {other:?}"),
-    }
-}
-
-struct Unconfined;
-
-impl Sandbox for Unconfined {
-    fn describe(&self) -> String {
-        "none".to_owned()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the tests need a process and no sandbox")]
-    fn start(&self, spawn: &Spawn, _profile: &Profile) -> Result<Child, SandboxError> {
-        let mut child = tokio::process::Command::new(&spawn.program)
-            .args(&spawn.args)
-            .current_dir(&spawn.cwd)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| SandboxError::Start {
-                program: spawn.program.display().to_string(),
-                source,
-            })?;
-        Ok(Child {
-            stdin: None,
-            stdout: Box::new(child.stdout.take().unwrap()),
-            stderr: Box::new(child.stderr.take().unwrap()),
-            channel: None,
-            process: Box::new(Group { id: child.id().unwrap(), child }),
-        })
-    }
-}
-
-/// A process that leads a group of its own.
-struct Group {
-    id: u32,
-    child: tokio::process::Child,
-}
-
-#[async_trait]
-impl Process for Group {
-    fn id(&self) -> u32 {
-        self.id
-    }
-
-    async fn wait(&mut self) -> std::io::Result<Exit> {
-        use std::os::unix::process::ExitStatusExt;
-        let status = self.child.wait().await?;
-        Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
-        })
-    }
-
-    fn kill(&mut self) {
-        let group = i32::try_from(self.id).ok();
-        if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
-            let signal = rustix::process::Signal::KILL;
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

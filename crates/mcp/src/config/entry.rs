@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use contract::sandbox::{Hosts, Network};
 use contract::secret::Secret;
 use serde_json::{Map, Value};
 
@@ -91,7 +92,7 @@ pub(super) fn server(
     let reader = Reader { object, variables };
     let transport = reader.transport()?;
     let grants = match (object.get("sandbox"), &source.scope) {
-        (Some(value), Scope::User) => grants(value, problems),
+        (Some(value), Scope::User) => grants(name, value, problems),
         (Some(_), Scope::Plugin(_) | Scope::Project) => {
             problems.push(format!(
                 "cannot grant itself anything: `sandbox` is ignored (your own \
@@ -134,7 +135,7 @@ fn tell_ignored(object: &Map<String, Value>, problems: &mut Vec<String>) {
 }
 
 /// What the person grants.
-pub(super) fn grants(value: &Value, problems: &mut Vec<String>) -> Grants {
+pub(super) fn grants(name: &str, value: &Value, problems: &mut Vec<String>) -> Grants {
     let Value::Object(object) = value else {
         problems.push("has a `sandbox` that is not an object; nothing is granted".to_owned());
         return Grants::default();
@@ -146,16 +147,20 @@ pub(super) fn grants(value: &Value, problems: &mut Vec<String>) -> Grants {
         }
     }
     let network = match object.get("network") {
-        None | Some(Value::Bool(false) | Value::Null) => false,
-        Some(Value::Bool(true)) => true,
-        Some(Value::Array(hosts)) if hosts.is_empty() => false,
-        Some(_) => {
+        None | Some(Value::Bool(false) | Value::Null) => Network::None,
+        Some(Value::Bool(true)) => Network::Host,
+        Some(Value::Array(hosts)) if hosts.is_empty() => Network::None,
+        Some(Value::Array(_) | Value::String(_)) => Network::Hosts(Hosts {
+            names: texts(object.get("network")),
+            key: format!("mcp.servers.{name}.sandbox.network"),
+        }),
+        Some(Value::Number(_) | Value::Object(_)) => {
             problems.push(
-                "names single hosts in `sandbox.network`, which a server's program cannot be \
-                 held to; it has no network (`true` gives it all of it)"
+                "has a `sandbox.network` that is neither true, false nor a list of hosts; it has \
+                 no network"
                     .to_owned(),
             );
-            false
+            Network::None
         }
     };
     Grants {

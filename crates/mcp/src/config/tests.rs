@@ -113,8 +113,23 @@ fn a_project_grants_itself_nothing_and_the_person_may() {
     assert!(found.problems[0].contains("cannot grant itself"));
     let own = source(Scope::User, json!({"servers": {"a": {"sandbox": {"network": true}}}}));
     let found = read(&[own, theirs], &variables());
-    assert!(found.servers[0].grants.network);
+    assert_eq!(found.servers[0].grants.network, Network::Host);
     assert_eq!(found.servers[0].grants.write, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn hosts_are_granted_under_the_key_that_lists_them() {
+    let network = |value: serde_json::Value| {
+        let entry = json!({"a": {"command": "x", "sandbox": {"network": value}}});
+        read(&[source(Scope::User, entry)], &variables()).servers.remove(0).grants.network
+    };
+    let Network::Hosts(hosts) = network(json!(["example.org", "*.example.com"])) else {
+        panic!("hosts were granted");
+    };
+    assert_eq!(hosts.names, ["example.org", "*.example.com"]);
+    assert_eq!(hosts.key, "mcp.servers.a.sandbox.network");
+    assert_eq!(network(json!([])), Network::None);
+    assert_eq!(network(json!(7)), Network::None);
 }
 
 #[test]

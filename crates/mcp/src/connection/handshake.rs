@@ -1,6 +1,7 @@
 //! The first words with a server: which revision of the protocol it speaks, and what to tell a
 //! person where it speaks none.
 
+use contract::sandbox::Network;
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client_with_lifecycle_and_ct};
@@ -145,7 +146,7 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
         "offline",
         "network",
     ];
-    if !server.grants.network && says(&network) {
+    if server.grants.network == Network::None && says(&network) {
         return format!(
             "it runs without a network; `mcp.servers.{name}.sandbox.network: true` gives it one"
         );

@@ -1,6 +1,6 @@
 //! Servers that change after the person has agreed to them.
 
-use mcp::State;
+use mcp::{Deferral, State};
 use serde_json::json;
 
 use crate::{Bench, SERVER, sent, text, tool};
@@ -104,4 +104,27 @@ async fn another_command_line_is_another_server() {
     first.shutdown().await;
     let other = bench.server(&["many"]);
     assert_eq!(other.statuses()[0].state, State::Unknown);
+}
+
+#[tokio::test]
+async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
+    let bench = Bench::new();
+    let program = |words: &[&str]| {
+        let args: Vec<&str> = [&[SERVER], words].concat();
+        json!({"command": "python3", "args": args})
+    };
+    let before = bench.servers(&json!({"stays": program(&[]), "goes": program(&["a"])}));
+    before.learn().await;
+    let after = json!({"stays": program(&[]), "comes": program(&["b"])});
+    let described = crate::described(&after);
+    assert!(!before.are(&described));
+    let servers = before.replaced(described.clone(), Deferral::default()).await;
+    assert!(servers.are(&described));
+    assert_eq!(servers.unknown(), ["comes"], "of the one that stays everything is known");
+    servers.learn().await;
+    assert_eq!(text(&servers, "mcp__comes__count", json!({})).await, "{\n  \"count\": 7\n}");
+    assert_eq!(text(&servers, "mcp__stays__count", json!({})).await, "{\n  \"count\": 7\n}");
+    let names: Vec<String> = servers.tools().iter().map(|it| it.spec().name.clone()).collect();
+    assert!(!names.iter().any(|name| name.contains("goes")), "{names:?}");
+    servers.shutdown().await;
 }

@@ -4,7 +4,6 @@
 
 mod calls;
 mod changes;
-mod plain;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,15 +14,14 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
-use mcp::config::{self, Scope, Source};
+use mcp::config::{self, Scope, Server, Source};
 use mcp::oauth::Credentials;
 use mcp::person::Nobody;
 use mcp::{Deferral, Servers, Settings, Surroundings};
 use serde_json::{Value, json};
+use testkit::Plain;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-use plain::Plain;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
 
@@ -50,17 +48,13 @@ impl Bench {
 
     /// The servers of a document, as a program that is started finds them.
     fn servers(&self, document: &Value) -> Servers {
-        let source =
-            Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
-        let found = config::read(&[source], &BTreeMap::new());
-        assert_eq!(found.problems, Vec::<String>::new());
         let notices = Arc::clone(&self.notices);
         let path = Path::new("/usr/local/bin:/usr/bin:/bin").display().to_string();
         Servers::new(Settings {
-            servers: found.servers,
+            servers: described(document),
             cache: self.folder.path().join("cache"),
             credentials: Credentials::new(self.folder.path().join("keys")),
-            sandbox: Arc::new(Plain),
+            sandbox: Arc::new(Plain::default()),
             surroundings: Surroundings {
                 workspace: self.work(),
                 env: [("PATH".to_owned(), path)].into(),
@@ -84,6 +78,15 @@ impl Bench {
     fn notices(&self) -> String {
         self.notices.lock().unwrap().join("\n")
     }
+}
+
+/// The servers of a document.
+fn described(document: &Value) -> Vec<Server> {
+    let source =
+        Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
+    let found = config::read(&[source], &BTreeMap::new());
+    assert_eq!(found.problems, Vec::<String>::new());
+    found.servers
 }
 
 fn entry(words: &[&str]) -> Value {
@@ -120,10 +123,11 @@ fn sent(id: &str, args: Value) -> Sent {
     };
     let context = ToolContext {
         session: SessionId::parse("test").unwrap(),
-        confinement: Confinement::new(Arc::new(Plain), profile),
+        confinement: Confinement::new(Arc::new(Plain::default()), profile),
         cancel: CancellationToken::new(),
         progress,
         spill: PathBuf::from("/nonexistent"),
+        conversation: None,
     };
     let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
     Sent { call, context, progress: lines }

@@ -313,7 +313,7 @@ impl OpenCall {
 struct UsageCount {
     input: u64,
     cache_read: Option<u64>,
-    cache_written: u64,
+    cache_written: Option<u64>,
     output: u64,
 }
 
@@ -322,15 +322,18 @@ impl UsageCount {
         let count = |name: &str| usage.get(name).and_then(Value::as_u64);
         self.input = count("input_tokens").unwrap_or(self.input);
         self.cache_read = count("cache_read_input_tokens").or(self.cache_read);
-        self.cache_written = count("cache_creation_input_tokens").unwrap_or(self.cache_written);
+        self.cache_written = count("cache_creation_input_tokens").or(self.cache_written);
         self.output = count("output_tokens").unwrap_or(self.output);
     }
 
     fn total(&self, id: Option<String>) -> Usage {
         Usage {
-            input_tokens: self.input + self.cache_read.unwrap_or(0) + self.cache_written,
+            input_tokens: self.input
+                + self.cache_read.unwrap_or(0)
+                + self.cache_written.unwrap_or(0),
             output_tokens: self.output,
             cached_tokens: self.cache_read,
+            cache_write_tokens: self.cache_written,
             generation_id: id,
             ..Usage::default()
         }

@@ -44,6 +44,7 @@ fn usage(output_tokens: u64) -> Delta {
         input_tokens: 15,
         output_tokens,
         cached_tokens: Some(7),
+        cache_write_tokens: Some(5),
         generation_id: Some("msg_1".into()),
         ..Usage::default()
     })

@@ -315,6 +315,7 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
         output_tokens: count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0),
         reasoning_tokens: count(&["/completion_tokens_details/reasoning_tokens"]),
         cached_tokens: count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]),
+        cache_write_tokens: count(&["/prompt_tokens_details/cache_write_tokens"]),
         cost_usd: usage.get("cost").and_then(Value::as_f64),
         generation_id: id,
     }

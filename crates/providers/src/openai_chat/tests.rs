@@ -52,6 +52,7 @@ fn recorded() -> Vec<Delta> {
             output_tokens: 5,
             reasoning_tokens: Some(3),
             cached_tokens: Some(4),
+            cache_write_tokens: None,
             cost_usd: Some(0.25),
             generation_id: Some("gen-1".into()),
         }),

@@ -57,7 +57,9 @@ fn answer(request: &Arc<Recorded>, shared: &Shared) -> Option<Response> {
     if state.stopping {
         return None;
     }
-    state.requests.push(Arc::clone(request));
+    if !state.forgets {
+        state.requests.push(Arc::clone(request));
+    }
     shared.changed.notify_all();
     let path = request.path.split('?').next().unwrap_or_default();
     let listing = if path.ends_with("/api/tags") {

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::Invocation;
 
-const DEADLINE: Duration = Duration::from_mins(1);
+/// How long a process may take where nothing else is said.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A process that is running. Dropping it kills it and its group.
 pub struct Running {
@@ -74,7 +75,8 @@ impl Running {
             let status = child.wait().expect("a child that nobody else waits for");
             waiting.update(|state| state.status = Some(status));
         });
-        Self { command, group, deadline: Instant::now() + DEADLINE, stdin, shared }
+        let deadline = Instant::now() + invocation.patience;
+        Self { command, group, deadline, stdin, shared }
     }
 
     /// Its process id.
@@ -156,7 +158,7 @@ impl Running {
             let left = self.deadline.saturating_duration_since(Instant::now());
             let over = state.status.is_some() && state.closed == 2;
             if left.is_zero() || over {
-                let why = if over { "it ended" } else { "60 seconds passed" };
+                let why = if over { "it ended" } else { "it took too long" };
                 let output = output_of(&state);
                 drop(state);
                 self.kill_group();
