@@ -1,0 +1,5 @@
+//! Lines of JSON-RPC.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plugins::oracles::rpc_lines(bytes));
