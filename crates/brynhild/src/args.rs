@@ -12,17 +12,18 @@ mod mcp;
 mod role;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use extend::{CommandCommand, HooksCommand, PluginCommand};
+pub(crate) use extend::{AgentsCommand, CommandCommand, HooksCommand, PluginCommand};
 pub(crate) use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,
     ToolsCommand,
 };
 pub(crate) use manage::{
     ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
-    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, ThinkingStyle, TrustArgs,
+    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs, StatsOrder,
+    ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpScope};
-pub(crate) use role::{RunArgs, RunFormat};
+pub(crate) use role::{InitArgs, RunArgs, RunFormat, Template};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -74,7 +75,7 @@ pub(crate) struct Global {
     /// Say more on stderr: tools, timing
     #[arg(long, global = true)]
     pub(crate) verbose: bool,
-    /// Talk line by line where there is no command (the only way so far)
+    /// Talk line by line where there is no command, not on the whole screen
     #[arg(long, global = true)]
     pub(crate) plain: bool,
     /// Answer once and exit (what `chat` does)
@@ -171,6 +172,8 @@ pub(crate) enum Command {
         /// The file, or its folder
         role: PathBuf,
     },
+    /// Write the beginning of a tool, role, plugin or skill; overwrites nothing
+    Init(InitArgs),
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration
@@ -193,6 +196,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SessionCommand,
     },
+    /// Say what sessions took: tokens, money, calls
+    Stats(StatsArgs),
     /// Look at tools and run one
     Tools {
         #[command(subcommand)]
@@ -203,11 +208,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: LogsCommand,
     },
-    /// Look at plugins, and switch them on and off
+    /// List plugins, look at them, and switch them on and off
     #[command(visible_alias = "plugins")]
     Plugin {
         #[command(subcommand)]
-        command: PluginCommand,
+        command: Option<PluginCommand>,
     },
     /// Write the Python packages that plugins import, to test a plugin without Brynhild
     Stubs {
@@ -230,6 +235,12 @@ pub(crate) enum Command {
     Hooks {
         #[command(subcommand)]
         command: HooksCommand,
+    },
+    /// Look at the agents that the model can hand work to
+    #[command(visible_alias = "agent")]
+    Agents {
+        #[command(subcommand)]
+        command: AgentsCommand,
     },
     /// Look at skills
     Skill {

@@ -7,17 +7,20 @@ use std::sync::Arc;
 use agent::prompt::{Ingredients, system_prompt};
 use agent::registry::Registry;
 use agent::retry::Retry;
-use agent::settings::{Budget, Execution, Prices, RecoverySettings, RequestSettings, Settings};
+use agent::settings::{
+    Budget, Execution, Prices, Questions, RecoverySettings, RequestSettings, Settings,
+};
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
 use contract::policy::Access;
-use contract::provider::{Delivery, Provider};
+use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
 use contract::skill::Skill;
 use contract::tool::Tool;
 
 use crate::config::{self, Binding, Layer, RegisteredModel};
 use crate::exit::Problem;
+use crate::model_cache;
 use crate::output;
 use crate::provider_choice::{self, Choice};
 use crate::world::World;
@@ -53,6 +56,22 @@ pub(crate) async fn mind(world: &World) -> Result<Mind, Problem> {
     let prices = prices(world, &model, &choice);
     let context_window = context_window(world, &model, &choice);
     Ok(Mind { choice, provider, model, profile, prices, context_window })
+}
+
+/// The same provider with another model; none where each of its models is another program.
+pub(crate) fn with_model(world: &World, mind: &Mind, named: &str) -> Option<Mind> {
+    let Choice { candidate, reason } = &mind.choice;
+    if candidate.is_script() {
+        return None;
+    }
+    let choice = Choice { candidate: candidate.clone(), reason: reason.clone() };
+    let model = spelled(world, named, &choice);
+    // A profile that was named by a flag was found when the first model was chosen.
+    let profile = profile(world, &model, &candidate.vendor().name).ok()?;
+    let prices = prices(world, &model, &choice);
+    let context_window = context_window(world, &model, &choice);
+    let provider = Arc::clone(&mind.provider);
+    Some(Mind { choice, provider, model, profile, prices, context_window })
 }
 
 /// Whether the person says which model answers.
@@ -138,17 +157,36 @@ fn local_name(world: &World, canonical: &str, provider: &str) -> Option<String> 
     })
 }
 
+/// What tokens cost: what the registry says, else what the provider said when it was last asked.
 fn prices(world: &World, model: &str, choice: &Choice) -> Option<Prices> {
-    let (_, binding) = registered(world, model, choice)?;
-    let (input, output) = binding.prices()?;
-    Some(Prices { input, output })
+    let of_registry = || {
+        let (_, binding) = registered(world, model, choice)?;
+        let (input, output) = binding.prices()?;
+        let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
+        Some(Prices { input, output, cache_read, cache_write })
+    };
+    let of_provider = || {
+        let offered = offered(world, model, choice)?;
+        let (input, output) = offered.input_price.zip(offered.output_price)?;
+        Some(Prices { input, output, cache_read: None, cache_write: None })
+    };
+    of_registry().or_else(of_provider)
 }
 
 /// The model's context: what the registry says, else what the provider said when it was last asked.
 fn context_window(world: &World, model: &str, choice: &Choice) -> Option<u64> {
-    let (registered, binding) = registered(world, model, choice)?;
-    let described = || registered.descriptor.as_ref()?.context_size;
-    binding.max_context.or_else(described)
+    let of_registry = || {
+        let (registered, binding) = registered(world, model, choice)?;
+        let described = || registered.descriptor.as_ref()?.context_size;
+        binding.max_context.or_else(described)
+    };
+    of_registry().or_else(|| offered(world, model, choice)?.context)
+}
+
+/// What the provider said of a model when it was last asked for its models.
+fn offered(world: &World, model: &str, choice: &Choice) -> Option<Model> {
+    let models = model_cache::last(world, &choice.candidate)?;
+    models.into_iter().find(|offered| offered.id == model)
 }
 
 /// What the registry says of a model that the provider calls `model`.
@@ -214,6 +252,15 @@ pub(crate) fn skills(world: &World, root: &Path) -> Vec<Skill> {
     let found = plugins::skills::discover(&places, &world.contributions());
     report(&found.problems);
     found.skills
+}
+
+/// What models are told beside their task.
+#[derive(Default)]
+pub(crate) struct Knowledge {
+    /// The rules that hold here, as a block.
+    pub(crate) rules: String,
+    /// All skills.
+    pub(crate) skills: Vec<Skill>,
 }
 
 /// The rules that hold here.
@@ -447,6 +494,7 @@ pub(crate) fn settings(
             ..Budget::default()
         },
         approves_all: world.global.yes,
+        questions: Questions::Put,
         cwd: root.to_owned(),
     }
 }
@@ -462,21 +510,20 @@ fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
 
 /// The system prompt.
 pub(crate) fn system(
-    world: &World,
     root: &Path,
     mind: &Mind,
     registry: &Registry,
-    skills: &[Skill],
+    knowledge: &Knowledge,
 ) -> String {
     let specs = registry.specs();
-    let rules = plugins::rules::prompt_block(&rules(world, root).rules);
+    let Knowledge { rules, skills } = knowledge;
     let offers_skills = registry.get("LearnSkill").is_some();
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
     system_prompt(&Ingredients {
         model: &mind.model,
         cwd: &root.display().to_string(),
         tools: &specs,
-        rules: &rules,
+        rules,
         skills: &skills,
         profile: &mind.profile,
     })

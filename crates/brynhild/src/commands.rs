@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod agents;
 mod api;
 mod chat;
 mod command;
@@ -7,11 +8,13 @@ mod config;
 mod demo;
 mod git;
 mod hooks;
+mod init;
+mod interactive;
 mod logs;
 mod mcp;
-mod models;
+pub(crate) mod models;
 mod permissions;
-mod plugin;
+pub(crate) mod plugin;
 mod policy;
 mod profile;
 mod repl;
@@ -19,21 +22,24 @@ mod role;
 mod rules;
 mod sandbox;
 mod schema;
-mod session;
+pub(crate) mod session;
 mod skill;
+pub(crate) mod stats;
 mod stubs;
 mod tools;
 mod trust;
+mod undo;
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use clap::CommandFactory;
 use serde_json::json;
 
 use crate::args::{
-    Cli, Command, ConfigCommand, Global, OutputFormat, PluginCommand, RunArgs, RunFormat,
-    ToolsCommand,
+    Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
+    RunFormat, ToolsCommand,
 };
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -48,11 +54,23 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
     match cli.command {
         None if cli.global.print => Err(repl::nothing_said()),
-        None => asynchronously(repl::run(trust::settled(World::read(cli.global)?)?)),
+        None => {
+            let world = World::read(cli.global)?;
+            if interactive::is_wanted(&world) {
+                asynchronously(interactive::run(world))
+            } else {
+                asynchronously(repl::run(trust::settled(world)?))
+            }
+        }
         Some(Command::Schema) => schema::events(),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
         Some(Command::Stubs { install }) => stubs::install(&cli.global, &install),
+        Some(Command::Run(args)) if args.interactive && !args.dry_run => {
+            let words = role::words(&args, &cli.global).1.join(" ");
+            let words = Some(words).filter(|words| !words.trim().is_empty());
+            asynchronously(repl::run_after(playing(cli.global, &args)?, words))
+        }
         Some(Command::Config { command: Some(ConfigCommand::Path { all }) }) => {
             config::path(&cli.global, all)
         }
@@ -78,8 +96,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
         Command::Chat(args) => {
             let mut world = trust::settled(World::read(global)?)?;
             if let Some(name) = &args.agent {
-                let path = crate::role::named(&world, name)?;
-                crate::role::choose(&mut world, &path, &BTreeMap::new())?;
+                crate::role::persona::be(&mut world, name)?;
             }
             Ok(world)
         }
@@ -91,7 +108,14 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
             }
             Ok(world)
         }
-        Command::Hooks { .. } | Command::Mcp { .. } => trust::told(World::read(global)?),
+        Command::Mcp { command } => {
+            let mut world = trust::told(World::read(global)?)?;
+            if let McpCommand::Serve { role: Some(path), .. } = command {
+                crate::role::choose(&mut world, path, &BTreeMap::new())?;
+            }
+            Ok(world)
+        }
+        Command::Hooks { .. } => trust::told(World::read(global)?),
         _ => trust::required(World::read(global)?),
     }
 }
@@ -129,7 +153,7 @@ fn json_error(problem: Problem) -> Outcome {
 fn shows_contributions(command: &Command) -> bool {
     match command {
         Command::Plugin { command } => {
-            matches!(command, PluginCommand::List | PluginCommand::Show { .. })
+            matches!(command, None | Some(PluginCommand::List | PluginCommand::Show { .. }))
         }
         Command::Typed { .. }
         | Command::Hooks { .. }
@@ -150,18 +174,23 @@ fn with_world(world: &World, command: Command) -> Outcome {
     match command {
         Command::Chat(args) => asynchronously(chat::run(world, &args)),
         Command::Run(args) => asynchronously(role::run(world, &args)),
-        Command::Validate { role } => role::validate(world, &role),
+        Command::Validate { role } => asynchronously(role::validate(world, &role)),
+        Command::Init(args) => init::run(world, &args),
         Command::Demo => asynchronously(demo::run(world)),
         Command::Config { command } => config::run(world, command),
         Command::Api { command } => asynchronously(api::run(world, &command)),
         Command::Models { command } => asynchronously(models::run(world, &command)),
         Command::Session { command } => session::run(world, &command),
+        Command::Stats(args) => stats::run(world, &args),
         Command::Tools { command } => asynchronously(tools::run(world, &command)),
         Command::Logs { command } => logs::run(world, &command),
         Command::Mcp { command } => asynchronously(mcp::run(world, &command)),
-        Command::Plugin { command } => asynchronously(plugin::run(world, &command)),
-        Command::Typed { command } => command::run(world, &command),
+        Command::Plugin { command } => {
+            asynchronously(plugin::run(world, &command.unwrap_or(PluginCommand::List)))
+        }
+        Command::Typed { command } => asynchronously(command::run(world, &command)),
         Command::Hooks { command } => asynchronously(hooks::run(world, &command)),
+        Command::Agents { command } => agents::run(world, &command),
         Command::Skill { command } => skill::run(world, &command),
         Command::Rules { command } => rules::run(world, &command),
         Command::Profile { command } => profile::run(world, &command),
@@ -179,6 +208,8 @@ fn with_world(world: &World, command: Command) -> Outcome {
 
 /// Runs a command that waits for things. One thread is enough and starts fastest.
 fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    // The runtime needs open files of its own, without which the library panics.
+    drop([UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(work);
     // A blocked thread (a search on a slow disk) must not hold up the exit.

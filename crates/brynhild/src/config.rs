@@ -41,7 +41,8 @@ pub(crate) use node::{Layer, Origin};
 pub(crate) use redact::{is_secret, without_login};
 pub(crate) use root::{RootTooWide, project_root};
 pub(crate) use settings::{
-    Approval, Binding, Config, Favorite, Instance, OutputFormat, RegisteredModel, Theme, Tool,
+    Approval, Binding, Config, Editing, Favorite, Instance, OutputFormat, RegisteredModel, Theme,
+    Tool,
 };
 pub(crate) use show::{Form, Provenance, paths};
 

@@ -2,8 +2,9 @@
 //! as tools and hooks like any other.
 
 pub(crate) mod api;
-mod chibi;
+pub(crate) mod chibi;
 pub(crate) mod claude;
+pub(crate) mod initrunner;
 mod lmao;
 
 use std::sync::Arc;
@@ -12,9 +13,11 @@ use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::tool::Tool;
+use plugins::plugin::Plugin;
 use serde::Serialize;
 
 use crate::exit::Problem;
+use crate::plugin_set;
 use crate::world::World;
 
 /// The plugins of one system.
@@ -47,6 +50,65 @@ pub(crate) struct Listed {
     pub(crate) report: Vec<String>,
 }
 
+/// Something that can be switched on and off by its name. Nothing of it has run.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    /// Its name.
+    pub(crate) name: String,
+    /// The system that it belongs to.
+    pub(crate) system: &'static str,
+    /// Its version, where it says.
+    pub(crate) version: String,
+    /// What it is for, where it says.
+    pub(crate) description: String,
+    /// How it stands: `enabled`, `disabled` or `untrusted`.
+    pub(crate) state: &'static str,
+    /// Whether it is off by itself, until the person switches it on.
+    pub(crate) sleeps: bool,
+    /// What keeps it off beside the person's switches, where something does.
+    pub(crate) held_off: Option<String>,
+}
+
+impl Named {
+    fn plugin(plugin: &Plugin, system: &'static str) -> Self {
+        Self {
+            name: plugin.name().to_owned(),
+            system,
+            version: plugin.manifest.version.clone(),
+            description: plugin.manifest.description.clone(),
+            state: state(plugin),
+            sleeps: false,
+            held_off: None,
+        }
+    }
+}
+
+/// How a plugin stands, in one word.
+pub(crate) fn state(plugin: &Plugin) -> &'static str {
+    match (plugin.trusted, plugin.enabled) {
+        (false, _) => "untrusted",
+        (true, true) => "enabled",
+        (true, false) => "disabled",
+    }
+}
+
+/// Everything that can be switched on and off, of every system; our own plugins first. Runs nothing
+/// and tells nothing.
+pub(crate) fn named(world: &World) -> Vec<Named> {
+    let own = world.plugins().plugins.iter();
+    let mut named: Vec<Named> = own.map(|it| Named::plugin(it, plugin_set::OWN)).collect();
+    if world.global.safe {
+        return named;
+    }
+    named.extend(api::named(world));
+    named.extend(chibi::named(world));
+    named.extend(world.claude().named());
+    named.extend(initrunner::named(world));
+    named.extend(lmao::named(world));
+    named.extend(crate::mcp::named(world));
+    named
+}
+
 /// Finds the plugins of all dialects. Runs those of which nothing is known from earlier runs.
 pub(crate) async fn open(world: &World) -> Result<Vec<Arc<dyn Dialect>>, Problem> {
     let mut found = Vec::new();
@@ -54,5 +116,6 @@ pub(crate) async fn open(world: &World) -> Result<Vec<Arc<dyn Dialect>>, Problem
     found.extend(chibi::open(world).await?);
     found.extend(claude::open(world)?);
     found.extend(lmao::open(world).await?);
+    world.folders().save();
     Ok(found)
 }

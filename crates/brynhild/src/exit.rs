@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     HungUp,
     /// The person stopped it (SIGINT).
     Interrupted,
+    /// The person wanted it gone (SIGQUIT).
+    Quit,
     /// Whoever reads the output has gone (SIGPIPE).
     PipeClosed,
     /// Another program stopped it (SIGTERM).
@@ -41,6 +43,7 @@ impl Exit {
             Self::Limited => 5,
             Self::HungUp => 129,
             Self::Interrupted => 130,
+            Self::Quit => 131,
             Self::PipeClosed => 141,
             Self::Terminated => 143,
             Self::Command(code) => code,

@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 mod draft;
 pub(crate) mod json;
 mod markdown;
+mod nested;
 pub(crate) mod plain;
 pub(crate) mod question;
 pub(crate) mod quiet;
@@ -19,6 +20,7 @@ pub(crate) mod repl;
 pub(crate) mod stream_json;
 pub(crate) mod style;
 pub(crate) mod tee;
+pub(crate) mod tui;
 pub(crate) mod verdict;
 
 use crate::exit::Exit;
@@ -89,7 +91,7 @@ pub(crate) async fn show(
                     verdict.take(&event);
                     view.event(&event)?;
                     match &event.what {
-                        What::TurnStarted { .. } => has_begun = true,
+                        What::TurnStarted { .. } if event.within.is_none() => has_begun = true,
                         What::Asked { call, .. } => {
                             let answer = tokio::select! {
                                 answer = view.ask(&event) => answer?,
@@ -102,7 +104,7 @@ pub(crate) async fn show(
                             let _ = conversation.inputs.send(input).await;
                         }
                         What::TurnFinished { outcome, .. }
-                            if has_begun || is_early(outcome) =>
+                            if event.within.is_none() && (has_begun || is_early(outcome)) =>
                         {
                             return Ok(verdict);
                         }
@@ -139,6 +141,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
     /// Caught and never read: a file that may not grow is then an error of that write, which can
     /// be told, and not the end of the program.
     _file_size: Signal,
@@ -151,6 +154,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
             _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
@@ -161,6 +165,7 @@ impl Signals {
             _ = self.interrupt.recv() => Exit::Interrupted,
             _ = self.terminate.recv() => Exit::Terminated,
             _ = self.hangup.recv() => Exit::HungUp,
+            _ = self.quit.recv() => Exit::Quit,
         }
     }
 }

@@ -23,7 +23,9 @@ mod session_choice;
 mod setup;
 mod skill_grants;
 mod slash;
+mod subagents;
 mod trust;
+mod undo;
 mod workers;
 mod world;
 

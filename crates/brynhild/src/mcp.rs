@@ -11,17 +11,22 @@ use std::sync::Arc;
 use ::mcp::config::{Found, Scope, Server, Source};
 use ::mcp::oauth::Credentials;
 use ::mcp::person::{Nobody, Person};
-use ::mcp::{Deferral, Servers, Settings, Surroundings};
+use ::mcp::{Deferral, PromptCommand, Servers, Settings, State, Surroundings};
 use contract::sandbox::Limits;
 use contract::tool::Tool;
 use serde_json::{Map, Value, json};
 
 use crate::assemble;
 use crate::config::Layer;
+use crate::dialects::{Listed, Named};
 use crate::exit::Problem;
 use crate::output;
+use crate::plugin_set;
 use crate::world::World;
 use person::AtTerminal;
+
+/// The word for servers among plugins.
+const NAME: &str = "mcp";
 
 /// Keys of `mcp` that are settings and no servers.
 const SETTINGS: [&str; 3] = ["servers", "defer_above", "defer_bytes"];
@@ -99,6 +104,33 @@ impl Mcp {
     }
 }
 
+/// The servers after a change of what describes them. Those that are described as before go on.
+pub(crate) async fn renewed(
+    world: &World,
+    before: Option<Arc<Mcp>>,
+) -> Result<Option<Arc<Mcp>>, Problem> {
+    if !is_used(world) {
+        if let Some(before) = before {
+            before.shutdown().await;
+        }
+        return Ok(None);
+    }
+    let found = found(world);
+    let mcp = match before {
+        Some(before) if before.servers.are(&found.servers) => return Ok(Some(before)),
+        Some(before) => {
+            let servers = before.servers.replaced(found.servers, deferral(world)).await;
+            Mcp { servers, person: before.person.clone() }
+        }
+        None => Mcp::of(world, found.servers)?,
+    };
+    for problem in &found.problems {
+        output::warning(problem);
+    }
+    mcp.learn().await;
+    Ok(Some(Arc::new(mcp)))
+}
+
 /// The text of a server's prompt that a person typed as a command; none where no server has one
 /// of that name.
 pub(crate) async fn prompt(
@@ -118,6 +150,15 @@ pub(crate) async fn prompt(
     let text = mcp.servers.prompt(name, typed).await;
     mcp.shutdown().await;
     text.map(Some).map_err(problem)
+}
+
+/// The prompts of servers as far as they are known, as commands. Starts nothing, and tells nothing.
+pub(crate) fn commands(world: &World) -> Vec<PromptCommand> {
+    if !is_used(world) {
+        return Vec::new();
+    }
+    let mcp = Mcp::of(world, found(world).servers);
+    mcp.map(|mcp| mcp.servers.commands()).unwrap_or_default()
 }
 
 /// A failure as the program reports it.
@@ -160,11 +201,76 @@ pub(crate) fn found(world: &World) -> Found {
     }
     sources.extend(world.claude().sources());
     let mut found = ::mcp::config::read(&sources, &world.environment.variables);
+    let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
+        server.enabled &= !plugin_set::is_off(world, &switches, NAME, &server.name);
     }
     found.problems.extend(problems);
     found
+}
+
+/// All servers, for whoever switches them on and off.
+pub(crate) fn named(world: &World) -> Vec<Named> {
+    if !is_used(world) {
+        return Vec::new();
+    }
+    let switches = plugin_set::state(world);
+    let servers = found(world).servers.into_iter();
+    let named = servers.map(|server| {
+        let is_off = plugin_set::is_off(world, &switches, NAME, &server.name);
+        Named {
+            system: NAME,
+            version: String::new(),
+            description: server.shown,
+            state: if server.enabled { "enabled" } else { "disabled" },
+            sleeps: false,
+            held_off: (!server.enabled && !is_off)
+                .then(|| format!("its entry in {} says so", server.origin)),
+            name: server.name,
+        }
+    });
+    named.collect()
+}
+
+/// All servers as lists of plugins show them. Starts none.
+pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
+    if !is_used(world) {
+        return Ok(Vec::new());
+    }
+    let statuses = Mcp::of(world, found(world).servers)?.servers.statuses();
+    let listed = statuses.into_iter().map(|status| {
+        let mut report = vec![format!("{}: {}", status.transport, status.target)];
+        let enabled = status.state != State::Disabled;
+        report.extend(match status.state {
+            State::Disabled => Some(String::from("nothing is loaded: it is switched off")),
+            State::Unknown => Some(String::from("it was never started")),
+            State::Failed => status.error.map(|why| format!("it could not be started: {why}")),
+            State::Changed => Some(String::from("it has changed, and waits for your consent")),
+            State::Known => None,
+        });
+        let names = |what: &str, names: &[String]| {
+            (!names.is_empty() && enabled).then(|| format!("{what}: {}", names.join(", ")))
+        };
+        report.extend(names("tools", &status.tools));
+        report.extend(names("commands", &status.prompts));
+        Listed { name: status.name, dialect: NAME, path: status.origin, enabled, report }
+    });
+    Ok(listed.collect())
+}
+
+/// What the person's own files say about servers. Only reads; what cannot be read counts nothing.
+pub(crate) fn own_sources(world: &World) -> Vec<Source> {
+    let mut sources = configured(world);
+    let own = files::own(world).ok();
+    let document = own.as_ref().and_then(|path| files::read(path).ok().flatten());
+    sources.extend(own.zip(document).map(|(path, document)| Source {
+        origin: path.display().to_string(),
+        scope: Scope::User,
+        document,
+    }));
+    sources.retain(|source| source.scope == Scope::User);
+    sources
 }
 
 /// Whether anything describes a server: a cheap look, so that a run without servers pays nothing.

@@ -20,6 +20,15 @@ pub(crate) fn kept(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
     if age > Duration::from_secs(ttl) {
         return None;
     }
+    read(path)
+}
+
+/// The list that was kept last, however old it is: a model's size and price change rarely.
+pub(crate) fn last(world: &World, candidate: &Candidate) -> Option<Vec<Model>> {
+    read(file(world, candidate)?)
+}
+
+fn read(path: PathBuf) -> Option<Vec<Model>> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 

@@ -6,10 +6,11 @@ mod settings;
 pub(crate) mod wishes;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use plugins::discovery::{self, Found, Places, Trust};
+use plugins::discovery::{self, Found, Known, Places, Trust};
 use plugins::entry_points::{self, Surroundings};
+use plugins::folders::Folders;
 use plugins::index::Index;
 use plugins::offer::{Contributions, Offer};
 use plugins::plugin::{Place, Plugin};
@@ -19,7 +20,10 @@ use serde_json::Value;
 
 use crate::world::World;
 
-pub(crate) use settings::{off_switch, state_file};
+pub(crate) use settings::{is_off, off_switch, state_file};
+
+/// The word for plugins of our own.
+pub(crate) const OWN: &str = "brynhild";
 
 /// The plugins that were found.
 #[derive(Debug, Default)]
@@ -31,6 +35,7 @@ pub(crate) struct PluginSet {
     /// What authors should put right although it was understood.
     pub(crate) notes: Vec<Problem>,
     offers: OnceLock<Vec<Offer>>,
+    folders: Option<Arc<Folders>>,
 }
 
 impl PluginSet {
@@ -42,10 +47,12 @@ impl PluginSet {
         let config_dir = world.loaded.config_dir.as_deref();
         let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
         let is_trusted = |root: &Path, place: Place| reach::trust(world, root, place);
+        let known = Known { folders: world.folders(), index: &mut index };
         let Found { mut plugins, mut problems, notes } =
-            discovery::discover(&places(world), &mut index, &is_trusted);
+            discovery::discover(&places(world), known, &is_trusted);
         packages(world, &mut index, &mut plugins, &mut problems);
         index.save();
+        world.folders().save();
         let state = match config_dir.map(|dir| State::read(&state_file(dir))) {
             Some(Ok(state)) => state,
             Some(Err(problem)) => {
@@ -55,10 +62,11 @@ impl PluginSet {
             None => State::default(),
         };
         for plugin in &mut plugins {
-            settings::apply(world, plugin, &state, &mut problems);
+            settings::apply(world, plugin, (&state, OWN), &mut problems);
         }
         plugins.sort_by(|one, other| one.name().cmp(other.name()));
-        Self { plugins, problems, notes, offers: OnceLock::new() }
+        let folders = Some(Arc::clone(world.folders()));
+        Self { plugins, problems, notes, offers: OnceLock::new(), folders }
     }
 
     /// Those that count, sorted by name.
@@ -68,7 +76,8 @@ impl PluginSet {
 
     /// The plugin of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Plugin> {
-        self.plugins.iter().find(|plugin| plugin.name() == name)
+        let found = self.plugins.binary_search_by(|plugin| plugin.name().cmp(name));
+        found.ok().map(|index| &self.plugins[index])
     }
 
     /// Takes what installed packages offer. Counts once, before anything asks for contributions.
@@ -88,7 +97,8 @@ impl PluginSet {
         plugins.sort_by_key(|plugin| plugin.place);
         let is_active = |offer: &&Offer| self.get(&offer.plugin).is_some_and(Plugin::is_active);
         let offers = self.offers().iter().filter(is_active).collect();
-        Contributions { plugins, offers, ..Contributions::default() }
+        let folders = self.folders.as_deref();
+        Contributions { plugins, offers, folders, ..Contributions::default() }
     }
 
     /// A plugin as `plugin list --json` shows it, with what its package says of itself.
@@ -114,16 +124,28 @@ pub(crate) fn trust(world: &World, root: &Path, place: Place) -> Trust {
 /// Puts the person's settings into plugins of another system. Returns what is wrong with those.
 pub(crate) fn configure<'a>(
     world: &World,
+    system: &str,
     plugins: impl Iterator<Item = &'a mut Plugin>,
 ) -> Vec<Problem> {
-    let file = world.loaded.config_dir.as_deref().map(state_file);
-    // What is wrong with the file itself is told where the plugins of our own are found.
-    let state = file.and_then(|file| State::read(&file).ok()).unwrap_or_default();
+    let state = state(world);
     let mut problems = Vec::new();
     for plugin in plugins {
-        settings::apply(world, plugin, &state, &mut problems);
+        settings::apply(world, plugin, (&state, system), &mut problems);
     }
     problems
+}
+
+/// What the person has switched. What is wrong with the file is told where the plugins of our own
+/// are found.
+pub(crate) fn state(world: &World) -> State {
+    let file = world.loaded.config_dir.as_deref().map(state_file);
+    file.and_then(|file| State::read(&file).ok()).unwrap_or_default()
+}
+
+/// Whether a plugin is an installed package without a folder of its own.
+pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
+    let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
+    plugin.package.is_some() && name.ends_with("-packages")
 }
 
 /// The folders and the word for where each comes from, in the order in which they count.
@@ -181,7 +203,7 @@ fn home_relative(world: &World, path: &Path) -> PathBuf {
 }
 
 /// The folders of packages of the interpreter that is used for plugins.
-fn sites(world: &World) -> &[PathBuf] {
+pub(crate) fn sites(world: &World) -> &[PathBuf] {
     world.made.sites.get_or_init(|| find_sites(world))
 }
 

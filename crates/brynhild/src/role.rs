@@ -1,59 +1,37 @@
 //! The role that a run plays: its file, its words for the model, its tools and its limits.
 
+pub(crate) mod answer;
+mod delegate;
+pub(crate) mod persona;
+mod servers;
+mod tools;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::settings::Settings;
+use agent::settings::{Budget, Settings, Span};
+use contract::hook::Hook;
 use contract::tool::Tool;
 use plugins::initrunner::final_result::FinalResult;
 use plugins::initrunner::guard::{Allowance, Guard};
 use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
-use plugins::rest::Api;
 use serde_json::Value;
 
+use crate::assemble::Mind;
 use crate::config::Instance;
-use crate::dialects::api;
+use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
+use crate::mcp::Mcp;
 use crate::output;
 use crate::provider_choice::{self, Key};
 use crate::world::World;
+use answer::Referee;
 
 /// The name of a provider that a role describes itself.
 const OWN_PROVIDER: &str = "role";
-
-/// The tool types that are known and that nothing here can offer.
-const NOT_OFFERED: [&str; 27] = [
-    "filesystem",
-    "http",
-    "mcp",
-    "custom",
-    "delegate",
-    "web_reader",
-    "python",
-    "datetime",
-    "sql",
-    "git",
-    "shell",
-    "slack",
-    "web_scraper",
-    "script",
-    "email",
-    "search",
-    "calculator",
-    "csv_analysis",
-    "pdf_extract",
-    "image_gen",
-    "audio",
-    "think",
-    "todo",
-    "spawn",
-    "clarify",
-    "blackboard",
-    "plugin",
-];
 
 /// A role that was read and whose variables have values.
 pub(crate) struct Chosen {
@@ -73,6 +51,8 @@ pub(crate) struct Opened {
     pub(crate) output: Option<Value>,
     /// How many calls it may make.
     pub(crate) allowance: Arc<Allowance>,
+    referee: Arc<Referee>,
+    servers: Vec<Arc<Mcp>>,
     temperature: Option<f64>,
     max_tokens: Option<u64>,
     guardrails: Guardrails,
@@ -91,7 +71,7 @@ pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), 
         schema(role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
-            check(entry, &format!("tools[{index}]"), &role.file, &mut findings);
+            findings.extend(tools::check(world, role, (&place(index), entry)));
         }
         reading.findings.extend(findings);
     }
@@ -158,17 +138,70 @@ pub(crate) fn words(finding: &Finding) -> String {
     format!("{}: {}", finding.path, finding.message)
 }
 
-/// The role that was chosen, ready to be played; none where none was.
-pub(crate) fn open(world: &World) -> Option<Arc<Opened>> {
-    let chosen = world.made.role.get()?;
+/// The place of an entry among the tools of a role and its skills.
+pub(crate) fn place(index: usize) -> String {
+    format!("tools[{index}]")
+}
+
+/// Adds to the findings what only the Python of a role's tools can say; runs it, confined, where
+/// nothing is known of it.
+pub(crate) async fn ask_python(world: &World, reading: &mut Reading) {
+    let Some(role) = &reading.role else { return };
+    let skills = skills(world, role, &mut Vec::new());
+    let python = initrunner::load(world, role, &entries(role, &skills)).await;
+    python.close().await;
+    reading.findings.extend(python.findings);
+}
+
+/// The entries of a role and of its skills, in the order of their places.
+fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
+    role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools)).collect()
+}
+
+/// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
+async fn python(world: &World, chosen: &Chosen) -> Result<Loaded, Problem> {
     let role = &chosen.role;
+    let loaded = initrunner::load(world, role, &entries(role, &chosen.skills)).await;
+    let file = role.file.display();
+    let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
+        loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
+    for finding in warnings {
+        output::warning(&format!("{file}: {}", words(finding)));
+    }
+    if errors.is_empty() {
+        return Ok(loaded);
+    }
+    let errors: Vec<String> = errors.into_iter().map(words).collect();
+    let text = format!("{file}: {}", errors.join("; "));
+    Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
+}
+
+/// Sees to it that the role that was chosen could be played.
+pub(crate) async fn rehearse(world: &World) -> Result<(), Problem> {
+    if let Some(chosen) = world.made.role.get() {
+        python(world, chosen).await?.close().await;
+    }
+    Ok(())
+}
+
+/// The role that was chosen, ready to be played; none where none was. `mind` answers in it.
+pub(crate) async fn open(
+    world: &World,
+    mind: Option<&Arc<Mind>>,
+) -> Result<Option<Arc<Opened>>, Problem> {
+    let Some(chosen) = world.made.role.get() else { return Ok(None) };
+    let role = &chosen.role;
+    let python = python(world, chosen).await?;
     let allowance = Arc::new(Allowance::new(role.guardrails.tool_calls));
-    let entries = role.tools.iter().chain(chosen.skills.iter().flat_map(|skill| &skill.tools));
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    for entry in entries {
+    let mut servers = Vec::new();
+    for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
         let value = Value::Object(entry.fields.clone());
         let guard = Guard::read(&value).unwrap_or_default().within(&allowance);
-        tools.extend(made(world, entry, &value, role).into_iter().map(|tool| guard.around(tool)));
+        let brought = tools::made(world, (role, mind), (&place(index), entry)).await;
+        let brought_tools = brought.tools.into_iter().chain(python.tools(index));
+        tools.extend(brought_tools.map(|tool| guard.around(tool)));
+        servers.extend(brought.server);
     }
     let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
     if let Some(schema) = &chosen.output {
@@ -179,23 +212,45 @@ pub(crate) fn open(world: &World) -> Option<Arc<Opened>> {
         ));
     }
     parts.retain(|part| !part.is_empty());
-    Some(Arc::new(Opened {
+    let referee = Referee::new(chosen.output.clone(), role.answer_retries, &allowance);
+    Ok(Some(Arc::new(Opened {
         tools,
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
+        referee: Arc::new(referee),
         allowance,
+        servers,
         temperature: role.model.temperature,
         max_tokens: role.model.max_tokens,
         guardrails: role.guardrails.clone(),
-    }))
+    })))
 }
 
 impl Opened {
+    /// Names the model that writes for the role's servers, where a person agrees to it.
+    pub(crate) fn set_mind(&self, mind: &Mind) {
+        self.servers.iter().for_each(|server| server.set_mind(mind));
+    }
+
+    /// What is asked at moments of its conversation.
+    pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        vec![Arc::clone(&self.referee) as Arc<dyn Hook>]
+    }
+
+    /// Ends the role's servers.
+    pub(crate) async fn shutdown(&self) {
+        futures::future::join_all(self.servers.iter().map(|server| server.shutdown())).await;
+    }
+
     /// Puts the role's limits into the settings of a conversation; the narrower holds.
     pub(crate) fn tighten(&self, settings: &mut Settings) {
         let limits = &self.guardrails;
         let least = |own: Option<u64>, limit: u64| Some(own.map_or(limit, |own| own.min(limit)));
         let budget = &mut settings.budget;
+        if *budget == Budget::default() {
+            // The role's limits are those of one run, which is a turn; the person's are not.
+            budget.span = Span::Turn;
+        }
         budget.output_tokens = least(budget.output_tokens, limits.output_tokens);
         budget.input_tokens = limits.input_tokens.or(budget.input_tokens);
         if let Some(limit) = limits.total_tokens {
@@ -212,12 +267,17 @@ impl Opened {
     }
 }
 
+/// Whether a role is a file of a project that is not trusted.
+fn came_with_project(world: &World, role: &Role) -> bool {
+    let is_inside = world.root().is_ok_and(|root| role.file.starts_with(root));
+    is_inside && world.trust.trusted().is_none()
+}
+
 /// The variable whose key goes to the address that a role names. A file that came with a project
 /// does not decide where a key goes.
 fn key_variable(world: &World, role: &Role) -> Option<String> {
     let variable = role.model.api_key_env.clone()?;
-    let came_with_project = world.root().is_ok_and(|root| role.file.starts_with(root));
-    if came_with_project && world.trust.trusted().is_none() {
+    if came_with_project(world, role) {
         output::warning(&format!(
             "the role names where the key in {variable} goes, and came with a project that is not \
              trusted; the key is not sent"
@@ -230,6 +290,8 @@ fn key_variable(world: &World, role: &Role) -> Option<String> {
 
 fn choose_model(world: &mut World, role: &Role) {
     let wish = &role.model;
+    let global = &world.global;
+    world.made.typed.get_or_init(|| (global.provider.clone(), global.model.clone()));
     if let Some(address) = wish.base_url.clone().filter(|_| world.global.provider.is_none()) {
         let instance = Instance {
             kind: String::from("openai"),
@@ -304,45 +366,4 @@ fn schema(role: &Role, findings: &mut Vec<Finding>) -> Option<Value> {
 
 fn error(path: &str, message: String) -> Finding {
     Finding { severity: Severity::Error, path: path.to_owned(), message }
-}
-
-/// What is wrong with an entry of the tools.
-fn check(entry: &ToolEntry, place: &str, file: &Path, findings: &mut Vec<Finding>) {
-    let value = Value::Object(entry.fields.clone());
-    if let Err(what) = Guard::read(&value) {
-        findings.push(error(place, what));
-    }
-    let kind = entry.kind.as_str();
-    if kind == "api" {
-        let (api, problems) = Api::read(&value, file);
-        let severity = if api.is_some() { Severity::Warning } else { Severity::Error };
-        findings.extend(problems.into_iter().map(|problem| Finding {
-            severity,
-            path: place.to_owned(),
-            message: format!("{} ({})", problem.what, problem.hint),
-        }));
-    } else if NOT_OFFERED.contains(&kind) {
-        findings.push(Finding {
-            severity: Severity::Warning,
-            path: place.to_owned(),
-            message: format!("tools of type `{kind}` are not supported and are left out"),
-        });
-    } else {
-        let what = format!(
-            "Tool type '{kind}' not found. No plugins installed. Install one with: pip install \
-             initrunner-{kind}"
-        );
-        findings.push(error(place, what));
-    }
-}
-
-/// The tools of an entry.
-fn made(world: &World, entry: &ToolEntry, value: &Value, role: &Role) -> Vec<Arc<dyn Tool>> {
-    if entry.kind != "api" {
-        return Vec::new();
-    }
-    // What is wrong with it was told when the role was chosen.
-    let (api, _) = Api::read(value, &role.file);
-    let source = format!("role:{}", role.name);
-    api.map(|api| api.tools(&api::settings(world), &source)).unwrap_or_default()
 }

@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent::transcript::Transcript;
 use contract::event::{Event, Level, What};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
+use contract::message::Usage;
 use sessions::error::Error;
 use sessions::reader::Repair;
-use sessions::store::{Opened, Store};
+use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
 
 use crate::exit::Problem;
@@ -96,12 +98,11 @@ fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
     let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
     if wants_last {
         let here = root.display().to_string();
-        let newest = world.store()?.list()?.into_iter().find(|session| session.cwd == here);
-        let newest = newest.ok_or_else(|| {
+        let newest = world.store()?.newest(|folder| folder == here)?.ok_or_else(|| {
             Problem::misuse("there is no session of this folder to continue")
                 .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
         })?;
-        return Ok(Some(newest.id));
+        return Ok(Some(newest));
     }
     if let Some(name) = &global.resume {
         return Ok(Some(world.store()?.resolve(name).map_err(|error| {
@@ -128,11 +129,25 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
         .hint("update Brynhild, or go on in a copy with `--fork`"));
     };
     let repaired = |text: String| What::Notice { level: Level::Warning, text, hint: None };
-    let notices = damage(&opened.repairs, opened.repair_count)
+    let mut notices: Vec<What> = damage(&opened.repairs, opened.repair_count)
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
+    notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
     let keeping = Keeping::Kept;
     Ok(Chosen { id, keeping, log: Arc::new(log), history: opened.events, notices })
+}
+
+/// Says that the model goes on without the oldest part of a history that is longer than any model
+/// reads. The log keeps it.
+fn shortened(cut: &Cut, events: &[Event]) -> What {
+    let kept = Transcript::of(&events[cut.at..]).entries().len() as u64;
+    What::Compacted {
+        summary: Some("[Earlier messages were dropped. Look again at what you need.]".to_owned()),
+        strategy: "truncate".to_owned(),
+        dropped: cut.left_out,
+        kept,
+        usage: Usage::default(),
+    }
 }
 
 /// What is wrong with a log: the first few places, and how many more there are.

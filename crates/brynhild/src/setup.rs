@@ -3,6 +3,7 @@
 
 mod fingerprint;
 mod reload;
+mod renewable;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +15,15 @@ use contract::hook::Hook;
 use contract::log::Log;
 use contract::policy::Policy;
 use contract::provider::Delivery;
+use contract::snapshots::Snapshots;
 use contract::tool::Tool;
+use plugins::claude::AgentFile;
 use plugins::hooks::{Ledger, Lifecycle};
 use plugins::python::{Hosts, Missing};
+use sessions::snapshots::Keeper;
 
 use crate::args::ChatArgs;
-use crate::assemble::{self, Mind};
+use crate::assemble::{self, Knowledge, Mind};
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::hooks::{self, Needs};
@@ -27,12 +31,15 @@ use crate::mcp::{self, Mcp};
 use crate::output;
 use crate::permissions;
 use crate::plugin_set::wishes;
-use crate::role::{self, Opened};
+use crate::role::{self, Opened, persona};
 use crate::session_choice::Chosen;
 use crate::skill_grants::Grants;
+use crate::subagents;
+use crate::undo;
 use crate::world::World;
 use reload::Present;
 pub(crate) use reload::Reload;
+use renewable::Renewable;
 
 /// The parts of a conversation before it is opened.
 pub(crate) struct Setup {
@@ -55,8 +62,9 @@ pub(crate) struct Setup {
 pub(crate) struct Backstage {
     lifecycle: Lifecycle,
     hosts: Option<Hosts>,
-    mcp: Option<Arc<Mcp>>,
+    mcp: Links,
     guests: Guests,
+    role: Option<Arc<Opened>>,
     ledger: Arc<Ledger>,
 }
 
@@ -67,8 +75,11 @@ impl Backstage {
         if let Some(hosts) = &self.hosts {
             hosts.shutdown().await;
         }
-        if let Some(mcp) = &self.mcp {
+        if let Some(mcp) = self.mcp.present() {
             mcp.shutdown().await;
+        }
+        if let Some(role) = &self.role {
+            role.shutdown().await;
         }
         let guests = self.guests.all();
         futures::future::join_all(guests.iter().map(|dialect| dialect.shutdown())).await;
@@ -100,12 +111,44 @@ struct Outfit {
 struct Needed {
     root: PathBuf,
     mind: Option<Arc<Mind>>,
-    policy: Arc<dyn Policy>,
+    policy: Arc<Renewable>,
     offers_tools: bool,
     ledger: Arc<Ledger>,
-    mcp: Option<Arc<Mcp>>,
+    mcp: Links,
     guests: Guests,
     role: Option<Arc<Opened>>,
+    /// The agent that answers, where a file describes it.
+    agent: Option<Arc<AgentFile>>,
+}
+
+impl Needed {
+    /// The policy, whatever rules it goes by at the moment.
+    fn judge(&self) -> Arc<dyn Policy> {
+        Arc::clone(&self.policy) as Arc<dyn Policy>
+    }
+
+    /// What the model is told beside its task; a role brings what it needs of that itself.
+    fn knowledge(&self, world: &World) -> Knowledge {
+        let is_asked = self.mind.is_some() && self.role.is_none();
+        let rules = is_asked.then(|| assemble::rules(world, &self.root));
+        let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
+        let skills = assemble::skills(world, &self.root);
+        Knowledge { rules: rules.unwrap_or_default(), skills }
+    }
+}
+
+/// The servers, where any are described; others may take their place between turns.
+#[derive(Clone, Default)]
+struct Links(Arc<Mutex<Option<Arc<Mcp>>>>);
+
+impl Links {
+    fn present(&self) -> Option<Arc<Mcp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, mcp: Option<Arc<Mcp>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mcp;
+    }
 }
 
 /// The plugins of other systems, as they were found: at the start, and after each change.
@@ -176,13 +219,18 @@ impl Setup {
         let needed = Needed {
             root: root.to_owned(),
             mind: mind.cloned(),
-            policy: permissions::policy(world, root)?,
+            policy: Arc::new(Renewable::new(permissions::policy(world, root)?)),
             offers_tools,
             ledger: Arc::default(),
-            mcp: servers(world, mind, offers_tools).await?,
+            mcp: Links::default(),
             guests: Guests::default(),
-            role: role::open(world),
+            role: role::open(world, mind).await?,
+            agent: world.made.agent.get().cloned(),
         };
+        if let (Some(role), Some(mind)) = (&needed.role, mind) {
+            role.set_mind(mind);
+        }
+        needed.mcp.put(servers(world, mind, offers_tools).await?);
         needed.guests.find(world).await?;
         let outfit = Outfit::new(world, &needed).await?;
         wishes::tell(world);
@@ -191,12 +239,16 @@ impl Setup {
         if let Some(role) = &needed.role {
             role.tighten(&mut settings);
         }
+        if let Some(file) = &needed.agent {
+            subagents::tighten(&mut settings, file);
+        }
         let role = needed.role.clone();
         let backstage = Backstage {
             lifecycle: outfit.lifecycle.clone(),
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             mcp: needed.mcp.clone(),
             guests: needed.guests.clone(),
+            role: role.clone(),
             ledger: Arc::clone(&needed.ledger),
         };
         backstage.lifecycle.start().await;
@@ -231,41 +283,63 @@ impl Setup {
         world: &World,
         root: &Path,
         mind: Option<&Mind>,
-        (log, beginning): (Arc<dyn Log>, Beginning),
+        Opening { log, beginning, snapshots }: Opening,
     ) -> Result<Conversation, Problem> {
         let parts = Parts {
             provider: mind.map(|mind| Arc::clone(&mind.provider)),
-            registry: self.registry,
+            registry: Arc::new(self.registry),
             hooks: self.hooks,
-            policy: self.needed.policy,
+            policy: self.needed.judge(),
             confinement: assemble::confinement(world, root)?,
             log,
+            snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
         };
         Ok(Conversation::open(parts, self.settings, beginning))
     }
 }
 
+/// What a conversation goes on from, and what is kept of it.
+pub(crate) struct Opening {
+    /// Keeps what happens.
+    pub(crate) log: Arc<dyn Log>,
+    /// What happened so far.
+    pub(crate) beginning: Beginning,
+    /// Keeps what files held.
+    pub(crate) snapshots: Option<Arc<Keeper>>,
+}
+
 /// The log and the beginning of the session that was chosen.
-pub(crate) fn beginning(chosen: Chosen) -> (Arc<dyn Log>, Beginning) {
+pub(crate) fn beginning(world: &World, root: &Path, chosen: Chosen) -> Opening {
+    let snapshots = undo::keeping(world, root, &chosen);
     let Chosen { id, history, notices, log, .. } = chosen;
-    (log as Arc<dyn Log>, Beginning { session: id, history, notices })
+    let beginning = Beginning { session: id, history, notices };
+    Opening { log, beginning, snapshots }
 }
 
 impl Outfit {
     async fn new(world: &World, needed: &Needed) -> Result<Self, Problem> {
         let root = &needed.root;
         let workers = world.workers(Missing::Install).await?;
-        let skills = assemble::skills(world, root);
-        let grants = Grants::new(world, &skills, Arc::clone(&needed.policy));
+        let sandbox = assemble::sandbox(world)?;
+        let knowledge = Arc::new(needed.knowledge(world));
+        let skills = &knowledge.skills;
+        let grants = Grants::new(world, skills, needed.judge());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(role) = &needed.role {
             tools.clone_from(&role.tools);
         } else if needed.offers_tools {
             tools = grants.watch(assemble::tools(world, root, skills.clone()));
+            tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
             tools.extend(workers.tools(world));
             tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
-            tools.extend(needed.mcp.iter().flat_map(|mcp| mcp.tools()));
+            tools.extend(needed.mcp.present().iter().flat_map(|mcp| mcp.tools()));
+        }
+        let mut own_words = needed.role.as_ref().map(|role| role.system.clone());
+        if let Some(file) = &needed.agent {
+            let dressed = persona::dressed(world, needed.mind.as_ref(), (file, &tools), &knowledge);
+            tools = dressed.tools;
+            own_words = Some(dressed.system);
         }
         let registry = assemble::registry(tools);
         let mind = needed.mind.as_deref();
@@ -273,7 +347,7 @@ impl Outfit {
             world,
             Needs {
                 root,
-                sandbox: assemble::sandbox(world)?,
+                sandbox,
                 mind,
                 ledger: Arc::clone(&needed.ledger),
                 notice: Arc::new(|text| output::warning(&text)),
@@ -282,9 +356,9 @@ impl Outfit {
         hooks::report(&hooks.problems);
         let mut asked = hooks.hooks;
         asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
-        let system = mind.map(|mind| match &needed.role {
-            Some(role) => role.system.clone(),
-            None => assemble::system(world, root, mind, &registry, &skills),
+        asked.extend(needed.role.iter().flat_map(|role| role.hooks()));
+        let system = mind.map(|mind| {
+            own_words.unwrap_or_else(|| assemble::system(root, mind, &registry, &knowledge))
         });
         Ok(Self {
             registry,
@@ -299,11 +373,15 @@ impl Outfit {
 /// All tools as far as they are known, for commands that look at them. Starts a plugin's worker
 /// only where nothing is known of it, and no server.
 pub(crate) async fn known_tools(world: &World) -> Result<Registry, Problem> {
-    if let Some(role) = role::open(world) {
+    if let Some(role) = role::open(world, None).await? {
+        role.shutdown().await;
         return Ok(assemble::registry(role.tools.clone()));
     }
     let place = world.place();
-    let mut tools = assemble::tools(world, place, assemble::skills(world, place));
+    let skills = assemble::skills(world, place);
+    let mut tools = assemble::tools(world, place, skills.clone());
+    let knowledge = Arc::new(Knowledge { rules: String::new(), skills });
+    tools.extend(subagents::tool(world, place, None, &knowledge));
     if !world.global.safe {
         tools.extend(world.workers(Missing::Report).await?.tools(world));
         tools.extend(dialects::open(world).await?.iter().flat_map(|dialect| dialect.tools()));

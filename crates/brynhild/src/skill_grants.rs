@@ -51,6 +51,13 @@ impl Grants {
         self.policy.grant(&named, &format!("skill {name}")).rules
     }
 
+    /// Grants again what was granted in the name of `origin`, as far as it counts at this moment.
+    pub(crate) fn renew(&self, origin: &str) {
+        if let Some(name) = origin.strip_prefix("skill ") {
+            self.activate(name);
+        }
+    }
+
     /// The tools, with the one that hands out skills making them active.
     pub(crate) fn watch(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let wrap = |tool: Arc<dyn Tool>| -> Arc<dyn Tool> {

@@ -7,17 +7,23 @@ mod shown;
 
 use std::path::{Path, PathBuf};
 
+use ::mcp::PromptCommand;
+use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::skill::Skill;
+use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
+use sessions::snapshots::Manner;
 
 use crate::assemble;
 use crate::config;
 use crate::exit::Problem;
+use crate::mcp;
 use crate::output;
+use crate::undo::Detail;
 use crate::world::World;
 
 pub(crate) use once::{Once, once};
@@ -48,6 +54,10 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("plugins", "", "List the plugins"),
     own("permissions", "", "Show what is allowed without a question"),
     own("cost", "", "Show what this conversation took"),
+    own("undo", "[turns] [force]", "Take back what the last turns changed in files"),
+    own("redo", "[force]", "Make the changes again that were undone last"),
+    own("changes", "[turns]", "List the files that turns changed"),
+    own("diff", "[turns]", "Show what the last turns changed, line by line"),
     own("resume", "[id]", "Go on with another session; list them without an id"),
     own("export", "[file]", "Write the conversation as Markdown"),
     own("quit", "", "End"),
@@ -111,6 +121,22 @@ pub(crate) enum Control {
     Mode(Mode),
     /// Another session goes on.
     Resume(String),
+    /// Changes of files are taken back or made again.
+    Restore {
+        /// Which way.
+        direction: Direction,
+        /// How many turns.
+        turns: usize,
+        /// Whether what somebody changed since may be lost.
+        manner: Manner,
+    },
+    /// Changes of files are shown.
+    Changes {
+        /// How many turns; none means all.
+        turns: Option<u32>,
+        /// How much of them.
+        detail: Detail,
+    },
     /// It is written down as Markdown.
     Export(Option<PathBuf>),
     /// It ends.
@@ -127,6 +153,13 @@ impl Control {
             Self::Model(_) => ("model", "`--model NAME` names the model"),
             Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
             Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
+            Self::Restore { direction: Direction::Undo, .. } => {
+                ("undo", "`brynhild session undo` takes changes back")
+            }
+            Self::Restore { direction: Direction::Redo, .. } => {
+                ("redo", "`brynhild session redo` makes them again")
+            }
+            Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
             Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
             Self::Quit => ("quit", "a single prompt ends by itself"),
         }
@@ -139,6 +172,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) tools: &'a [std::sync::Arc<ToolSpec>],
     /// What the conversation took so far.
     pub(crate) usage: &'a Usage,
+    /// The session it is kept in.
+    pub(crate) session: Option<&'a SessionId>,
     /// How much freedom tools have.
     pub(crate) mode: Mode,
 }
@@ -147,6 +182,8 @@ pub(crate) struct Facts<'a> {
 pub(crate) struct Offer {
     /// By what is typed.
     pub(crate) table: Table,
+    /// The prompts of servers, as far as they are known.
+    pub(crate) prompts: Vec<PromptCommand>,
     problems: Vec<Fault>,
 }
 
@@ -164,7 +201,12 @@ impl Offer {
         let found = plugins::commands::discover(&places, &world.contributions());
         let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
         let table = Table::new(found.commands, &reserved);
-        Self { table, problems: found.problems }
+        Self { table, prompts: Vec::new(), problems: found.problems }
+    }
+
+    /// The same with the prompts of servers, for lists.
+    pub(crate) fn with_prompts(world: &World) -> Self {
+        Self { prompts: mcp::commands(world), ..Self::new(world) }
     }
 
     /// Tells what cannot be used, or not by its short name.
@@ -212,7 +254,7 @@ pub(crate) async fn expand<'a>(
         return prompt(world, slash).await;
     };
     match builtin.name {
-        "help" => show(shown::help(&Offer::new(world))),
+        "help" => show(shown::help(&Offer::with_prompts(world))),
         "clear" => control(Control::Clear),
         "compact" => control(Control::Compact { instructions: rest }),
         "model" => control(Control::Model(rest)),
@@ -226,14 +268,54 @@ pub(crate) async fn expand<'a>(
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(world)),
         "permissions" => show(shown::permissions(world, facts().mode)?),
-        "cost" => show(shown::cost(facts().usage)),
+        "cost" => {
+            let facts = facts();
+            let took = facts.session.and_then(|id| shown::took(world, id));
+            show(took.unwrap_or_else(|| shown::cost(facts.usage)))
+        }
         "resume" => match rest {
             None => show(shown::sessions(world)?),
             Some(id) => control(Control::Resume(id)),
         },
+        "undo" | "redo" => restoring(builtin.name, slash.rest).map(Expansion::Control),
+        "changes" => {
+            let turns = turns(rest.as_deref())?;
+            control(Control::Changes { turns, detail: Detail::Files })
+        }
+        "diff" => {
+            let turns = turns(rest.as_deref())?.or(Some(1));
+            control(Control::Changes { turns, detail: Detail::Lines })
+        }
         "export" => control(Control::Export(rest.map(PathBuf::from))),
         _ => control(Control::Quit),
     }
+}
+
+/// A number of turns, where one is given.
+fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
+    let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
+    let wrong = |word: &str| Problem::misuse(format!("`{word}` is no number of turns"));
+    rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
+}
+
+/// What `/undo` and `/redo` ask for.
+fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
+    let direction = if name == "redo" { Direction::Redo } else { Direction::Undo };
+    let (forced, other): (Vec<&str>, Vec<&str>) =
+        rest.split_whitespace().partition(|word| matches!(*word, "force" | "--force"));
+    let manner = if forced.is_empty() { Manner::Careful } else { Manner::Forced };
+    let count = match (direction, other.as_slice()) {
+        (_, []) => 1,
+        (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
+        (_, words) => {
+            let words = words.join(" ");
+            return Err(Problem::misuse(format!("`/{name}` does not take `{words}`")).hint(
+                "`/undo 2` takes two turns back; `force` overwrites what you changed since",
+            ));
+        }
+    };
+    let turns = usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(Control::Restore { direction, turns, manner })
 }
 
 fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
@@ -314,6 +396,6 @@ mod tests {
     fn the_built_in_names_are_known_in_any_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 13);
+        assert_eq!(BUILTIN.len(), 17);
     }
 }

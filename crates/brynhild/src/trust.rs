@@ -53,7 +53,7 @@ impl Trusted {
         let is_needed = |part: &Part| {
             let is_read = part.effect() == Effect::Sets
                 || [HOOKS, SERVERS].contains(&part.path.as_str())
-                || part.path.starts_with(".claude/");
+                || [".claude/", ".brynhild/agents/"].iter().any(|it| part.path.starts_with(it));
             part.kind == Kind::File && is_read
         };
         let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));

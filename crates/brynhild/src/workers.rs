@@ -12,6 +12,7 @@ use plugins::plugin::Plugin;
 use plugins::python::{
     Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings, Surroundings,
 };
+use serde_json::Value;
 
 use crate::assemble;
 use crate::exit::Problem;
@@ -34,7 +35,7 @@ impl Workers {
     /// The same with workers that are there already.
     pub(crate) async fn of(world: &World, hosts: Hosts, missing: Missing) -> Self {
         let plugins: Vec<&Plugin> = world.plugins().active().collect();
-        let described = hosts.describe(&plugins, missing).await;
+        let described = hosts.describe_seen(&plugins, missing, world.folders()).await;
         take_in(world, &described);
         Self { hosts, described }
     }
@@ -90,7 +91,8 @@ pub(crate) async fn learn(world: &World) {
     };
     let packages: Vec<&Plugin> =
         world.plugins().active().filter(|plugin| plugin.package.is_some()).collect();
-    take_in(world, &hosts.describe(&packages, Missing::Report).await);
+    let described = hosts.describe_seen(&packages, Missing::Report, world.folders()).await;
+    take_in(world, &described);
     hosts.shutdown().await;
 }
 
@@ -106,6 +108,9 @@ fn take_in(world: &World, described: &[Described]) {
             output::warning(&format!("plugin {name}: its dependencies are not installed yet"));
             output::hint("they are when a conversation first offers its tools");
         }
+        if is_empty(&one.offer) {
+            continue;
+        }
         match Offer::read(name, one.offer.clone()) {
             Ok(offer) => offers.push(offer),
             Err(error) => {
@@ -114,6 +119,17 @@ fn take_in(world: &World, described: &[Described]) {
         }
     }
     world.plugins().learn(offers);
+    world.folders().save();
+}
+
+/// Whether an answer has nothing to offer, as that of most plugins.
+fn is_empty(offer: &Value) -> bool {
+    let is_nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    offer.as_object().is_some_and(|offer| offer.values().all(is_nothing))
 }
 
 /// The workers of all plugins; none of them runs yet.

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use contract::policy::Mode;
 use contract::sandbox::Sandbox;
+use plugins::claude::AgentFile;
+use plugins::folders::Folders;
 use plugins::offer::Contributions;
 use plugins::python::{Hosts, Missing};
 use serde_json::{Value, json};
@@ -41,6 +43,8 @@ pub(crate) struct World {
 /// What is made when something needs it first.
 #[derive(Default)]
 pub(crate) struct Made {
+    /// What lies in folders of plugins.
+    pub(crate) folders: OnceLock<Arc<Folders>>,
     plugins: OnceLock<PluginSet>,
     claude: OnceLock<ClaudeSet>,
     workers: OnceCell<Workers>,
@@ -49,6 +53,10 @@ pub(crate) struct Made {
     pub(crate) sites: OnceLock<Vec<PathBuf>>,
     /// The role that is played.
     pub(crate) role: OnceLock<Chosen>,
+    /// The agent that answers, where a file describes it.
+    pub(crate) agent: OnceLock<Arc<AgentFile>>,
+    /// The provider and the model that were typed, where a role has put its own in their place.
+    pub(crate) typed: OnceLock<(Option<String>, Option<String>)>,
     /// Starts processes.
     pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
 }
@@ -110,6 +118,12 @@ impl World {
         Ok(sources(global, &Environment::read()?).0.files())
     }
 
+    /// The same for what was read.
+    pub(crate) fn layer_files(&self) -> impl Iterator<Item = PathBuf> {
+        let (sources, _) = sources(&self.global, &self.environment);
+        sources.files().into_iter().filter_map(|file| file.path)
+    }
+
     fn of(global: Global, environment: Environment) -> Result<Self, Problem> {
         let (mut sources, found) = sources(&global, &environment);
         Self::from(global, environment, &mut sources, found)
@@ -140,6 +154,15 @@ impl World {
             if loaded.config.allow_home_directory { Ok(wide.root) } else { Err(wide) }
         });
         Ok(Self { global, environment, loaded, trust, root, made: Made::default() })
+    }
+
+    /// What lies in folders of plugins, as it was when something asked first.
+    pub(crate) fn folders(&self) -> &Arc<Folders> {
+        self.made.folders.get_or_init(|| {
+            let file = self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/folders.json"));
+            let project = self.root.as_ref().ok().cloned();
+            Arc::new(Folders::load(file.filter(|_| !self.global.safe), project))
+        })
     }
 
     /// The plugins of this run. They are looked for when something asks first, and what is wrong

@@ -15,6 +15,7 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use plugins::chibi::{Plugins, Settings, find};
+use plugins::folders::Folders;
 use plugins::plugin::Place;
 use plugins::python::Surroundings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -76,8 +77,9 @@ impl Rig {
             on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
             console: None,
         };
-        let found = find(&base.join(folder), Place::Global);
-        let open = Plugins::open(found.candidates, settings, Mode::Normal);
+        let folders = Folders::default();
+        let found = find(&base.join(folder), Place::Global, &folders);
+        let open = Plugins::open(found.candidates, settings, Mode::Normal, &folders);
         let plugins = self.runtime.block_on(open);
         assert!(plugins.problems.is_empty(), "{:?}", plugins.problems);
         plugins

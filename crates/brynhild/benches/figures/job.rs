@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use testkit::{ModelServer, Project};
@@ -26,6 +26,14 @@ pub(crate) struct Job {
     cwd: PathBuf,
     env: Vec<(&'static str, PathBuf)>,
     output: PathBuf,
+    errors: Errors,
+}
+
+/// What becomes of what a program says beside its output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    Shown,
+    Dropped,
 }
 
 impl Job {
@@ -33,6 +41,11 @@ impl Job {
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
+    }
+
+    /// Has it say nothing but its output.
+    pub(crate) fn hushed(self) -> Self {
+        Self { errors: Errors::Dropped, ..self }
     }
 
     /// Runs it in another folder, which is the project.
@@ -52,6 +65,12 @@ impl Job {
         let status = status.unwrap_or_else(|error| panic!("cannot run {program}: {error}"));
         assert!(status.success(), "{program} {:?} ended with {status}", self.args);
         (started, wall)
+    }
+
+    /// Starts it and leaves it to itself.
+    pub(crate) fn spawn(&self) -> Child {
+        let started = self.command().spawn();
+        started.unwrap_or_else(|error| panic!("cannot run {}: {error}", self.program.display()))
     }
 
     /// Runs it and waits for its end; returns how long it took.
@@ -87,6 +106,9 @@ impl Job {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output);
+        if self.errors == Errors::Dropped {
+            command.stderr(Stdio::null());
+        }
         command
     }
 }
@@ -121,6 +143,16 @@ impl Rig {
         ));
     }
 
+    /// Adds to the configuration.
+    pub(crate) fn more(&self, yaml: &str) {
+        self.project.config_more(yaml);
+    }
+
+    /// Where configuration and sessions are.
+    pub(crate) fn config_folder(&self) -> PathBuf {
+        self.project.config_folder()
+    }
+
     /// The shipped program with these arguments.
     pub(crate) fn brynhild(&self, args: &[&str]) -> Job {
         self.job(env!("CARGO_BIN_EXE_brynhild"), args)
@@ -144,6 +176,7 @@ impl Rig {
                 ("TMPDIR", home.join("tmp")),
             ],
             output: home.join("output"),
+            errors: Errors::Shown,
         };
         args.iter().fold(job, Job::arg)
     }

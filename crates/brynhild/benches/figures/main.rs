@@ -6,13 +6,18 @@ mod chibi;
 mod confined;
 mod decisions;
 mod floor;
+mod hook;
+mod initrunner;
 mod job;
 mod limits;
+mod plot;
 mod python;
 mod report;
 mod rounds;
+mod scale;
 mod search;
 mod start;
+mod undo;
 mod whole;
 
 use std::ffi::OsString;
@@ -24,15 +29,19 @@ use report::Report;
 type Measure = fn(&mut Report);
 
 /// The parts that can be asked for by name.
-const PARTS: [(&str, Measure); 8] = [
+const PARTS: [(&str, Measure); 12] = [
     ("start", start::measure),
     ("rounds", rounds::measure),
     ("whole", whole::measure),
     ("search", search::measure),
     ("python", python::measure),
+    ("initrunner", initrunner::measure),
     ("chibi", chibi::measure),
+    ("hook", hook::measure),
     ("confined", confined::measure),
     ("decisions", decisions::measure),
+    ("scale", scale::measure),
+    ("undo", undo::measure),
 ];
 
 fn main() -> io::Result<ExitCode> {

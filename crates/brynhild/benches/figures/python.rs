@@ -50,14 +50,14 @@ pub(crate) fn measure(report: &mut Report) {
     rig.soak(report);
 }
 
-struct Rig {
-    folder: tempfile::TempDir,
-    runtime: Runtime,
-    python: PathBuf,
+pub(crate) struct Rig {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) runtime: Runtime,
+    pub(crate) python: PathBuf,
 }
 
 impl Rig {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let look = ["-c", "import sys; print(sys.executable)"];
         let said = command(Path::new("python3")).args(look).output().expect("`python3`").stdout;
@@ -67,7 +67,7 @@ impl Rig {
         Self { folder, runtime: runtime.expect("a runtime"), python }
     }
 
-    fn hosts(&self) -> Hosts {
+    pub(crate) fn hosts(&self) -> Hosts {
         let base = self.folder.path();
         let sandbox = sandbox::ladder(sandbox::Settings {
             helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
@@ -129,7 +129,7 @@ impl Rig {
         hosts.tools(plugin, &described).pop().expect("a tool")
     }
 
-    fn call(&self, tool: &dyn Tool, context: &ToolContext) -> Duration {
+    pub(crate) fn call(&self, tool: &dyn Tool, context: &ToolContext) -> Duration {
         let args = serde_json::json!({"text": "hello"});
         let call = ToolCall { id: CallId("1".into()), name: String::new(), args, opaque: None };
         let started = Instant::now();
@@ -237,18 +237,18 @@ impl Rig {
 }
 
 /// A program that returns what it is sent.
-struct Echo {
+pub(crate) struct Echo {
     child: std::process::Child,
 }
 
 impl Echo {
-    fn start(program: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start(program: &Path, args: &[&str]) -> Self {
         let mut command = command(program);
         let child = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         Self { child: child.expect("a program") }
     }
 
-    fn round(&mut self) -> Duration {
+    pub(crate) fn round(&mut self) -> Duration {
         let line = [b'x'; 100];
         let mut answer = [0; 100];
         let started = Instant::now();
@@ -291,6 +291,7 @@ pub(crate) fn context() -> ToolContext {
         cancel: CancellationToken::new(),
         progress,
         spill: "/nowhere".into(),
+        conversation: None,
     }
 }
 

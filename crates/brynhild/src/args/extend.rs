@@ -48,6 +48,13 @@ pub(crate) enum CommandCommand {
     },
 }
 
+/// `agents`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents that the model can hand work to
+    List,
+}
+
 /// `hooks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {

@@ -52,6 +52,43 @@ pub(crate) enum SessionCommand {
         #[arg(long, default_value = "collapsible")]
         thinking_style: ThinkingStyle,
     },
+    /// Take back what the last turns changed in files; what somebody changed since stays
+    Undo {
+        /// The session: its name, a unique beginning of it, or `last`; the newest of this folder
+        /// where none is given
+        id: Option<String>,
+        /// How many turns
+        #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+        turns: u32,
+        /// Say what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Overwrite what somebody changed since
+        #[arg(long)]
+        force: bool,
+    },
+    /// Make the changes again that were undone last
+    Redo {
+        /// The session, as for `undo`
+        id: Option<String>,
+        /// Say what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Overwrite what somebody changed since
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show what turns changed in files
+    Changes {
+        /// The session, as for `undo`
+        id: Option<String>,
+        /// The last N turns that changed something; all where none is given
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        turns: Option<u32>,
+        /// Line by line
+        #[arg(long)]
+        diff: bool,
+    },
     /// Search prompts, answers and tool output of all sessions
     Search {
         /// Words that must all be there
@@ -60,6 +97,32 @@ pub(crate) enum SessionCommand {
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
+}
+
+/// What `stats` takes.
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// The last N days, today included; days are those of UTC
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) days: Option<u32>,
+    /// What the lines are about
+    #[arg(long, value_name = "WHAT", default_value = "model")]
+    pub(crate) by: StatsOrder,
+}
+
+/// What the lines of `stats` are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsOrder {
+    /// Models
+    Model,
+    /// Sessions
+    Session,
+    /// Days
+    Day,
+    /// Plugins: calls, time, and what they put into the context
+    Plugin,
+    /// Tools
+    Tool,
 }
 
 /// The form of an exported session.

@@ -62,6 +62,9 @@ pub(crate) enum McpCommand {
         /// The variable that holds the token which clients must send
         #[arg(long, value_name = "VARIABLE", requires = "http")]
         token_env: Option<String>,
+        /// Offer the tools of this role, and no others
+        #[arg(long, value_name = "ROLE.yaml")]
+        role: Option<PathBuf>,
     },
 }
 

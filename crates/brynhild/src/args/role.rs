@@ -1,4 +1,4 @@
-//! The flags of `run`.
+//! The flags of `run` and `init`.
 
 use std::path::PathBuf;
 
@@ -14,6 +14,9 @@ pub(crate) struct RunArgs {
     /// The prompt
     #[arg(long = "prompt", value_name = "PROMPT")]
     pub(crate) prompt_option: Option<String>,
+    /// Go on line by line, after the prompt or without one
+    #[arg(short = 'i', long)]
+    pub(crate) interactive: bool,
     /// Read and check the role, and ask no model
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -36,4 +39,33 @@ pub(crate) enum RunFormat {
     Text,
     /// Words for people
     Rich,
+}
+
+/// What `init` takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InitArgs {
+    /// What to begin with
+    #[arg(long, value_name = "TEMPLATE")]
+    pub(crate) template: Template,
+    /// Its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The folder to write it to; this one where none is named
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// A Python module whose functions are tools of a role
+    Tool,
+    /// A role with tools for an HTTP interface
+    Api,
+    /// A role with built-in tools
+    Role,
+    /// A plugin with a tool and a command
+    Plugin,
+    /// A skill
+    Skill,
 }

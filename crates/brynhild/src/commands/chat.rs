@@ -46,7 +46,8 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
         setup.grants.activate(&skill.name);
     }
     let backstage = setup.backstage.clone();
-    let conversation = setup.open(world, &root, Some(&mind), setup::beginning(chosen))?;
+    let opening = setup::beginning(world, &root, chosen);
+    let conversation = setup.open(world, &root, Some(&mind), opening)?;
     let mut view = view(world, world.global.verbose, keeping, prompt.as_json());
     let mut tee = Tee::new(view.as_mut(), log, before, level(world));
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;

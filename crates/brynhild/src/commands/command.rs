@@ -5,20 +5,21 @@ use serde_json::{Value, json};
 
 use crate::args::CommandCommand;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::mcp;
 use crate::output;
 use crate::slash::{self, Offer};
 use crate::world::World;
 
 /// Runs a `command` command.
-pub(crate) fn run(world: &World, command: &CommandCommand) -> Outcome {
+pub(crate) async fn run(world: &World, command: &CommandCommand) -> Outcome {
     match command {
         CommandCommand::List => list(world),
-        CommandCommand::Render { name, words } => render(world, name, &words.join(" ")),
+        CommandCommand::Render { name, words } => render(world, name, &words.join(" ")).await,
     }
 }
 
 fn list(world: &World) -> Outcome {
-    let offer = Offer::new(world);
+    let offer = Offer::with_prompts(world);
     offer.report();
     let commands = offer.table.commands();
     if world.wants_json() {
@@ -41,7 +42,19 @@ fn list(world: &World) -> Outcome {
             }
             row
         });
-        let rows: Vec<Value> = builtin.chain(own).collect();
+        let prompts = offer.prompts.iter().map(|prompt| {
+            json!({
+                "name": prompt.name,
+                "description": prompt.description,
+                "aliases": [],
+                "args": prompt.usage,
+                "source": format!("mcp:{}", prompt.server),
+                "plugin": null,
+                "path": null,
+                "typed": format!("/{}", prompt.name),
+            })
+        });
+        let rows: Vec<Value> = builtin.chain(own).chain(prompts).collect();
         output::json(&json!({"commands": rows, "count": rows.len()}))?;
         return Ok(Exit::Done);
     }
@@ -57,14 +70,23 @@ fn list(world: &World) -> Outcome {
         let description = head(&command.description, 70).to_owned();
         vec![typed.trim_end().to_owned(), command.source.clone(), description]
     }));
+    rows.extend(offer.prompts.iter().map(|prompt| {
+        let typed = format!("/{} {}", prompt.name, prompt.usage);
+        let description = head(&prompt.description, 70).to_owned();
+        vec![typed.trim_end().to_owned(), format!("mcp:{}", prompt.server), description]
+    }));
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
 }
 
-fn render(world: &World, name: &str, words: &str) -> Outcome {
+async fn render(world: &World, name: &str, words: &str) -> Outcome {
     let offer = Offer::new(world);
     let name = name.strip_prefix('/').unwrap_or(name);
-    let Some(text) = offer.rendered(world, name, words) else {
+    let text = match offer.rendered(world, name, words) {
+        Some(text) => Some(text),
+        None => mcp::prompt(world, name, words).await?,
+    };
+    let Some(text) = text else {
         let what = if slash::builtin(name).is_some() {
             format!("`/{name}` is built in and sends no text")
         } else {

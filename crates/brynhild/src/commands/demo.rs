@@ -50,7 +50,8 @@ async fn play(world: &World, folder: &Path, model: &str, prompt: &str) -> Outcom
     let chosen = session_choice::choose(&world, folder, args.no_save)?;
     let keeping = chosen.keeping;
     let backstage = setup.backstage.clone();
-    let conversation = setup.open(&world, folder, Some(&mind), setup::beginning(chosen))?;
+    let conversation =
+        setup.open(&world, folder, Some(&mind), setup::beginning(&world, folder, chosen))?;
     let mut view = chat::view(&world, true, keeping, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
     let shown = frontends::run(conversation, input, view.as_mut()).await;

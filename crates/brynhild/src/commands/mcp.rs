@@ -35,7 +35,9 @@ pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
             login(world, name, client.as_ref()).await
         }
         McpCommand::Logout { name } => logout(world, name),
-        McpCommand::Serve { http, token_env } => offer(world, *http, token_env.as_deref()).await,
+        McpCommand::Serve { http, token_env, .. } => {
+            offer(world, *http, token_env.as_deref()).await
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn compare(
 
 /// What the provider offers; what it does not tell comes from the registry. Without any provider,
 /// what the registry knows.
-async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
+pub(crate) async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
     let is_chosen =
         world.global.provider.is_some() || world.is_configured(&["providers", "default"]);
     let choice = match provider_choice::choose(world).await {

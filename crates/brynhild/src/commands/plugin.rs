@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use contract::text::{head, visible};
+use contract::text::{closest, head, visible};
 use plugins::manifest;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
-use plugins::state::State;
+use plugins::state::{self, State};
 use serde_json::{Value, json};
 
 use crate::args::PluginCommand;
-use crate::dialects;
+use crate::dialects::{self, Named};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::mcp;
 use crate::output;
 use crate::plugin_set::{self, off_switch, state_file, wishes};
 use crate::private_file;
@@ -29,11 +30,14 @@ pub(crate) async fn run(world: &World, command: &PluginCommand) -> Outcome {
     }
 }
 
-/// The plugins of other systems.
+/// The plugins of other systems, and the servers.
 async fn foreign(world: &World) -> Result<Vec<dialects::Listed>, Problem> {
     let dialects = dialects::open(world).await?;
-    let listed = dialects.iter().flat_map(|dialect| dialect.listing()).collect();
+    let mut listed: Vec<dialects::Listed> =
+        dialects.iter().flat_map(|dialect| dialect.listing()).collect();
     futures::future::join_all(dialects.iter().map(|dialect| dialect.shutdown())).await;
+    listed.extend(dialects::initrunner::listing(world));
+    listed.extend(mcp::listing(world)?);
     Ok(listed)
 }
 
@@ -62,7 +66,8 @@ fn list(world: &World, foreign: &[dialects::Listed]) -> Outcome {
         let shown = set.shown(plugin);
         let text = |key: &str| shown[key].as_str().unwrap_or_default().to_owned();
         let description = head(&text("description"), 70).to_owned();
-        vec![text("name"), text("version"), state(plugin).to_owned(), place(plugin), description]
+        let state = dialects::state(plugin).to_owned();
+        vec![text("name"), text("version"), state, place(plugin), description]
     };
     let mut rows: Vec<Vec<String>> = set.plugins.iter().map(row).collect();
     rows.extend(foreign.iter().map(|it| {
@@ -79,14 +84,6 @@ fn list(world: &World, foreign: &[dialects::Listed]) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn state(plugin: &Plugin) -> &'static str {
-    match (plugin.trusted, plugin.enabled) {
-        (false, _) => "untrusted",
-        (true, true) => "enabled",
-        (true, false) => "disabled",
-    }
-}
-
 fn place(plugin: &Plugin) -> String {
     serde_json::to_value(plugin.place)
         .ok()
@@ -98,24 +95,43 @@ fn described(fault: &Fault) -> Value {
     json!({"path": fault.path.display().to_string(), "what": fault.what, "hint": fault.hint})
 }
 
-fn found<'a>(world: &'a World, name: &str) -> Result<&'a Plugin, Problem> {
-    world.plugins().get(name).ok_or_else(|| {
-        let words = if world.wants_json() {
-            format!("Plugin not found: {name}")
-        } else {
-            format!("Plugin '{name}' not found")
-        };
-        Problem::failed(words).hint("`brynhild plugin list` shows all")
-    })
+fn not_found(world: &World, name: &str) -> Problem {
+    let words = if world.wants_json() {
+        format!("Plugin not found: {name}")
+    } else {
+        format!("Plugin '{name}' not found")
+    };
+    let named = dialects::named(world);
+    let known = named.iter().map(|it| it.name.as_str());
+    let hint = match closest(state::split(name).1, known) {
+        Some(near) => format!("did you mean `{near}`? `brynhild plugin list` shows all"),
+        None => String::from("`brynhild plugin list` shows all"),
+    };
+    Problem::failed(words).hint(hint)
 }
 
 fn show(world: &World, name: &str, foreign: &[dialects::Listed]) -> Outcome {
-    if world.plugins().get(name).is_none()
-        && let Some(other) = foreign.iter().find(|other| other.name == name)
-    {
-        return show_foreign(world, other);
+    let (system, plain) = state::split(name);
+    let is_meant = |other: &&dialects::Listed| {
+        other.name == plain && system.is_none_or(|system| system == other.dialect)
+    };
+    let own = system.is_none_or(|system| system == plugin_set::OWN);
+    let own = world.plugins().get(plain).filter(|_| own);
+    let mut others = foreign.iter().filter(is_meant);
+    if let Some(plugin) = own {
+        show_own(world, plugin)?;
+    } else if let Some(other) = others.next() {
+        show_foreign(world, other)?;
+    } else {
+        return Err(not_found(world, name));
     }
-    let plugin = found(world, name)?;
+    for other in others {
+        output::hint(&format!("`brynhild plugin show {}:{plain}` shows another", other.dialect));
+    }
+    Ok(Exit::Done)
+}
+
+fn show_own(world: &World, plugin: &Plugin) -> Outcome {
     let shown = world.plugins().shown(plugin);
     if world.wants_json() {
         output::json(&shown)?;
@@ -234,24 +250,21 @@ enum Switch {
     Off,
 }
 
+/// Switches a plugin on or off.
+pub(crate) fn switched(world: &World, name: &str, on: bool) -> Outcome {
+    switch(world, name, if on { Switch::On } else { Switch::Off })
+}
+
 fn switch(world: &World, name: &str, to: Switch) -> Outcome {
-    found(world, name)?;
-    let file = state_file(world.config_dir()?);
-    let cannot = |error: std::io::Error| {
-        Problem::failed(format!("cannot write {}: {error}", file.display()))
-    };
-    let _lock = private_file::lock(&file).map_err(cannot)?;
-    // A file that cannot be understood is left as it is.
-    let mut state = State::read(&file)
-        .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))?;
-    let (is_changed, outcome) = match to {
-        Switch::On => (state.disabled.remove(name), "enabled"),
-        Switch::Off => (state.disabled.insert(name.to_owned()), "disabled"),
-    };
-    if is_changed {
-        private_file::replace(&file, state.to_yaml().as_bytes()).map_err(cannot)?;
+    let (system, plain) = state::split(name);
+    let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);
+    let meant: Vec<Named> = dialects::named(world).into_iter().filter(is_meant).collect();
+    if meant.is_empty() {
+        return Err(not_found(world, name));
     }
-    let still_off = off_switch(world, name).filter(|_| to == Switch::On);
+    let is_changed = write(world, name, to, &meant)?;
+    let still_off = still_off(world, name, &meant).filter(|_| to == Switch::On);
+    let outcome = if to == Switch::On { "enabled" } else { "disabled" };
     if world.wants_json() {
         let enabled = to == Switch::On && still_off.is_none();
         output::json(&json!({"plugin": name, "enabled": enabled, "changed": is_changed}))?;
@@ -261,7 +274,54 @@ fn switch(world: &World, name: &str, to: Switch) -> Outcome {
         output::line(visible(&format!("Plugin '{name}' is already {outcome}.")))?;
     }
     if let Some(place) = still_off {
-        output::warning(&format!("it stays off, because of {place}"));
+        output::warning(&format!("it stays off, because {place}"));
+    }
+    if meant.len() > 1 {
+        let systems: Vec<&str> = meant.iter().map(|it| it.system).collect();
+        let first = systems.first().copied().unwrap_or_default();
+        output::hint(&format!(
+            "the name means several ({}); `{first}:{plain}` means one of them",
+            systems.join(", ")
+        ));
     }
     Ok(Exit::Done)
+}
+
+/// Writes down what was switched. Returns whether that changes anything.
+fn write(world: &World, name: &str, to: Switch, meant: &[Named]) -> Result<bool, Problem> {
+    let file = state_file(world.config_dir()?);
+    let cannot = |error: std::io::Error| {
+        Problem::failed(format!("cannot write {}: {error}", file.display()))
+    };
+    let _lock = private_file::lock(&file).map_err(cannot)?;
+    // A file that cannot be understood is left as it is.
+    let mut state = State::read(&file)
+        .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))?;
+    let is_changed = match to {
+        Switch::Off => state.disable(name),
+        Switch::On => {
+            let was_off = state.enable(name);
+            // One that is off by itself is on only where that is written down.
+            let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
+            let wakes = !was_off && meant.iter().any(sleeps);
+            let wakes = wakes && off_switch(world, state::split(name).1).is_none();
+            (wakes && state.enabled.insert(name.to_owned())) || was_off
+        }
+    };
+    if is_changed {
+        private_file::replace(&file, state.to_yaml().as_bytes()).map_err(cannot)?;
+    }
+    Ok(is_changed)
+}
+
+/// What keeps a plugin off that was switched on.
+fn still_off(world: &World, name: &str, meant: &[Named]) -> Option<String> {
+    let (system, plain) = state::split(name);
+    if let Some(place) = off_switch(world, plain) {
+        return Some(format!("of {place}"));
+    }
+    if system.is_some_and(|system| plugin_set::state(world).is_off(system, plain)) {
+        return Some(format!("`{plain}` is off for all; `brynhild plugin enable {plain}`"));
+    }
+    meant.iter().find_map(|it| it.held_off.clone())
 }

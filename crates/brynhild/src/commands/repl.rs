@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use agent::conversation::Conversation;
-use contract::event::Input;
+use contract::event::{Input, What};
+use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
+use contract::snapshots::Direction;
 use contract::text::visible;
 use serde_json::Value;
+use sessions::snapshots::{Keeper, Wanted};
 
 use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
@@ -15,21 +18,28 @@ use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::repl::{Line, Lines};
 use crate::frontends::tee::Tee;
+use crate::frontends::tui::Keeps;
 use crate::frontends::{self, Signals, View};
 use crate::mcp;
 use crate::output;
 use crate::session_choice::{self, Keeping};
 use crate::setup::{self, Backstage, Reload, Setup};
 use crate::slash::{self, Control, Expansion, Facts};
+use crate::undo::{self, Detail};
 use crate::world::World;
 
 /// Talks until nobody says anything more.
-pub(crate) async fn run(mut world: World) -> Outcome {
+pub(crate) async fn run(world: World) -> Outcome {
+    run_after(world, None).await
+}
+
+/// The same after some first words.
+pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = world.environment.terminal.stdin;
-    let mut lines = Lines::new(is_terminal);
-    let mut first = None;
-    if !is_terminal {
+    let mut lines = lines(&world);
+    let mut first = words.map(Line::Text);
+    if first.is_none() && !is_terminal {
         match lines.next(&mut signals).await? {
             Line::End => return Err(nothing_said()),
             Line::Signal(exit) => return Ok(exit),
@@ -52,13 +62,25 @@ pub(crate) async fn run(mut world: World) -> Outcome {
     }
 }
 
+/// Where lines come from: a terminal on which they can be edited, or anything else.
+fn lines(world: &World) -> Lines {
+    let terminal = world.environment.terminal;
+    let is_capable = world.environment.variable("TERM").is_some_and(|term| term != "dumb");
+    if terminal.stdin && terminal.stderr && is_capable {
+        Lines::edited(Keeps::new(world).history())
+    } else {
+        Lines::new(terminal.stdin)
+    }
+}
+
 /// What is said where there is neither a command nor anybody who could type one.
 pub(crate) fn nothing_said() -> Problem {
     Problem::misuse("no command was given")
         .hint("`brynhild chat PROMPT` answers a prompt, `brynhild demo` shows a whole task")
 }
 
-fn go_on_with(world: &mut World, session: Option<String>) {
+/// Has the next conversation go on with a session.
+pub(super) fn go_on_with(world: &mut World, session: Option<String>) {
     let global = &mut world.global;
     if session.is_some() {
         (global.continue_last, global.fork, global.session) = (false, false, None);
@@ -91,6 +113,7 @@ struct Session<'a> {
     conversation: Conversation,
     watch: Arc<Reload>,
     backstage: Backstage,
+    snapshots: Option<Arc<Keeper>>,
     view: Tee<'a>,
     id: String,
     keeping: Keeping,
@@ -98,6 +121,8 @@ struct Session<'a> {
     mode: Mode,
     /// Whether there is anything to go on with.
     has_begun: bool,
+    /// Whether the person insisted on an end.
+    is_given_up: bool,
 }
 
 impl Talk<'_> {
@@ -113,19 +138,23 @@ impl Talk<'_> {
         let before = chosen.history.clone();
         let has_begun = !before.is_empty();
         let backstage = setup.backstage.clone();
-        let conversation = setup.open(world, &root, Some(self.mind), setup::beginning(chosen))?;
+        let opening = setup::beginning(world, &root, chosen);
+        let snapshots = opening.snapshots.clone();
+        let conversation = setup.open(world, &root, Some(self.mind), opening)?;
         let mut view = chat::view(world, world.global.verbose, keeping, Value::Null);
         let log = chat::log(world, &args)?;
         let mut session = Session {
             conversation,
             watch,
             backstage: backstage.clone(),
+            snapshots,
             view: Tee::new(view.as_mut(), log, Some(before), chat::level(world)),
             id,
             keeping,
             usage: Usage::default(),
             mode: world.mode(),
             has_begun,
+            is_given_up: false,
         };
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
@@ -155,6 +184,7 @@ impl Talk<'_> {
         exit: &mut Exit,
     ) -> Result<Next, Problem> {
         let is_terminal = self.world.environment.terminal.stdin;
+        let mut was_interrupted = false;
         loop {
             let line = match first.take() {
                 Some(line) => line,
@@ -162,8 +192,10 @@ impl Talk<'_> {
             };
             match line {
                 Line::End => return Ok(Next::End),
-                Line::Signal(Exit::Interrupted) if is_terminal => {
-                    output::hint("Ctrl+D or `/quit` ends");
+                Line::Signal(Exit::Interrupted) if is_terminal && !was_interrupted => {
+                    output::hint("Ctrl+C once more, Ctrl+D or `/quit` ends");
+                    was_interrupted = true;
+                    continue;
                 }
                 Line::Signal(signal) => {
                     *exit = signal;
@@ -171,15 +203,23 @@ impl Talk<'_> {
                 }
                 Line::Unreadable => output::error("this line is not UTF-8 text and is not sent"),
                 Line::Text(text) if text.trim().is_empty() => {}
-                Line::Text(text) => match self.step(session, text, exit).await {
-                    Ok(Step::Stay) => {}
-                    Ok(Step::Leave(next)) => return Ok(next),
-                    Err(problem) if is_output_gone(&problem) => return Err(problem),
-                    Err(problem) => told(&problem, exit),
-                },
+                Line::Text(text) => {
+                    if is_terminal
+                        && let Err(problem) = Keeps::new(self.world).remember(text.clone()).await
+                    {
+                        output::warning(&problem.message());
+                    }
+                    match self.step(session, text, exit).await {
+                        Ok(Step::Stay) => {}
+                        Ok(Step::Leave(next)) => return Ok(next),
+                        Err(problem) if is_output_gone(&problem) => return Err(problem),
+                        Err(problem) => told(&problem, exit),
+                    }
+                }
             }
-            let is_over = session.conversation.inputs.is_closed();
-            let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp)
+            was_interrupted = false;
+            let is_over = session.conversation.inputs.is_closed() || session.is_given_up;
+            let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp | Exit::Quit)
                 || (*exit == Exit::Interrupted && !is_terminal);
             if is_over || is_stopped {
                 return Ok(Next::End);
@@ -202,8 +242,13 @@ impl Talk<'_> {
             Some(slash) => {
                 let present = session.watch.present().await;
                 let world = present.world.as_deref().unwrap_or(self.world);
-                let facts =
-                    || Facts { tools: &present.tools, usage: &session.usage, mode: session.mode };
+                let id = SessionId::parse(&session.id).ok();
+                let facts = || Facts {
+                    tools: &present.tools,
+                    usage: &session.usage,
+                    session: id.as_ref().filter(|_| session.keeping == Keeping::Kept),
+                    mode: session.mode,
+                };
                 let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
                     Some(text) => Expansion::Prompt { text, skill: None },
                     None => slash::expand(world, slash, facts).await?,
@@ -262,6 +307,15 @@ impl Talk<'_> {
                 })?;
                 return Ok(Step::Leave(Next::Session(found.to_string())));
             }
+            Control::Restore { direction, turns, manner } => {
+                let wanted = Wanted { turns, manner, is_dry: false };
+                let text = session.restore(self.world, direction, wanted).await?;
+                self.show(&text)?;
+            }
+            Control::Changes { turns, detail } => {
+                let text = session.changes(self.world, turns, detail)?;
+                self.show(&text)?;
+            }
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
                 let path = self.world.environment.cwd.join(path);
@@ -280,6 +334,7 @@ impl Session<'_> {
         self.has_begun = true;
         let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
         self.usage.add(&verdict.usage);
+        self.is_given_up = verdict.is_forced;
         self.view.close(&verdict)?;
         self.view.flush()?;
         worsen(exit, verdict.exit());
@@ -290,12 +345,74 @@ impl Session<'_> {
     async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
         let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
         self.usage.add(&verdict.usage);
+        self.is_given_up = verdict.is_forced;
         self.view.flush()?;
         for error in &verdict.errors {
             output::error(error);
         }
         worsen(exit, verdict.exit());
         Ok(())
+    }
+
+    /// What files held, where it is kept.
+    fn snapshots(&self) -> Result<&Arc<Keeper>, Problem> {
+        self.snapshots.as_ref().ok_or_else(|| {
+            Problem::misuse("what files held is not kept in this conversation")
+                .hint("it is where sessions are kept and `undo.enabled` is true")
+        })
+    }
+
+    /// Takes changes back or makes them again.
+    async fn restore(
+        &mut self,
+        world: &World,
+        direction: Direction,
+        wanted: Wanted,
+    ) -> Result<String, Problem> {
+        let keeper = Arc::clone(self.snapshots()?);
+        let (store, id) = (world.store()?, SessionId::parse(&self.id)?);
+        let mut events = Vec::new();
+        let history = || Ok(store.history(&id)?);
+        let report = undo::restore(&keeper, history, (direction, wanted), &mut |what| {
+            events.push(what);
+            Ok(())
+        })?;
+        for what in events {
+            self.record(what).await?;
+        }
+        Ok(undo::told(&report))
+    }
+
+    /// Has the conversation keep an event, and waits until it is kept.
+    async fn record(&mut self, what: What) -> Result<(), Problem> {
+        // A conversation that is over is seen by its events.
+        let _ = self.conversation.inputs.send(Input::Record(what.clone())).await;
+        while let Some(event) = self.conversation.events.recv().await {
+            self.view.event(&event)?;
+            match &event.what {
+                What::TurnFinished {
+                    outcome: contract::event::Outcome::Failed { error, .. },
+                    ..
+                } => {
+                    return Err(Problem::failed(error.clone()));
+                }
+                kept if *kept == what => return Ok(()),
+                _ => {}
+            }
+        }
+        Err(Problem::failed("the conversation is over"))
+    }
+
+    /// What turns changed.
+    fn changes(
+        &self,
+        world: &World,
+        turns: Option<u32>,
+        detail: Detail,
+    ) -> Result<String, Problem> {
+        let keeper = self.snapshots()?;
+        let history = world.store()?.history(&SessionId::parse(&self.id)?)?;
+        undo::listed(keeper, undo::last(&history, turns), detail)
     }
 
     /// The session to go on with, where another conversation takes over.
@@ -328,8 +445,5 @@ fn told(problem: &Problem, exit: &mut Exit) {
 
 /// Whether nobody can see what is shown any more.
 fn is_output_gone(problem: &Problem) -> bool {
-    problem.error.chain().any(|cause| {
-        let error = cause.downcast_ref::<std::io::Error>();
-        error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    problem.error.is::<std::io::Error>()
 }

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use agent::registry::Registry;
 use contract::event::Input;
-use contract::tool::Tool;
-use plugins::initrunner::final_result::{self, FinalResult};
+use plugins::initrunner::final_result;
 use plugins::initrunner::role::Severity;
 use serde_json::{Value, json};
 
@@ -17,11 +15,11 @@ use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
-use crate::frontends::verdict::Verdict;
+use crate::frontends::verdict::{CallResult, Verdict};
 use crate::frontends::{self, View};
 use crate::output;
 use crate::prompt_source;
-use crate::role::{self, Opened};
+use crate::role::{self, Opened, answer};
 use crate::session_choice;
 use crate::setup::{self, Setup};
 use crate::world::World;
@@ -62,6 +60,7 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
     let prompt = prompt(world, &said).await?;
     let wants_json = world.wants_json();
     if args.dry_run {
+        role::rehearse(world).await?;
         if wants_json {
             output::json(&simulated())?;
         } else {
@@ -79,7 +78,8 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let log = super::chat::log(world, &chat)?;
     let backstage = setup.backstage.clone();
-    let conversation = setup.open(world, &root, Some(&mind), setup::beginning(chosen))?;
+    let opening = setup::beginning(world, &root, chosen);
+    let conversation = setup.open(world, &root, Some(&mind), opening)?;
     let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
         Box::new(Quiet::new(world))
@@ -146,9 +146,10 @@ impl Played {
         } else if let Some(contract::event::Outcome::Limited { limit }) = &verdict.outcome {
             played.error = Some(format!("a limit was reached: {limit}"));
         } else if role.is_some_and(|role| role.output.is_some()) && played.exit == Exit::Done {
-            let given = verdict.results.iter().rev().find(|it| it.tool == final_result::NAME);
+            let is_answer = |it: &&CallResult| it.tool == final_result::NAME && it.output.success;
+            let given = verdict.results.iter().rev().find(is_answer);
             let schema = role.and_then(|role| role.output.as_ref());
-            let in_words = || fitting(&verdict.response, schema.unwrap_or(&Value::Null));
+            let in_words = || answer::fitting(&verdict.response, schema.unwrap_or(&Value::Null));
             match given.map_or_else(in_words, |it| Ok(it.output.output.clone())) {
                 Ok(answer) => played.output = answer,
                 Err(what) => {
@@ -180,22 +181,12 @@ impl Played {
     }
 }
 
-/// The JSON in a model's words, which may stand between fences, where it fits a schema.
-fn fitting(words: &str, schema: &Value) -> Result<String, String> {
-    let inner = words.trim();
-    let fenced = inner.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    let inner = fenced.map_or(inner, |rest| rest.trim_start_matches("json").trim());
-    let value: Value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
-    let tool = FinalResult::new(schema);
-    let args = tool.arguments(value.clone());
-    let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>]);
-    registry.check(final_result::NAME, &args)?;
-    Ok(value.to_string())
-}
-
 /// Checks a role's file.
-pub(crate) fn validate(world: &World, path: &Path) -> Outcome {
-    let (file, reading) = role::examine(world, path)?;
+pub(crate) async fn validate(world: &World, path: &Path) -> Outcome {
+    let (file, mut reading) = role::examine(world, path)?;
+    if reading.errors().next().is_none() {
+        role::ask_python(world, &mut reading).await;
+    }
     let is_valid = reading.errors().next().is_none();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };
     if world.wants_json() {

@@ -6,17 +6,20 @@ use std::path::Path;
 use contract::event::{Event, What};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
+use contract::snapshots::Direction;
 use contract::text::{head, visible};
 use serde_json::json;
 use sessions::export::{self, Thinking};
-use sessions::search::Who;
+use sessions::search::{Hit, Who};
 use sessions::session::Session;
 use sessions::store::Store;
 
+use super::undo;
 use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::session_choice;
+use crate::undo::Detail;
 use crate::world::World;
 
 /// Runs a `session` command.
@@ -33,6 +36,18 @@ pub(crate) fn run(world: &World, command: &SessionCommand) -> Outcome {
         SessionCommand::Export { id, format, output, thinking_style } => {
             let format = if world.wants_json() { ExportFormat::Json } else { *format };
             export(&store, id, format, output, (*thinking_style).into())
+        }
+        SessionCommand::Undo { id, turns, dry_run, force } => {
+            let wanted = undo::wanted(*turns, *force, *dry_run);
+            undo::restore(world, id.as_deref(), Direction::Undo, wanted)
+        }
+        SessionCommand::Redo { id, dry_run, force } => {
+            let wanted = undo::wanted(1, *force, *dry_run);
+            undo::restore(world, id.as_deref(), Direction::Redo, wanted)
+        }
+        SessionCommand::Changes { id, turns, diff } => {
+            let detail = if *diff { Detail::Lines } else { Detail::Files };
+            undo::changes(world, id.as_deref(), *turns, detail)
         }
         SessionCommand::Search { query, limit } => search(world, &store, &query.join(" "), *limit),
     }
@@ -125,7 +140,7 @@ fn set_title(world: &World, store: &Store, id: &str, title: &str) -> Outcome {
     })?;
     let seq = opened.events.last().map(|event| event.seq).unwrap_or_default().next();
     let what = What::Titled { title: title.to_owned() };
-    log.append(&[Event { seq, session: id.clone(), at: Timestamp::now(), what }])?;
+    log.append(&[Event { seq, session: id.clone(), at: Timestamp::now(), within: None, what }])?;
     log.sync()?;
     if world.wants_json() {
         output::json(&json!({"titled": true, "session_id": id, "title": title}))?;
@@ -193,11 +208,17 @@ fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
         return Err(Problem::misuse("nothing to search for").hint("name one or more words"));
     }
     let hits = store.search(query, limit)?;
+    show_hits(world, &hits)?;
+    // After the answer, for the next search. Where it fails, that one reads the logs themselves.
+    let _ = store.gather_words();
+    Ok(Exit::Done)
+}
+
+fn show_hits(world: &World, hits: &[Hit]) -> io::Result<()> {
     if world.wants_json() {
-        output::json(&hits)?;
-        return Ok(Exit::Done);
+        return output::json(&hits);
     }
-    for hit in &hits {
+    for hit in hits {
         let at = hit.at.0.strftime("%Y-%m-%d %H:%M");
         let snippet = visible(&hit.snippet).into_owned();
         let who = match hit.who {
@@ -208,10 +229,11 @@ fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
             Who::ToolOutput => "result",
             Who::Title => "title",
         };
-        output::line(format!("{}  {at}  {who}: {snippet}", hit.session))?;
+        let agent = hit.agent.as_deref().map_or_else(String::new, |name| format!(" of {name}"));
+        output::line(format!("{}  {at}  {who}{agent}: {snippet}", hit.session))?;
     }
     if hits.is_empty() {
         output::line("Nothing found.")?;
     }
-    Ok(Exit::Done)
+    Ok(())
 }

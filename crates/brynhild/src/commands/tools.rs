@@ -20,7 +20,7 @@ use crate::frontends::quiet::Quiet;
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::verdict::Verdict;
 use crate::output;
-use crate::setup::{self, Setup};
+use crate::setup::{self, Opening, Setup};
 use crate::world::World;
 
 /// Runs a `tools` command.
@@ -113,8 +113,9 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
         history: Vec::new(),
         notices: Vec::new(),
     };
+    let opening = Opening { log: Arc::new(Unsaved), beginning, snapshots: None };
     let backstage = setup.backstage.clone();
-    let conversation = setup.open(world, &root, None, (Arc::new(Unsaved), beginning))?;
+    let conversation = setup.open(world, &root, None, opening)?;
     let id = CallId("exec-1".to_owned());
     let call = Input::Call(ToolCall { id, name: name.to_owned(), args, opaque: None });
     if world.format() == OutputFormat::StreamJson {

@@ -269,20 +269,29 @@ pub(crate) fn told(world: World) -> Result<World, Problem> {
 
 /// The same, where somebody sits at the terminal with the question.
 pub(crate) fn settled(world: World) -> Result<World, Problem> {
+    if is_asked(&world) { super::asynchronously(decided(world, asked)) } else { told(world) }
+}
+
+/// Whether somebody is to be asked.
+pub(crate) fn is_asked(world: &World) -> bool {
     let is_text = world.format() == crate::args::OutputFormat::Text;
     let is_open = world.trust.is_open(&world.loaded) && !world.global.print;
-    let asks = is_text && can_ask(&world) && is_open;
-    let (true, false, Ok(config_dir)) = (asks, world.global.require_trust, world.config_dir())
-    else {
-        return told(world);
-    };
-    let store = Store::new(config_dir);
+    let asks = is_text && can_ask(world) && is_open;
+    asks && !world.global.require_trust && world.config_dir().is_ok()
+}
+
+/// Has `ask` put the question, and keeps the answer.
+pub(crate) async fn decided(
+    world: World,
+    ask: impl AsyncFnOnce(&Brief<'_>) -> Result<Decision, Problem>,
+) -> Result<World, Problem> {
+    let store = Store::new(world.config_dir()?);
     let root = world.root()?.to_owned();
     let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
     let held_back: Vec<String> =
         world.loaded.held_back.iter().map(|held| held.setting.clone()).collect();
     let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
-    let decision = super::asynchronously(asked(&brief))?;
+    let decision = ask(&brief).await?;
     if let Err(problem) = store.decide(&root, &snapshot, decision) {
         output::warning(&problem);
     }

@@ -134,6 +134,7 @@ pub(crate) const TOOLS: &[&str] = &[
     "Inspect",
     "GitCommit",
     "LearnSkill",
+    "Task",
     "Finish",
     "__builtin__",
 ];
@@ -163,8 +164,10 @@ pub(crate) static ROOT: Section = Section {
         section("sandbox", &SANDBOX),
         section("logging", &LOGGING),
         section("session", &SESSION),
+        section("undo", &UNDO),
         section("plugins", &PLUGINS),
         section("tools", &TOOL_SECTION),
+        section("agents", &AGENTS),
         section("permissions", &PERMISSIONS),
         section("api", &API),
         key("mcp", Kind::Section(&MCP), Project::Never),
@@ -315,6 +318,15 @@ static SESSION: Section = Section {
     others: Others::Unknown,
 };
 
+static UNDO: Section = Section {
+    keys: &[
+        key("enabled", Kind::Switch, Project::On),
+        key("max_file_mb", Kind::Count { least: 1, most: 2048 }, Project::Never),
+        key("max_total_mb", Kind::Count { least: 1, most: 1 << 20 }, Project::Never),
+    ],
+    others: Others::Unknown,
+};
+
 static PLUGIN_FORM: Kind = Kind::Section(&PLUGIN);
 static PLUGINS: Section = Section {
     keys: &[
@@ -369,6 +381,11 @@ static TOOL: Section = Section {
     others: Others::Extra(Project::Never),
 };
 
+static AGENTS: Section = Section {
+    keys: &[key("max_depth", Kind::Count { least: 0, most: 5 }, Project::Lower)],
+    others: Others::Unknown,
+};
+
 static PERMISSIONS: Section = Section {
     keys: &[
         key("allow", Kind::List, Project::Never),
@@ -393,6 +410,12 @@ static MCP: Section = Section {
 };
 
 static UI: Section = Section {
-    keys: &[key("theme", Kind::Choice(&["16-color", "dark", "light", "none"]), Project::Free)],
+    keys: &[
+        key("theme", Kind::Choice(&["16-color", "dark", "light", "none"]), Project::Free),
+        key("editing", Kind::Choice(&["emacs", "vim"]), OWN),
+        key("mouse", Kind::Switch, OWN),
+        key("notify", Kind::Switch, OWN),
+        key("keys", Kind::Each(each(&Kind::Anything, OWN)), OWN),
+    ],
     others: Others::Extra(Project::Never),
 };

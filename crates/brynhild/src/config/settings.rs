@@ -24,10 +24,14 @@ pub(crate) struct Config {
     pub(crate) logging: Logging,
     /// How sessions are kept.
     pub(crate) session: Session,
+    /// What is kept of files, so that changes can be undone.
+    pub(crate) undo: Undo,
     /// Plugins.
     pub(crate) plugins: Plugins,
     /// Tools.
     pub(crate) tools: Tools,
+    /// Agents that the model hands work to.
+    pub(crate) agents: Agents,
     /// What is allowed, asked about and denied.
     pub(crate) permissions: Permissions,
     /// HTTP interfaces as tools.
@@ -159,12 +163,16 @@ impl Binding {
 
     /// Dollars for a million tokens of input and of output.
     pub(crate) fn prices(&self) -> Option<(f64, f64)> {
+        self.price("input").zip(self.price("output"))
+    }
+
+    /// Dollars for a million tokens of a kind: `input`, `output`, `cache_read`, `cache_write`.
+    pub(crate) fn price(&self, kind: &str) -> Option<f64> {
         let tier = match &self.pricing_tiers {
             Value::Array(tiers) => tiers.first()?,
             tier => tier,
         };
-        let price = |key: &str| tier.get(key).and_then(Value::as_f64);
-        Some((price("input")?, price("output")?))
+        tier.get(kind).and_then(Value::as_f64)
     }
 }
 
@@ -390,6 +398,24 @@ impl Default for Session {
     }
 }
 
+/// What is kept of files, so that changes can be undone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(crate) struct Undo {
+    /// Whether anything is kept.
+    pub(crate) enabled: bool,
+    /// Megabytes of the largest file that is kept.
+    pub(crate) max_file_mb: u64,
+    /// Megabytes that are kept for one workspace.
+    pub(crate) max_total_mb: u64,
+}
+
+impl Default for Undo {
+    fn default() -> Self {
+        Self { enabled: true, max_file_mb: 16, max_total_mb: 1024 }
+    }
+}
+
 /// Plugins.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -431,6 +457,20 @@ pub(crate) struct Tools {
     pub(crate) each: BTreeMap<String, Tool>,
 }
 
+/// Agents that the model hands work to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub(crate) struct Agents {
+    /// How many conversations may be one within the other, beside the session's own.
+    pub(crate) max_depth: u32,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self { max_depth: 1 }
+    }
+}
+
 /// The settings of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -466,6 +506,37 @@ pub(crate) enum Approval {
 pub(crate) struct Ui {
     /// Its colors.
     pub(crate) theme: Theme,
+    /// Which keys edit.
+    pub(crate) editing: Editing,
+    /// Whether the mouse is caught.
+    pub(crate) mouse: bool,
+    /// Whether the person is called when a long run ends or asks.
+    pub(crate) notify: bool,
+    /// Keys of actions, each in words or in a list of words.
+    pub(crate) keys: BTreeMap<String, Value>,
+}
+
+impl Ui {
+    /// The keys of actions, each as a list.
+    pub(crate) fn bindings(&self) -> BTreeMap<String, Vec<String>> {
+        let words = |value: &Value| match value {
+            Value::Array(all) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Value::String(word) => vec![word.clone()],
+            _ => Vec::new(),
+        };
+        self.keys.iter().map(|(action, value)| (action.clone(), words(value))).collect()
+    }
+}
+
+/// Which keys edit text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Editing {
+    /// Those of emacs.
+    #[default]
+    Emacs,
+    /// Those of vi.
+    Vim,
 }
 
 /// Which colors a terminal shows.

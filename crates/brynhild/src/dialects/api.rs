@@ -14,8 +14,9 @@ use plugins::problem::Problem as Fault;
 use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
-use super::{Dialect, Listed};
+use super::{Dialect, Listed, Named};
 use crate::output;
+use crate::plugin_set;
 use crate::world::World;
 
 const NAME: &str = "api";
@@ -33,6 +34,8 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
         return None;
     }
     let settings = settings(world);
+    let switches = plugin_set::state(world);
+    let is_off = |entry: &Value| plugin_set::is_off(world, &switches, NAME, name(entry));
     let mut apis = Apis::default();
     let origin = world.loaded.origin(&["api", "tools"]).map(ToString::to_string);
     let origin = origin.unwrap_or_default();
@@ -41,7 +44,11 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
         None | Some(Value::Null) => {}
         Some(Value::Array(entries)) => {
             for entry in entries {
-                apis.add(entry, place, &settings, NAME);
+                if is_off(entry) {
+                    apis.leave(entry, place);
+                } else {
+                    apis.add(entry, place, &settings, NAME);
+                }
             }
         }
         Some(_) => {
@@ -49,17 +56,46 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
             report(&Fault::new(place, "`api.tools` is no list", hint));
         }
     }
-    for plugin in world.plugins().active() {
+    let with_apis = world.plugins().active().filter(|plugin| !plugin.manifest.apis.is_empty());
+    for plugin in with_apis {
         let granted = granted(world, plugin);
         let settings = settings.with_variables(granted);
         let place = plugin.root.join(manifest::FILE);
         for entry in &plugin.manifest.apis {
-            if let Some(api) = apis.add(entry, &place, &settings, plugin.name()) {
+            if is_off(entry) {
+                apis.leave(entry, &place);
+            } else if let Some(api) = apis.add(entry, &place, &settings, plugin.name()) {
                 missing_grants(plugin, &place, &api);
             }
         }
     }
     (!apis.listing.is_empty()).then(|| Arc::new(apis) as Arc<dyn Dialect>)
+}
+
+/// All of them that have a name.
+pub(super) fn named(world: &World) -> Vec<Named> {
+    let switches = plugin_set::state(world);
+    let own = world.config().api.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let plugins = world.plugins().active().flat_map(|plugin| &plugin.manifest.apis);
+    let entries = own.chain(plugins).filter(|entry| !name(entry).is_empty());
+    let named = entries.map(|entry| {
+        let is_off = plugin_set::is_off(world, &switches, NAME, name(entry));
+        let description = entry.get("description").and_then(Value::as_str);
+        Named {
+            name: name(entry).to_owned(),
+            system: NAME,
+            version: String::new(),
+            description: description.unwrap_or_default().to_owned(),
+            state: if is_off { "disabled" } else { "enabled" },
+            sleeps: false,
+            held_off: None,
+        }
+    });
+    named.collect()
+}
+
+fn name(entry: &Value) -> &str {
+    entry.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// What requests of the person's own interfaces are made with.
@@ -101,6 +137,17 @@ fn report(problem: &Fault) {
 }
 
 impl Apis {
+    /// Lists one that is switched off.
+    fn leave(&mut self, entry: &Value, place: &Path) {
+        self.listing.push(Listed {
+            name: name(entry).to_owned(),
+            dialect: NAME,
+            path: place.display().to_string(),
+            enabled: false,
+            report: vec![String::from("nothing is loaded: it is switched off")],
+        });
+    }
+
     fn add(
         &mut self,
         entry: &Value,
@@ -132,9 +179,8 @@ impl Apis {
             report(problem);
             report_lines.push(problem.what.clone());
         }
-        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
         self.listing.push(Listed {
-            name: name.to_owned(),
+            name: name(entry).to_owned(),
             dialect: NAME,
             path: place.display().to_string(),
             enabled: loaded.is_some(),

@@ -20,7 +20,7 @@ use plugins::problem::Problem as Fault;
 use rustix::fs::OFlags;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::{Dialect, Listed};
+use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
 use crate::assemble;
 use crate::exit::Problem;
@@ -44,9 +44,19 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     if candidates.is_empty() {
         return Ok(None);
     }
-    let plugins = Plugins::open(candidates, settings(world)?, world.mode()).await;
+    let open = Plugins::open(candidates, settings(world)?, world.mode(), world.folders());
+    let plugins = open.await;
     report(&plugins.problems);
     Ok(Some(Arc::new(Chibi(plugins))))
+}
+
+/// All of them, without running any.
+pub(super) fn named(world: &World) -> Vec<Named> {
+    let (candidates, _) = found(world);
+    candidates
+        .iter()
+        .map(|it| Named { version: String::new(), ..Named::plugin(&it.plugin, NAME) })
+        .collect()
 }
 
 fn report(problems: &[Fault]) {
@@ -60,7 +70,7 @@ fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
     let mut by_name: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut problems = Vec::new();
     for (folder, place) in places(world) {
-        let search = find(&folder, place);
+        let search = find(&folder, place, world.folders());
         problems.extend(search.problems);
         let mut told = false;
         for mut candidate in search.candidates {
@@ -84,7 +94,7 @@ fn found(world: &World) -> (Vec<Candidate>, Vec<Fault>) {
     }
     let mut candidates: Vec<Candidate> = by_name.into_values().collect();
     let plugins = candidates.iter_mut().map(|candidate| &mut candidate.plugin);
-    problems.extend(plugin_set::configure(world, plugins));
+    problems.extend(plugin_set::configure(world, NAME, plugins));
     (candidates, problems)
 }
 
@@ -106,13 +116,16 @@ fn trust(world: &World, candidate: &Candidate) -> Trust {
     }
 }
 
+/// The folder of plugins of chibi's own, where the person says that it counts.
+pub(crate) fn own_folder(world: &World) -> Option<PathBuf> {
+    wants_home(world).then(|| home(world).join("plugins"))
+}
+
 /// Where they are looked for: in every folder of plugins, and in chibi's own where the person says
 /// so.
 fn places(world: &World) -> Vec<(PathBuf, Place)> {
     let mut places = Vec::new();
-    if wants_home(world) {
-        places.push((home(world).join("plugins"), Place::Configured));
-    }
+    places.extend(own_folder(world).map(|folder| (folder, Place::Configured)));
     places.extend(plugin_set::folders(world));
     places
 }

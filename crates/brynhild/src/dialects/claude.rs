@@ -1,7 +1,7 @@
 //! Plugins in the manner of Claude Code and Agent Plugins: where they are looked for, which of
 //! them count, and what else of the program reads their parts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,16 +9,18 @@ use ::mcp::config::{Grants, Scope, Server, Source};
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
+use contract::sandbox::Network;
 use contract::tool::Tool;
 use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
 use plugins::commands::Command;
 use plugins::discovery::Trust;
 use plugins::offer::Contributions;
-use plugins::plugin::{NetworkWish, Plugin};
+use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
+use plugins::state::State;
 use serde_json::{Map, Value, json};
 
-use super::{Dialect, Listed};
+use super::{Dialect, Listed, Named};
 use crate::assemble;
 use crate::exit::Problem;
 use crate::output;
@@ -35,6 +37,8 @@ pub(crate) struct ClaudeSet {
     pub(crate) loaded: Vec<Loaded>,
     /// Those that do not.
     idle: Vec<Plugin>,
+    /// The names of those that say of themselves that they are off.
+    sleeping: BTreeSet<String>,
     /// What cannot be used.
     pub(crate) problems: Vec<Fault>,
 }
@@ -48,9 +52,14 @@ impl ClaudeSet {
         }
         let mut found = set.found(world);
         let plugins = found.values_mut().map(|(plugin, _)| plugin);
-        set.problems.extend(plugin_set::configure(world, plugins));
+        set.problems.extend(plugin_set::configure(world, NAME, plugins));
+        let state = plugin_set::state(world);
         for (name, (mut plugin, declared)) in found {
-            if declared.as_ref().is_some_and(|it| !it.is_on) && !is_switched_on(world, &name) {
+            let is_off = declared.as_ref().is_some_and(|it| !it.is_on);
+            if is_off {
+                set.sleeping.insert(name.clone());
+            }
+            if is_off && !is_switched_on(world, &state, &name) {
                 plugin.enabled = false;
             }
             match declared.filter(|_| plugin.is_active()) {
@@ -71,7 +80,7 @@ impl ClaudeSet {
     fn found(&mut self, world: &World) -> BTreeMap<String, (Plugin, Option<Declared>)> {
         let mut found: BTreeMap<String, (Plugin, Option<Declared>)> = BTreeMap::new();
         for (folder, place) in plugin_set::folders(world) {
-            let (candidates, problems) = claude::find(&folder, place);
+            let (candidates, problems) = claude::find(&folder, place, world.folders());
             self.problems.extend(problems);
             for mut plugin in candidates {
                 let declared = match plugin_set::trust(world, &plugin.root, place) {
@@ -108,13 +117,22 @@ impl ClaudeSet {
         found
     }
 
+    /// All of them.
+    pub(super) fn named(&self) -> impl Iterator<Item = Named> {
+        let active = self.loaded.iter().filter_map(|one| one.plugin.as_ref());
+        let idle = self.idle.iter().map(|plugin| Named {
+            sleeps: self.sleeping.contains(plugin.name()),
+            ..Named::plugin(plugin, NAME)
+        });
+        active.map(|plugin| Named::plugin(plugin, NAME)).chain(idle)
+    }
+
     /// What people can type.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &Command> {
         self.loaded.iter().flat_map(|one| &one.commands)
     }
 
     /// What others can hand work to.
-    #[expect(dead_code, reason = "the tool that hands work to agents asks for them")]
     pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentFile> {
         self.loaded.iter().flat_map(|one| &one.agents)
     }
@@ -164,7 +182,9 @@ impl ClaudeSet {
         }
         let granted = &plugin.settings.grants;
         let grants: &mut Grants = &mut server.grants;
-        grants.network |= granted.network == NetworkWish::All;
+        if grants.network == Network::None {
+            grants.network = granted.network.granted(name);
+        }
         grants.read.push(plugin.root.clone());
         grants.read.extend(granted.read.iter().cloned());
         grants.write.push(data);
@@ -181,10 +201,11 @@ fn of_project(world: &World) -> Option<Loaded> {
 }
 
 /// Whether the person switches a plugin on that is off by itself.
-fn is_switched_on(world: &World, name: &str) -> bool {
+fn is_switched_on(world: &World, state: &State, name: &str) -> bool {
     let plugins = &world.config().plugins;
     let entry = plugins.each.get(name).and_then(|entry| entry.enabled);
-    plugins.enabled.get(name) == Some(&true) || entry == Some(true)
+    let is_configured = plugins.enabled.get(name) == Some(&true) || entry == Some(true);
+    is_configured || state.is_on(NAME, name)
 }
 
 /// Holds a folder for each plugin's data.

@@ -14,7 +14,7 @@ use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
 use plugins::python::Hosts;
 
-use super::{Dialect, Listed};
+use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
 use crate::exit::Problem;
 use crate::output;
@@ -36,10 +36,7 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     if world.global.safe {
         return Ok(None);
     }
-    let mut problems = Vec::new();
-    let mut directories = directories(world, &mut problems);
-    let members = directories.iter_mut().flat_map(|directory| &mut directory.members);
-    problems.extend(plugin_set::configure(world, members));
+    let (mut directories, problems) = configured(world);
     report(&problems);
     let all: Vec<Plugin> =
         directories.iter().flat_map(|directory| directory.members.clone()).collect();
@@ -50,9 +47,26 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
         directory.members.retain(Plugin::is_active);
     }
     let hosts = world.hosts()?.clone();
-    let lmao = Lmao::open(hosts.clone(), directories, conditions(world)).await;
+    let open = Lmao::open(hosts.clone(), directories, conditions(world), world.folders());
+    let lmao = open.await;
     report(lmao.problems());
     Ok(Some(Arc::new(Found { lmao, hosts, all })))
+}
+
+/// All of them, without running any.
+pub(super) fn named(world: &World) -> Vec<Named> {
+    let (directories, _) = configured(world);
+    let members = directories.iter().flat_map(|directory| &directory.members);
+    members.map(|it| Named { version: String::new(), ..Named::plugin(it, NAME) }).collect()
+}
+
+/// The plugin directories, with what the person says of each plugin.
+fn configured(world: &World) -> (Vec<Directory>, Vec<Fault>) {
+    let mut problems = Vec::new();
+    let mut directories = directories(world, &mut problems);
+    let members = directories.iter_mut().flat_map(|directory| &mut directory.members);
+    problems.extend(plugin_set::configure(world, NAME, members));
+    (directories, problems)
 }
 
 fn report<'a>(problems: impl IntoIterator<Item = &'a Fault>) {
@@ -68,7 +82,7 @@ fn directories(world: &World, problems: &mut Vec<Fault>) -> Vec<Directory> {
     for (folder, place) in plugin_set::folders(world) {
         let Ok(path) = folder.canonicalize() else { continue };
         let mut members = Vec::new();
-        for candidate in find(&path) {
+        for candidate in find(&path, world.folders()) {
             if seen.insert(candidate.file.clone()) {
                 let mut plugin = member(&candidate, place);
                 plugin.trusted = is_trusted(world, (&path, &plugin.root), place, problems);

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What};
+use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::text::{head, visible};
@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::View;
 use super::draft::{Draft, Size, clipped};
 use super::markdown::Markdown;
+use super::nested::{self, Nesting};
 use super::question;
 use super::style::{Palette, paint};
 use super::verdict::Verdict;
@@ -62,6 +63,7 @@ pub(crate) struct Plain {
     is_stale: bool,
     /// The names of the tools that were called, by the call.
     running: BTreeMap<CallId, String>,
+    nesting: Nesting,
     is_thinking: bool,
     is_after_activity: bool,
     waiting: Option<Waiting>,
@@ -86,6 +88,7 @@ impl Plain {
             draft: Draft::default(),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
+            nesting: Nesting::default(),
             is_stale: false,
             is_thinking: false,
             is_after_activity: false,
@@ -265,6 +268,26 @@ impl Plain {
         self.activity(&body)
     }
 
+    /// Shows what happens in a conversation within this one.
+    fn inner(&mut self, within: &Within, what: &What) -> io::Result<()> {
+        if let What::Notice { level, text, hint } = what {
+            let text = format!("{}: {text}", within.agent);
+            return self.notice(*level, &text, hint.as_deref());
+        }
+        let line = self.nesting.line(within, what, self.palette);
+        if let Some(line) = line.filter(|_| self.shows_activity()) {
+            self.activity(&line)?;
+        }
+        if let Some(doing) = nested::doing(within, what) {
+            if self.waiting.is_some() {
+                self.relabel(&doing);
+            } else {
+                self.wait_for(doing);
+            }
+        }
+        Ok(())
+    }
+
     fn diff(&self, unified: &str) -> String {
         let color = |line: &str| match line.chars().next() {
             Some('+') => self.palette.good,
@@ -313,6 +336,9 @@ impl Plain {
 #[async_trait(?Send)]
 impl View for Plain {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let Some(within) = &event.within {
+            return self.inner(within, &event.what);
+        }
         match &event.what {
             What::RequestSent { .. } => self.wait_for("waiting for the model"),
             What::ReplyDelta { piece } => self.piece(piece)?,
@@ -362,7 +388,9 @@ impl View for Plain {
             return question::ask(event, self.palette).await;
         }
         if let What::Asked { tool, why, .. } = &event.what {
-            let text = format!("{tool} needs a permission that nobody can give here: {why}");
+            let agent = event.within.as_ref();
+            let agent = agent.map_or_else(String::new, |it| format!(" of the agent {}", it.agent));
+            let text = format!("{tool}{agent} needs a permission that nobody can give here: {why}");
             let hint = "run it in a terminal, allow it by a rule, or pass `--yes`";
             self.notice(Level::Warning, &text, Some(hint))?;
         }
@@ -454,7 +482,7 @@ impl View for Plain {
 }
 
 /// A call in one line: its name and the beginning of each argument.
-fn summary(call: &ToolCall) -> String {
+pub(super) fn summary(call: &ToolCall) -> String {
     let args: Vec<String> = match &call.args {
         Value::Object(fields) => fields
             .iter()

@@ -89,8 +89,11 @@ fn words(event: &Event, palette: Palette) -> String {
     let What::Asked { tool, args, actions, why, remember, .. } = &event.what else {
         return String::new();
     };
+    let agent = event.within.as_ref().map_or_else(String::new, |within| {
+        format!(" (asked for by the agent {})", one_line(&within.agent))
+    });
     let mut text = format!(
-        "\n{} {}\n",
+        "\n{} {}{agent}\n",
         paint(palette.caution, "Permission needed:"),
         paint(palette.strong, &one_line(tool))
     );

@@ -30,7 +30,9 @@ impl Quiet {
 impl View for Quiet {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         if let What::Notice { text, .. } = &event.what {
-            output::warning(text);
+            let agent = event.within.as_ref();
+            let agent = agent.map_or_else(String::new, |it| format!("{}: ", it.agent));
+            output::warning(&format!("{agent}{text}"));
         }
         Ok(())
     }

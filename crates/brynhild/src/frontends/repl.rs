@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 
+use ::tui::line::{Editor, Read, give_back};
 use tokio::task::JoinHandle;
 
 use super::Signals;
@@ -23,15 +24,40 @@ pub(crate) enum Line {
 
 /// Reads lines from standard input.
 pub(crate) struct Lines {
-    is_terminal: bool,
+    source: Source,
     /// A line that is being waited for; a signal does not end the wait.
-    pending: Option<JoinHandle<io::Result<Vec<u8>>>>,
+    pending: Option<Wait>,
+}
+
+/// Where lines come from.
+enum Source {
+    /// A program.
+    Pipe,
+    /// A terminal that edits lines itself.
+    Terminal,
+    /// A terminal on which we edit; none while a line is being waited for.
+    Edited(Option<Box<Editor>>),
+}
+
+/// A line that is being waited for, and the editor that comes back with it.
+type Wait = JoinHandle<(io::Result<Got>, Option<Box<Editor>>)>;
+
+/// What was read.
+enum Got {
+    Bytes(Vec<u8>),
+    Edited(Read),
 }
 
 impl Lines {
     /// Reads, with a mark for people where they type on a terminal.
     pub(crate) fn new(is_terminal: bool) -> Self {
-        Self { is_terminal, pending: None }
+        let source = if is_terminal { Source::Terminal } else { Source::Pipe };
+        Self { source, pending: None }
+    }
+
+    /// Reads from a terminal with keys that edit and a history, the newest last.
+    pub(crate) fn edited(history: Vec<String>) -> Self {
+        Self { source: Source::Edited(Some(Box::new(Editor::new(history)))), pending: None }
     }
 
     /// The next one.
@@ -40,22 +66,32 @@ impl Lines {
         let mut mark = "> ";
         loop {
             if self.pending.is_none() {
-                self.show(mark)?;
+                self.pending = Some(self.wait(mark)?);
             }
-            let pending = self.pending.get_or_insert_with(|| tokio::task::spawn_blocking(read));
-            let bytes = tokio::select! {
+            let Some(pending) = self.pending.as_mut() else { continue };
+            let (got, editor) = tokio::select! {
                 read = pending => read.map_err(io::Error::other)?,
                 exit = signals.next() => return Ok(Line::Signal(exit)),
             };
             self.pending = None;
-            let bytes = bytes?;
-            if bytes.is_empty() {
-                self.show("\n")?;
+            if let Source::Edited(place) = &mut self.source {
+                *place = editor;
+            }
+            let line = match got? {
+                Got::Edited(Read::Interrupted) => return Ok(Line::Signal(Exit::Interrupted)),
+                Got::Edited(Read::End) => String::new(),
+                Got::Edited(Read::Line(line)) => format!("{line}\n"),
+                Got::Bytes(bytes) => match String::from_utf8(bytes) {
+                    Ok(line) => line,
+                    Err(_) => return Ok(Line::Unreadable),
+                },
+            };
+            if line.is_empty() {
+                if matches!(self.source, Source::Terminal) {
+                    show("\n")?;
+                }
                 return Ok(if text.is_empty() { Line::End } else { Line::Text(text) });
             }
-            let Ok(line) = String::from_utf8(bytes) else {
-                return Ok(Line::Unreadable);
-            };
             let line = line.trim_end_matches(['\n', '\r']);
             let Some(part) = line.strip_suffix('\\') else {
                 text.push_str(line);
@@ -67,14 +103,34 @@ impl Lines {
         }
     }
 
-    fn show(&self, text: &str) -> io::Result<()> {
-        if !self.is_terminal {
-            return Ok(());
+    /// Begins to wait for a line.
+    fn wait(&mut self, mark: &'static str) -> io::Result<Wait> {
+        if let Source::Edited(place) = &mut self.source
+            && let Some(mut editor) = place.take()
+        {
+            let edit = move || (editor.read(mark).map(Got::Edited), Some(editor));
+            return Ok(tokio::task::spawn_blocking(edit));
         }
-        let mut out = io::stderr().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        if matches!(self.source, Source::Terminal) {
+            show(mark)?;
+        }
+        Ok(tokio::task::spawn_blocking(|| (read().map(Got::Bytes), None)))
     }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // A line may still be waited for, on another thread, with the terminal taken.
+        if self.pending.is_some() && matches!(self.source, Source::Edited(_)) {
+            give_back();
+        }
+    }
+}
+
+fn show(text: &str) -> io::Result<()> {
+    let mut out = io::stderr().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 fn read() -> io::Result<Vec<u8>> {

@@ -25,7 +25,11 @@ pub(crate) struct Verdict {
     pub(crate) results: Vec<CallResult>,
     /// What went wrong.
     pub(crate) errors: Vec<String>,
+    /// How calls of conversations within ended.
+    inner: Vec<CallOutcome>,
     signal: Option<Exit>,
+    /// Whether the person insisted on an end.
+    pub(crate) is_forced: bool,
 }
 
 /// The end of one call.
@@ -39,6 +43,12 @@ pub(crate) struct CallResult {
 impl Verdict {
     /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event) {
+        if event.within.is_some() {
+            if let What::ToolFinished { outcome, .. } = &event.what {
+                self.inner.push(*outcome);
+            }
+            return;
+        }
         match &event.what {
             What::Configured { provider, model, .. } => {
                 self.provider.clone_from(provider);
@@ -48,6 +58,7 @@ impl Verdict {
                 // What came before closed a turn of an earlier run.
                 self.calls.clear();
                 self.results.clear();
+                self.inner.clear();
                 self.outcome = None;
             }
             What::ReplyFinished { reply, .. } => {
@@ -86,7 +97,8 @@ impl Verdict {
 
     /// Notes a signal; `true` where it is not the first.
     pub(crate) fn interrupt(&mut self, exit: Exit) -> bool {
-        self.signal.replace(exit).is_some()
+        self.is_forced = self.signal.replace(exit).is_some();
+        self.is_forced
     }
 
     /// The word for why the run stopped.
@@ -107,7 +119,10 @@ impl Verdict {
         if let Some(signal) = self.signal {
             return signal;
         }
-        let has = |outcome| self.results.iter().any(|result| result.outcome == outcome);
+        let has = |outcome| {
+            self.inner.contains(&outcome)
+                || self.results.iter().any(|result| result.outcome == outcome)
+        };
         match &self.outcome {
             Some(Outcome::Cancelled) => Exit::Interrupted,
             Some(Outcome::Limited { .. } | Outcome::Stuck { .. }) => Exit::Limited,

@@ -21,10 +21,12 @@ use plugins::python::{Hosts, Missing};
 use sessions::unsaved::Unsaved;
 
 use crate::assemble;
+use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::hooks::{self, Needs};
 use crate::output;
 use crate::permissions;
+use crate::role::{self, Opened};
 use crate::world::World;
 
 /// Runs calls of other agents.
@@ -36,12 +38,15 @@ pub(crate) struct Guarded {
     confinement: Confinement,
     settings: Settings,
     session: SessionId,
+    role: Option<Arc<Opened>>,
 }
 
 /// What runs behind the calls.
 pub(crate) struct Behind {
     lifecycle: Lifecycle,
     hosts: Hosts,
+    guests: Vec<Arc<dyn Dialect>>,
+    role: Option<Arc<Opened>>,
 }
 
 impl Behind {
@@ -49,17 +54,30 @@ impl Behind {
     pub(crate) async fn close(&self) {
         self.lifecycle.shutdown().await;
         self.hosts.shutdown().await;
+        if let Some(role) = &self.role {
+            role.shutdown().await;
+        }
+        futures::future::join_all(self.guests.iter().map(|guest| guest.shutdown())).await;
     }
 }
 
 impl Guarded {
     /// Makes what runs all tools but those of other servers, which clients reach by their own
-    /// addresses: two programs of this kind could else call each other without end.
+    /// addresses: two programs of this kind could else call each other without end. Where a role
+    /// was chosen, its tools are all there is.
     pub(crate) async fn new(world: &World, root: &Path) -> Result<(Self, Behind), Problem> {
         let skills = assemble::skills(world, root);
         let workers = world.workers(Missing::Install).await?;
-        let mut tools = assemble::tools(world, root, skills);
-        tools.extend(workers.tools(world));
+        let role = role::open(world, None).await?;
+        let guests = dialects::open(world).await?;
+        let mut tools = Vec::new();
+        if let Some(role) = &role {
+            tools.clone_from(&role.tools);
+        } else {
+            tools.extend(assemble::tools(world, root, skills));
+            tools.extend(workers.tools(world));
+            tools.extend(guests.iter().flat_map(|guest| guest.tools()));
+        }
         let loaded = hooks::load(
             world,
             Needs {
@@ -72,28 +90,37 @@ impl Guarded {
         );
         hooks::report(&loaded.problems);
         loaded.lifecycle.start().await;
+        let mut asked = loaded.hooks;
+        asked.extend(guests.iter().flat_map(|guest| guest.hooks()));
         let guarded = Self {
             specs: assemble::registry(tools.clone()).specs(),
             tools,
-            hooks: loaded.hooks,
+            hooks: asked,
             policy: permissions::policy(world, root)?,
             confinement: assemble::confinement(world, root)?,
             settings: assemble::settings(world, root, None, String::new()),
             session: SessionId::parse("mcp-serve")?,
+            role: role.clone(),
         };
-        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts: workers.hosts().clone() }))
+        let hosts = workers.hosts().clone();
+        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts, guests, role }))
     }
 
     fn open(&self) -> Conversation {
+        if let Some(role) = &self.role {
+            // Its limit is one on a run, and each call is one.
+            role.allowance.renew();
+        }
         // Clashes were told when the tools were listed.
         let (registry, _) = Registry::new(self.tools.iter().cloned());
         let parts = Parts {
             provider: None,
-            registry,
+            registry: Arc::new(registry),
             policy: Arc::clone(&self.policy),
             confinement: self.confinement.clone(),
             log: Arc::new(Unsaved),
             hooks: self.hooks.clone(),
+            snapshots: None,
             renewal: None,
         };
         let beginning =
@@ -141,7 +168,7 @@ impl Backend for Guarded {
                     // A client that is behind can do without a line.
                     let _ = progress.try_send(text.clone());
                 }
-                What::ToolFinished { output, content, .. } => {
+                What::ToolFinished { output, content, .. } if event.within.is_none() => {
                     let text = content.clone();
                     result = Some(if output.success {
                         ToolOutput::success(text)
@@ -152,7 +179,7 @@ impl Backend for Guarded {
                 What::Notice { level: Level::Warning | Level::Error, text, .. } => {
                     output::warning(text);
                 }
-                What::TurnFinished { .. } => break,
+                What::TurnFinished { .. } if event.within.is_none() => break,
                 _ => {}
             }
         }

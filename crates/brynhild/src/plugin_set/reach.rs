@@ -19,9 +19,11 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
     if place == Place::Project || root.starts_with(&projects) {
         return of_project(world, workspace, root);
     }
+    if place == Place::Global || !root.starts_with(workspace) {
+        return Trust::Given;
+    }
     let own = world.loaded.config_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
-    let is_own = place == Place::Global || own.is_some_and(|own| root.starts_with(own));
-    if is_own || !root.starts_with(workspace) {
+    if own.is_some_and(|own| root.starts_with(own)) {
         return Trust::Given;
     }
     match trust::folder_standing(root, world.loaded.config_dir.as_deref()) {

@@ -29,15 +29,20 @@ pub(crate) fn off_switch(world: &World, name: &str) -> Option<String> {
     Some(format!("`{}` ({origin})", place.join(".")))
 }
 
-/// Puts the person's settings into a plugin. Off wins wherever it is said.
+/// Whether the person has switched something of a system off. Off wins wherever it is said.
+pub(crate) fn is_off(world: &World, state: &State, system: &str, name: &str) -> bool {
+    state.is_off(system, name) || off_switch(world, name).is_some()
+}
+
+/// Puts the person's settings into a plugin of a system.
 pub(super) fn apply(
     world: &World,
     plugin: &mut Plugin,
-    state: &State,
+    (state, system): (&State, &str),
     problems: &mut Vec<Problem>,
 ) {
     let name = plugin.name().to_owned();
-    plugin.enabled = !state.disabled.contains(&name) && off_switch(world, &name).is_none();
+    plugin.enabled = !is_off(world, state, system, &name);
     let Some(entry) = world.config().plugins.each.get(&name) else {
         return;
     };

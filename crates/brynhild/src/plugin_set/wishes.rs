@@ -1,6 +1,6 @@
 //! What plugins ask for and nobody has decided on, in words for the person. Grants nothing.
 
-use plugins::plugin::Plugin;
+use plugins::plugin::{Plugin, Wishes};
 use serde_json::{Map, Value};
 
 use crate::output;
@@ -25,6 +25,9 @@ pub(crate) struct Open {
 
 /// What a plugin asks for, unless the configuration has a word on it.
 pub(crate) fn open(world: &World, plugin: &Plugin) -> Option<Open> {
+    if plugin.manifest.sandbox == Wishes::default() {
+        return None;
+    }
     let name = plugin.name();
     let entry = world.config().plugins.each.get(name);
     if entry.is_some_and(|entry| !entry.sandbox.is_null()) {

@@ -1,14 +1,14 @@
 //! Tells whether files have changed, by their names, sizes and times. Reads no file.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files that are looked at below one place, at most.
-const MOST: usize = 5_000;
+const MOST: usize = 50_000;
 /// Folders whose files nobody loads.
 const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__"];
 
@@ -16,16 +16,37 @@ const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint(BTreeMap<PathBuf, u64>);
 
+/// Places to look at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    /// Files, and folders with all that is beneath them.
+    pub(super) whole: Vec<PathBuf>,
+    /// Folders of which only counts what lies in them directly, by name.
+    pub(super) surface: Vec<PathBuf>,
+}
+
 impl Fingerprint {
-    /// Looks at places.
-    pub(super) fn of(places: impl IntoIterator<Item = PathBuf>) -> Self {
-        let print = |place: PathBuf| {
+    /// Looks at places, each once.
+    pub(super) fn of(places: &Places) -> Self {
+        let mut prints = BTreeMap::new();
+        let whole: BTreeSet<&Path> = places.whole.iter().map(PathBuf::as_path).collect();
+        let is_within_another =
+            |place: &Path| place.ancestors().skip(1).any(|around| whole.contains(around));
+        for place in whole.iter().filter(|place| !is_within_another(place)) {
             let mut hasher = DefaultHasher::new();
             let mut left = MOST;
-            look(&place, &mut hasher, &mut left);
-            (place, hasher.finish())
-        };
-        Self(places.into_iter().map(print).collect())
+            look(place, &mut hasher, &mut left);
+            prints.insert(place.to_path_buf(), hasher.finish());
+        }
+        for place in &places.surface {
+            let mut hasher = DefaultHasher::new();
+            // A folder's own time is that of the last name that came or went.
+            if let Ok(found) = place.metadata() {
+                (found.ino(), found.mtime(), found.mtime_nsec()).hash(&mut hasher);
+            }
+            prints.insert(place.clone(), hasher.finish());
+        }
+        Self(prints)
     }
 }
 
@@ -56,6 +77,7 @@ fn note(path: &Path, metadata: &Metadata, hasher: &mut DefaultHasher) {
     // A folder changes with what is in it, which is looked at on its own.
     if !metadata.is_dir() {
         (metadata.size(), metadata.mtime(), metadata.mtime_nsec()).hash(hasher);
+        (metadata.ctime(), metadata.ctime_nsec()).hash(hasher);
     }
 }
 
@@ -68,7 +90,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().to_path_buf();
         std::fs::write(root.join("a"), "1").unwrap();
-        let print = || Fingerprint::of([root.clone()]);
+        let places = Places { whole: vec![root.join("a"), root.clone()], ..Places::default() };
+        let print = || Fingerprint::of(&places);
         let mut seen = vec![print()];
         assert_eq!(seen[0], print());
         std::fs::write(root.join("a"), "22").unwrap();
@@ -86,8 +109,23 @@ mod tests {
     fn what_nobody_loads_does_not_count() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().to_path_buf();
-        let before = Fingerprint::of([root.clone()]);
+        let places = Places { whole: vec![root.clone()], ..Places::default() };
+        let before = Fingerprint::of(&places);
         std::fs::create_dir_all(root.join("__pycache__/x")).unwrap();
-        assert_eq!(before, Fingerprint::of([root]));
+        assert_eq!(before, Fingerprint::of(&places));
+    }
+
+    #[test]
+    fn of_a_surface_only_names_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_path_buf();
+        std::fs::create_dir(root.join("package")).unwrap();
+        std::fs::File::open(&root).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let places = Places { surface: vec![root.clone()], ..Places::default() };
+        let before = Fingerprint::of(&places);
+        std::fs::write(root.join("package/file"), "").unwrap();
+        assert_eq!(before, Fingerprint::of(&places));
+        std::fs::write(root.join("other"), "").unwrap();
+        assert_ne!(before, Fingerprint::of(&places));
     }
 }

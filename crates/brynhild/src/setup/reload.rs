@@ -1,5 +1,5 @@
 //! Picks up what has changed outside while a conversation goes on: plugins, hooks, skills, rules,
-//! settings. What a project brings is trusted anew, by its bytes.
+//! servers, settings, permissions. What a project brings is trusted anew, by its bytes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,22 +9,30 @@ use async_trait::async_trait;
 use contract::event::{Level, What};
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
+use plugins::folders::Folders;
 use plugins::python::Hosts;
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, Places};
 use super::{Needed, Outfit};
 use crate::args::Global;
+use crate::dialects::chibi;
 use crate::environment::Environment;
 use crate::exit::Problem;
+use crate::mcp;
 use crate::output;
+use crate::permissions;
+use crate::plugin_set;
 use crate::skill_grants::Grants;
 use crate::world::World;
 
 /// Where the person's own extensions lie, from the folder of the configuration.
 const OWN: &[&str] = &[
-    "config.yaml",
+    "agents",
+    "commands",
     "hooks",
     "hooks.yaml",
+    "mcp.json",
+    "permissions.jsonl",
     "plugins",
     "plugins.yaml",
     "profiles",
@@ -32,16 +40,8 @@ const OWN: &[&str] = &[
     "skills",
     "trust.jsonl",
 ];
-/// Where a project's lie, from its root.
-const PROJECT: &[&str] = &[
-    ".brynhild",
-    ".agents/skills",
-    ".claude/skills",
-    ".cursorrules",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "rules.md",
-];
+/// Where a project's lie, from its root; its rules come to these.
+const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"];
 
 /// Looks for changes before a turn.
 pub(crate) struct Reload {
@@ -75,12 +75,13 @@ pub(crate) struct Present {
 struct Kept {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
+    folders: Arc<Folders>,
 }
 
 /// What was seen last.
 #[derive(Clone)]
 struct Seen {
-    places: Vec<PathBuf>,
+    places: Places,
     print: Fingerprint,
 }
 
@@ -90,6 +91,7 @@ impl Reload {
         let kept = Kept {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
+            folders: Arc::clone(world.folders()),
         };
         let state = State { seen: Seen::of(world, &needed), present, change: None };
         let state = tokio::sync::Mutex::new(state);
@@ -108,12 +110,12 @@ impl Reload {
 
     /// Makes everything anew where something has changed.
     async fn look(&self, state: &mut State) -> Result<(), Problem> {
-        let has_changed = Fingerprint::of(state.seen.places.clone()) != state.seen.print;
+        let has_changed = Fingerprint::of(&state.seen.places) != state.seen.print;
         let has_refreshed = || {
             let hosts = self.kept.hosts.as_ref();
             hosts.is_some_and(|hosts| !hosts.take_refreshed().is_empty())
         };
-        let has_other_servers = match &self.needed.mcp {
+        let has_other_servers = match self.needed.mcp.present() {
             Some(mcp) => mcp.refresh().await,
             None => false,
         };
@@ -128,13 +130,26 @@ impl Reload {
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
+        self.kept.folders.again();
+        world.made.folders.get_or_init(|| Arc::clone(&self.kept.folders));
         let seen = Seen::of(&world, &self.needed);
         if let Some(hosts) = &self.kept.hosts {
             world.adopt(hosts.clone()).await;
         }
         state.seen = seen;
+        let policy = permissions::policy(&world, &self.needed.root)?;
+        if self.needed.offers_tools {
+            let mcp = mcp::renewed(&world, self.needed.mcp.present()).await?;
+            self.needed.mcp.put(mcp);
+        }
         self.needed.guests.find(&world).await?;
         let outfit = Outfit::new(&world, &self.needed).await?;
+        for origin in self.needed.policy.renew(policy) {
+            outfit.grants.renew(&origin);
+        }
+        // What is no longer trusted must not run, not even to say goodbye.
+        let may_end = |name: &str| world.plugins().get(name).is_some_and(|plugin| plugin.trusted);
+        outfit.lifecycle.part(may_end).await;
         outfit.lifecycle.start().await;
         state.present = Present {
             world: Some(Arc::new(world)),
@@ -168,29 +183,30 @@ impl Renewal for Reload {
 impl Seen {
     fn of(world: &World, needed: &Needed) -> Self {
         let places = places(world, needed);
-        let print = Fingerprint::of(places.clone());
+        let print = Fingerprint::of(&places);
         Self { places, print }
     }
 }
 
-fn places(world: &World, needed: &Needed) -> Vec<PathBuf> {
+fn places(world: &World, needed: &Needed) -> Places {
     let config_dir = world.loaded.config_dir.iter();
-    let mut places: Vec<PathBuf> =
+    let mut whole: Vec<PathBuf> =
         config_dir.flat_map(|dir| OWN.iter().map(|name| dir.join(name))).collect();
+    whole.extend(world.layer_files());
     if world.has_project() {
-        places.extend(PROJECT.iter().map(|name| needed.root.join(name)));
+        let root = &needed.root;
+        whole.extend(PROJECT.iter().map(|name| root.join(name)));
+        whole.extend(plugins::rules::project_files(root, &world.environment.cwd));
     }
     let home = world.environment.home.iter();
-    places
+    whole
         .extend(home.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it))));
     let named = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
-    places.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
-    places.extend(crate::plugin_set::search_paths(world).into_iter().filter_map(
-        |(path, place)| {
-            // The packages of an interpreter are too many to look at before each turn.
-            (place != "entry_points").then_some(path)
-        },
-    ));
-    places.extend(world.plugins().plugins.iter().map(|plugin| plugin.root.clone()));
-    places
+    whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
+    whole.extend(plugin_set::folders(world).into_iter().map(|(folder, _)| folder));
+    whole.extend(chibi::own_folder(world));
+    // A package among others is what its metadata says, and may have its code elsewhere.
+    let with_code = world.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));
+    whole.extend(with_code.map(|plugin| plugin.root.clone()));
+    Places { whole, surface: plugin_set::sites(world).to_vec() }
 }

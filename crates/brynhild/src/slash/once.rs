@@ -48,7 +48,7 @@ pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
         "tools" => (setup::known_tools(world).await?.specs().to_vec(), Usage::default()),
         _ => (Vec::new(), Usage::default()),
     };
-    let facts = || Facts { tools: &tools, usage: &usage, mode: world.mode() };
+    let facts = || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode() };
     match expand(world, slash, facts).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::skill::Skill;
@@ -10,6 +11,8 @@ use contract::text::head;
 use contract::tool::ToolSpec;
 
 use super::{BUILTIN, Offer};
+use crate::commands::stats;
+use crate::dialects::{self, Named};
 use crate::exit::Problem;
 use crate::output::table;
 use crate::permissions::remembered::Memories;
@@ -27,7 +30,11 @@ pub(super) fn help(offer: &Offer) -> String {
         let about = format!("{} ({})", head(&command.description, 70), command.source);
         vec![typed(&name, &command.args), about.trim_start().to_owned()]
     });
-    let rows: Vec<Vec<String>> = builtin.chain(own).collect();
+    let prompts = offer.prompts.iter().map(|prompt| {
+        let about = format!("{} (mcp:{})", head(&prompt.description, 70), prompt.server);
+        vec![typed(&prompt.name, &prompt.usage), about.trim_start().to_owned()]
+    });
+    let rows: Vec<Vec<String>> = builtin.chain(own).chain(prompts).collect();
     table(&rows)
 }
 
@@ -51,27 +58,14 @@ pub(super) fn skills(skills: &[Skill]) -> String {
     table(&skills.iter().map(row).collect::<Vec<_>>())
 }
 
-/// The plugins.
+/// The plugins of all systems.
 pub(super) fn plugins(world: &World) -> String {
-    let set = world.plugins();
-    if set.plugins.is_empty() {
-        return String::from("No plugins were found.\n");
-    }
-    let rows: Vec<Vec<String>> = set
-        .plugins
-        .iter()
-        .map(|plugin| {
-            let state = match (plugin.trusted, plugin.enabled) {
-                (false, _) => "untrusted",
-                (true, true) => "enabled",
-                (true, false) => "disabled",
-            };
-            let manifest = &plugin.manifest;
-            let description = head(&manifest.description, 70).to_owned();
-            vec![manifest.name.clone(), manifest.version.clone(), state.to_owned(), description]
-        })
-        .collect();
-    table(&rows)
+    let row = |it: Named| {
+        let description = head(&it.description, 70).to_owned();
+        vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
+    };
+    let rows: Vec<Vec<String>> = dialects::named(world).into_iter().map(row).collect();
+    if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
 }
 
 /// What runs without a question.
@@ -97,10 +91,23 @@ pub(super) fn permissions(world: &World, mode: Mode) -> Result<String, Problem> 
     Ok(text)
 }
 
-/// What a conversation took.
+/// What a conversation took that is kept.
+pub(super) fn took(world: &World, id: &SessionId) -> Option<String> {
+    let figures = world.store().ok()?.figures_of(id).ok()?;
+    Some(stats::conversation(&figures))
+}
+
+/// What a conversation took that is kept nowhere.
 pub(super) fn cost(usage: &Usage) -> String {
-    let cost = usage.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
-    format!("{} tokens in, {} out{cost}\n", usage.input_tokens, usage.output_tokens)
+    let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), |it| format!("${it:.4}"));
+    let count = |count: Option<u64>| count.unwrap_or(0);
+    format!(
+        "{} tokens in ({} read from the cache, {} written to it), {} out, {cost}\n",
+        usage.input_tokens,
+        count(usage.cached_tokens),
+        count(usage.cache_write_tokens),
+        usage.output_tokens
+    )
 }
 
 /// The newest sessions.

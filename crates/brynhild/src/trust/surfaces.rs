@@ -30,6 +30,7 @@ const SURFACES: &[Surface] = &[
     surface(".brynhild/plugins/**", "run as a part of a plugin", Effect::Runs),
     surface(".brynhild/hooks.yaml", "run commands when something happens", Effect::Runs),
     surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
+    surface(".brynhild/agents/**.md", "be handed work by the model", Effect::Runs),
     surface(".brynhild/rules.md", "tell the model something", Effect::Lies),
     surface(".brynhild/commands/**.md", "tell the model something when named", Effect::Lies),
     surface(".brynhild/skills/**.md", "tell the model something", Effect::Lies),
@@ -40,7 +41,7 @@ const SURFACES: &[Surface] = &[
     surface(".claude/settings.local.json", "run commands when something happens", Effect::Runs),
     surface(".claude/hooks/**", "run when something happens", Effect::Runs),
     surface(".claude/commands/**.md", "run commands when you type its name", Effect::Runs),
-    surface(".claude/agents/**.md", "tell the model something when named", Effect::Lies),
+    surface(".claude/agents/**.md", "be handed work by the model", Effect::Runs),
 ];
 
 const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> Surface {

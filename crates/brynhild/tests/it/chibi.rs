@@ -3,6 +3,7 @@
 mod guards;
 mod hooks;
 mod refused;
+mod requests;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

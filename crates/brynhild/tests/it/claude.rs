@@ -240,7 +240,7 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
     let project = project();
     let hooks = json!({"hooks": {
         "Stop": [{"hooks": [{"type": "command", "command": "true"}]}],
-        "Notification": [{"hooks": [{"type": "command", "command": "true"}]}],
+        "FileChanged": [{"hooks": [{"type": "command", "command": "true"}]}],
     }});
     plugin(
         &project,
@@ -255,7 +255,7 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
     shown.success();
     for words in [
         "loaded hook of Stop: true",
-        "ignored hooks of Notification: it has no counterpart here",
+        "ignored hooks of FileChanged: it has no counterpart here",
         "ignored themes: themes are not used",
         "ignored SKILL.md: `description` is missing",
     ] {

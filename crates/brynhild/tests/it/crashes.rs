@@ -2,7 +2,7 @@
 
 mod damage;
 mod faults;
-mod kills;
+pub(crate) mod kills;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply, Run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");
 /// The session that all of these tests use.
-const SESSION: &str = "work";
+pub(crate) const SESSION: &str = "work";
 /// The effects of the scripted task, in order.
 const EFFECTS: [&str; 3] = ["one", "two", "three"];
 
@@ -41,7 +41,7 @@ fn worker() -> ModelServer {
 }
 
 /// Each call in the history has exactly one result, right after it.
-fn check_pairs(request: &Recorded) {
+pub(crate) fn check_pairs(request: &Recorded) {
     let mut open: Vec<Value> = Vec::new();
     for message in request.body["messages"].as_array().unwrap() {
         if message["role"] == "tool" {
@@ -66,22 +66,22 @@ fn config(server: &ModelServer) -> String {
 }
 
 /// A project in which `program` is run, which is `brynhild` or something around it.
-fn project_around(program: &str, server: &ModelServer) -> Project {
+pub(crate) fn project_around(program: &str, server: &ModelServer) -> Project {
     let project = Project::with_binary(program);
     project.config(&config(server));
     project
 }
 
-fn sessions_of(project: &Project) -> PathBuf {
+pub(crate) fn sessions_of(project: &Project) -> PathBuf {
     project.config_folder().join("sessions")
 }
 
-fn session_file(project: &Project) -> PathBuf {
+pub(crate) fn session_file(project: &Project) -> PathBuf {
     sessions_of(project).join(format!("{SESSION}.jsonl"))
 }
 
 /// The whole records of the session's log by their number, each of them checked.
-fn records(project: &Project) -> BTreeMap<u64, Value> {
+pub(crate) fn records(project: &Project) -> BTreeMap<u64, Value> {
     let bytes = fs::read(session_file(project)).unwrap_or_default();
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut records = BTreeMap::new();
@@ -98,7 +98,7 @@ fn records(project: &Project) -> BTreeMap<u64, Value> {
     records
 }
 
-fn crc32(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |checksum, byte| {
         (0..8).fold(checksum ^ u32::from(*byte), |checksum, _| {
             (checksum >> 1) ^ (0xedb8_8320 & 0_u32.wrapping_sub(checksum & 1))
@@ -107,7 +107,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// How each call of the session ended, by its id; none where it has not ended.
-fn calls(records: &BTreeMap<u64, Value>) -> BTreeMap<String, Option<String>> {
+pub(crate) fn calls(records: &BTreeMap<u64, Value>) -> BTreeMap<String, Option<String>> {
     let mut calls = BTreeMap::new();
     for event in records.values() {
         match event["type"].as_str().unwrap() {
@@ -132,11 +132,11 @@ fn calls(records: &BTreeMap<u64, Value>) -> BTreeMap<String, Option<String>> {
 }
 
 /// Says that a test was not run, past the harness, which hides what passing tests print.
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-fn witnessed(project: &Project, word: &str) -> usize {
+pub(crate) fn witnessed(project: &Project, word: &str) -> usize {
     let witness = fs::read_to_string(project.path().join("witness")).unwrap_or_default();
     witness.lines().filter(|line| *line == word).count()
 }

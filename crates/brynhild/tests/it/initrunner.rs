@@ -1,7 +1,12 @@
 //! Tools and roles in the manner of InitRunner, through the shipped program.
 
 mod api;
+mod begun;
+mod builtin;
+mod company;
 mod roles;
+mod runs;
+mod web;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

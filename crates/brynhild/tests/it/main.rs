@@ -11,9 +11,12 @@ mod command_line;
 mod configuration;
 mod crashes;
 mod demonstration;
+mod faults;
 mod git;
 mod hooks;
 mod initrunner;
+mod initrunner_python;
+mod interactive;
 mod lmao;
 mod mcp;
 mod permissions;
@@ -26,11 +29,15 @@ mod reference;
 mod remembered;
 mod rounds;
 mod safe;
+mod sandbox_hosts;
 mod sessions;
+mod stats;
 mod structure;
+mod subagents;
 mod terminal;
 mod tools;
 mod trust;
+mod undo;
 
 use testkit::{ModelServer, Project};
 

@@ -4,6 +4,7 @@ mod commands;
 mod contributions;
 mod lines;
 mod state;
+mod switches;
 mod trusted;
 
 use std::fs;

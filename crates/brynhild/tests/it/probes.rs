@@ -169,7 +169,9 @@ fn attack(user: User, rung: Rung) {
                 failures.push(format!("{}: {lines}", probe.id));
             }
         }
-        let changed = difference(&before, &world.surroundings());
+        let mut changed = difference(&before, &world.surroundings());
+        // The program's own record of the folders that it has looked at.
+        changed.retain(|path| !path.ends_with("brynhild/cache/folders.json"));
         let who = format!("{user:?} {place:?}");
         assert!(changed.is_empty(), "{who} changed {changed:?}");
         assert!(failures.is_empty(), "{who}\n{}\n{output:?}", failures.join("\n"));
@@ -185,7 +187,9 @@ fn sow(user: User, rung: Rung) {
     let failures: Vec<String> = in_parallel(PLANTS, |plant| {
         let world = soil(user, plant);
         let output = world.confined(place, &format!("{}\necho done", plant.script));
-        let ran = text(&output).ends_with("done\n");
+        // Without mounts a command is ended for what it plants.
+        let ended = String::from_utf8_lossy(&output.stderr).contains("the command was ended");
+        let ran = text(&output).ends_with("done\n") || (rung == Rung::Landlock && ended);
         (reaps(&world, plant) || !ran).then(|| format!("{}: {output:?}", plant.id))
     });
     assert!(failures.is_empty(), "{user:?} {rung:?}:\n{}", failures.join("\n"));

@@ -68,6 +68,8 @@ fn the_page_of_commands_is_what_help_says() {
         "logs view",
         "logs export",
         "logs raw",
+        "agents",
+        "agents list",
         "skill",
         "skill list",
         "skill show",

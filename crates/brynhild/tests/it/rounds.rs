@@ -125,6 +125,9 @@ fn only_the_mark_of_what_is_cached_moves_between_requests() {
         });
         let earlier = earlier.trim_end_matches([']', '}']);
         assert!(later.starts_with(earlier), "{earlier}\n{later}");
+        for field in ["system", "tools"] {
+            assert_eq!(pair[0].body[field].to_string(), pair[1].body[field].to_string());
+        }
     }
 }
 

@@ -90,7 +90,8 @@ fn no_file_is_too_long() {
     let contract: usize = files
         .iter()
         .filter(|path| path.starts_with(workspace().join("crates/contract")))
-        .map(|path| lines(path))
+        .map(|path| fs::read_to_string(path).expect("a file"))
+        .map(|text| text.lines().take_while(|line| *line != "#[cfg(test)]").count())
         .sum();
     assert!(contract <= CONTRACT_BUDGET, "contract has {contract} lines");
 }

@@ -81,7 +81,6 @@ fn each_point_of_a_turn_is_told_in_order_with_its_payload() {
         "pre_shell_exec",
         "pre_agentic_loop",
         "pre_api_request",
-        "post_clear",
     ];
     hooked(&project, "watch", &points, &json!({"pre_tool": "no JSON", "post_tool": "{}"}));
     project.brynhild(&["chat", "--yes", "go"]).success();
@@ -96,11 +95,13 @@ fn each_point_of_a_turn_is_told_in_order_with_its_payload() {
             "pre_agentic_loop",
             "pre_system_prompt",
             "post_system_prompt",
+            "pre_api_request",
             "pre_tool",
             "pre_shell_exec",
             "pre_tool_output",
             "post_tool_output",
             "post_tool",
+            "pre_api_request",
             "post_message",
             "on_end",
         ]

@@ -244,3 +244,55 @@ fn hooks_of_a_project_run_once_it_is_trusted() {
     project.brynhild(&["chat", "go"]).success();
     assert_eq!(printed(&project, "input.json")["source"], "startup");
 }
+
+#[test]
+fn batches_and_a_shortened_history_are_told() {
+    let write = r#"printf '%s\n' "$(cat)" >> "$CLAUDE_PLUGIN_DATA/told""#;
+    let all = json!([{"hooks": [{"type": "command", "command": write}]}]);
+    let on = |matcher: &str| json!([{"matcher": matcher, "hooks": all[0]["hooks"]}]);
+    let hooks = json!({"hooks": {
+        "PostToolBatch": all, "PreCompact": on("manual"), "PostCompact": on("manual|auto"),
+        "SessionStart": on("clear|compact"), "SessionEnd": on("clear"),
+    }});
+    let replies = [
+        bash("echo hi"),
+        Reply::text("long ".repeat(2_000)),
+        Reply::text("more ".repeat(2_000)),
+        Reply::text("the gist"),
+    ];
+    let (project, _server) = playing(replies, &hooks.to_string());
+    let lines = "first\nsecond\n/compact keep the names\n/clear\n";
+    project.command(&["--yes"]).stdin(lines).run().success();
+    let file = project.config_folder().join("plugin-data/guard/told");
+    let told = fs::read_to_string(file).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> =
+        told.iter().map(|input| input["hook_event_name"].as_str().unwrap()).collect();
+    let wanted = [
+        "PostToolBatch",
+        "PreCompact",
+        "PostCompact",
+        "SessionStart",
+        "SessionEnd",
+        "SessionStart",
+    ];
+    assert_eq!(names, wanted);
+    assert_eq!(told[0]["tool_calls"][0]["tool_input"], json!({"command": "echo hi"}));
+    assert_eq!(told[1]["trigger"], "manual");
+    assert_eq!(told[1]["custom_instructions"], "keep the names");
+    assert_eq!(told[2]["compact_summary"], "the gist");
+    assert_eq!((&told[3]["source"], &told[5]["source"]), (&json!("compact"), &json!("clear")));
+    assert_eq!(told[4]["reason"], "clear");
+}
+
+#[test]
+fn a_question_to_the_person_is_told_while_it_is_asked() {
+    let hooks = hook("Notification", "permission_prompt", "echo \"heard $(cat)\" >&2; exit 2");
+    let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
+    let terminal = project.terminal(&["chat", "go"], (120, 40));
+    terminal.wait_for("Run it?");
+    terminal.wait_for("Brynhild needs your permission to use Bash");
+    terminal.send("y\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(project.path().join("made").exists());
+}

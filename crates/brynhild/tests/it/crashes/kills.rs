@@ -55,7 +55,7 @@ fn kill_after(lines: usize, extra: &[&str]) {
 }
 
 /// Does each of these once, two at a time.
-fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+pub(crate) fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -120,7 +120,7 @@ fn a_command_dies_with_the_program() {
 }
 
 /// Whether `strace` is here and may trace.
-fn can_trace(project: &Project) -> bool {
+pub(crate) fn can_trace(project: &Project) -> bool {
     let Some(code) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         project.brynhild(&["-f", "-qq", "-o", "/dev/null", "true"]).status.code()
     }))

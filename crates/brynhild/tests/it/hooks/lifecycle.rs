@@ -1,8 +1,9 @@
 //! Plugins that run something when they begin and when they end.
 
 use std::fs;
+use std::path::Path;
 
-use testkit::{ModelServer, Reply};
+use testkit::{ModelServer, Project, Reply};
 
 use super::plugin;
 use crate::project_with;
@@ -26,6 +27,50 @@ fn a_plugin_begins_before_and_ends_after_a_conversation() {
         fs::read_to_string(log).unwrap(),
         "plugin_init tidy\nsession_start tidy\nsession_end tidy\nplugin_shutdown tidy\n"
     );
+}
+
+const FAREWELL: &str = "hooks:\n  plugin_init:\n    - {name: a, type: command, command: 'true'}\n  \
+                        plugin_shutdown:\n    - name: b\n      type: command\n      \
+                        command: echo bye >> $BRYNHILD_PLUGIN_DATA/log\n";
+
+/// Talks before and after a change, and says whether the plugin said goodbye in between, and at all.
+fn around(project: &Project, log: &Path, change: impl FnOnce()) -> (bool, bool) {
+    let mut running = project.command(&["--plain"]).spawn();
+    running.send("one\n");
+    running.wait_for_stdout("first answer");
+    change();
+    running.send("two\n");
+    running.wait_for_stdout("second answer");
+    let between = log.exists();
+    running.close_stdin();
+    running.wait();
+    (between, log.exists())
+}
+
+#[test]
+fn a_plugin_that_is_switched_off_ends_then_and_once() {
+    let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
+    let project = project_with(&server);
+    plugin(&project, "tidy", FAREWELL);
+    let log = project.config_folder().join("plugin-data/tidy/log");
+    let off = || drop(project.brynhild(&["plugin", "disable", "tidy"]));
+    assert_eq!(around(&project, &log, off), (true, true));
+    assert_eq!(fs::read_to_string(log).unwrap(), "bye\n");
+}
+
+#[test]
+fn a_projects_plugin_that_changed_does_not_run_even_to_end() {
+    let server = ModelServer::start(["first answer", "second answer"].map(Reply::text));
+    let project = project_with(&server);
+    let folder = ".brynhild/plugins/theirs";
+    project.file(format!("{folder}/plugin.yaml"), "name: theirs\nversion: '1'\nhooks: true\n");
+    project.file(format!("{folder}/hooks.yaml"), FAREWELL);
+    project.brynhild(&["trust", "--yes"]).success();
+    let log = project.config_folder().join("plugin-data/theirs/log");
+    let change = || {
+        project.file(format!("{folder}/script"), "other bytes");
+    };
+    assert_eq!(around(&project, &log, change), (false, false));
 }
 
 #[test]

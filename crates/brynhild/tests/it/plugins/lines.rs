@@ -38,7 +38,7 @@ fn built_in_commands_act_on_the_conversation() {
     let run = project.command(&["--plain"]).stdin(lines).run();
     run.code(2);
     assert!(run.stderr.contains("`nonsense` is no mode"), "{run}");
-    for part in ["tokens in", "The mode is read-only.", "The model is test-model."] {
+    for part in ["CACHE READ", "The mode is read-only.", "The model is test-model."] {
         assert!(run.stdout.contains(part), "{part}: {run}");
     }
     assert_eq!(messages(&server, 1)[1..], ["second"]);
@@ -85,7 +85,7 @@ fn another_session_can_be_resumed() {
 fn on_a_terminal_a_turn_can_be_stopped_and_the_conversation_goes_on() {
     let server = ModelServer::start([Reply::text("slow").withhold(), Reply::text("**quick**")]);
     let project = project_with(&server);
-    let terminal = project.terminal::<&str>(&[], SIZE);
+    let terminal = project.terminal(&["--plain"], SIZE);
     terminal.wait_for("> ");
     terminal.send("wait\r");
     server.wait_for_stalls(1);

@@ -202,3 +202,17 @@ fn a_manifest_with_every_field_wrong_costs_one_message() {
         assert!(lines[0].contains(&format!("`{key}`")), "{key}: {}", lines[0]);
     }
 }
+
+#[test]
+fn a_folder_that_is_declared_and_not_there_is_named_with_what_to_do() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let root = plugin(&project, "bare", &[]);
+    std::fs::remove_dir(root.join("tools")).unwrap();
+    let run = project.brynhild(&["tools", "list"]);
+    let wanted = "tools: the manifest declares tools, and this folder is not there";
+    assert!(run.success().stderr.contains(wanted), "{run}");
+    assert!(run.stderr.contains("take `tools` out of plugin.yaml"), "{run}");
+}

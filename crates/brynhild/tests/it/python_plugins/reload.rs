@@ -155,3 +155,77 @@ fn change_tool(root: &Path, canary: &Path) {
     let text = format!("open({:?}, 'w')\n", canary.join("ran").display().to_string());
     write(&root.join("tools/t.py"), &(text + &tool("ours", "return ToolResult(True, 'worse')")));
 }
+
+#[test]
+fn changed_permissions_hold_for_the_next_prompt() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let call = || Reply::calls([("Bash", json!({"command": "touch made"}))]);
+    let replies = [call(), Reply::text("first answer"), call(), Reply::text("second answer")];
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    project.config_more("permissions: {allow: ['Bash(touch:*)']}\n");
+    let file = project.config_folder().join("config.yaml");
+    let change = || {
+        fs::remove_file(project.path().join("made")).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("{allow:", "{deny:")).unwrap();
+    };
+    let run = around(&project, "one", change, &["two"]);
+    assert!(run.stdout.contains("second answer"), "{run}");
+    assert!(!project.path().join("made").exists(), "{run}");
+    assert_ne!(results(&server, 1)[0], results(&server, 3)[0]);
+}
+
+#[test]
+fn a_server_that_is_added_is_offered_and_one_that_is_removed_is_not() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let answers = ["first answer", "second answer", "third answer"];
+    let server = ModelServer::start(answers.map(Reply::text));
+    let project = project_with(&server);
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py");
+    project.file("server.py", fs::read_to_string(program).unwrap());
+    let mut running = project.command(&["--plain"]).spawn();
+    let mut say = |line: &str, answer: &str| {
+        running.send(&format!("{line}\n"));
+        running.wait_for_stdout(answer);
+    };
+    say("one", "first answer");
+    project.brynhild(&["mcp", "add", "late", "--", "python3", "server.py"]).success();
+    say("two", "second answer");
+    project.brynhild(&["mcp", "remove", "late"]).success();
+    say("three", "third answer");
+    running.close_stdin();
+    let run = running.wait();
+    let offers = |chat: usize| server.chats()[chat].body["tools"].to_string().contains("mcp__late");
+    assert!(!offers(0) && offers(1) && !offers(2), "{run}");
+}
+
+#[test]
+fn a_package_that_is_installed_meanwhile_is_offered_at_the_next_prompt() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = project_with(&server);
+    let place = project.home().join("env");
+    super::documents::venv(&place);
+    let python = place.join("bin/python");
+    project.config_more(&format!("plugins: {{python: {}}}\n", python.display()));
+    let install = || {
+        let site = super::documents::site(&place);
+        let module = tool("latecomer", "return ToolResult(True, '')");
+        write(&site.join("latecomer/__init__.py"), &module);
+        let metadata = site.join("latecomer-1.0.dist-info");
+        write(&metadata.join("METADATA"), "Name: latecomer\nVersion: 1.0\n");
+        let points = "[brynhild.tools]\nlatecomer = latecomer:Tool\n";
+        write(&metadata.join("entry_points.txt"), points);
+    };
+    let run = around(&project, "one", install, &["two"]);
+    let offers =
+        |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"latecomer\"");
+    assert!(!offers(0) && offers(1), "{run}");
+}

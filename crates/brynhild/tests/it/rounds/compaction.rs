@@ -135,3 +135,69 @@ fn a_cleared_history_is_empty_for_the_model_and_whole_in_the_log() {
     let users: Vec<&Value> = last.iter().filter(|message| message["role"] == "user").collect();
     assert_eq!(users.len(), 1, "{last:#?}");
 }
+
+#[test]
+fn the_task_stays_word_for_word_however_often_the_history_is_shortened() {
+    let replies = ["one", "two", "SUMMARY-1", "three", "four", "SUMMARY-2", "five"];
+    let server = ModelServer::start(replies.map(Reply::text));
+    let project = project_with(&server);
+    let long = "other words ".repeat(100);
+    let lines = format!(
+        "the very first words\nmore words\n/compact\n{long}\nfurther words\n/compact\nlast\n"
+    );
+    project.command::<&str>(&[]).stdin(lines).run().success();
+    let last = server.chats().pop().unwrap().text;
+    assert_eq!(last.matches("the very first words").count(), 1, "{last}");
+    assert_eq!(last.matches("Earlier messages were replaced").count(), 1, "{last}");
+    assert!(last.contains("SUMMARY-2") && !last.contains("SUMMARY-1"), "{last}");
+}
+
+#[test]
+fn the_request_that_is_worked_on_survives_in_the_middle_of_a_turn() {
+    let server = ModelServer::start([
+        Reply::text("Hello.").usage(100, 10),
+        Reply::calls([read("a.txt")]).usage(300, 10),
+        Reply::calls([read("b.txt")]).usage(500, 10),
+        Reply::calls([read("c.txt")]).usage(900, 10),
+        Reply::text("SUMMARY"),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.config_more(MODEL);
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        project.file(name, format!("{name} ").repeat(40));
+    }
+    let lines = "greet me\nread all three and compare them\n";
+    project.command(&["--model", "test-model"]).stdin(lines).run().success();
+    let last = server.chats().pop().unwrap();
+    assert!(last.text.contains("SUMMARY"), "{}", last.text);
+    for words in ["greet me", "read all three and compare them"] {
+        assert_eq!(last.text.matches(words).count(), 1, "{words}: {}", last.text);
+    }
+    check_history(&last);
+}
+
+#[test]
+fn where_no_provider_counts_the_whole_request_is_estimated() {
+    // How large a request is beside its history.
+    let server = ModelServer::start([Reply::text("ok")]);
+    project_with(&server).brynhild(&["chat", "hi"]).success();
+    let frame = server.chats()[0].text.len();
+    // It makes a third of the context, and the history half of it.
+    let window = 3 * frame / 4;
+    let server = ModelServer::start([
+        Reply::calls([read("a.txt")]),
+        Reply::calls([read("b.txt")]),
+        Reply::text("SUMMARY"),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.config_more(&MODEL.replace("1000", &window.to_string()));
+    let line = format!("{}\n", "x".repeat(99));
+    let text = line.repeat(window * 4 * 11 / 20 / 2 / 100);
+    project.file("a.txt", &text).file("b.txt", &text);
+    project.brynhild(&["chat", "--model", "test-model", "go"]).success();
+    let chats = server.chats();
+    assert_eq!(chats.len(), 4, "it was shortened before the third reply");
+    assert!(chats[3].text.contains("SUMMARY"), "{}", chats[3].text);
+}

@@ -186,3 +186,34 @@ fn in_the_second_round() {
     running.wait().code(130);
     resume(&project, &server);
 }
+
+#[test]
+fn a_second_one_ends_a_conversation_on_a_terminal() {
+    let server = ModelServer::start([Reply::text("Hello there.")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain", "--session", "s"], (80, 24));
+    terminal.wait_for("> ");
+    terminal.send("hi\r");
+    terminal.wait_for("Hello there.");
+    terminal.send("\x03");
+    terminal.wait_for("Ctrl+C once more");
+    terminal.send("\x03");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    let shown = project.brynhild(&["session", "show", "s"]);
+    assert!(shown.success().stdout.contains("Hello there."), "{shown}");
+}
+
+#[test]
+fn a_second_one_in_the_middle_of_a_turn_ends_it_too() {
+    let server = server_with(Reply::text("late").withhold());
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain", "--session", "s"], (80, 24));
+    terminal.wait_for("> ");
+    terminal.send("hi\r");
+    server.wait_for_stalls(1);
+    terminal.send("\x03\x03");
+    terminal.wait_until("an end or a prompt", |screen| screen.contents().contains("interrupted"));
+    terminal.send("\x03\x03");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    resume(&project, &server);
+}

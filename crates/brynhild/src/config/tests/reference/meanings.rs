@@ -26,7 +26,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "models.registry.NAME.bindings.NAME.pricing_tiers",
-        "`{input, output}` in dollars per million tokens, or a list whose first entry counts; makes the cost where the provider tells none",
+        "`{input, output}`, and `cache_read` and `cache_write` where they differ from `input`, in dollars per million tokens, or a list whose first entry counts; makes the cost where the provider tells none",
     ),
     ("models.registry.NAME.bindings.NAME.alternatives", "Other names there, with the same prices"),
     ("models.registry.NAME.bindings.NAME.extra.NAME", "Notes; shown by `models info`"),
@@ -96,6 +96,9 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "session.history_limit",
         "How many sessions `session list` shows where `--limit` is not given; 0 is all",
     ),
+    ("undo.enabled", "What files held before a turn is kept, so that it can be undone"),
+    ("undo.max_file_mb", "Megabytes of the largest file that is kept"),
+    ("undo.max_total_mb", "Megabytes that are kept for one workspace; the oldest turns go first"),
     ("plugins.search_paths", "Further folders of plugins, or plugins' own folders"),
     ("plugins.enabled.NAME", "Whether a plugin is on; off wins wherever it is said"),
     (
@@ -123,6 +126,10 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "tools.NAME.allowed_paths",
         "Further places that a file tool may read and write, without a question",
     ),
+    (
+        "agents.max_depth",
+        "How deep agents may hand work on: 1 lets the model use agents, 2 lets those use others, 0 switches `Task` off",
+    ),
     ("permissions.allow", "Rules for what runs without a question"),
     ("permissions.ask", "Rules for what is asked about"),
     ("permissions.deny", "Rules for what never runs; they win over all others"),
@@ -136,4 +143,8 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "ui.theme",
         "Colors on a terminal: its own sixteen, shades for a dark or a light background, or none",
     ),
+    ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
+    ("ui.mouse", "Catch the mouse there: the wheel scrolls, a click opens, dragging copies"),
+    ("ui.notify", "Call you when a long run ends or asks: the bell, and a message"),
+    ("ui.keys.NAME", "Keys that start an action there, in words: `f9`, or `[ctrl+t z, f9]`"),
 ];

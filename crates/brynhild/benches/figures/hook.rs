@@ -1,0 +1,153 @@
+//! A hook that does nothing: asked about a call, against the same command started by hand, in the
+//! sandbox and without one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contract::hook::{CallView, Hook, Scene};
+use contract::id::SessionId;
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
+use plugins::hooks::{Ledger, Settings, Sources, load};
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::runtime::Runtime;
+
+use crate::job::command;
+use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
+
+const RUNS: usize = 200;
+const SHELL: &str = "/bin/sh";
+const HOOKS: &str =
+    "hooks:\n  pre_tool_use:\n    - {name: nothing, type: command, command: 'true'}\n";
+
+/// Measures it.
+pub(crate) fn measure(report: &mut Report) {
+    let rig = Rig::new();
+    let hook = rig.hook();
+    let scene = Scene {
+        session: SessionId::parse("bench").expect("a name"),
+        cwd: rig.path("work"),
+        within: None,
+    };
+    let args = json!({"command": "true"});
+    let sandbox = rig.sandbox();
+    let (mut figures, mut confined, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let started = Instant::now();
+        let asked = hook.before_tool(&scene, CallView { tool: "Bash", args: &args });
+        rig.runtime.block_on(asked).expect("a hook that lets it run");
+        figures.push(started.elapsed());
+        confined.push(rig.runtime.block_on(by_hand(sandbox.as_ref(), &rig.profile())));
+        bare.push(plain());
+    }
+    let (figure, confined, bare) =
+        (milliseconds(median(figures)), milliseconds(median(confined)), milliseconds(median(bare)));
+    let row = |what: &str, limit, aim| Row {
+        what: what.to_owned(),
+        unit: Unit::Milliseconds,
+        figure,
+        limit: Some(limit),
+        aim,
+    };
+    let what = "command hook that does nothing, against the same command in the same sandbox";
+    report.add(row(what, confined, Aim::Ratio(1.3)));
+    let what = "command hook that does nothing, against a bare spawn of the same command";
+    report.add(row(what, bare, Aim::Nothing));
+}
+
+struct Rig {
+    folder: tempfile::TempDir,
+    runtime: Runtime,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["work", "home", "config"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        fs::write(folder.path().join("config/hooks.yaml"), HOOKS).expect("a file");
+        Self { folder, runtime: runtime.expect("one") }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn sandbox(&self) -> Arc<dyn Sandbox> {
+        sandbox::ladder(sandbox::Settings {
+            helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+            state: self.path("sandbox"),
+            home: Some(self.path("home")),
+            rung: None,
+            notice: None,
+        })
+    }
+
+    fn profile(&self) -> Profile {
+        Profile {
+            workspace: self.path("work"),
+            access: Access::ReadOnly,
+            read: Vec::new(),
+            write: Vec::new(),
+            own: Vec::new(),
+            network: Network::None,
+            env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+            limits: Limits::default(),
+        }
+    }
+
+    fn hook(&self) -> Arc<dyn Hook> {
+        let settings = Settings {
+            sandbox: self.sandbox(),
+            profile: self.profile(),
+            variables: BTreeMap::new(),
+            home: Some(self.path("home")),
+            mode: Mode::Normal,
+            config_dir: Some(self.path("config")),
+            ask: None,
+            notice: Arc::new(|text| panic!("{text}")),
+            ledger: Arc::new(Ledger::default()),
+        };
+        let global = Some(self.path("config/hooks.yaml"));
+        let sources = Sources { global, project: None, plugins: &[], offers: Vec::new() };
+        let mut loaded = load(sources, settings);
+        assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+        loaded.hooks.pop().expect("a hook")
+    }
+}
+
+/// Starts the command in the sandbox and reads it to its end.
+async fn by_hand(sandbox: &dyn Sandbox, profile: &Profile) -> Duration {
+    let spawn = Spawn {
+        program: PathBuf::from(SHELL),
+        args: vec!["-c".into(), "true".into()],
+        cwd: profile.workspace.clone(),
+        stdin: Stdin::Piped,
+        channel: Channel::None,
+        env: BTreeMap::new(),
+    };
+    let started = Instant::now();
+    let mut child = sandbox.start(&spawn, profile).expect("a process");
+    drop(child.stdin.take());
+    let mut output = Vec::new();
+    child.stdout.read_to_end(&mut output).await.expect("its end");
+    child.process.wait().await.expect("an end");
+    child.process.kill();
+    started.elapsed()
+}
+
+/// Starts the command without anything around it.
+fn plain() -> Duration {
+    let started = Instant::now();
+    let mut command = command(Path::new(SHELL));
+    command.args(["-c", "true"]).stdin(Stdio::null()).stdout(Stdio::null());
+    assert!(command.status().expect("a process").success());
+    started.elapsed()
+}

@@ -1,0 +1,275 @@
+//! Without a command, on a terminal: a conversation on the whole screen. What is typed counts from
+//! the first moment; plugins, servers and the session are opened behind it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent::conversation::Conversation;
+use contract::event::{Event, Level};
+use contract::id::SessionId;
+use contract::message::Usage;
+use sessions::snapshots::Keeper;
+use tui::host::{Leave, Request, Stop};
+use tui::message::Effect;
+use tui::theme::{Depth, Theme, background_of_variable};
+use tui::{App, Link, Screen, Settings};
+
+use super::{chat, repl, trust};
+use crate::args::{ChatArgs, Global, OutputFormat};
+use crate::assemble::{self, Mind};
+use crate::config;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::View as _;
+use crate::frontends::tee::Tee;
+use crate::frontends::tui::{Desk, Keeps, Lobby, Unseen};
+use crate::output;
+use crate::session_choice::{self, Keeping};
+use crate::setup::{self, Backstage, Reload, Setup};
+use crate::trust::Decision;
+use crate::trust::question::Brief;
+use crate::world::World;
+
+/// Whether the whole screen is wanted and can be had.
+pub(crate) fn is_wanted(world: &World) -> bool {
+    let terminal = world.environment.terminal;
+    let is_capable = world.environment.variable("TERM").is_some_and(|term| term != "dumb");
+    let is_text = world.format() == OutputFormat::Text;
+    terminal.stdin && terminal.stdout && is_capable && is_text && !world.global.plain
+}
+
+/// Talks until the person has enough.
+pub(crate) async fn run(world: World) -> Outcome {
+    let settings = settings(&world);
+    let asks_background = settings.theme.is_none();
+    let has_mouse = settings.has_mouse;
+    let mut app = App::new(settings, Instant::now());
+    let mut screen = Screen::take(has_mouse, asks_background)?;
+    screen.draw(|frame| app.draw(frame))?;
+    for warning in &world.loaded.warnings {
+        app.tell(Level::Warning, &warning.to_string(), None);
+    }
+    let world = settled(world, &app, &mut screen).await?;
+    let (exit, saved) = talk(world, &mut app, &mut screen).await?;
+    drop(screen);
+    if let Some(id) = saved {
+        output::hint(&format!("Session saved: {id}"));
+    }
+    Ok(exit)
+}
+
+/// Asks whether what the project brings is trusted, where that is open.
+async fn settled(world: World, app: &App, screen: &mut Screen) -> Result<World, Problem> {
+    if !trust::is_asked(&world) {
+        return trust::told(world);
+    }
+    let ask = async |brief: &Brief<'_>| {
+        let title = "Trust what this folder brings?";
+        let choices = [
+            ("y", "Trust these bytes: what they name can run"),
+            ("t", "Text only: nothing of it runs"),
+            ("n", "No"),
+        ];
+        let decided = tui::ask(screen, app.theme(), title, &brief.words(), &choices).await?;
+        Ok(match decided {
+            Some(0) => Decision::Trusted,
+            Some(1) => Decision::TextOnly,
+            Some(_) => Decision::Declined,
+            None => {
+                return Err(Problem::new(Exit::Interrupted, "interrupted; nothing was trusted"));
+            }
+        })
+    };
+    trust::decided(world, ask).await
+}
+
+/// Goes from session to session. Gives the exit code, and the session that is kept.
+async fn talk(
+    mut world: World,
+    app: &mut App,
+    screen: &mut Screen,
+) -> Result<(Exit, Option<String>), Problem> {
+    let mut before: Option<Global> = None;
+    let mut first = app.greetings();
+    loop {
+        let lobby = Lobby { world: &world };
+        let requests = std::mem::take(&mut first);
+        let opened = tokio::select! {
+            biased;
+            left = tui::run(app, screen, &lobby, None, requests) => match exit_of(&left?) {
+                Some(exit) => return Ok((exit, None)),
+                // There is nothing yet that could be left for something else.
+                None => continue,
+            },
+            opened = open(&world) => opened,
+        };
+        let opened = match (opened, before.take()) {
+            (Ok(opened), _) => opened,
+            // What was there before still works.
+            (Err(problem), Some(global)) => {
+                app.tell(Level::Error, &problem.message(), problem.hint.as_deref());
+                world.global = global;
+                continue;
+            }
+            (Err(problem), None) => return Err(problem),
+        };
+        let Left { leave, session } = show(&world, opened, app, screen).await?;
+        if let Some(exit) = exit_of(&leave) {
+            return Ok((exit, session));
+        }
+        before = Some(world.global.clone());
+        match leave {
+            Leave::Model(name) => {
+                world.global.model = Some(name);
+                repl::go_on_with(&mut world, session);
+            }
+            Leave::Session(id) => repl::go_on_with(&mut world, Some(id)),
+            Leave::Fresh => {
+                let global = &mut world.global;
+                (global.continue_last, global.fork) = (false, false);
+                (global.session, global.resume) = (None, None);
+            }
+            Leave::Quit | Leave::Stopped(_) | Leave::Ended => {}
+        }
+        app.reset();
+    }
+}
+
+/// How the program ends where leaving ends it.
+fn exit_of(leave: &Leave) -> Option<Exit> {
+    match leave {
+        Leave::Quit => Some(Exit::Done),
+        Leave::Ended => Some(Exit::Failed),
+        Leave::Stopped(Stop::Interrupted) => Some(Exit::Interrupted),
+        Leave::Stopped(Stop::Quit) => Some(Exit::Quit),
+        Leave::Stopped(Stop::Terminated) => Some(Exit::Terminated),
+        Leave::Stopped(Stop::HungUp) => Some(Exit::HungUp),
+        Leave::Model(_) | Leave::Session(_) | Leave::Fresh => None,
+    }
+}
+
+/// A conversation with all that stands behind it.
+struct Opened {
+    mind: Arc<Mind>,
+    conversation: Conversation,
+    watch: Arc<Reload>,
+    backstage: Backstage,
+    snapshots: Option<Arc<Keeper>>,
+    id: SessionId,
+    keeping: Keeping,
+    before: Vec<Event>,
+}
+
+/// Opens a conversation.
+async fn open(world: &World) -> Result<Opened, Problem> {
+    let mind = Arc::new(assemble::mind(world).await?);
+    let root = world.root()?.to_owned();
+    let args = ChatArgs::default();
+    let mut setup = Setup::new(world, &args, &root, &mind).await?;
+    let chosen = session_choice::choose(world, &root, args.no_save)?;
+    let watch = setup.watch(world);
+    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
+    let before = chosen.history.clone();
+    let backstage = setup.backstage.clone();
+    let opening = setup::beginning(world, &root, chosen);
+    let snapshots = opening.snapshots.clone();
+    let conversation = setup.open(world, &root, Some(&mind), opening)?;
+    Ok(Opened { mind, conversation, watch, backstage, snapshots, id, keeping, before })
+}
+
+/// How a conversation was left.
+struct Left {
+    leave: Leave,
+    /// The session, where there is one to go on with.
+    session: Option<String>,
+}
+
+/// Shows a conversation until it is left, and closes it.
+async fn show(
+    world: &World,
+    opened: Opened,
+    app: &mut App,
+    screen: &mut Screen,
+) -> Result<Left, Problem> {
+    let Opened { mind, mut conversation, watch, backstage, snapshots, id, keeping, before } =
+        opened;
+    app.replay(&before);
+    let mut first = app.connect(&mind.model, world.mode());
+    first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
+    let mut unseen = Unseen;
+    let log = chat::log(world, &ChatArgs::default())?;
+    let has_begun = Cell::new(!before.is_empty());
+    let tee = Tee::new(&mut unseen, log, Some(before), chat::level(world));
+    let desk = Desk {
+        world,
+        mind: &mind,
+        watch,
+        backstage,
+        snapshots,
+        id,
+        keeping,
+        tee: RefCell::new(tee),
+        usage: RefCell::new(Usage::default()),
+        mode: Cell::new(world.mode()),
+        has_begun,
+    };
+    let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };
+    let leave = tui::run(app, screen, &desk, Some(link), first).await;
+    if !matches!(leave, Ok(Leave::Model(_) | Leave::Session(_) | Leave::Fresh)) {
+        screen.pause();
+    }
+    for event in conversation.finish().await {
+        desk.tee.borrow_mut().after(&event);
+    }
+    desk.backstage.close().await;
+    let is_kept = desk.keeping == Keeping::Kept && desk.has_begun.get();
+    Ok(Left { leave: leave?, session: is_kept.then(|| desk.id.to_string()) })
+}
+
+/// What the person has set.
+fn settings(world: &World) -> Settings {
+    let environment = &world.environment;
+    let ui = &world.config().ui;
+    let variable = |name: &str| environment.variable(name).unwrap_or_default();
+    let is_colored = world.is_colored();
+    Settings {
+        theme: theme(world, is_colored),
+        depth: if is_colored {
+            Depth::of(variable("TERM"), variable("COLORTERM"))
+        } else {
+            Depth::None
+        },
+        keys: ui.bindings(),
+        is_vim: ui.editing == config::Editing::Vim,
+        has_mouse: ui.mouse,
+        // Closed to a line unless somebody has asked for it.
+        shows_thinking: world.config().behavior.show_thinking
+            && world.is_configured(&["behavior", "show_thinking"]),
+        notifies: ui.notify,
+        ..Settings::default()
+    }
+}
+
+/// The colors that were chosen; none where the terminal's background decides.
+fn theme(world: &World, is_colored: bool) -> Option<Theme> {
+    let built_in = |name: &str| Theme::built_in().into_iter().find(|theme| theme.name == name);
+    if !is_colored {
+        return built_in("none");
+    }
+    if let Some(chosen) = Keeps::new(world).theme() {
+        let found = built_in(&chosen).or_else(|| crate::frontends::tui::theme(world, &chosen));
+        if found.is_some() {
+            return found;
+        }
+    }
+    if world.is_configured(&["ui", "theme"]) {
+        return built_in(match world.config().ui.theme {
+            config::Theme::Sixteen => "16-color",
+            config::Theme::Dark => "dark",
+            config::Theme::Light => "light",
+            config::Theme::None => "none",
+        });
+    }
+    let background = background_of_variable(world.environment.variable("COLORFGBG")?)?;
+    Some(Theme::for_background(background))
+}

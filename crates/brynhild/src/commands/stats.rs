@@ -1,0 +1,181 @@
+//! `stats`: what sessions took, in tokens, money and calls.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use contract::id::Timestamp;
+use serde_json::{Value, json};
+use sessions::statistics::{Figures, SessionFigures, Spent, Used};
+
+use crate::args::{StatsArgs, StatsOrder};
+use crate::exit::{Exit, Outcome};
+use crate::output;
+use crate::world::World;
+
+/// Shows what sessions took.
+pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
+    let sessions = world.store()?.figures()?;
+    let first = args.days.map(first_day).unwrap_or_default();
+    let mut total = Figures::default();
+    for session in &sessions {
+        total.add(&session.since(&first));
+    }
+    let (rows, kind) = match args.by {
+        StatsOrder::Model => (spent_rows(&total.models), Kind::Spent),
+        StatsOrder::Session => (by_session(&sessions, &first), Kind::Spent),
+        StatsOrder::Day => (by_day(&sessions, &first), Kind::Spent),
+        StatsOrder::Plugin => (used_rows(&total.plugins()), Kind::Used),
+        StatsOrder::Tool => (used_rows(&total.tools), Kind::Used),
+    };
+    if world.wants_json() {
+        let rows: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
+        let total = json!({"turns": total.turns, "spent": spent_data("", &total.spent())});
+        output::json(&json!({"days": args.days, "total": total, "rows": rows}))?;
+        return Ok(Exit::Done);
+    }
+    if rows.is_empty() {
+        output::line("Nothing was taken in that time.")?;
+        return Ok(Exit::Done);
+    }
+    let mut table = vec![kind.heading()];
+    table.extend(rows.into_iter().map(|row| row.cells));
+    if matches!(kind, Kind::Spent) {
+        table.push(spent_cells("total", &total.spent()));
+    }
+    std::io::stdout().lock().write_all(output::table(&table).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// What a table is about.
+#[derive(Clone, Copy)]
+enum Kind {
+    Spent,
+    Used,
+}
+
+impl Kind {
+    fn heading(self) -> Vec<String> {
+        let names: &[&str] = match self {
+            Self::Spent => {
+                &["", "REPLIES", "IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"]
+            }
+            Self::Used => &["", "PLUGIN", "CALLS", "FAILED", "SECONDS", "CHARACTERS", "TOKENS"],
+        };
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+struct Row {
+    cells: Vec<String>,
+    data: Value,
+}
+
+/// The first of so many days, today included.
+fn first_day(days: u32) -> String {
+    let hours = 24 * i64::from(days.saturating_sub(1));
+    let first = Timestamp::now().0.checked_sub(jiff::SignedDuration::from_hours(hours));
+    first.map_or_else(|_| String::new(), |first| first.strftime("%Y-%m-%d").to_string())
+}
+
+fn spent_rows(spent: &BTreeMap<String, Spent>) -> Vec<Row> {
+    spent.iter().map(|(name, spent)| spent_row(name, spent)).collect()
+}
+
+fn spent_row(name: &str, spent: &Spent) -> Row {
+    Row { cells: spent_cells(name, spent), data: spent_data(name, spent) }
+}
+
+fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        spent.replies.to_string(),
+        spent.input_tokens.to_string(),
+        spent.cache_read_tokens.to_string(),
+        spent.cache_write_tokens.to_string(),
+        spent.output_tokens.to_string(),
+        spent.reasoning_tokens.to_string(),
+        money(spent),
+    ]
+}
+
+/// Money in words: what nobody told is unknown, and never nothing.
+pub(crate) fn money(spent: &Spent) -> String {
+    match (spent.cost_usd, spent.unpriced_replies) {
+        (None, 0) => "-".to_owned(),
+        (None, _) => "unknown".to_owned(),
+        (Some(cost), 0) => format!("${cost:.4}"),
+        (Some(cost), count) => format!("${cost:.4} + unknown ({count})"),
+    }
+}
+
+fn spent_data(name: &str, spent: &Spent) -> Value {
+    let mut data = json!(spent);
+    if !name.is_empty() {
+        data["name"] = name.into();
+    }
+    data
+}
+
+fn by_session(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
+    let row = |session: &SessionFigures| {
+        let spent = session.since(first).spent();
+        (spent.replies > 0).then(|| spent_row(session.id.as_str(), &spent))
+    };
+    sessions.iter().filter_map(row).collect()
+}
+
+fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
+    let mut days: BTreeMap<String, Spent> = BTreeMap::new();
+    for session in sessions {
+        for (day, figures) in session.days.iter().filter(|(day, _)| day.as_str() >= first) {
+            days.entry(day.clone()).or_default().add(&figures.spent());
+        }
+    }
+    days.retain(|_, spent| spent.replies > 0);
+    spent_rows(&days)
+}
+
+fn used_rows(used: &BTreeMap<String, Used>) -> Vec<Row> {
+    let row = |(name, used): (&String, &Used)| {
+        let mut data = json!(used);
+        data["name"] = name.as_str().into();
+        data["estimated_tokens"] = used.tokens().into();
+        let plugin = used.plugin.clone().unwrap_or_else(|| "builtin".to_owned());
+        let cells = vec![
+            name.clone(),
+            plugin,
+            used.calls.to_string(),
+            used.failures.to_string(),
+            format!("{}.{:03}", used.duration_ms / 1000, used.duration_ms % 1000),
+            used.characters.to_string(),
+            format!("~{}", used.tokens()),
+        ];
+        Row { cells, data }
+    };
+    used.iter().map(row).collect()
+}
+
+/// What a conversation took, for `/cost`.
+pub(crate) fn conversation(session: &SessionFigures) -> String {
+    let total = session.total();
+    let mut table = vec![Kind::Spent.heading()];
+    table.extend(total.models.iter().map(|(name, spent)| spent_cells(name, spent)));
+    if total.models.len() != 1 {
+        table.push(spent_cells("session", &total.spent()));
+    }
+    table.push(spent_cells("last turn", &session.last_turn));
+    let mut text = output::table(&table);
+    let plugins = total.plugins();
+    if !plugins.is_empty() {
+        let mut table = vec![Kind::Used.heading()];
+        table[0].remove(1);
+        for row in used_rows(&plugins) {
+            let mut cells = row.cells;
+            cells.remove(1);
+            table.push(cells);
+        }
+        text.push('\n');
+        text.push_str(&output::table(&table));
+    }
+    text
+}

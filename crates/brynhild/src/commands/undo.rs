@@ -1,0 +1,103 @@
+//! `session undo`, `redo` and `changes`: what turns changed in files.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use contract::event::{Event, What};
+use contract::id::{SessionId, Timestamp};
+use contract::log::Log;
+use contract::snapshots::Direction;
+use contract::text::visible;
+use sessions::snapshots::{Keeper, Manner, Wanted};
+use sessions::store::Store;
+
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::undo::{self, Detail};
+use crate::world::World;
+
+/// What the flags ask for.
+pub(super) fn wanted(turns: u32, force: bool, is_dry: bool) -> Wanted {
+    let manner = if force { Manner::Forced } else { Manner::Careful };
+    Wanted { turns: usize::try_from(turns).unwrap_or(usize::MAX), manner, is_dry }
+}
+
+/// The session that is meant, with the snapshots of it.
+struct Meant {
+    store: Store,
+    id: SessionId,
+    keeper: Keeper,
+}
+
+impl Meant {
+    fn new(world: &World, id: Option<&str>) -> Result<Self, Problem> {
+        let store = world.store()?;
+        let summary = if let Some(id) = id {
+            let id = store.resolve(id).map_err(|error| {
+                Problem::misuse(error.to_string()).hint("`brynhild session list` shows all")
+            })?;
+            store.list()?.into_iter().find(|session| session.id == id)
+        } else {
+            let here = world.root()?.display().to_string();
+            store.list()?.into_iter().find(|session| session.cwd == here)
+        };
+        let summary = summary.ok_or_else(|| {
+            Problem::misuse("there is no session of this folder")
+                .hint("name one: `brynhild session list` shows all")
+        })?;
+        let root = PathBuf::from(&summary.cwd);
+        let keeper = undo::keeper(world, &root, &summary.id)?;
+        Ok(Self { store, id: summary.id, keeper })
+    }
+}
+
+/// Takes changes back or makes them again.
+pub(super) fn restore(
+    world: &World,
+    id: Option<&str>,
+    direction: Direction,
+    wanted: Wanted,
+) -> Outcome {
+    let Meant { store, id, keeper } = Meant::new(world, id)?;
+    let opened = store.open(&id).map_err(|error| Problem::misuse(error.to_string()))?;
+    let log = opened.log.ok_or_else(|| {
+        Problem::failed(format!("session {id} was written by a later version of Brynhild"))
+    })?;
+    let mut seq = opened.events.last().map(|event| event.seq).unwrap_or_default();
+    let mut record = |what: What| -> Result<(), Problem> {
+        seq = seq.next();
+        let (session, at) = (id.clone(), Timestamp::now());
+        log.append(&[Event { seq, session, at, within: None, what }])?;
+        Ok(log.sync()?)
+    };
+    let history = || Ok(store.history(&id)?);
+    let report = undo::restore(&keeper, history, (direction, wanted), &mut record)?;
+    if world.wants_json() {
+        output::json(&report)?;
+    } else {
+        std::io::stdout().lock().write_all(undo::told(&report).as_bytes())?;
+        if !report.files.is_empty() {
+            output::hint(undo::NOT_COVERED);
+        }
+    }
+    Ok(if report.turns.is_empty() { Exit::Done } else { undo::exit(&report) })
+}
+
+/// Shows what turns changed.
+pub(super) fn changes(
+    world: &World,
+    id: Option<&str>,
+    turns: Option<u32>,
+    detail: Detail,
+) -> Outcome {
+    let Meant { store, id, keeper } = Meant::new(world, id)?;
+    let history = store.history(&id)?;
+    let turns = undo::last(&history, turns);
+    if world.wants_json() {
+        output::json(&undo::data(&keeper, turns, detail)?)?;
+    } else {
+        let text = undo::listed(&keeper, turns, detail)?;
+        output::line(visible(text.trim_end()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,251 @@
+//! The Python behind tools of InitRunner roles: where tool types are found, and what the person
+//! says of a role. What is installed is listed without running it; a role has its own run, confined.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use plugins::discovery::Trust;
+use plugins::entry_points::{self, Surroundings};
+use plugins::index::Index;
+use plugins::initrunner::custom::{self, RolePython, Wanted};
+use plugins::initrunner::registry::{self, Point, TypeFile, Types};
+use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use plugins::plugin::{Place, PluginSettings};
+
+use super::{Listed, Named};
+use crate::output;
+use crate::plugin_set;
+use crate::world::World;
+
+const NAME: &str = "initrunner";
+
+/// The Python of a role, loaded as far as it could be.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    python: Option<RolePython>,
+    /// The numbers of entries among those that are Python, by their numbers among all.
+    numbers: BTreeMap<usize, usize>,
+    /// What there is to say about the entries.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Loaded {
+    /// Ends what runs, for whoever only wanted to know.
+    pub(crate) async fn close(&self) {
+        if let Some(python) = &self.python {
+            python.close().await;
+        }
+    }
+
+    /// The tools of an entry, by its number among all.
+    pub(crate) fn tools(&self, index: usize) -> Vec<Arc<dyn Tool>> {
+        let python = self.python.as_ref().zip(self.numbers.get(&index));
+        python.map(|(python, number)| python.tools(*number)).unwrap_or_default()
+    }
+}
+
+/// What is wrong with an entry that is Python, as far as that is told without running anything.
+pub(crate) fn check(
+    world: &World,
+    role: &Role,
+    (place, entry): (&str, &ToolEntry),
+) -> Vec<Finding> {
+    let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
+    if world.global.safe {
+        let what = "with `--safe` no Python runs, so it is left out".to_owned();
+        return vec![finding(Severity::Warning, what)];
+    }
+    if entry.kind == "custom" {
+        return custom::check(role, entry, place);
+    }
+    let missing = types(world, role).missing(&entry.kind);
+    missing.map(|what| finding(Severity::Error, what)).into_iter().collect()
+}
+
+/// Loads the entries of a role that are Python: from what is kept, else by running them, confined.
+pub(crate) async fn load(world: &World, role: &Role, entries: &[&ToolEntry]) -> Loaded {
+    let is_python = |entry: &ToolEntry| registry::is_python(&entry.kind);
+    let own: Vec<(usize, &ToolEntry)> =
+        entries.iter().copied().enumerate().filter(|(_, entry)| is_python(entry)).collect();
+    if own.is_empty() || world.global.safe {
+        return Loaded::default();
+    }
+    let mut loaded = Loaded::default();
+    let mut wanted = Wanted {
+        role,
+        entries: own.iter().map(|(_, entry)| *entry).collect(),
+        types: Types::default(),
+        sites: Vec::new(),
+    };
+    if wanted.entries.iter().any(|entry| entry.kind != "custom") {
+        wanted.types = types(world, role);
+        wanted.sites = wanted.types.points.iter().map(|point| point.site.clone()).collect();
+        wanted.sites.dedup();
+    }
+    let settings = settings(world, &wanted);
+    let plugin = custom::plugin(&wanted, settings);
+    let hosts = match world.hosts() {
+        Ok(hosts) => hosts.clone(),
+        Err(problem) => {
+            let message = problem.message();
+            let path = crate::role::place(own[0].0);
+            loaded.findings.push(Finding { severity: Severity::Error, path, message });
+            return loaded;
+        }
+    };
+    let python = RolePython::open(hosts, plugin, world.folders()).await;
+    for (number, (index, entry)) in own.into_iter().enumerate() {
+        let place = crate::role::place(index);
+        loaded.findings.extend(python.findings(number, entry, &place));
+        loaded.numbers.insert(index, number);
+    }
+    loaded.python = Some(python);
+    loaded
+}
+
+/// What the person's configuration says of a role. A file that came with a project has a name that
+/// somebody else chose: it gets nothing by it before the person trusts its folder.
+fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
+    let role = wanted.role;
+    let mut plugin = custom::plugin(wanted, PluginSettings::default());
+    plugin.settings = PluginSettings::default();
+    for problem in plugin_set::configure(world, NAME, std::iter::once(&mut plugin)) {
+        output::warning(&format!("{problem} ({})", problem.hint));
+    }
+    let variables: Vec<String> = custom::variables(&wanted.entries)
+        .into_iter()
+        .filter(|name| world.environment.variable(name).is_some())
+        .collect();
+    let folder = plugin.root.clone();
+    let mut settings = plugin.settings;
+    if plugin_set::trust(world, &folder, Place::Flag) == Trust::Given {
+        settings.grants.env.extend(variables);
+        settings.grants.env.sort();
+        settings.grants.env.dedup();
+        return settings;
+    }
+    let name = &role.name;
+    let is_granted = settings.grants != PluginSettings::default().grants;
+    if is_granted || !variables.is_empty() {
+        let what = if is_granted {
+            format!("what `plugins.{name}.sandbox` grants does not count")
+        } else {
+            format!("`${{{}}}` stays as it is written", variables.join("}`, `${"))
+        };
+        output::warning(&format!(
+            "the role {name} came with a project that is not trusted: {what}"
+        ));
+        let folder = folder.display();
+        output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
+    }
+    PluginSettings { timeout: settings.timeout, ..PluginSettings::default() }
+}
+
+/// The tool types that a role can have beside the built-in ones.
+fn types(world: &World, role: &Role) -> Types {
+    let mut files = Types::of_files(role.folder());
+    files.extend(files_of_folders(world));
+    Types { points: points(world, role.folder()), files }
+}
+
+/// The types that are installed where a role's Python looks, without those that are switched off.
+fn points(world: &World, folder: &Path) -> Vec<Point> {
+    let state = plugin_set::state(world);
+    let mut points = installed(world, &sites(world, folder));
+    points.retain(|point| !plugin_set::is_off(world, &state, NAME, &point.name));
+    points
+}
+
+/// The folders of packages for what lies in a folder: those of its own venv, or the usual ones.
+fn sites(world: &World, folder: &Path) -> Vec<PathBuf> {
+    let venvs = [".venv", "venv"].map(|name| folder.join(name).join("bin/python"));
+    let Some(python) = venvs.into_iter().find(|python| python.symlink_metadata().is_ok()) else {
+        return plugin_set::sites(world).to_vec();
+    };
+    let surroundings = Surroundings {
+        path: world.environment.variable("PATH").unwrap_or_default(),
+        python_path: "",
+        home: world.environment.home.as_deref(),
+    };
+    entry_points::sites(&python, surroundings)
+}
+
+fn installed(world: &World, sites: &[PathBuf]) -> Vec<Point> {
+    let config_dir = world.loaded.config_dir.as_deref();
+    let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
+    let points = Types::of_packages(sites, &mut index);
+    index.save();
+    points
+}
+
+/// The files with types in the folders of plugins, as far as they are trusted.
+fn files_of_folders(world: &World) -> Vec<TypeFile> {
+    let mut files = Vec::new();
+    for (folder, place) in plugin_set::folders(world) {
+        let Ok(folder) = folder.canonicalize() else { continue };
+        let found = Types::of_files(&folder);
+        if !found.is_empty() && plugin_set::trust(world, &folder, place) == Trust::Given {
+            files.extend(found);
+        }
+    }
+    files
+}
+
+/// All tool types that are installed, without running any.
+pub(super) fn named(world: &World) -> Vec<Named> {
+    let state = plugin_set::state(world);
+    let points = installed(world, plugin_set::sites(world)).into_iter();
+    let named = points.map(|point| Named {
+        state: if plugin_set::is_off(world, &state, NAME, &point.name) {
+            "disabled"
+        } else {
+            "enabled"
+        },
+        name: point.name,
+        system: NAME,
+        version: point.version,
+        description: point.summary,
+        sleeps: false,
+        held_off: None,
+    });
+    named.collect()
+}
+
+/// The same for people, with the types of single files in the folders of plugins.
+pub(crate) fn listing(world: &World) -> Vec<Listed> {
+    if world.global.safe {
+        return Vec::new();
+    }
+    let state = plugin_set::state(world);
+    let is_on = |name: &str| !plugin_set::is_off(world, &state, NAME, name);
+    let mut listing = Vec::new();
+    for point in installed(world, plugin_set::sites(world)) {
+        let (package, version) = (&point.package, &point.version);
+        let about =
+            if point.summary.is_empty() { String::new() } else { format!(": {}", point.summary) };
+        listing.push(Listed {
+            enabled: is_on(&point.name),
+            report: vec![
+                format!("tool type `{}` of {package} {version}{about}", point.name),
+                format!("it comes from {}", point.object),
+            ],
+            name: point.name,
+            dialect: NAME,
+            path: point.root.display().to_string(),
+        });
+    }
+    for file in files_of_folders(world) {
+        for kind in &file.kinds {
+            listing.push(Listed {
+                name: kind.clone(),
+                dialect: NAME,
+                path: file.path.display().to_string(),
+                enabled: true,
+                report: vec![format!("tool type `{kind}` of a single file")],
+            });
+        }
+    }
+    listing
+}

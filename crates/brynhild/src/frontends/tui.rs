@@ -1,0 +1,290 @@
+//! What the interactive interface wants of the program: lists, files, commands, what is kept.
+//! Shows nothing itself; `tui` does.
+
+mod keeps;
+mod lists;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::tui::host::{Answer, Facts, Health, Host, Leave, Request};
+use async_trait::async_trait;
+use contract::event::{Event, Input, Level, What};
+use contract::id::SessionId;
+use contract::message::Usage;
+use contract::policy::Mode;
+use sessions::snapshots::{Keeper, Wanted};
+
+use super::View;
+use super::tee::Tee;
+use super::verdict::Verdict;
+use crate::assemble::{self, Mind};
+use crate::exit::Problem;
+use crate::mcp;
+use crate::session_choice::Keeping;
+use crate::setup::{Backstage, Reload};
+use crate::slash::{self, Control, Expansion};
+use crate::undo::{self, Detail};
+use crate::world::World;
+
+pub(crate) use keeps::Keeps;
+
+/// A conversation that is shown, seen from the program.
+pub(crate) struct Desk<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) mind: &'a Arc<Mind>,
+    pub(crate) watch: Arc<Reload>,
+    pub(crate) backstage: Backstage,
+    pub(crate) snapshots: Option<Arc<Keeper>>,
+    pub(crate) id: SessionId,
+    pub(crate) keeping: Keeping,
+    pub(crate) tee: RefCell<Tee<'a>>,
+    pub(crate) usage: RefCell<Usage>,
+    pub(crate) mode: Cell<Mode>,
+    /// Whether there is anything to go on with.
+    pub(crate) has_begun: Cell<bool>,
+}
+
+/// A view that shows nothing: the interface does.
+pub(crate) struct Unseen;
+
+#[async_trait(?Send)]
+impl View for Unseen {
+    fn event(&mut self, _: &Event) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn ask(&mut self, _: &Event) -> io::Result<contract::event::Answer> {
+        Ok(contract::event::Answer::Nobody)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: &Verdict) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The host while nothing is open yet: only what is kept can be had.
+pub(crate) struct Lobby<'a> {
+    pub(crate) world: &'a World,
+}
+
+#[async_trait(?Send)]
+impl Host for Lobby<'_> {
+    async fn answer(&self, request: Request) -> Answer {
+        kept(self.world, request).await.unwrap_or(Answer::Done)
+    }
+
+    async fn edit(&self, text: &str) -> Result<String, String> {
+        keeps::edit(self.world, text).await.map_err(|problem| problem.message())
+    }
+
+    fn witness(&self, _: &Event) {}
+}
+
+/// What can be had whether a conversation is open or not.
+async fn kept(world: &World, request: Request) -> Option<Answer> {
+    let keeps = Keeps::new(world);
+    Some(match request {
+        Request::History => Answer::History(keeps.history()),
+        Request::Draft => Answer::Draft(keeps.draft()),
+        Request::Remember(text) => done(keeps.remember(text).await),
+        Request::SaveDraft(text) => done(keeps.save_draft(text).await),
+        Request::Keep { theme } => done(keeps.keep_theme(theme).await),
+        Request::Themes => {
+            let (themes, problems) = lists::themes(world);
+            Answer::Themes(themes, problems)
+        }
+        Request::Files => Answer::Files(lists::files(world.place().to_owned()).await),
+        Request::Commands => Answer::Commands(lists::commands(world)),
+        _ => return None,
+    })
+}
+
+fn done(result: Result<(), Problem>) -> Answer {
+    result.map_or_else(|problem| told(&problem), |()| Answer::Done)
+}
+
+/// A theme of the person's or of a plugin's, by its name.
+pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
+    lists::themes(world).0.into_iter().find(|theme| theme.name == name)
+}
+
+/// A problem as the interface tells it.
+pub(crate) fn told(problem: &Problem) -> Answer {
+    Answer::Tell { level: Level::Error, text: problem.message(), hint: problem.hint.clone() }
+}
+
+#[async_trait(?Send)]
+impl Host for Desk<'_> {
+    async fn answer(&self, request: Request) -> Answer {
+        let answered = match request {
+            Request::Command(line) => self.command(&line).await,
+            Request::Models => lists::models(self.world).await,
+            Request::Sessions => lists::sessions(self.world),
+            Request::Preview(id) => lists::preview(self.world, &id),
+            Request::Plugins => Ok(lists::plugins(self.world)),
+            Request::Switch { plugin, on } => lists::switch(self.world, &plugin, on),
+            Request::Permissions => lists::permissions(self.world),
+            Request::Forget(rule) => lists::forget(self.world, &rule),
+            Request::Facts => Ok(Answer::Facts(self.facts().await)),
+            other => return kept(self.world, other).await.unwrap_or(Answer::Done),
+        };
+        answered.unwrap_or_else(|problem| told(&problem))
+    }
+
+    async fn edit(&self, text: &str) -> Result<String, String> {
+        keeps::edit(self.world, text).await.map_err(|problem| problem.message())
+    }
+
+    fn witness(&self, event: &Event) {
+        match &event.what {
+            What::TurnStarted { .. } => self.has_begun.set(true),
+            What::TurnFinished { usage, .. } => self.usage.borrow_mut().add(usage),
+            What::Configured { mode, .. } => self.mode.set(*mode),
+            _ => {}
+        }
+        // It shows nothing, so nothing can fail.
+        let _ = self.tee.borrow_mut().event(event);
+    }
+}
+
+impl Desk<'_> {
+    /// Does what a line means that begins with `/`.
+    async fn command(&self, line: &str) -> Result<Answer, Problem> {
+        let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
+        let Some(slash) = slash::parse(line) else { return as_it_is() };
+        let present = self.watch.present().await;
+        let world = present.world.as_deref().unwrap_or(self.world);
+        let usage = self.usage.borrow().clone();
+        let session = (self.keeping == Keeping::Kept).then_some(&self.id);
+        let mode = self.mode.get();
+        let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode };
+        let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
+            Some(text) => Expansion::Prompt { text, skill: None },
+            None => slash::expand(world, slash, facts).await?,
+        };
+        match expansion {
+            Expansion::AsIs => as_it_is(),
+            Expansion::Prompt { text, skill } => {
+                if let Some(skill) = skill {
+                    present.grants.activate(&skill.name);
+                }
+                Ok(Answer::send(Input::Prompt(text)))
+            }
+            Expansion::Show(text) => Ok(Answer::Show(text)),
+            Expansion::Control(control) => self.control(control),
+        }
+    }
+
+    fn control(&self, control: Control) -> Result<Answer, Problem> {
+        Ok(match control {
+            Control::Clear => Answer::send(Input::Clear),
+            Control::Compact { instructions } => Answer::send(Input::Compact { instructions }),
+            Control::Mode(mode) => {
+                self.mode.set(mode);
+                self.backstage.set_mode(mode);
+                Answer::send(Input::Mode(mode))
+            }
+            Control::Model(None) => Answer::Show(format!("The model is {}.", self.mind.model)),
+            Control::Model(Some(name)) => {
+                self.can_go_on("/model")?;
+                Answer::Leave(Leave::Model(name))
+            }
+            Control::Resume(id) => {
+                let found = self.world.store()?.resolve(&id).map_err(|error| {
+                    Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
+                })?;
+                Answer::Leave(Leave::Session(found.to_string()))
+            }
+            Control::Restore { direction, turns, manner } => {
+                let wanted = Wanted { turns, manner, is_dry: false };
+                let store = self.world.store()?;
+                let history = || Ok(store.history(&self.id)?);
+                let mut events = Vec::new();
+                let keeper = self.keeper()?;
+                let report = undo::restore(keeper, history, (direction, wanted), &mut |what| {
+                    events.push(what);
+                    Ok(())
+                })?;
+                let mut answers = vec![Answer::Show(undo::told(&report))];
+                answers.extend(events.into_iter().map(|what| Answer::send(Input::Record(what))));
+                Answer::Several(answers)
+            }
+            Control::Changes { turns, detail } => Answer::Show(self.changes(turns, detail)?),
+            Control::Export(path) => {
+                let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
+                let path = self.world.environment.cwd.join(path);
+                let text = self.tee.borrow().markdown(None);
+                crate::commands::session::write_to(&path, &text)?;
+                Answer::Show(format!("Written: {}", path.display()))
+            }
+            Control::Quit => Answer::Leave(Leave::Quit),
+        })
+    }
+
+    fn keeper(&self) -> Result<&Arc<Keeper>, Problem> {
+        self.snapshots.as_ref().ok_or_else(|| {
+            Problem::misuse("what files held is not kept in this conversation")
+                .hint("it is where sessions are kept and `undo.enabled` is true")
+        })
+    }
+
+    fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<String, Problem> {
+        let history = self.world.store()?.history(&self.id)?;
+        undo::listed(self.keeper()?, undo::last(&history, turns), detail)
+    }
+
+    /// Refuses to lose a conversation that is not kept.
+    fn can_go_on(&self, command: &str) -> Result<(), Problem> {
+        if self.has_begun.get() && self.keeping == Keeping::Unsaved {
+            let what = format!("`{command}` would lose this conversation, which is not kept");
+            return Err(Problem::misuse(what).hint("start again with the model you want"));
+        }
+        Ok(())
+    }
+
+    async fn facts(&self) -> Facts {
+        let sandbox = assemble::sandbox(self.world).map(|sandbox| sandbox.describe());
+        let present = self.watch.present().await;
+        let foreign = present.tools.iter().filter(|spec| spec.source != "builtin");
+        Facts {
+            sandbox: short(&sandbox.unwrap_or_default()),
+            is_unconfined: self.world.is_unconfined(),
+            context_window: self.mind.context_window,
+            processes: 0,
+            parts: self.health(),
+            sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
+            session: self.id.to_string(),
+        }
+    }
+
+    fn health(&self) -> Health {
+        let set = self.world.plugins();
+        let listed = mcp::listing(self.world).unwrap_or_default();
+        let failed = |listed: &crate::dialects::Listed| {
+            listed.report.iter().any(|line| line.starts_with("it could not be started"))
+        };
+        Health {
+            plugins: set.active().count(),
+            servers: listed.iter().filter(|listed| listed.enabled).count(),
+            failed: set.problems.len() + listed.iter().filter(|listed| failed(listed)).count(),
+        }
+    }
+}
+
+/// The name of a confinement without its explanation.
+fn short(description: &str) -> String {
+    let end = description.find([' ', ':', ',', '(']).unwrap_or(description.len());
+    description[..end].to_owned()
+}
+
+/// A folder's name for a file, by its path.
+fn name_of(path: &Path) -> String {
+    blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
+}

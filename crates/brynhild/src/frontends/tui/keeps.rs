@@ -1,0 +1,146 @@
+//! What the interface keeps between runs: what was sent, what is being written, the theme. All of it
+//! in the person's own folder, readable by them alone; nothing where there is no such folder.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::name_of;
+use crate::exit::Problem;
+use crate::private_file;
+use crate::world::World;
+
+/// Messages that are kept.
+const MOST: usize = 1000;
+
+/// Where things are kept; nothing is where there is no folder for it.
+pub(crate) struct Keeps {
+    folder: Option<PathBuf>,
+    draft: String,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct State {
+    #[serde(default)]
+    theme: Option<String>,
+}
+
+impl Keeps {
+    /// In the person's own folder, for the project of this run.
+    pub(crate) fn new(world: &World) -> Self {
+        let folder = world.loaded.config_dir.as_ref().map(|dir| dir.join("interface"));
+        // A run that only looks leaves nothing behind.
+        let folder = folder.filter(|_| !world.global.safe);
+        Self { folder, draft: format!("draft-{}.txt", name_of(world.place())) }
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(name))
+    }
+
+    /// What was sent before, the newest last.
+    pub(crate) fn history(&self) -> Vec<String> {
+        let bytes = self.path("history.jsonl").and_then(|path| private_file::read(&path).ok());
+        let text = String::from_utf8(bytes.flatten().unwrap_or_default()).unwrap_or_default();
+        let lines: Vec<String> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let skipped = lines.len().saturating_sub(MOST);
+        lines.into_iter().skip(skipped).collect()
+    }
+
+    /// Keeps what was sent.
+    pub(crate) async fn remember(&self, text: String) -> Result<(), Problem> {
+        let Some(path) = self.path("history.jsonl") else { return Ok(()) };
+        let kept = self.history();
+        blocking(move || {
+            let _lock = private_file::lock(&path)?;
+            let line = serde_json::to_string(&text)?;
+            if kept.len() < MOST {
+                return private_file::append(&path, &line);
+            }
+            // Half of it goes, so that this is rare.
+            let mut lines: Vec<String> =
+                kept[MOST / 2..].iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+            lines.push(line);
+            private_file::replace(&path, format!("{}\n", lines.join("\n")).as_bytes())
+        })
+        .await
+    }
+
+    /// What was being written when the program ended.
+    pub(crate) fn draft(&self) -> String {
+        let bytes = self.path(&self.draft).and_then(|path| private_file::read(&path).ok());
+        String::from_utf8(bytes.flatten().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Keeps what is being written.
+    pub(crate) async fn save_draft(&self, text: String) -> Result<(), Problem> {
+        let Some(path) = self.path(&self.draft) else { return Ok(()) };
+        blocking(move || {
+            if text.is_empty() {
+                return match std::fs::remove_file(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                    _ => Ok(()),
+                };
+            }
+            let _lock = private_file::lock(&path)?;
+            private_file::replace(&path, text.as_bytes())
+        })
+        .await
+    }
+
+    /// The theme that was chosen.
+    pub(crate) fn theme(&self) -> Option<String> {
+        let bytes = private_file::read(&self.path("state.json")?).ok()??;
+        serde_json::from_slice::<State>(&bytes).ok()?.theme
+    }
+
+    /// Keeps the theme that was chosen.
+    pub(crate) async fn keep_theme(&self, theme: String) -> Result<(), Problem> {
+        let Some(path) = self.path("state.json") else { return Ok(()) };
+        blocking(move || {
+            let _lock = private_file::lock(&path)?;
+            private_file::replace(&path, &serde_json::to_vec(&State { theme: Some(theme) })?)
+        })
+        .await
+    }
+}
+
+async fn blocking(
+    work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
+) -> Result<(), Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(std::io::Error::other).and_then(|done| done);
+    done.map_err(|error| Problem::failed(format!("cannot keep this: {error}")))
+}
+
+/// Has the person edit a text with their editor.
+pub(super) async fn edit(world: &World, text: &str) -> Result<String, Problem> {
+    let environment = &world.environment;
+    let editor = environment.variable("VISUAL").or_else(|| environment.variable("EDITOR"));
+    let Some(editor) = editor else {
+        return Err(Problem::misuse("no editor is set: the variable EDITOR names one"));
+    };
+    let mut words = editor.split_whitespace().map(str::to_owned);
+    let program = words.next().unwrap_or_default();
+    let name = format!("brynhild-{}-{}.md", environment.user(), std::process::id());
+    let path = environment.temp.join(name);
+    private_file::replace(&path, text.as_bytes())?;
+    let args: Vec<String> = words.chain([path.display().to_string()]).collect();
+    let (cwd, file) = (environment.cwd.clone(), path.clone());
+    let ended = tokio::task::spawn_blocking(move || sandbox::foreground(&program, &args, &cwd));
+    let result = match ended.await {
+        Ok(Ok(true)) => read_back(&file),
+        Ok(Ok(false)) => Err(Problem::failed("the editor failed; the text is as it was")),
+        Ok(Err(error)) => Err(Problem::failed(format!("cannot start `{editor}`: {error}"))),
+        Err(error) => Err(Problem::failed(error.to_string())),
+    };
+    // Whatever it holds has been read or is not wanted.
+    let _ = std::fs::remove_file(&path);
+    result
+}
+
+fn read_back(path: &Path) -> Result<String, Problem> {
+    let bytes = private_file::read(path)?.unwrap_or_default();
+    String::from_utf8(bytes).map_err(|_| Problem::failed("the text is not UTF-8 and is not taken"))
+}

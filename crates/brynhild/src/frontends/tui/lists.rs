@@ -1,0 +1,204 @@
+//! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
+
+use std::path::PathBuf;
+
+use ::tui::host::{Answer, Item, Picks};
+use ::tui::theme::{self, Theme};
+use contract::id::SessionId;
+use contract::text::head;
+use sessions::session::{Role, Session};
+
+use crate::commands;
+use crate::dialects;
+use crate::exit::Problem;
+use crate::mcp;
+use crate::permissions::remembered::Memories;
+use crate::slash::{self, Offer};
+use crate::world::World;
+
+/// Files that are offered at most.
+const FILES: usize = 20_000;
+/// Messages of a session that are shown before it is chosen.
+const PREVIEW: usize = 12;
+
+/// The files and folders of a project that ignore files leave, relative to it.
+pub(super) async fn files(root: PathBuf) -> Vec<String> {
+    let walk = move || {
+        let entries = ignore::WalkBuilder::new(&root).hidden(true).build();
+        let relative = |entry: ignore::DirEntry| {
+            let path = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            (!path.is_empty()).then(|| if is_folder { format!("{path}/") } else { path })
+        };
+        let mut files: Vec<String> =
+            entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
+        files.sort_unstable();
+        files
+    };
+    tokio::task::spawn_blocking(walk).await.unwrap_or_default()
+}
+
+/// What can be typed after `/`.
+pub(super) fn commands(world: &World) -> Vec<Item> {
+    let builtin = slash::BUILTIN.iter().map(|builtin| Item {
+        value: builtin.name.to_owned(),
+        label: builtin.description.to_owned(),
+        detail: builtin.args.to_owned(),
+        note: String::new(),
+    });
+    let offer = Offer::new(world);
+    let own = offer.table.commands().iter().map(|command| Item {
+        value: offer.table.shortest(command),
+        label: command.description.clone(),
+        detail: command.args.clone(),
+        note: command.source.clone(),
+    });
+    let prompts = mcp::commands(world).into_iter().map(|prompt| Item {
+        value: prompt.name,
+        label: prompt.description,
+        detail: prompt.usage,
+        note: prompt.server,
+    });
+    builtin.chain(own).chain(prompts).collect()
+}
+
+/// The models that the provider offers.
+pub(super) async fn models(world: &World) -> Result<Answer, Problem> {
+    let offered = commands::models::offered(world).await?;
+    let item = |model: contract::provider::Model| Item {
+        detail: model.name.clone().unwrap_or_default(),
+        note: model.context.map_or_else(String::new, |tokens| format!("{} k", tokens / 1000)),
+        label: model.id.clone(),
+        value: model.id,
+    };
+    let favorites = world.config().models.favorites.keys().map(|id| Item {
+        value: id.clone(),
+        label: id.clone(),
+        detail: String::new(),
+        note: "favorite".to_owned(),
+    });
+    Ok(Answer::Items(Picks::Models, favorites.chain(offered.into_iter().map(item)).collect()))
+}
+
+/// The sessions, those of this project first.
+pub(super) fn sessions(world: &World) -> Result<Answer, Problem> {
+    let here = world.place().display().to_string();
+    let mut sessions = world.store()?.list()?;
+    sessions.sort_by_key(|session| session.cwd != here);
+    let item = |session: sessions::summary::Summary| {
+        let first = session.first_prompt.unwrap_or_default();
+        let title = session.title.unwrap_or_else(|| first.lines().next().unwrap_or("").to_owned());
+        let day: String = session.updated_at.to_string().chars().take(10).collect();
+        Item {
+            value: session.id.to_string(),
+            label: if title.is_empty() { session.id.to_string() } else { title },
+            detail: format!("{} messages, {}", session.message_count, session.cwd),
+            note: day,
+        }
+    };
+    Ok(Answer::Items(Picks::Sessions, sessions.into_iter().map(item).collect()))
+}
+
+/// The last words of a session.
+pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
+    let session_id = SessionId::parse(id)?;
+    let contents = world.store()?.read(&session_id)?;
+    let session = Session::of(&session_id, &contents.events);
+    let spoken = |message: &&sessions::session::Message| {
+        matches!(message.role, Role::User | Role::Assistant) && !message.content.trim().is_empty()
+    };
+    let messages: Vec<&sessions::session::Message> =
+        session.messages.iter().filter(spoken).collect();
+    let skipped = messages.len().saturating_sub(PREVIEW);
+    let words = |message: &&sessions::session::Message| {
+        let mark = if message.role == Role::User { "┃ " } else { "" };
+        let lines = head(&message.content, 600).lines().take(6);
+        lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
+    };
+    let text = messages.iter().skip(skipped).map(words).collect::<Vec<_>>().join("\n\n");
+    let text = contract::text::visible(&text).into_owned();
+    Ok(Answer::Preview { id: id.to_owned(), text })
+}
+
+/// The plugins of all systems.
+pub(super) fn plugins(world: &World) -> Answer {
+    let item = |named: dialects::Named| Item {
+        value: format!("{}:{}", named.system, named.name),
+        label: named.name,
+        detail: format!("{} {}", named.system, named.description),
+        note: named.state.to_owned(),
+    };
+    Answer::Items(Picks::Plugins, dialects::named(world).into_iter().map(item).collect())
+}
+
+/// Switches a plugin on or off. What it says is told like anything that is printed.
+pub(super) fn switch(world: &World, plugin: &str, on: bool) -> Result<Answer, Problem> {
+    commands::plugin::switched(world, plugin, on)?;
+    Ok(Answer::Done)
+}
+
+/// What is allowed, asked about and denied; what was remembered can be taken back.
+pub(super) fn permissions(world: &World) -> Result<Answer, Problem> {
+    let rules = &world.config().permissions;
+    let mut items = Vec::new();
+    for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
+        items.extend(list.iter().map(|rule| Item {
+            value: String::new(),
+            label: rule.as_str().map_or_else(|| rule.to_string(), str::to_owned),
+            detail: word.to_owned(),
+            note: "configured".to_owned(),
+        }));
+    }
+    if let Some(config_dir) = world.loaded.config_dir.as_deref() {
+        let remembered = Memories::new(config_dir).read().map_err(Problem::misuse)?;
+        items.extend(remembered.into_iter().map(|entry| Item {
+            detail: format!("allow {}", entry.tool),
+            note:
+                entry.project.map_or_else(
+                    || "everywhere".to_owned(),
+                    |project| project.display().to_string(),
+                ),
+            label: entry.rule.clone(),
+            value: entry.rule,
+        }));
+    }
+    Ok(Answer::Items(Picks::Permissions, items))
+}
+
+/// Takes a remembered permission back.
+pub(super) fn forget(world: &World, rule: &str) -> Result<Answer, Problem> {
+    let memories = Memories::new(world.config_dir()?);
+    let gone = |all: &mut Vec<_>| {
+        let count = all.len();
+        all.retain(|entry: &crate::permissions::remembered::Remembered| entry.rule != rule);
+        count - all.len()
+    };
+    let count = memories.change(gone).map_err(Problem::misuse)?;
+    Ok(Answer::Show(format!("{count} permissions taken back: {rule}")))
+}
+
+/// The themes of the person and of plugins, and what is wrong with others.
+pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<String>) {
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("themes"));
+    let plugins = world.plugins().active().map(|plugin| plugin.root.join("themes"));
+    let mut themes = Vec::new();
+    let mut problems = Vec::new();
+    for folder in own.chain(plugins) {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|it| it == "yaml" || it == "yml"));
+        paths.sort();
+        for path in paths {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+            let parsed =
+                read.and_then(|yaml| theme::parse(&yaml, &name).map_err(|error| error.to_string()));
+            match parsed {
+                Ok(theme) => themes.push(theme),
+                Err(error) => problems.push(format!("theme {}: {error}", path.display())),
+            }
+        }
+    }
+    (themes, problems)
+}

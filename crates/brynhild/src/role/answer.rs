@@ -1,0 +1,106 @@
+//! The answer of a role that has a schema: read from the model's words, and asked for again where
+//! it does not fit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use agent::registry::Registry;
+use async_trait::async_trait;
+use contract::hook::{Advice, Ending, Hook, HookError, Moment, Scene, StopVerdict, WordsVerdict};
+use contract::tool::Tool;
+use plugins::initrunner::final_result::{self, FinalResult};
+use plugins::initrunner::guard::Allowance;
+use serde_json::Value;
+
+/// The JSON in a model's words, which may stand between fences, where it fits a schema.
+pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
+    let inner = words.trim();
+    let fenced = inner.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inner = fenced.map_or(inner, |rest| rest.trim_start_matches("json").trim());
+    let value: Value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
+    let tool = FinalResult::new(schema);
+    let args = tool.arguments(value.clone());
+    let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>]);
+    registry.check(final_result::NAME, &args)?;
+    Ok(value.to_string())
+}
+
+/// Keeps a turn from ending with a wrong answer, and begins the count of calls anew with each turn.
+pub(super) struct Referee {
+    schema: Option<Value>,
+    retries: u32,
+    asked: AtomicU32,
+    allowance: Arc<Allowance>,
+}
+
+impl Referee {
+    /// Asks again so often for an answer of this schema, where there is one.
+    pub(super) fn new(schema: Option<Value>, retries: u32, allowance: &Arc<Allowance>) -> Self {
+        Self { schema, retries, asked: AtomicU32::new(0), allowance: Arc::clone(allowance) }
+    }
+}
+
+#[async_trait]
+impl Hook for Referee {
+    fn name(&self) -> &'static str {
+        "the role's answer"
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        match moment {
+            Moment::BeforePrompt => true,
+            Moment::BeforeStop => self.schema.is_some(),
+            _ => false,
+        }
+    }
+
+    async fn before_prompt(
+        &self,
+        scene: &Scene,
+        _: &str,
+    ) -> Result<Advice<WordsVerdict>, HookError> {
+        if scene.within.is_none() {
+            self.asked.store(0, Ordering::Relaxed);
+            self.allowance.renew();
+        }
+        Ok(Advice::default())
+    }
+
+    async fn before_stop(
+        &self,
+        scene: &Scene,
+        ending: Ending<'_>,
+    ) -> Result<Advice<StopVerdict>, HookError> {
+        let is_over = scene.within.is_some() || self.allowance.exceeded().is_some();
+        let Some(schema) = self.schema.as_ref().filter(|_| !is_over) else {
+            return Ok(Advice::default());
+        };
+        let Err(what) = fitting(ending.reply, schema) else { return Ok(Advice::default()) };
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= self.retries {
+            return Ok(Advice::default());
+        }
+        let words = format!(
+            "Your answer does not fit the schema: {what}. Give it again: call `{}`, or answer with \
+             JSON alone.",
+            final_result::NAME
+        );
+        Ok(StopVerdict::GoOn(words).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_found_between_fences_and_checked() {
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        assert_eq!(fitting("```json\n{\"n\": 1}\n```", &schema).unwrap(), "{\"n\":1}");
+        assert!(fitting("{\"n\": \"x\"}", &schema).unwrap_err().contains("integer"));
+        assert!(fitting("one", &schema).is_err());
+        assert_eq!(fitting("[1]", &json!({"type": "array"})).unwrap(), "[1]");
+    }
+}

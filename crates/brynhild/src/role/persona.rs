@@ -1,0 +1,74 @@
+//! `--agent NAME`: a run that is an agent's from its first word. The agent is a role, or one that a
+//! file of instructions describes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use plugins::claude::{self, AgentFile};
+
+use super::{choose, named};
+use crate::assemble::{Knowledge, Mind};
+use crate::exit::Problem;
+use crate::output;
+use crate::subagents::{FAMILIAR, Kind, Persona, Roster, Workplace};
+use crate::world::World;
+
+/// Has this run be an agent: a role or a file that is named, or one of the agents that are known.
+pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
+    let path = match named(world, name) {
+        Ok(path) => path,
+        Err(problem) => match Roster::find(world).get(name).map(|agent| agent.kind.clone()) {
+            Some(Kind::File(file)) => {
+                wear(world, file);
+                return Ok(());
+            }
+            Some(Kind::Role(path)) => path,
+            Some(Kind::Plain) => return Ok(()),
+            None => return Err(problem),
+        },
+    };
+    if path.extension().is_none_or(|it| it != "md") {
+        return choose(world, &path, &BTreeMap::new());
+    }
+    wear(world, Arc::new(read(&path)?));
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<AgentFile, Problem> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
+    claude::agent_of(path, &bytes)
+        .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))
+}
+
+/// Takes a file's agent, and its model where the person names none and has one of that name.
+fn wear(world: &mut World, file: Arc<AgentFile>) {
+    let is_known = |name: &&String| world.config().models.aliases.contains_key(*name);
+    let is_usable = |name: &&String| is_known(name) || !FAMILIAR.contains(&name.as_str());
+    let model = file.model.as_ref().filter(is_usable);
+    if let (None, Some(model)) = (&world.global.model, model) {
+        world.global.model = Some(model.clone());
+    } else if let Some(name) = file.model.as_ref().filter(|_| world.global.model.is_none()) {
+        output::warning(&format!("there is no model {name} here; the usual one answers"));
+    }
+    // Nothing is chosen twice in one run.
+    let _ = world.made.agent.set(file);
+}
+
+/// What a file's agent gets of these tools, and what it is told. Tells what it does not get.
+pub(crate) fn dressed(
+    world: &World,
+    mind: Option<&Arc<Mind>>,
+    (file, tools): (&AgentFile, &[Arc<dyn Tool>]),
+    knowledge: &Arc<Knowledge>,
+) -> Persona {
+    let knowledge = Arc::clone(knowledge);
+    let place = Workplace::new(world, world.place(), (mind, knowledge), &Roster::default());
+    let persona = place.persona(file, tools, mind.map(AsRef::as_ref));
+    for remark in &persona.remarks {
+        output::warning(&format!("{}: {remark}", file.path.display()));
+    }
+    persona
+}

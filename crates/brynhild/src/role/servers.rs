@@ -1,0 +1,220 @@
+//! The MCP servers of a role. Their tools have the names that the servers give them, as the role's
+//! prompt expects, and a server starts when something needs it.
+
+use std::sync::Arc;
+
+use ::mcp::config::{Found, Scope, Server, Source};
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use plugins::initrunner::role::{Role, ToolEntry};
+use serde_json::{Map, Value, json};
+
+use super::tools::Brought;
+use crate::mcp::{self, Mcp};
+use crate::output;
+use crate::world::World;
+
+/// Keys of an entry that stay as they are.
+const SAME: [&str; 6] = ["command", "args", "env", "cwd", "url", "headers"];
+
+/// The keys of an entry that count, and those that are known and do nothing here.
+const KEYS: [&str; 13] = [
+    "transport",
+    "command",
+    "args",
+    "url",
+    "tool_filter",
+    "tool_exclude",
+    "headers",
+    "env",
+    "cwd",
+    "tool_prefix",
+    "timeout_seconds",
+    "timeout",
+    "max_retries",
+];
+
+/// A server as an entry describes it.
+pub(super) struct Described {
+    server: Server,
+    prefix: Option<String>,
+    /// What does not count.
+    pub(super) problems: Vec<String>,
+}
+
+/// Reads an entry. An error says why there is no server.
+pub(super) fn described(
+    world: &World,
+    role: &Role,
+    (place, entry): (&str, &ToolEntry),
+) -> Result<Described, String> {
+    let fields = &entry.fields;
+    let mut problems = Vec::new();
+    let usual = ["type", "permissions", "approval", "defer"];
+    let unknown: Vec<&str> = fields
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !KEYS.contains(key) && !usual.contains(key))
+        .collect();
+    if !unknown.is_empty() {
+        let text = format!("Unknown keys for tool 'mcp': ['{}']", unknown.join("', '"));
+        if !role.is_enveloped {
+            return Err(text);
+        }
+        problems.push(text);
+    }
+    let document = document(fields)?;
+    let name = server_name(role, place);
+    let came_along = super::came_with_project(world, role);
+    let source = Source {
+        origin: role.file.display().to_string(),
+        scope: if came_along { Scope::Project } else { Scope::User },
+        document: json!({"mcpServers": {name.as_str(): document}}),
+    };
+    let mut sources = mcp::own_sources(world);
+    sources.push(source);
+    let nothing = std::collections::BTreeMap::new();
+    // A file that came with a project does not decide where a key goes.
+    let variables = if came_along { &nothing } else { &world.environment.variables };
+    let found = ::mcp::config::read(&sources, variables);
+    let Found { servers, problems: said } = found;
+    let own = format!("server `{name}` ");
+    let said: Vec<&str> =
+        said.iter().filter_map(|text| text.split_once(&own).map(|(_, rest)| rest)).collect();
+    let Some(server) = servers.into_iter().find(|server| server.name == name) else {
+        let why = if came_along {
+            " (the role came with a project that is not trusted, so it gets no variables)"
+        } else {
+            ""
+        };
+        return Err(format!("the server {}{why}", said.join("; ")));
+    };
+    problems.extend(said.iter().map(|text| format!("the server {text}")));
+    let prefix = fields.get("tool_prefix").and_then(Value::as_str);
+    let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::to_owned);
+    Ok(Described { server, prefix, problems })
+}
+
+fn server_name(role: &Role, place: &str) -> String {
+    let digits: String = place.chars().filter(char::is_ascii_digit).collect();
+    format!("{}-{digits}", role.name)
+}
+
+/// The entry in the shape that descriptions of servers have everywhere else.
+fn document(fields: &Map<String, Value>) -> Result<Value, String> {
+    let is_set = |value: &&Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    let mut document = Map::new();
+    for key in SAME {
+        if let Some(value) = fields.get(key).filter(is_set) {
+            document.insert(key.to_owned(), value.clone());
+        }
+    }
+    let transport = fields.get("transport").and_then(Value::as_str).unwrap_or("stdio");
+    let (kind, needed) = match transport {
+        "stdio" => ("stdio", "command"),
+        "streamable-http" | "streamable_http" | "http" => ("http", "url"),
+        "sse" => {
+            return Err(String::from("`transport: sse` is not supported; use streamable-http"));
+        }
+        other => {
+            return Err(format!(
+                "`transport: {other}` is not known; there are stdio and streamable-http"
+            ));
+        }
+    };
+    if !document.contains_key(needed) {
+        return Err(format!("`{needed}` is missing, which `transport: {transport}` needs"));
+    }
+    document.insert("type".to_owned(), kind.into());
+    let time = ["timeout_seconds", "timeout"].iter().find_map(|key| fields.get(*key));
+    if let Some(seconds) = time.and_then(Value::as_f64) {
+        document.insert("tool_timeout_sec".to_owned(), json!(seconds));
+    }
+    let lists = [("tool_filter", "includeTools"), ("tool_exclude", "excludeTools")];
+    let named: Vec<_> =
+        lists.iter().filter(|(key, _)| fields.get(*key).is_some_and(|it| is_set(&it))).collect();
+    if named.len() == 2 {
+        return Err(String::from("`tool_filter` and `tool_exclude` exclude each other"));
+    }
+    for (key, name) in named {
+        document.insert((*name).to_owned(), fields[*key].clone());
+    }
+    Ok(Value::Object(document))
+}
+
+/// Makes the tools of an entry. The server is started where it is not known yet what it offers.
+pub(super) async fn open(
+    world: &World,
+    role: &Role,
+    (place, entry): (&str, &ToolEntry),
+) -> Brought {
+    let Ok(described) = described(world, role, (place, entry)) else { return Brought::default() };
+    let name = described.server.name.clone();
+    let mcp = match Mcp::of(world, vec![described.server]) {
+        Ok(mcp) => mcp,
+        Err(problem) => {
+            output::warning(&format!("{place}: {}", problem.message()));
+            return Brought::default();
+        }
+    };
+    mcp.learn().await;
+    let stem = ::mcp::name::prefix(&name).map(|prefix| format!("mcp__{prefix}__"));
+    let stem = stem.unwrap_or_default();
+    let renamed = |tool: Arc<dyn Tool>| -> Option<Arc<dyn Tool>> {
+        let own = tool.spec().name.strip_prefix(&stem).map(str::to_owned);
+        match own {
+            Some(own) => Some(Arc::new(Renamed::new(tool, &own, described.prefix.as_deref()))),
+            // Where there are many tools, the model searches for them.
+            None if tool.spec().name == "ToolSearch" => Some(tool),
+            // A role has asked for tools, not for resources.
+            None => None,
+        }
+    };
+    let tools = mcp.tools().into_iter().filter_map(renamed).collect();
+    Brought { tools, server: Some(Arc::new(mcp)) }
+}
+
+/// A tool under another name.
+struct Renamed {
+    tool: Arc<dyn Tool>,
+    spec: ToolSpec,
+}
+
+impl Renamed {
+    fn new(tool: Arc<dyn Tool>, own: &str, prefix: Option<&str>) -> Self {
+        let name = prefix.map_or_else(|| own.to_owned(), |prefix| format!("{prefix}_{own}"));
+        let spec = ToolSpec { name, ..tool.spec().clone() };
+        Self { tool, spec }
+    }
+}
+
+#[async_trait]
+impl Tool for Renamed {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        self.tool.actions(args)
+    }
+
+    fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.tool.caution(call)
+    }
+
+    fn is_offered(&self) -> bool {
+        self.tool.is_offered()
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.tool.run(call, context).await
+    }
+}

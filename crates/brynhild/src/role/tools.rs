@@ -1,0 +1,148 @@
+//! The tools of a role: one arm for each kind of entry. Checking runs nothing.
+
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use plugins::initrunner::builtin::{self, Ground};
+use plugins::initrunner::guard::Guard;
+use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use plugins::rest::Api;
+use serde_json::Value;
+
+use super::{delegate, servers};
+use crate::assemble::{self, Mind};
+use crate::dialects::{api, initrunner};
+use crate::mcp::Mcp;
+use crate::workers;
+use crate::world::World;
+
+/// The tool types that are known and that nothing here can offer.
+const NOT_OFFERED: [&str; 14] = [
+    "script",
+    "email",
+    "search",
+    "calculator",
+    "csv_analysis",
+    "pdf_extract",
+    "image_gen",
+    "audio",
+    "think",
+    "todo",
+    "spawn",
+    "clarify",
+    "blackboard",
+    "plugin",
+];
+
+/// What an entry brings.
+#[derive(Default)]
+pub(super) struct Brought {
+    /// Its tools.
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// The server behind them.
+    pub(super) server: Option<Arc<Mcp>>,
+}
+
+impl From<Vec<Arc<dyn Tool>>> for Brought {
+    fn from(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { tools, server: None }
+    }
+}
+
+/// What there is to say about an entry of the tools.
+pub(super) fn check(
+    world: &World,
+    role: &Role,
+    (place, entry): (&str, &ToolEntry),
+) -> Vec<Finding> {
+    let value = Value::Object(entry.fields.clone());
+    let mut findings = Vec::new();
+    let mut note = |severity, message: String| {
+        findings.push(Finding { severity, path: place.to_owned(), message });
+    };
+    if let Err(what) = Guard::read(&value) {
+        note(Severity::Error, what);
+    }
+    let kind = entry.kind.as_str();
+    if let Some(unknown) = builtin::unknown_keys(entry) {
+        // Only the flat shape refuses what it does not know.
+        let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
+        note(severity, unknown);
+    }
+    if builtin::is_known(kind) {
+        let ground = ground(world, role);
+        match builtin::build(entry, &ground) {
+            Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
+            Err(what) => note(Severity::Error, what),
+        }
+        return findings;
+    }
+    match kind {
+        "api" => {
+            let (api, problems) = Api::read(&value, &role.file);
+            let severity = if api.is_some() { Severity::Warning } else { Severity::Error };
+            for problem in problems {
+                note(severity, format!("{} ({})", problem.what, problem.hint));
+            }
+        }
+        "mcp" => match servers::described(world, role, (place, entry)) {
+            Ok(described) => {
+                described.problems.into_iter().for_each(|text| note(Severity::Warning, text));
+            }
+            Err(what) => note(Severity::Error, what),
+        },
+        "delegate" => match delegate::described(world, role, entry) {
+            Ok(described) => {
+                described.notes.into_iter().for_each(|text| note(Severity::Warning, text));
+            }
+            Err(what) => note(Severity::Error, what),
+        },
+        kind if NOT_OFFERED.contains(&kind) => {
+            let what = format!("tools of type `{kind}` are not supported and are left out");
+            note(Severity::Warning, what);
+        }
+        _ => findings.extend(initrunner::check(world, role, (place, entry))),
+    }
+    findings
+}
+
+/// The tools of an entry. What is wrong with it was told when the role was chosen.
+pub(super) async fn made(
+    world: &World,
+    (role, mind): (&Role, Option<&Arc<Mind>>),
+    (place, entry): (&str, &ToolEntry),
+) -> Brought {
+    let kind = entry.kind.as_str();
+    if builtin::is_known(kind) {
+        let built = builtin::build(entry, &ground(world, role));
+        return built.map(|built| built.tools).unwrap_or_default().into();
+    }
+    match kind {
+        "api" => {
+            let value = Value::Object(entry.fields.clone());
+            let (api, _) = Api::read(&value, &role.file);
+            let tools = api.map(|api| api.tools(&api::settings(world), &source(role)));
+            tools.unwrap_or_default().into()
+        }
+        "mcp" => servers::open(world, role, (place, entry)).await,
+        "delegate" => delegate::open(world, (role, mind), entry).into(),
+        _ => Brought::default(),
+    }
+}
+
+/// Where a role's tools come from, as rules know it.
+pub(super) fn source(role: &Role) -> String {
+    format!("role:{}", role.name)
+}
+
+/// Where the built-in types work.
+fn ground(world: &World, role: &Role) -> Ground {
+    let root = world.place();
+    Ground {
+        role_folder: role.folder().to_owned(),
+        surroundings: workers::surroundings(world),
+        requests: api::settings(world),
+        source: source(role),
+        broker: assemble::broker(world, root).ok(),
+    }
+}

@@ -1,0 +1,80 @@
+//! The policy of a session whose rules may change while it goes on. What was approved until the end
+//! of the session goes on to hold, as far as the rules of the moment let it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling};
+use contract::tool::ToolSpec;
+
+/// A policy that another one can take the place of.
+pub(super) struct Renewable(Mutex<State>);
+
+struct State {
+    policy: Arc<dyn Policy>,
+    /// What was approved until the session ends.
+    approved: Vec<(ToolSpec, Vec<Action>)>,
+    /// In whose name something was granted.
+    granted: Vec<String>,
+}
+
+impl Renewable {
+    /// Begins with a policy.
+    pub(super) fn new(policy: Arc<dyn Policy>) -> Self {
+        Self(Mutex::new(State { policy, approved: Vec::new(), granted: Vec::new() }))
+    }
+
+    /// Goes on with another. Returns in whose name something was granted before: whether that still
+    /// counts is for the caller to say.
+    pub(super) fn renew(&self, policy: Arc<dyn Policy>) -> Vec<String> {
+        let mut state = self.state();
+        for (tool, actions) in &state.approved {
+            policy.remember(tool, actions);
+        }
+        state.policy = policy;
+        std::mem::take(&mut state.granted)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn present(&self) -> Arc<dyn Policy> {
+        Arc::clone(&self.state().policy)
+    }
+
+    fn note(&self, tool: &ToolSpec, actions: &[Action]) {
+        self.state().approved.push((tool.clone(), actions.to_vec()));
+    }
+}
+
+impl Policy for Renewable {
+    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
+        self.present().judge(tool, actions, mode)
+    }
+
+    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.note(tool, actions);
+        self.present().remember(tool, actions)
+    }
+
+    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.present().rememberable(tool, actions)
+    }
+
+    fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {
+        let kept = self.present().keep(tool, actions, reach);
+        // What was written down is read again, and can be taken back there.
+        if kept.problem.is_some() {
+            self.note(tool, actions);
+        }
+        kept
+    }
+
+    fn grant(&self, rules: &[String], origin: &str) -> Granted {
+        let mut state = self.state();
+        if !state.granted.iter().any(|earlier| earlier == origin) {
+            state.granted.push(origin.to_owned());
+        }
+        state.policy.grant(rules, origin)
+    }
+}

@@ -1,0 +1,66 @@
+//! Which of the tools at hand an agent gets. Never one that is not there; pure.
+
+use std::sync::Arc;
+
+use contract::tool::Tool;
+use plugins::claude::AgentFile;
+
+/// The tools that an agent's file leaves of those at hand, and the names in it that none of them
+/// has.
+pub(super) fn narrowed(
+    at_hand: &[Arc<dyn Tool>],
+    file: &AgentFile,
+) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
+    let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
+        names.iter().any(|name| fits(base(name), &tool.spec().name))
+    };
+    let wanted = |tool: &&Arc<dyn Tool>| {
+        file.tools.as_ref().is_none_or(|names| is_named(tool, names))
+            && !is_named(tool, &file.disallowed_tools)
+    };
+    let missing = file
+        .tools
+        .iter()
+        .flatten()
+        .filter(|name| !at_hand.iter().any(|tool| fits(base(name), &tool.spec().name)));
+    (at_hand.iter().filter(wanted).cloned().collect(), missing.cloned().collect())
+}
+
+/// The name in an entry, which may say more in parentheses.
+fn base(entry: &str) -> &str {
+    entry.split_once('(').map_or(entry, |(name, _)| name).trim()
+}
+
+/// Whether a name in a file means a tool. Files of other programs have names of their own for some.
+fn fits(name: &str, tool: &str) -> bool {
+    let name = match name {
+        "*" => return true,
+        "Agent" => "Task",
+        "Skill" => "LearnSkill",
+        "LS" => "Inspect",
+        "MultiEdit" => "Edit",
+        name => name,
+    };
+    let is_of_server = || {
+        let server = name.strip_suffix("__*").unwrap_or(name);
+        let is_server = server.strip_prefix("mcp__").is_some_and(|rest| !rest.contains("__"));
+        is_server && tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
+    };
+    name == tool || is_of_server()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_mean_tools_servers_and_what_other_programs_call_them() {
+        assert!(fits("Read", "Read") && !fits("Read", "Reader") && fits("*", "Write"));
+        assert!(fits(base("Bash(git *)"), "Bash"));
+        assert!(fits("Agent", "Task") && fits("Skill", "LearnSkill"));
+        assert!(fits("mcp__db", "mcp__db__query") && fits("mcp__db__*", "mcp__db__query"));
+        assert!(!fits("mcp__db", "mcp__dbx__query") && !fits("mcp__", "mcp__db__query"));
+        assert!(fits("mcp__db__query", "mcp__db__query"));
+        assert!(!fits("mcp__db__query", "mcp__db__query_all"));
+    }
+}

@@ -1,0 +1,137 @@
+//! What a model reads of the work that it handed on: the last words of whoever did it, and why
+//! there are no better ones. Pure.
+
+use agent::nested::Ended;
+use contract::event::Outcome;
+use contract::text::head;
+use contract::tool::{ToolError, ToolOutput};
+use serde_json::json;
+
+/// Refused calls that are told.
+const TOLD: usize = 5;
+/// Characters of a refusal that are told.
+const REFUSAL: usize = 300;
+
+/// The result of a call that handed work to `agent`.
+pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError> {
+    let Ended { outcome, words, usage, refused } = ended;
+    let partial = |why: String| ToolOutput { output: words.clone(), ..ToolOutput::failure(why) };
+    let mut output = match outcome {
+        Outcome::Cancelled => return Err(ToolError::Cancelled),
+        Outcome::Answered { .. } if words.trim().is_empty() => {
+            ToolOutput::failure(format!("the agent {agent} ended without a word"))
+        }
+        Outcome::Answered { stop_reason } if stop_reason == "max_tokens" => {
+            ToolOutput::success(format!("{words}\n\n[its last message was cut off here]"))
+        }
+        Outcome::Answered { .. } => ToolOutput::success(words),
+        Outcome::Finished(finish) => {
+            let mut text = finish.summary;
+            if let Some(next) = finish.next_steps {
+                text.push_str("\n\nNext steps: ");
+                text.push_str(&next);
+            }
+            match finish.status.as_str() {
+                "failed" | "blocked" => ToolOutput {
+                    output: text,
+                    ..ToolOutput::failure(format!(
+                        "the agent {agent} says that the task is {}",
+                        finish.status
+                    ))
+                },
+                _ => ToolOutput::success(text),
+            }
+        }
+        Outcome::Limited { limit } => {
+            partial(format!("the agent {agent} was stopped: a limit was reached: {limit}"))
+        }
+        Outcome::Stuck { why } => {
+            partial(format!("the agent {agent} was stopped: it went in circles: {why}"))
+        }
+        Outcome::Blocked { hook, reason } => {
+            partial(format!("the agent {agent} did not begin, because of hook {hook}: {reason}"))
+        }
+        Outcome::Failed { error, hint } => {
+            let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
+            partial(format!("the agent {agent} failed: {error}{hint}"))
+        }
+    };
+    if let Some(note) = refusals(&refused) {
+        let text =
+            if output.output.is_empty() { note } else { format!("{}\n\n{note}", output.output) };
+        output.output = text;
+    }
+    output.facts.insert("agent".to_owned(), json!(agent));
+    output.facts.insert("input_tokens".to_owned(), json!(usage.input_tokens));
+    output.facts.insert("output_tokens".to_owned(), json!(usage.output_tokens));
+    if let Some(cost) = usage.cost_usd {
+        output.facts.insert("cost_usd".to_owned(), json!(cost));
+    }
+    Ok(output)
+}
+
+/// What an agent was not let do, in words.
+fn refusals(refused: &[String]) -> Option<String> {
+    if refused.is_empty() {
+        return None;
+    }
+    let one_line = |text: &String| {
+        format!("- {}", head(text, REFUSAL).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let mut lines = vec!["[Calls of this agent that were not permitted:".to_owned()];
+    lines.extend(refused.iter().take(TOLD).map(one_line));
+    let more = refused.len().saturating_sub(TOLD);
+    if more > 0 {
+        lines.push(format!("- and {more} more"));
+    }
+    Some(format!("{}]", lines.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::message::Usage;
+    use contract::tool::Finish;
+
+    use super::*;
+
+    fn told(outcome: Outcome, words: &str) -> ToolOutput {
+        let refused = Vec::new();
+        let ended = Ended { outcome, words: words.into(), usage: Usage::default(), refused };
+        report("scout", ended).unwrap()
+    }
+
+    #[test]
+    fn every_end_is_told_for_what_it_is() {
+        let answered = || Outcome::Answered { stop_reason: "end_turn".into() };
+        assert_eq!(told(answered(), "found").for_model(), "found");
+        assert!(!told(answered(), " ").success);
+        let limited = told(Outcome::Limited { limit: "max_tool_rounds (2)".into() }, "half");
+        assert!(!limited.success);
+        assert_eq!(
+            limited.for_model(),
+            "half\n\nthe agent scout was stopped: a limit was reached: max_tool_rounds (2)"
+        );
+        let finish = |status: &str| {
+            Outcome::Finished(Finish {
+                status: status.into(),
+                summary: "sum".into(),
+                next_steps: Some("more".into()),
+            })
+        };
+        assert_eq!(told(finish("partial"), "").for_model(), "sum\n\nNext steps: more");
+        assert!(!told(finish("blocked"), "").success);
+    }
+
+    #[test]
+    fn what_was_not_permitted_is_told() {
+        let ended = Ended {
+            outcome: Outcome::Answered { stop_reason: "end_turn".into() },
+            words: "tried".into(),
+            usage: Usage::default(),
+            refused: (0..7).map(|number| format!("Bash: no\n{number}")).collect(),
+        };
+        let output = report("scout", ended).unwrap();
+        assert!(output.output.starts_with("tried\n\n[Calls of this agent"), "{output:?}");
+        assert!(output.output.ends_with("- Bash: no 4\n- and 2 more]"), "{output:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! `Task`: the model hands a piece of work to an agent, and reads what came of it.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::Action;
+use contract::text::head;
+use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Workplace;
+use super::roster::{Agent, PLAIN, Roster};
+
+/// The tool's name.
+pub(crate) const NAME: &str = "Task";
+
+/// Agents that the model is told of in words; of others it is told the names.
+const DESCRIBED: usize = 50;
+/// Characters of one agent's description that the model is told.
+const LONGEST: usize = 500;
+
+#[derive(Deserialize)]
+struct Args {
+    prompt: String,
+    subagent_type: Option<String>,
+}
+
+/// The tool.
+pub(crate) struct Task {
+    spec: ToolSpec,
+    roster: Roster,
+    workplace: Workplace,
+}
+
+impl Task {
+    /// Hands work to these agents.
+    pub(crate) fn new(roster: Roster, workplace: Workplace) -> Self {
+        Self { spec: spec(&roster), roster, workplace }
+    }
+
+    fn agent(&self, name: Option<&str>) -> Result<&Agent, String> {
+        let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(PLAIN);
+        self.roster.get(name).ok_or_else(|| {
+            let known: Vec<&str> =
+                self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
+            format!("there is no agent {name}; known are: {}", known.join(", "))
+        })
+    }
+}
+
+fn spec(roster: &Roster) -> ToolSpec {
+    let mut words = include_str!("task.md").trim_end().to_owned();
+    for agent in roster.agents.iter().take(DESCRIBED) {
+        let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let short = head(&about, LONGEST);
+        let more = if short.len() < about.len() { "…" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(words, "\n- {}: {short}{more}", agent.name);
+    }
+    let others: Vec<&str> =
+        roster.agents.iter().skip(DESCRIBED).map(|agent| agent.name.as_str()).collect();
+    if !others.is_empty() {
+        let _ = write!(words, "\n- further: {}", others.join(", "));
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "description": {
+                "type": "string",
+                "description": "What the work is, in three to five words"
+            },
+            "prompt": {
+                "type": "string",
+                "description": "The whole task: the agent knows nothing but this"
+            },
+            "subagent_type": {
+                "type": "string",
+                "description": format!("The agent to use; {PLAIN} where none is named")
+            }
+        },
+        "required": ["description", "prompt"]
+    });
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: words,
+        input_schema: schema,
+        version: "1.0.0".to_owned(),
+        categories: vec!["agents".to_owned()],
+        requires_permission: false,
+        // It changes nothing itself; what the agent does is judged call by call.
+        risk_level: Risk::ReadOnly,
+        recovery_policy: Recovery::Allow,
+        parallel: true,
+        source: "builtin".to_owned(),
+    }
+}
+
+#[async_trait]
+impl Tool for Task {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn actions(&self, _args: &Value) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let args: Args = serde_json::from_value(call.args.clone())
+            .map_err(|error| ToolError::Input(format!("Invalid input: {error}")))?;
+        if args.prompt.trim().is_empty() {
+            return Ok(ToolOutput::failure("`prompt` is empty: say what the agent is to do"));
+        }
+        match self.agent(args.subagent_type.as_deref()) {
+            Ok(agent) => self.workplace.hand_on(context, agent, args.prompt).await,
+            Err(problem) => Ok(ToolOutput::failure(problem)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Roles with others behind them: MCP servers, and agents that they hand work to.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use crate::{project, project_with};
+
+const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
+
+fn role(name: &str, tools: &Value) -> String {
+    format!("name: {name}\ndescription: The {name}\nprompt: You are the {name}.\ntools: {tools}\n")
+}
+
+fn exec(project: &Project, tool: &str, input: &Value) -> Run {
+    let input = input.to_string();
+    let words =
+        ["tools", "exec", tool, "--role", "role.yaml", "--input", &input, "--json", "--yes"];
+    project.brynhild(&words)
+}
+
+fn names(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_server_of_a_role_has_its_own_names_for_its_tools() {
+    let project = project();
+    let entry = json!({
+        "type": "mcp", "transport": "stdio", "command": "python3", "args": ["server.py"],
+        "tool_filter": ["echo"], "timeout": 20,
+    });
+    project.file("server.py", SERVER).file("role.yaml", role("host", &json!([entry])));
+    let run = exec(&project, "echo", &json!({"text": "hi"}));
+    assert!(run.success().stdout.contains("hi"), "{run}");
+    let list = project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).json();
+    let tools: Vec<&Value> = list.as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(tools, ["echo"]);
+    let mut prefixed = entry;
+    prefixed["tool_prefix"] = "demo".into();
+    project.file("role.yaml", role("other", &json!([prefixed])));
+    exec(&project, "demo_echo", &json!({"text": "hi"})).success();
+}
+
+#[test]
+fn a_server_of_a_role_is_judged_and_filtered_like_any() {
+    let project = project();
+    let entry = json!({"type": "mcp", "command": "python3", "args": ["server.py"]});
+    project.file("server.py", SERVER).file("role.yaml", role("host", &json!([entry])));
+    let words = ["tools", "exec", "echo", "--role", "role.yaml", "--input", "{\"text\": \"x\"}"];
+    project.brynhild(&words).code(3);
+    for (more, wanted) in [
+        (json!({"transport": "sse"}), "`transport: sse` is not supported"),
+        (json!({"transport": "streamable-http"}), "`url` is missing"),
+        (json!({"tool_filter": ["a"], "tool_exclude": ["b"]}), "exclude each other"),
+        (json!({"odd": 1}), "Unknown keys for tool 'mcp': ['odd']"),
+        (json!({"env": {"A": "${NOT_SET}"}}), "variable `NOT_SET` is not set"),
+    ] {
+        let mut entry = entry.clone();
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        project.file("role.yaml", role("host", &json!([entry])));
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert!(run.code(1).stderr.contains(wanted), "{more}: {run}");
+    }
+}
+
+#[test]
+fn a_role_hands_work_to_another_role() {
+    let model = ModelServer::start([
+        Reply::calls([("delegate_to_time_keeper", json!({"prompt": "What time is it?"}))]),
+        Reply::calls([("current_time", json!({}))]),
+        Reply::text("It is late."),
+        Reply::text("The keeper says that it is late."),
+    ]);
+    let project = project_with(&model);
+    let agents = json!([{"name": "time-keeper", "role_file": "roles/keeper.yaml"}]);
+    project
+        .file("role.yaml", role("boss", &json!([{"type": "delegate", "agents": agents}])))
+        .file("roles/keeper.yaml", role("keeper", &json!(["datetime"])));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "time?"]);
+    assert_eq!(run.success().stdout.trim(), "The keeper says that it is late.");
+    let chats = model.chats();
+    assert_eq!(names(&chats[0].body), ["delegate_to_time_keeper"]);
+    let tool = &chats[0].body["tools"][0]["function"];
+    assert!(tool["description"].as_str().unwrap().contains("The keeper"), "{tool}");
+    assert_eq!(chats[1].body["messages"][0]["content"], "You are the keeper.");
+    assert_eq!(names(&chats[1].body), ["current_time", "parse_date"]);
+    assert!(chats[3].text.contains("It is late."), "{}", chats[3].text);
+}
+
+#[test]
+fn delegation_that_goes_wrong_is_told_as_such() {
+    let agents = json!([{"name": "self", "role_file": "role.yaml"}]);
+    let entry = json!({"type": "delegate", "agents": agents, "max_depth": 1});
+    let call = || Reply::calls([("delegate_to_self", json!({"prompt": "again"}))]);
+    let model = ModelServer::start([call(), call(), Reply::text("enough"), Reply::text("done")]);
+    let project = project_with(&model);
+    project.file("role.yaml", role("loop", &json!([entry])));
+    project.brynhild(&["run", "role.yaml", "-p", "x"]).success();
+    let third = &model.chats()[2].text;
+    assert!(third.contains("[DELEGATION ERROR] the depth of delegation (1) is reached"), "{third}");
+    let lone = exec(&project, "delegate_to_self", &json!({"prompt": "x"}));
+    lone.code(1);
+    let mut remote = entry;
+    remote["mode"] = "a2a".into();
+    project.file("role.yaml", role("far", &json!([remote])));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stderr.contains("`mode: a2a` is not supported"), "{run}");
+}
+
+#[test]
+fn a_run_is_an_agent_of_a_file() {
+    let model = ModelServer::start([Reply::text("ok"), Reply::text("ok")]);
+    let project = project_with(&model);
+    let file = "---\nname: scout\ndescription: Looks\ntools: Read, Grep, Nowhere\nmodel: sonnet\n---\nYou only look.\n";
+    let own = project.config_folder().join("agents/scout.md");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(own, file).unwrap();
+    project.file("here.md", file.replace("only look", "look here"));
+    for (name, words) in [("scout", "You only look."), ("here.md", "You look here.")] {
+        let run = project.brynhild(&["chat", "x", "--agent", name]);
+        assert!(run.success().stderr.contains("tools that are not here: Nowhere"), "{run}");
+        assert!(run.stderr.contains("there is no model sonnet here"), "{run}");
+        let chat = model.chats().pop().unwrap().body;
+        assert_eq!(names(&chat), ["Grep", "Read"]);
+        let system = chat["messages"][0]["content"].as_str().unwrap().to_owned();
+        assert!(system.contains(words), "{system}");
+    }
+    project.file("bad.md", "---\nname: [\n---\n");
+    project.brynhild(&["chat", "x", "--agent", "bad.md"]).code(2);
+}

@@ -1,0 +1,287 @@
+//! Tools of InitRunner roles that are Python: custom modules, tool types of packages and of single
+//! files, through the shipped program.
+
+mod confined;
+mod types;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use crate::{project, project_with};
+
+const TOOLS: &str = r#"
+"""Things to do."""
+from typing import List, Literal, Optional
+
+_COUNT = 0
+
+def _helper():
+    return 1
+
+def search(query: str, limit: int = 3, kind: Literal["word", "line"] = "word",
+           tags: Optional[List[str]] = None, tool_config: dict = None) -> str:
+    """Search the archive.
+
+    Args:
+        query: What to look for.
+        limit: How many results.
+        tool_config: Not for models.
+    """
+    return f"[{tool_config.get('prefix')}] {query} {limit} {kind} {tags}"
+
+async def later(n: int) -> dict:
+    """Count."""
+    import asyncio
+    global _COUNT
+    await asyncio.sleep(0)
+    _COUNT += n
+    return {"count": _COUNT, "none": None}
+
+def fails(text: str):
+    raise ValueError(text)
+"#;
+
+const ROLE: &str = "name: archivist\nprompt: You search.\ntools:\n  - type: custom\n    \
+                    module: my_tools\n    config: {prefix: P, api_key: HUSH}\n";
+
+/// A project with a role and its module.
+fn with_tools(project: Project) -> Project {
+    project.file("my_tools.py", TOOLS).file("role.yaml", ROLE);
+    project
+}
+
+/// Runs a tool of the role with approval.
+fn exec(project: &Project, tool: &str, input: &Value) -> Run {
+    let input = input.to_string();
+    project.brynhild(&["tools", "exec", tool, "--role", "role.yaml", "--input", &input, "--yes"])
+}
+
+/// What a tool of the role says, whether it went well or not.
+fn said(project: &Project, tool: &str, input: &Value) -> String {
+    let run = exec(project, tool, input);
+    format!("{}{}", run.stdout, run.stderr).trim().to_owned()
+}
+
+fn names(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_functions_of_a_module_are_the_tools_of_a_role() {
+    let model = ModelServer::start([
+        Reply::calls([("search", json!({"query": "owls", "limit": "2", "tags": ["a"]}))]),
+        Reply::calls([("later", json!({"n": 2})), ("later", json!({"n": 3}))]),
+        Reply::text("Found."),
+    ]);
+    let project = with_tools(project_with(&model));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "owls?", "--yes"]);
+    assert_eq!(run.success().stdout.trim(), "Found.");
+    let chats = model.chats();
+    assert_eq!(names(&chats[0].body), ["fails", "later", "search"]);
+    let tool = &chats[0].body["tools"][2]["function"];
+    assert_eq!(tool["description"], "Search the archive.");
+    assert_eq!(
+        tool["parameters"],
+        json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What to look for."},
+                "limit": {"type": "integer", "default": 3, "description": "How many results."},
+                "kind": {"type": "string", "enum": ["word", "line"], "default": "word"},
+                "tags": {
+                    "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                    "default": null,
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        })
+    );
+    assert!(!chats[0].text.contains("HUSH") && !chats[0].text.contains("tool_config"));
+    assert!(chats[1].text.contains("[P] owls 2 word ['a']"), "{}", chats[1].text);
+    // One worker serves all calls, so that a module keeps what it knows.
+    let last = chats[2].body["messages"].as_array().unwrap();
+    assert_eq!(last[last.len() - 2]["content"], r#"{"count":2,"none":null}"#);
+    assert_eq!(last[last.len() - 1]["content"], r#"{"count":5,"none":null}"#);
+}
+
+#[test]
+fn what_a_model_sends_as_configuration_is_not_looked_at() {
+    let project = with_tools(project());
+    let given = json!({"query": "q", "tool_config": {"prefix": "EVIL"}});
+    assert_eq!(exec(&project, "search", &given).success().stdout.trim(), "[P] q 3 word None");
+}
+
+#[test]
+fn one_function_can_be_named_and_its_schema_looked_at() {
+    let project = with_tools(project());
+    project.file("role.yaml", ROLE.replace("my_tools\n", "my_tools\n    function: later\n"));
+    let run = project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]);
+    let tools = run.success().json();
+    assert_eq!(tools.as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&tools[0]["name"], &tools[0]["source"]),
+        (&json!("later"), &json!("role:archivist"))
+    );
+    let run = project.brynhild(&["tools", "schema", "later", "--role", "role.yaml"]);
+    assert_eq!(run.success().json()["input_schema"]["required"], json!(["n"]));
+}
+
+#[test]
+fn arguments_are_read_generously_and_faults_are_listed() {
+    let project = with_tools(project());
+    assert_eq!(
+        exec(&project, "later", &json!({"n": "7"})).success().stdout.trim(),
+        r#"{"count":7,"none":null}"#
+    );
+    let wrong = said(&project, "later", &json!({"n": "x"}));
+    assert!(wrong.contains("1 validation error:") && wrong.contains("int_parsing"), "{wrong}");
+    assert!(wrong.contains("Fix the errors and try again."), "{wrong}");
+    assert!(said(&project, "later", &json!({})).contains("Missing required parameters: n"));
+    let more = said(&project, "later", &json!({"n": 1, "m": 2}));
+    assert!(more.contains('m') && !more.contains("count"), "{more}");
+    let wrong = said(&project, "search", &json!({"query": "q", "kind": "page"}));
+    assert!(wrong.contains("page"), "{wrong}");
+}
+
+#[test]
+fn an_exception_is_what_the_model_reads_and_the_run_goes_on() {
+    let model = ModelServer::start([
+        Reply::calls([("fails", json!({"text": "no such owl"}))]),
+        Reply::text("It failed."),
+    ]);
+    let project = with_tools(project_with(&model));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]);
+    assert_eq!(run.success().stdout.trim(), "It failed.");
+    assert!(model.chats()[1].text.contains("ValueError: no such owl"));
+}
+
+#[test]
+fn what_cannot_be_loaded_stops_the_role_in_the_documented_words() {
+    let project = project();
+    project.file("empty.py", "X = 1\n").file("wants.py", "import not_there\ndef f(): pass\n");
+    let pip = |name: &str, missing: &str| {
+        format!(
+            "Could not load module '{name}': missing dependency '{missing}'. Install it with: pip \
+             install {missing}"
+        )
+    };
+    for (entry, wanted) in [
+        ("module: xyz", pip("xyz", "xyz")),
+        ("module: wants", pip("wants", "not_there")),
+        ("module: empty\n    function: foo", "Function 'foo' not found in module 'empty'".into()),
+        (
+            "module: empty",
+            "No public callable functions found in module 'empty'. Add public functions or specify \
+             'function' explicitly."
+                .into(),
+        ),
+        ("function: f", "module: Field required".into()),
+        ("module: empty\n    modul: x", "Unknown keys for tool 'custom': ['modul']".into()),
+    ] {
+        project.file("role.yaml", format!("name: r\nprompt: x\ntools:\n  - type: custom\n    {entry}\n"));
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert!(run.code(1).stderr.contains(&wanted), "{run}");
+        let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--dry-run"]);
+        assert!(run.code(2).stderr.contains(&wanted), "{run}");
+        let run = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
+        assert!(run.code(2).stderr.contains(&wanted), "{run}");
+    }
+}
+
+#[test]
+fn a_start_runs_no_python_where_the_files_are_as_they_were() {
+    let project = with_tools(project());
+    project.file("my_tools.py", format!("print('imported')\n{TOOLS}"));
+    let list = || project.brynhild(&["tools", "list", "--role", "role.yaml"]);
+    assert!(list().success().stderr.contains("imported"));
+    project.file("unrelated.txt", "x");
+    let run = list();
+    assert!(run.success().stdout.contains("search") && !run.stderr.contains("imported"), "{run}");
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
+    project.file("my_tools.py", format!("print('again')\n{TOOLS}\ndef more(): pass\n"));
+    let run = list();
+    assert!(run.success().stdout.contains("more") && run.stderr.contains("again"), "{run}");
+}
+
+#[test]
+fn rules_of_the_entry_and_of_the_role_hold() {
+    let project = with_tools(project());
+    let text = format!("{ROLE}    permissions: {{deny: ['query=*secret*']}}\n");
+    project.file("role.yaml", &text);
+    let denied = said(&project, "search", &json!({"query": "a secret"}));
+    assert!(denied.contains("Permission denied: search -- blocked by rule: query=*secret*"));
+    let rules = "security: {tools: {allowed_custom_modules: [json], audit_hooks_enabled: true}}\n";
+    project.file("role.yaml", format!("{ROLE}{rules}"));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    let wanted = "Custom tool imports module 'typing' which is not in allowlist";
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+    assert!(run.stderr.contains("security.tools.audit_hooks_enabled: it has no effect"), "{run}");
+}
+
+#[test]
+fn a_module_that_is_usually_blocked_is_named_and_runs_confined() {
+    let project = with_tools(project());
+    project.file(
+        "my_tools.py",
+        "import os\ndef where() -> str:\n    return os.path.basename(os.getcwd())\n",
+    );
+    let run = exec(&project, "where", &json!({}));
+    assert_eq!(run.success().stdout.trim(), "project");
+    assert!(run.stderr.contains("Custom tool imports blocked module 'os'"), "{run}");
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_stopped() {
+    let project = with_tools(project());
+    project.file("my_tools.py", "def hang():\n    while True: pass\ndef quick(): return 'ok'\n");
+    project.file("role.yaml", format!("{ROLE}execution: {{tool_timeout_seconds: 2}}\n"));
+    let stopped = said(&project, "hang", &json!({}));
+    assert!(
+        stopped.contains("did not finish within 2 s")
+            && stopped.contains("plugins.archivist.timeout")
+    );
+    assert_eq!(said(&project, "quick", &json!({})), "ok");
+}
+
+#[test]
+fn other_agents_get_the_tools_of_a_role() {
+    let project = with_tools(project());
+    let message = |id: u64, method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+    };
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"}});
+    let lines = [
+        message(0, "initialize", hello),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        message(1, "tools/list", json!({})),
+        message(2, "tools/call", json!({"name": "search", "arguments": {"query": "q"}})),
+    ];
+    let args = ["mcp", "serve", "--role", "role.yaml", "--mode", "yolo"];
+    let run = project.command(&args).stdin(lines.join("\n") + "\n").run();
+    let replies = run.success().json_lines();
+    let reply = |id: u64| replies.iter().find(|line| line["id"] == id).unwrap()["result"].clone();
+    let listed = reply(1)["tools"].clone();
+    let listed: Vec<&str> =
+        listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(listed, ["fails", "later", "search"]);
+    assert!(reply(2)["content"].to_string().contains("[P] q 3 word None"), "{run}");
+}
+
+#[test]
+fn the_example_does_what_it_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/roles");
+    let project = project();
+    project.file("a.md", "An owl\nand another Owl\n").file("b.txt", "none\n").file("c.py", "owl\n");
+    let role = format!("{folder}/librarian.yaml");
+    let run = |tool: &str, input: &str| {
+        let args = ["tools", "exec", tool, "--role", &role, "--input", input, "--yes"];
+        project.brynhild(&args).success().json()
+    };
+    let lines = run("find_lines", r#"{"word": "owl"}"#);
+    assert_eq!(lines, json!(["a.md:1: An owl", "a.md:2: and another Owl"]));
+    assert_eq!(run("count", r#"{"what": "files"}"#)["total"], 2);
+}

@@ -1,0 +1,103 @@
+//! What the Python of a role may touch: the least, and what the person grants the role.
+
+use std::fs;
+
+use super::*;
+use crate::has_bubblewrap;
+
+const SPY: &str = "\
+import os, pathlib, socket
+
+def write(path: str) -> str:
+    pathlib.Path(path).write_text('made')
+    return 'written'
+
+def see(name: str, tool_config: dict) -> list:
+    return [os.environ.get(name), tool_config.get('key')]
+
+def connect(port: int) -> str:
+    socket.create_connection(('127.0.0.1', port), 2)
+    return 'connected'
+
+def read(path: str) -> str:
+    return pathlib.Path(path).read_text()
+";
+
+/// A role of the person's own, outside of the project.
+fn own_role(project: &Project) -> String {
+    let folder = project.home().join("roles");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("spy.py"), SPY).unwrap();
+    let role =
+        "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n";
+    fs::write(folder.join("spy.yaml"), role).unwrap();
+    folder.join("spy.yaml").display().to_string()
+}
+
+fn call(project: &Project, role: &str, tool: &str, input: &Value) -> Run {
+    let input = input.to_string();
+    project.brynhild(&["tools", "exec", tool, "--role", role, "--input", &input, "--yes"])
+}
+
+#[test]
+fn the_sandbox_confines_a_module_until_the_person_grants_more() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project().env("KEY", "k1").env("OTHER", "o1");
+    let role = own_role(&project);
+    let place = json!({"path": project.path().join("made.txt")});
+    let run = call(&project, &role, "write", &place);
+    assert!(run.code(1).stderr.contains("`plugins.spy.sandbox.write: [.]`"), "{run}");
+    let secret = project.home().join("secret");
+    fs::write(&secret, "hush").unwrap();
+    let run = call(&project, &role, "read", &json!({"path": secret}));
+    assert!(run.code(1).stderr.contains("FileNotFoundError"), "{run}");
+    // A variable that the role's own file names is filled in; no other is seen.
+    let run = call(&project, &role, "see", &json!({"name": "OTHER"}));
+    assert_eq!(run.success().json(), json!([null, "k1"]));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = json!({"port": listener.local_addr().unwrap().port()});
+    call(&project, &role, "connect", &port).code(1);
+    let grants = "{write: [.], network: true, env: [OTHER]}";
+    project.config(&format!("plugins: {{spy: {{sandbox: {grants}}}}}\n"));
+    call(&project, &role, "write", &place).success();
+    assert_eq!(project.read("made.txt"), "made");
+    let run = call(&project, &role, "see", &json!({"name": "OTHER"}));
+    assert_eq!(run.success().json(), json!(["o1", "k1"]));
+    assert_eq!(call(&project, &role, "connect", &port).success().stdout.trim(), "connected");
+}
+
+#[test]
+fn a_role_of_a_project_gets_nothing_by_its_name_before_its_folder_is_trusted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project().env("KEY", "k1");
+    project.config("plugins: {spy: {sandbox: {write: [.], env: [KEY]}}}\n");
+    let role =
+        "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n";
+    project.file("agents/spy.py", SPY).file("agents/spy.yaml", role);
+    let see = || call(&project, "agents/spy.yaml", "see", &json!({"name": "KEY"}));
+    let run = see();
+    assert_eq!(run.success().json(), json!([null, "${KEY}"]));
+    assert!(run.stderr.contains("came with a project that is not trusted"), "{run}");
+    let place = json!({"path": "made.txt"});
+    call(&project, "agents/spy.yaml", "write", &place).code(1);
+    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
+    assert_eq!(see().success().json(), json!(["k1", "k1"]));
+    call(&project, "agents/spy.yaml", "write", &place).success();
+    project.file("agents/spy.py", format!("{SPY}\n# changed\n"));
+    assert_eq!(see().success().json(), json!([null, "${KEY}"]));
+}
+
+#[test]
+fn read_only_mode_and_a_missing_approval_keep_a_tool_from_running() {
+    let project = with_tools(project());
+    let args = ["tools", "exec", "later", "--role", "role.yaml", "--input", r#"{"n": 1}"#];
+    project.brynhild(&args).code(3);
+    let refused = project.brynhild(&[&args[..], &["--mode", "read-only", "--yes"]].concat());
+    assert!(!refused.stdout.contains("count"), "{refused}");
+    let safe = project.brynhild(&["tools", "list", "--role", "role.yaml", "--safe"]);
+    assert!(!safe.stdout.contains("later") && safe.stderr.contains("--safe"), "{safe}");
+}

@@ -1,0 +1,203 @@
+//! Tool types that are not built in: those of installed packages, and those of single files.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+const PLUGIN: &str = r#"
+print("plugin imported")
+from pydantic import BaseModel
+from pydantic_ai.toolsets.function import FunctionToolset
+
+from initrunner.agent.plugins import ToolPlugin
+
+
+class LinearToolConfig(BaseModel):
+    type: str = "linear"
+    channel: str = "general"
+    limit: int = 3
+
+
+def build(config: LinearToolConfig, **kwargs) -> FunctionToolset:
+    toolset = FunctionToolset()
+
+    @toolset.tool
+    def send_message(text: str) -> str:
+        """Send a message to the configured channel."""
+        return f"Sent {text} to {config.channel}"
+
+    @toolset.tool(name="count_messages", description="Counts")
+    async def count(more: int = 1) -> int:
+        return config.limit + more
+
+    return toolset
+
+
+def create_plugin() -> ToolPlugin:
+    return ToolPlugin(
+        type="linear", config_class=LinearToolConfig, builder=build, description="Linear",
+    )
+"#;
+
+const REDIS: &str = r#"
+from typing import Literal
+from pydantic_ai.toolsets.function import FunctionToolset
+from initrunner.agent.schema import ToolConfigBase
+from initrunner.agent.tools._registry import register_tool, ToolBuildContext
+
+
+class RedisToolConfig(ToolConfigBase):
+    type: Literal["redis"] = "redis"
+    host: str = "localhost"
+    port: int = 6379
+
+    def summary(self) -> str:
+        return f"redis: {self.host}:{self.port}"
+
+
+@register_tool("redis", RedisToolConfig)
+def build_redis_toolset(config: RedisToolConfig, ctx: ToolBuildContext) -> FunctionToolset:
+    toolset = FunctionToolset()
+
+    @toolset.tool
+    def redis_get(key: str) -> str:
+        """Get a value from Redis."""
+        return f"{config.summary()} {key} for {ctx.role.metadata.name}"
+
+    return toolset
+"#;
+
+/// Installs a package with a tool type, as an installer leaves it.
+fn install(site: &Path, kind: &str, source: &str) {
+    let module = format!("initrunner_{kind}");
+    fs::create_dir_all(site.join(&module)).unwrap();
+    fs::write(site.join(&module).join("__init__.py"), "").unwrap();
+    fs::write(site.join(&module).join("plugin.py"), source).unwrap();
+    let info = site.join(format!("{module}-1.2.0.dist-info"));
+    fs::create_dir_all(&info).unwrap();
+    let points = format!("[initrunner.tools]\n{kind} = {module}.plugin:create_plugin\n");
+    fs::write(info.join("entry_points.txt"), points).unwrap();
+    let headers = format!("Name: initrunner-{kind}\nVersion: 1.2.0\nSummary: Talks to {kind}\n\n");
+    fs::write(info.join("METADATA"), headers).unwrap();
+}
+
+fn role(kind: &str, more: &str) -> String {
+    format!("name: r\nprompt: x\ntools:\n  - type: {kind}\n{more}")
+}
+
+/// A project whose interpreter has a package with the type `linear`.
+fn with_linear() -> Project {
+    let project = project();
+    let site = project.home().join("site-packages");
+    install(&site, "linear", PLUGIN);
+    let project = project.env("PYTHONPATH", site);
+    project.file("role.yaml", role("linear", "    channel: dev\n    limit: 4\n"));
+    project
+}
+
+#[test]
+fn an_installed_package_brings_a_tool_type() {
+    let project = with_linear();
+    let run = exec(&project, "send_message", &json!({"text": "hi"}));
+    assert_eq!(run.success().stdout.trim(), "Sent hi to dev");
+    let run = exec(&project, "count_messages", &json!({"more": "2"}));
+    assert_eq!(run.success().stdout.trim(), "6");
+    // What it brings is known by then.
+    let run = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
+    assert!(run.success().stdout.contains("Send a message to the configured channel."), "{run}");
+    assert!(!run.stderr.contains("plugin imported"), "{run}");
+    project.file("role.yaml", role("linear", "    limit: many\n"));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("limit"), "{run}");
+    assert!(run.stderr.contains("valid integer"), "{run}");
+}
+
+#[test]
+fn what_is_installed_is_listed_without_running_it() {
+    let project = with_linear();
+    let run = project.brynhild(&["plugins"]);
+    let line =
+        run.success().stdout.lines().find(|line| line.starts_with("linear")).unwrap().to_owned();
+    assert!(line.contains("initrunner") && line.contains("Talks to linear"), "{line}");
+    assert!(!run.stderr.contains("plugin imported"), "{run}");
+    let run = project.brynhild(&["plugin", "show", "linear", "--json"]);
+    let shown = run.success().json();
+    assert_eq!((&shown["dialect"], &shown["enabled"]), (&json!("initrunner"), &json!(true)));
+    project.brynhild(&["plugin", "disable", "linear"]).success();
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("Tool type 'linear' not found. No plugins installed."));
+}
+
+#[test]
+fn unknown_types_are_told_in_the_documented_words() {
+    let project = project();
+    project.file("role.yaml", role("pagerduty", ""));
+    for command in [&["validate", "role.yaml"][..], &["run", "role.yaml", "-p", "x"]] {
+        let run = project.brynhild(command);
+        let wanted = "Tool type 'pagerduty' not found. No plugins installed. Install one with: pip \
+                      install initrunner-pagerduty";
+        assert!(run.stderr.contains(wanted) && !run.stderr.contains("did you mean"), "{run}");
+    }
+    let project = with_linear();
+    project.file("role.yaml", role("pagerduty", ""));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    let wanted = "Tool type 'pagerduty' not found. Installed plugins: ['linear']. Did you forget to \
+                  pip install initrunner-pagerduty?";
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+    project.file("role.yaml", role("filesytem", ""));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("did you mean `filesystem`?"), "{run}");
+}
+
+#[test]
+fn a_built_in_type_is_not_taken_by_a_package() {
+    let project = project();
+    let site = project.home().join("site-packages");
+    install(&site, "datetime", &PLUGIN.replace("linear", "datetime"));
+    let project = project.env("PYTHONPATH", site);
+    project.file("role.yaml", role("datetime", ""));
+    let run = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
+    assert!(!run.stdout.contains("send_message") && !run.stderr.contains("imported"), "{run}");
+}
+
+#[test]
+fn a_single_file_registers_a_type() {
+    let wanted = "redis: localhost:1 k for r";
+    for place in ["redis.py", "tools/redis.py", "initrunner/agent/tools/redis.py"] {
+        let project = project();
+        project.file(place, REDIS).file("role.yaml", role("redis", "    port: '1'\n"));
+        let run = exec(&project, "redis_get", &json!({"key": "k"}));
+        assert_eq!(run.success().stdout.trim(), wanted, "{place}");
+    }
+    let project = project();
+    let folder = project.config_folder().join("plugins");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("redis.py"), REDIS).unwrap();
+    project.file("role.yaml", role("redis", "    port: '1'\n"));
+    let run = exec(&project, "redis_get", &json!({"key": "k"}));
+    assert_eq!(run.success().stdout.trim(), wanted);
+    let run = project.brynhild(&["plugin", "list"]);
+    assert!(run.success().stdout.contains("redis"), "{run}");
+}
+
+#[test]
+fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
+    let project = with_linear();
+    project.file("my_tools.py", TOOLS);
+    let text = "apiVersion: initrunner/v1\nkind: Agent\nmetadata: {name: both}\nspec:\n  role: x\n  \
+                tools:\n    - {type: datetime}\n    - {type: linear, channel: ops}\n    - {type: custom, \
+                module: my_tools, function: later, config: {}}\n";
+    project.file("role.yaml", text);
+    let listed =
+        project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).success().json();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    for name in ["count_messages", "current_time", "later", "send_message"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert_eq!(
+        exec(&project, "later", &json!({"n": 1})).success().stdout.trim(),
+        r#"{"count":1,"none":null}"#
+    );
+}

@@ -1,0 +1,237 @@
+//! The interactive interface on a real pseudo-terminal: keys, approvals, resizing, suspending, and
+//! that the terminal is given back whatever happens.
+
+mod restored;
+mod writing;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply, Terminal};
+
+use crate::project_with;
+
+const SIZE: (u16, u16) = (100, 30);
+
+fn start(project: &Project) -> Terminal {
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("write to the model");
+    terminal
+}
+
+/// Waits until nothing is on the screen that the interface drew, and the terminal is as it was.
+#[track_caller]
+fn assert_given_back(terminal: &Terminal) {
+    terminal.wait_until("the terminal given back", |screen| {
+        !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+    });
+}
+
+#[test]
+fn a_message_is_sent_and_answered_and_the_session_is_kept() {
+    let server = ModelServer::start([Reply::text("# Hello\n\nI am **here**.").usage(10, 5)]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("hi there\r");
+    terminal.wait_for("I am here.");
+    let screen = terminal.wait_for("10 in, 5 out");
+    assert!(screen.contains("┃ hi there") && screen.contains("▌ Hello"), "{screen}");
+    assert!(screen.contains("test-model"), "{screen}");
+    terminal.send("\x14q");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert_given_back(&terminal);
+    assert!(terminal.screen().contains("Session saved: "), "{}", terminal.screen());
+    let body = &server.chats()[0].body;
+    assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "hi there");
+    let sessions = project.brynhild(&["session", "list", "--json"]).success().json();
+    assert_eq!(sessions.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_session_goes_on_where_it_was() {
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "first question"]).success();
+    let terminal = project.terminal(&["--continue"], SIZE);
+    let screen = terminal.wait_for("first answer");
+    assert!(screen.contains("first question"), "{screen}");
+    terminal.send("more\r");
+    terminal.wait_for("second answer");
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_call_runs_when_it_is_allowed_and_not_before() {
+    let write = json!({"command": "echo made > made.txt"});
+    let server = ModelServer::start([Reply::calls([("Bash", write)]), Reply::text("It is made.")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("make it\r");
+    let screen = terminal.wait_for("Allow once");
+    assert!(screen.contains("echo made > made.txt"), "{screen}");
+    assert!(!project.path().join("made.txt").exists());
+    terminal.send("y");
+    terminal.wait_for("It is made.");
+    assert_eq!(project.read("made.txt"), "made\n");
+    terminal.send("\x1b[21~");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_denial_reaches_the_model_with_its_reason() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]),
+        Reply::text("I leave it."),
+    ]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("make it\r");
+    terminal.wait_for("Allow once");
+    terminal.send("n");
+    terminal.wait_for("because:");
+    terminal.send("not now\r");
+    terminal.wait_for("I leave it.");
+    let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(result["content"], "Permission denied by user: not now");
+    assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn keys_typed_before_the_question_do_not_answer_it() {
+    let call = Reply::calls([("Bash", json!({"command": "echo x > a.txt"}))]);
+    let server = ModelServer::start([call.stall_at(0), Reply::text("fine")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("go\r");
+    server.wait_for_stalls(1);
+    terminal.send("yyyy");
+    terminal.wait_for("> yyyy");
+    server.release();
+    terminal.wait_for("Allow once");
+    assert!(!project.path().join("a.txt").exists());
+    terminal.send("\x1b");
+    terminal.wait_for("fine");
+    assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn escape_stops_a_reply_and_the_next_one_works() {
+    let server = ModelServer::start([
+        Reply::text("one two three four five").stall_at(200),
+        Reply::text("again"),
+    ]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("talk\r");
+    server.wait_for_stalls(1);
+    terminal.send("\x1b");
+    terminal.wait_for("interrupted");
+    terminal.send("once more\r");
+    terminal.wait_for("again");
+}
+
+#[test]
+fn resizing_again_and_again_ends_with_a_whole_screen() {
+    let server = ModelServer::start([Reply::text("words that stay")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("talk\r");
+    terminal.wait_for("words that stay");
+    for step in 0..60_u16 {
+        terminal.resize((20 + step * 7 % 90, 5 + step * 5 % 40));
+    }
+    terminal.resize((90, 20));
+    terminal.wait_until("a line as wide as the screen", |screen| {
+        let rows: Vec<String> = screen.rows(0, 90).collect();
+        rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 90)
+            && rows.iter().any(|row| row.contains("words that stay"))
+    });
+    terminal.resize((20, 5));
+    terminal.wait_until("the smallest screen", |screen| {
+        screen.rows(0, 20).any(|row| row.starts_with("> "))
+    });
+}
+
+#[test]
+fn control_characters_from_outside_never_reach_the_terminal() {
+    let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}";
+    let server = ModelServer::start([
+        Reply::calls([("Read", json!({"file_path": "evil.txt"}))]),
+        Reply::text(format!("text {evil}\n\n```\ncode {evil}\n```\n")).thinking(evil),
+    ]);
+    let project = project_with(&server);
+    project.file("evil.txt", format!("file {evil}\n"));
+    let terminal = start(&project);
+    terminal.send("look\r");
+    terminal.wait_for("code \\u{1b}]0;owned");
+    let output = terminal.output();
+    for bad in ["\x1b]0;", "\u{202e}"] {
+        assert!(!output.contains(bad), "{bad:?} reached the terminal");
+    }
+}
+
+#[test]
+fn where_the_screen_cannot_be_had_or_is_not_wanted_lines_are_read() {
+    let server = ModelServer::start([Reply::text("plain answer")]).repeat_last();
+    let dumb = (project_with(&server).env("TERM", "dumb"), vec![]);
+    for (project, args) in [dumb, (project_with(&server), vec!["--plain"])] {
+        let terminal = project.terminal(&args, SIZE);
+        terminal.wait_for("> ");
+        terminal.send("hi\r");
+        terminal.wait_for("plain answer");
+        assert!(!terminal.output().contains("\x1b[?1049h"), "{:?}", terminal.output());
+        terminal.send("\x04");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+    }
+    let project = project_with(&server);
+    let run = project.command::<&str>(&[]).stdin("hi\n").run();
+    assert!(run.success().stdout.contains("plain answer"), "{run}");
+}
+
+#[test]
+fn lines_can_be_edited_and_brought_back() {
+    let server = ModelServer::start([Reply::text("first"), Reply::text("second")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("world\x01hello \x05!\r");
+    terminal.wait_for("first");
+    terminal.wait_until("another mark", |screen| {
+        screen.contents().lines().last().is_some_and(|line| line.starts_with("> "))
+            || screen.contents().ends_with("> ")
+            || screen.contents().ends_with('>')
+    });
+    terminal.send("\x1b[A\x17again\r");
+    terminal.wait_for("second");
+    let last = |number: usize| {
+        let messages = server.chats()[number].body["messages"].as_array().unwrap().clone();
+        messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([last(0), last(1)], ["hello world!", "hello again"]);
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn no_color_means_no_color() {
+    let server = ModelServer::start([Reply::text("`code` and **bold**")]);
+    let project = project_with(&server).env("NO_COLOR", "1");
+    let terminal = start(&project);
+    terminal.send("talk\r");
+    terminal.wait_for("code and bold");
+    terminal.wait_until("cells without color", |screen| {
+        let (rows, columns) = screen.size();
+        let mut cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |at| (row, at)));
+        cells.all(|(row, column)| {
+            let cell = screen.cell(row, column);
+            cell.is_none_or(|cell| {
+                [cell.fgcolor(), cell.bgcolor()]
+                    .iter()
+                    .all(|color| format!("{color:?}") == "Default")
+            })
+        })
+    });
+}

@@ -1,0 +1,185 @@
+//! Six states by five signals: however the program ends, the terminal is as it was.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// A shell that starts the program, survives every signal, and then says how the terminal is.
+const SHELL: &str = "trap : INT TERM HUP QUIT TSTP; \"$0\"; code=$?; stty -a; echo \"code $code\"; \
+                     sleep 60";
+
+/// The state to be in when a signal comes: what to send, and what to wait for.
+struct State {
+    name: &'static str,
+    replies: fn() -> Vec<Reply>,
+    reach: fn(&Terminal, &ModelServer),
+}
+
+const STATES: &[State] = &[
+    State { name: "idle", replies: Vec::new, reach: |_, _| {} },
+    State {
+        name: "writing",
+        replies: Vec::new,
+        reach: |terminal, _| {
+            terminal.send("half a\x1b\rmessage");
+            terminal.wait_for("message");
+        },
+    },
+    State {
+        name: "streaming",
+        replies: || vec![Reply::text("one two three four five six").stall_at(300)],
+        reach: |terminal, server| {
+            terminal.send("talk\r");
+            server.wait_for_stalls(1);
+            terminal.wait_for("┃ talk");
+        },
+    },
+    State {
+        name: "running a tool",
+        replies: || {
+            let command = json!({"command": "echo begun; sleep 60"});
+            vec![Reply::calls([("Bash", command)])]
+        },
+        reach: |terminal, _| {
+            terminal.send("work\r");
+            terminal.wait_for("Allow once");
+            terminal.send("y");
+            terminal.wait_for("begun");
+        },
+    },
+    State {
+        name: "asking",
+        replies: || vec![Reply::calls([("Bash", json!({"command": "echo x > y"}))])],
+        reach: |terminal, _| {
+            terminal.send("work\r");
+            terminal.wait_for("Allow once");
+        },
+    },
+    State {
+        name: "picking",
+        replies: Vec::new,
+        reach: |terminal, _| {
+            terminal.send("\x1bOR");
+            terminal.wait_for("What to do");
+        },
+    },
+];
+
+fn in_shell(project: &Project) -> Terminal {
+    let args: Vec<OsString> =
+        ["-c", SHELL, env!("CARGO_BIN_EXE_brynhild")].into_iter().map(OsString::from).collect();
+    let env = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), project.home().into()),
+        ("TERM".into(), "xterm-256color".into()),
+    ];
+    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, &project.path(), SIZE);
+    terminal.wait_for("write to the model");
+    terminal
+}
+
+/// Continues a program that is about to stop, as a shell does once it has.
+fn go_on(terminal: &Terminal) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !terminal.screen().contains("test-model") {
+        assert!(Instant::now() < deadline, "it does not go on:\n{}", terminal.screen());
+        terminal.signal(Signal::CONT);
+        std::thread::yield_now();
+    }
+    terminal.wait_until("the other screen again", |screen| {
+        screen.alternate_screen() && screen.contents().contains("test-model")
+    });
+}
+
+#[track_caller]
+fn assert_usual(terminal: &Terminal, case: &str) {
+    assert_given_back(terminal);
+    let screen = terminal.screen();
+    let modes: Vec<&str> = screen.split_whitespace().collect();
+    for mode in ["icanon", "isig", "echo", "icrnl", "opost"] {
+        assert!(modes.contains(&mode), "{case}: {mode} is off:\n{screen}");
+    }
+}
+
+fn ended_by(state: &State, signal: Signal, code: i32) {
+    let case = format!("{} and {signal:?}", state.name);
+    let mut replies = (state.replies)();
+    replies.push(Reply::text("the last one"));
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let terminal = in_shell(&project);
+    (state.reach)(&terminal, &server);
+    terminal.signal(signal);
+    terminal.wait_for(&format!("code {code}"));
+    assert_usual(&terminal, &case);
+}
+
+#[test]
+fn an_interrupt_from_outside_gives_the_terminal_back() {
+    for state in STATES {
+        ended_by(state, Signal::INT, 130);
+    }
+}
+
+#[test]
+fn being_told_to_end_gives_the_terminal_back() {
+    for state in STATES {
+        ended_by(state, Signal::TERM, 143);
+    }
+}
+
+#[test]
+fn a_hangup_gives_the_terminal_back() {
+    for state in STATES {
+        ended_by(state, Signal::HUP, 129);
+    }
+}
+
+#[test]
+fn being_told_to_quit_gives_the_terminal_back() {
+    for state in STATES {
+        ended_by(state, Signal::QUIT, 131);
+    }
+}
+
+#[test]
+fn a_stop_gives_the_terminal_back_and_going_on_takes_it_again() {
+    for state in STATES {
+        let mut replies = (state.replies)();
+        replies.push(Reply::text("the last one"));
+        let server = ModelServer::start(replies);
+        let project = project_with(&server);
+        let terminal = in_shell(&project);
+        (state.reach)(&terminal, &server);
+        terminal.signal(Signal::TSTP);
+        assert_given_back(&terminal);
+        go_on(&terminal);
+        terminal.signal(Signal::TERM);
+        terminal.wait_for("code 143");
+        assert_usual(&terminal, state.name);
+    }
+}
+
+#[test]
+fn the_suspend_key_goes_back_to_the_shell() {
+    let server = ModelServer::start([Reply::text("x")]);
+    let project = project_with(&server);
+    let terminal = in_shell(&project);
+    terminal.send("kept\x1a");
+    assert_given_back(&terminal);
+    go_on(&terminal);
+    terminal.wait_for("> kept");
+    terminal.send("\x11");
+    terminal.wait_for("code 0");
+    assert_usual(&terminal, "Ctrl+Z");
+}
+
+#[test]
+fn an_end_in_order_gives_the_terminal_back() {
+    let server = ModelServer::start([Reply::text("x")]);
+    let project = project_with(&server);
+    let terminal = in_shell(&project);
+    terminal.send("\x03\x03");
+    terminal.wait_for("code 0");
+    assert_usual(&terminal, "Ctrl+C twice");
+}

@@ -1,0 +1,117 @@
+//! Writing on a real terminal: pastes, files, commands, history, drafts, the editor.
+
+use super::*;
+
+#[test]
+fn a_paste_is_text_and_a_long_one_a_chip() {
+    let server = ModelServer::start([Reply::text("read")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    let long = (0..30).map(|number| format!("line {number}\r\n")).collect::<Vec<_>>().concat();
+    terminal.send("look: \x1b[200~one\r\ntwo\x1b[201~ \x1b[200~");
+    terminal.send(&long);
+    terminal.send("\x1b[201~");
+    terminal.wait_for("[pasted text 1: 30 lines]");
+    terminal.send("\r");
+    terminal.wait_for("read");
+    let sent = server.chats()[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+    let sent = sent["content"].as_str().unwrap();
+    assert!(sent.starts_with("look: one\ntwo line 0\nline 1\n"), "{sent}");
+    assert!(sent.contains("line 29"), "{sent}");
+}
+
+#[test]
+fn files_and_commands_are_completed() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = project_with(&server);
+    project.file("src/deep/engine.rs", "x").file("notes.md", "y");
+    let terminal = start(&project);
+    terminal.send("see @engi");
+    terminal.wait_for("@src/deep/engine.rs");
+    terminal.send("\t\r");
+    terminal.wait_for("fine");
+    let sent = server.chats()[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(sent["content"].as_str().unwrap().trim_end(), "see @src/deep/engine.rs");
+    terminal.send("/too");
+    terminal.wait_for("/tools");
+    terminal.send("\t\r");
+    terminal.wait_for("builtin");
+}
+
+#[test]
+fn a_draft_survives_a_kill_and_history_outlives_the_session() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("remember me\r");
+    terminal.wait_for("heard");
+    terminal.send("half a thought");
+    terminal.wait_for("half a thought");
+    let drafts = project.config_folder().join("interface");
+    let is_kept = || {
+        let entries = std::fs::read_dir(&drafts).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+            .any(|path| std::fs::read_to_string(path).is_ok_and(|text| text == "half a thought"))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !is_kept() {
+        assert!(std::time::Instant::now() < deadline, "the draft is not kept");
+        std::thread::yield_now();
+    }
+    terminal.signal(Signal::KILL);
+    drop(terminal);
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("> half a thought");
+    terminal.send("\x03\x1b[A\x1b[A");
+    terminal.wait_for("> remember me");
+}
+
+#[test]
+fn the_editor_gets_the_text_and_gives_it_back() {
+    let server = ModelServer::start([Reply::text("edited")]);
+    let project = project_with(&server);
+    project.file("editor.sh", "#!/bin/sh\nprintf ' and more' >> \"$1\"\n");
+    let script = project.path().join("editor.sh");
+    let project = project.env("EDITOR", format!("/bin/sh {}", script.display()));
+    let terminal = start(&project);
+    terminal.send("some text\x14e");
+    terminal.wait_for("some text and more");
+    terminal.send("\r");
+    terminal.wait_for("edited");
+    let sent = server.chats()[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(sent["content"], "some text and more");
+}
+
+#[test]
+fn the_mode_and_the_model_are_changed_in_the_middle() {
+    let server = ModelServer::start([Reply::text("first"), Reply::text("second")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("one\r");
+    terminal.wait_for("first");
+    terminal.send("\x1b[Z");
+    terminal.wait_for("yolo");
+    terminal.send("/model other-model\r");
+    terminal.wait_for("other-model");
+    let screen = terminal.wait_for("first");
+    assert!(screen.contains("┃ one"), "the conversation goes on:\n{screen}");
+    terminal.send("two\r");
+    terminal.wait_for("second");
+    assert_eq!(server.chats()[1].body["model"], "other-model");
+}
+
+#[test]
+fn what_a_folder_brings_is_asked_about_in_a_dialog() {
+    let server = ModelServer::start([Reply::text("hello")]);
+    let project = project_with(&server);
+    project.file(".brynhild/hooks.yaml", "hooks: {}\n");
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    let screen = terminal.wait_for("Text only");
+    assert!(screen.contains(".brynhild/hooks.yaml"), "{screen}");
+    terminal.send("n");
+    terminal.wait_for("write to the model");
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}

@@ -1,0 +1,206 @@
+//! What binds an agent: rules, modes, questions, the sandbox, budgets, depth, limits, interrupts.
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Reply};
+
+use super::{bash, messages, own, playing, result, task, tools};
+use crate::{has_bubblewrap, project_with};
+
+/// A child that runs a command and reports.
+fn commanded(command: &str) -> [Reply; 4] {
+    [task("scout", "work"), bash(command), Reply::text("tried"), Reply::text("done")]
+}
+
+#[test]
+fn what_nobody_can_be_asked_about_does_not_run_and_is_told_all_the_way_up() {
+    let (project, server) = playing(commanded("echo x > made"));
+    let run = project.brynhild(&["chat", "go"]);
+    run.code(3);
+    assert!(run.stderr.contains("Bash of the agent scout needs a permission"), "{run}");
+    assert!(!project.path().join("made").exists());
+    let told = result(&server.chats()[3]);
+    assert!(told.starts_with("tried\n\n[Calls of this agent that were not permitted:\n- Bash:"));
+}
+
+#[test]
+fn a_person_is_asked_about_an_agents_call_with_the_agents_name() {
+    let (project, _server) = playing(commanded("echo x > made"));
+    let terminal = project.terminal(&["chat", "go"], (100, 40));
+    let screen = terminal.wait_for("Run it?");
+    assert!(screen.contains("Bash (asked for by the agent scout)"), "{screen}");
+    terminal.send("y\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert_eq!(project.read("made"), "x\n");
+}
+
+#[test]
+fn cancelling_an_agents_question_stops_the_whole_turn() {
+    let (project, server) = playing(commanded("echo x > made"));
+    let terminal = project.terminal(&["chat", "go"], (100, 40));
+    terminal.wait_for("Run it?");
+    terminal.send("c\r");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+    assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
+fn deny_rules_hold_for_agents_and_yes_lets_the_rest_run() {
+    let (project, server) = playing([
+        task("scout", "work"),
+        bash("touch denied"),
+        bash("echo yes > made"),
+        Reply::text("tried"),
+        Reply::text("done"),
+    ]);
+    project.config_more("permissions:\n  deny: ['Bash(touch *)']\n");
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(!project.path().join("denied").exists());
+    assert_eq!(project.read("made"), "yes\n");
+    assert!(result(&server.chats()[2]).contains("Permission denied"));
+}
+
+#[test]
+fn an_agents_file_may_tighten_the_mode_and_never_loosen_it() {
+    let (project, _server) = playing(commanded("echo x > made"));
+    own(&project, "scout", "permissionMode: bypassPermissions\n", "Look.");
+    project.brynhild(&["chat", "go"]).code(3);
+    assert!(!project.path().join("made").exists());
+
+    for mode in ["plan", "dontAsk"] {
+        let (project, server) = playing(commanded("echo x > made"));
+        own(&project, "scout", &format!("permissionMode: {mode}\n"), "Look.");
+        let args = if mode == "plan" { vec!["chat", "--yes", "go"] } else { vec!["chat", "go"] };
+        project.brynhild(&args);
+        assert!(!project.path().join("made").exists(), "{mode}");
+        let told = result(&server.chats()[2]);
+        assert!(mode == "plan" || told.contains("this agent asks nobody"), "{told}");
+    }
+}
+
+#[test]
+fn an_agents_command_is_confined_like_any_other() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let (project, _server) = playing(commanded("echo x > ../outside"));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(!project.path().join("../outside").exists());
+}
+
+#[test]
+fn tokens_and_cost_of_an_agent_count_for_the_session() {
+    let (project, _server) = playing([
+        task("scout", "work").usage(100, 10).cost(0.25),
+        Reply::text("tried").usage(1000, 100).cost(0.5),
+        Reply::text("done").usage(200, 20).cost(0.25),
+    ]);
+    let answer = project.brynhild(&["chat", "--json", "go"]).json();
+    assert_eq!(answer["usage"]["input_tokens"], 1300, "{answer:#}");
+    assert_eq!(answer["usage"]["output_tokens"], 130);
+    assert_eq!(answer["cost_usd"], 1.0);
+    assert_eq!(answer["response"], "done");
+    assert_eq!(answer["tool_calls"].as_array().unwrap().len(), 1);
+    let sessions = project.brynhild(&["session", "list", "--json"]).json();
+    assert_eq!(sessions[0]["cost_usd"], 1.0);
+    assert_eq!((&sessions[0]["turns"], &sessions[0]["model"]), (&json!(1), &json!("test-model")));
+}
+
+#[test]
+fn the_budget_of_the_session_stops_an_agent_too() {
+    let (project, server) = playing([
+        task("scout", "work").usage(100, 10),
+        Reply::calls([("Glob", json!({"pattern": "*"}))]).usage(1000, 100),
+        Reply::text("never asked for"),
+    ]);
+    let run = project.brynhild(&["chat", "--max-tokens", "1000", "go"]);
+    run.code(5);
+    assert_eq!(server.chats().len(), 2, "{run}");
+}
+
+#[test]
+fn limits_failures_and_circles_of_an_agent_are_told() {
+    let look = || Reply::calls([("Glob", json!({"pattern": "*"}))]);
+    let (project, server) = playing([task("brief", "work"), look(), look(), Reply::text("done")]);
+    own(&project, "brief", "maxTurns: 2\n", "Be brief.");
+    project.brynhild(&["chat", "go"]).success();
+    let told = result(&server.chats()[3]);
+    let wanted = "the agent brief was stopped: a limit was reached: max_tool_rounds (2)";
+    assert!(told.ends_with(wanted), "{told}");
+
+    let (project, server) = playing([
+        task("scout", "work"),
+        Reply::failure(401).body(r#"{"error": {"message": "no such key"}}"#),
+        Reply::text("done"),
+    ]);
+    project.brynhild(&["chat", "go"]).success();
+    let told = result(&server.chats()[2]);
+    assert!(told.contains("the agent scout failed: "), "{told}");
+
+    let again = || bash("exit 7");
+    let server = ModelServer::respond_with(move |request| {
+        let said = messages(request);
+        let is_inner = said[0].1.contains("You are a scout.");
+        match said.last().unwrap().0.as_str() {
+            _ if is_inner => again(),
+            "tool" => Reply::text("done"),
+            _ => task("scout", "work"),
+        }
+    });
+    let project = project_with(&server);
+    own(&project, "scout", "", "You are a scout.");
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let told = result(server.chats().last().unwrap());
+    assert!(told.contains("the agent scout was stopped: it went in circles"), "{told}");
+}
+
+#[test]
+fn agents_hand_work_on_as_deep_as_the_configuration_says() {
+    let handed = || [task("scout", "a"), Reply::text("b"), Reply::text("c")];
+    let (project, server) = playing(handed());
+    project.config_more("agents: {max_depth: 2}\n");
+    project.brynhild(&["chat", "go"]).success();
+    assert!(tools(&server.chats()[1]).contains(&"Task".to_owned()));
+
+    let (project, server) = playing([
+        task("scout", "outer"),
+        task("general-purpose", "inner"),
+        Reply::text("deep words"),
+        Reply::text("outer words"),
+        Reply::text("done"),
+    ]);
+    project.config_more("agents: {max_depth: 2}\n");
+    let run = project.brynhild(&["chat", "go", "--output-format", "stream-json"]);
+    run.success();
+    let chats = server.chats();
+    assert!(!tools(&chats[2]).contains(&"Task".to_owned()));
+    assert_eq!((result(&chats[3]), result(&chats[4])), ("deep words".into(), "outer words".into()));
+    let events = run.json_lines();
+    let agents: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == "turn_finished")
+        .map(|event| &event["within"]["agent"])
+        .collect();
+    assert_eq!(agents, [&json!("general-purpose"), &json!("scout"), &Value::Null]);
+
+    let (project, server) = playing([Reply::text("alone")]);
+    project.config_more("agents: {max_depth: 0}\n");
+    project.brynhild(&["chat", "go"]).success();
+    assert!(!tools(&server.chats()[0]).contains(&"Task".to_owned()));
+}
+
+#[test]
+fn an_interrupt_stops_the_agent_and_closes_what_it_opened() {
+    let (project, server) = playing([task("scout", "work"), bash("echo begun; sleep 600")]);
+    let args = ["chat", "--yes", "--session", "work", "--output-format", "stream-json", "go"];
+    let running = project.command(&args).stdin("").spawn();
+    running.wait_for_stdout("begun");
+    running.interrupt();
+    let run = running.wait();
+    run.code(130);
+    assert_eq!(server.chats().len(), 2);
+    let events = run.json_lines();
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!((of("tool_called"), of("tool_finished"), of("turn_finished")), (2, 2, 2), "{run}");
+    let last = events.iter().rev().find(|event| event["type"] == "tool_finished").unwrap();
+    assert_eq!((&last["name"], &last["outcome"]), (&json!("Task"), &json!("interrupted")));
+}

@@ -1,0 +1,313 @@
+//! What turns changed in files is shown, taken back and made again; the person's own changes and
+//! the repository are left alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
+
+use crate::project_with;
+
+/// A model that runs the command or writes the file that the last prompt asks for, then is done.
+fn worker() -> ModelServer {
+    ModelServer::respond_with(|request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let last = messages.last().unwrap();
+        let words = last["content"].as_str().unwrap_or_default();
+        let words = words.trim_start_matches("<prompt>\n").trim_end_matches("\n</prompt>");
+        if let Some(command) = words.strip_prefix("run: ") {
+            Reply::calls([("Bash", json!({"command": command}))])
+        } else if let Some(path) = words.strip_prefix("write: ") {
+            Reply::calls([("Write", json!({"file_path": path, "content": "written\n"}))])
+        } else {
+            Reply::text("Done.")
+        }
+    })
+}
+
+fn work(project: &Project, prompt: &str) {
+    project.brynhild(&["chat", "--yes", "--session", "s", prompt]).success();
+}
+
+fn session(project: &Project, words: &[&str]) -> Run {
+    project.brynhild(&[&["session"], words].concat())
+}
+
+/// Everything in the project: permissions and bytes.
+fn tree(project: &Project) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    fn visit(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = path.symlink_metadata().unwrap();
+            let bytes = match (metadata.is_dir(), metadata.is_symlink()) {
+                (true, _) => {
+                    visit(&path, found);
+                    Vec::new()
+                }
+                (_, true) => fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes(),
+                _ => fs::read(&path).unwrap(),
+            };
+            found.insert(path, (metadata.permissions().mode(), bytes));
+        }
+    }
+    let mut found = BTreeMap::new();
+    visit(&project.path(), &mut found);
+    found
+}
+
+#[test]
+fn what_a_shell_command_did_is_undone_and_the_model_hears_of_it() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "one\n").file("old/b.txt", "two\n").file("run.sh", "#!/bin/sh\n");
+    let before = tree(&project);
+    work(
+        &project,
+        "run: echo more >> a.txt; mv old new; chmod +x run.sh; mkdir -p made/deep; ln -s a.txt link",
+    );
+    let after = tree(&project);
+    assert_ne!(before, after);
+    let run = session(&project, &["undo"]);
+    assert!(run.success().stdout.contains("turn 1: 5 files undone"), "{run}");
+    assert!(run.stderr.contains("ignore files"), "{run}");
+    assert_eq!(tree(&project), before);
+    work(&project, "And now?");
+    let last = server.chats().pop().unwrap();
+    assert!(
+        last.text.contains("The person took back the file changes of one turn"),
+        "{}",
+        last.text
+    );
+    assert!(last.text.contains("a.txt"), "{}", last.text);
+    assert!(session(&project, &["redo", "s"]).success().stdout.contains("made again"));
+    assert_eq!(tree(&project), after);
+}
+
+#[test]
+fn turns_are_listed_with_what_they_changed() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "one\n").file("gone.txt", "gone\n").file("name.txt", "the same\n");
+    work(&project, "run: echo two >> a.txt; rm gone.txt; mv name.txt other.txt");
+    work(&project, "Nothing to do.");
+    work(&project, "write: made.txt");
+    let run = session(&project, &["changes"]);
+    let lines: Vec<&str> = run.success().stdout.lines().collect();
+    assert!(lines[0].starts_with("turn 1 "), "{run}");
+    assert!(lines[0].ends_with("run: echo two >> a.txt; rm gone.txt; mv name.txt other.txt"));
+    assert_eq!(lines[1], "  modified  a.txt (+1 -0)");
+    assert_eq!(lines[2], "  deleted   gone.txt (+0 -1)");
+    assert_eq!(lines[3], "  renamed   name.txt to other.txt");
+    assert!(lines[4].starts_with("turn 3 "), "{run}");
+    assert_eq!(lines[5], "  created   made.txt (+1 -0)");
+    let diff = session(&project, &["changes", "--diff", "--turns", "2"]);
+    assert!(
+        diff.stdout.contains("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n one\n+two\n"),
+        "{diff}"
+    );
+    assert!(diff.stdout.contains("--- /dev/null\n+++ b/made.txt\n"), "{diff}");
+    let data = session(&project, &["changes", "--json", "--turns", "1"]).success().json();
+    assert_eq!(data[0]["turn"], 3);
+    assert_eq!(data[0]["state"], "done");
+    let file = json!({"path": "made.txt", "change": "created", "added": 1, "removed": 0});
+    assert_eq!(data[0]["files"], json!([file]));
+}
+
+#[test]
+fn the_persons_own_changes_are_kept_unless_forced() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "one\n").file("b.txt", "one\n");
+    work(&project, "run: echo two > a.txt; echo two > b.txt");
+    project.file("b.txt", "the person's\n");
+    let dry = session(&project, &["undo", "--dry-run", "--json"]);
+    dry.code(1);
+    assert_eq!(dry.json()["kept"], json!([{"path": "b.txt", "why": "changed since"}]));
+    assert_eq!(project.read("a.txt"), "two\n");
+    let run = session(&project, &["undo"]);
+    run.code(1);
+    assert!(run.stdout.contains("kept  b.txt: changed since"), "{run}");
+    assert_eq!(
+        (project.read("a.txt"), project.read("b.txt")),
+        ("one\n".into(), "the person's\n".into())
+    );
+    session(&project, &["undo", "--force"]).success();
+    assert_eq!(project.read("b.txt"), "one\n");
+    session(&project, &["redo"]).success();
+    assert_eq!(project.read("b.txt"), "the person's\n");
+}
+
+#[test]
+fn in_a_conversation_turns_are_undone_by_number_and_made_again() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "0\n");
+    let lines = "run: echo 1 > a.txt\nrun: echo 2 > a.txt\nrun: cp a.txt b.txt\n\
+                 /changes\n/undo\n/undo 2\n/redo\n/diff\n/undo nonsense\nHello\n";
+    let run = project.command(&["--yes", "--session", "s"]).stdin(lines).run();
+    assert_eq!(project.read("a.txt"), "2\n");
+    assert!(!project.path().join("b.txt").exists());
+    for words in ["turn 3: 1 file undone", "turns 1, 2: 1 file undone", "made again", "+2\n"] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
+    assert!(run.stderr.contains("`nonsense` is no number of turns"), "{run}");
+    let last = server.chats().pop().unwrap();
+    assert!(last.text.contains("took back the file changes of 2 turns"), "{}", last.text);
+    assert!(last.text.contains("made again the file changes of 2 turns"), "{}", last.text);
+    // The session on disk tells the same.
+    let data = session(&project, &["changes", "s", "--json"]).success().json();
+    let states: Vec<&Value> = data.as_array().unwrap().iter().map(|turn| &turn["state"]).collect();
+    assert_eq!(states, ["done", "done", "undone"]);
+}
+
+#[test]
+fn the_repository_is_not_touched_and_ignored_files_stay() {
+    let server = worker();
+    let project = project_with(&server);
+    let git = project.path().join(".git");
+    for (path, text) in [("HEAD", "ref: refs/heads/main\n"), ("index", "DIRC"), ("refs/stash", "x")]
+    {
+        project.file(Path::new(".git").join(path), text);
+    }
+    project.file(".gitignore", "target/\n").file("target/x", "1\n").file("a.txt", "1\n");
+    let before: BTreeMap<_, _> =
+        tree(&project).into_iter().filter(|(path, _)| path.starts_with(&git)).collect();
+    work(&project, "run: echo 2 > a.txt; echo 2 > target/x");
+    session(&project, &["undo"]).success();
+    assert_eq!((project.read("a.txt"), project.read("target/x")), ("1\n".into(), "2\n".into()));
+    let after: BTreeMap<_, _> =
+        tree(&project).into_iter().filter(|(path, _)| path.starts_with(&git)).collect();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn what_a_plugin_did_is_undone() {
+    let server = ModelServer::respond_with(|request| {
+        if request.text.contains("\"tool\"") {
+            Reply::text("Done.")
+        } else {
+            Reply::calls([("painter", json!({}))])
+        }
+    });
+    let project = project_with(&server);
+    project.file("wall.txt", "white\n");
+    let file = project.config_folder().join("plugins/painter");
+    let script = "#!/bin/sh\nif [ \"$1\" = --schema ]; then\n  \
+                  echo '{\"name\": \"painter\", \"description\": \"Paints.\", \"parameters\": \
+                  {\"type\": \"object\", \"properties\": {}}}'\nelse\n  echo red > wall.txt\n  \
+                  echo brush > brush.txt\nfi\n";
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, script).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    project.config_more("plugins: {painter: {sandbox: {write: ['.']}}}\n");
+    work(&project, "Paint.");
+    assert_eq!(project.read("wall.txt"), "red\n");
+    session(&project, &["undo"]).success();
+    assert_eq!(project.read("wall.txt"), "white\n");
+    assert!(!project.path().join("brush.txt").exists());
+}
+
+#[test]
+fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "1\n");
+    let prompt = "run: echo 2 > a.txt; echo now-$((20 + 22)); sleep 60";
+    let words = ["chat", "--yes", "--output-format", "stream-json", "--session", "s", prompt];
+    let running = project.command(&words).stdin("").spawn();
+    running.wait_for_stdout("now-42");
+    running.kill();
+    running.wait();
+    assert_eq!(project.read("a.txt"), "2\n");
+    let run = session(&project, &["undo", "s"]);
+    run.code(1);
+    assert!(run.stdout.contains("kept  a.txt: may have been changed since"), "{run}");
+    session(&project, &["undo", "s", "--force"]).success();
+    assert_eq!(project.read("a.txt"), "1\n");
+    work(&project, "Go on.");
+}
+
+#[test]
+fn an_undo_that_is_killed_leaves_whole_files_and_can_be_repeated() {
+    let strace = "/usr/bin/strace";
+    let server = worker();
+    let words = ["-qq", "-o", "/dev/null", "-e", "trace=none", "true"];
+    let can_trace = Path::new(strace).exists()
+        && Project::with_binary(strace).brynhild(&words).status.success();
+    if !can_trace {
+        let words = b"SKIPPED: strace is not here or may not trace\n";
+        std::io::Write::write_all(&mut std::io::stderr(), words).unwrap();
+        return;
+    }
+    for (call, number) in
+        [("renameat,renameat2", 1), ("renameat,renameat2", 2), ("unlinkat", 1), ("fsync", 2)]
+    {
+        let project = project_with(&server);
+        project.file("a.txt", "1\n").file("b.txt", "1\n").file("c/d.txt", "1\n");
+        let before = tree(&project);
+        work(&project, "run: echo 2 > a.txt; echo 2 > b.txt; rm -r c; echo new > n.txt");
+        let after = tree(&project);
+        let inject = format!("inject={call}:signal=KILL:when={number}");
+        let tracer = Project::with_binary(strace);
+        let binary = env!("CARGO_BIN_EXE_brynhild");
+        let words = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, binary, "session", "undo", "s"];
+        let run = tracer.command(&words).env("HOME", project.home()).cwd(project.path()).run();
+        assert!(run.status.code().is_none(), "{call} {number}: {run}");
+        for (path, state) in &tree(&project) {
+            let is_temporary = path.to_string_lossy().ends_with(".tmp");
+            let is_whole = before.get(path) == Some(state) || after.get(path) == Some(state);
+            assert!(is_whole || is_temporary, "{call} {number}: {}", path.display());
+        }
+        session(&project, &["undo", "s"]).success();
+        let mut found = tree(&project);
+        found.retain(|path, _| !path.to_string_lossy().ends_with(".tmp"));
+        assert_eq!(found, before, "{call} {number}");
+        session(&project, &["redo", "s"]).success();
+        let mut found = tree(&project);
+        found.retain(|path, _| !path.to_string_lossy().ends_with(".tmp"));
+        assert_eq!(found, after, "{call} {number}");
+    }
+}
+
+#[test]
+fn a_fork_can_undo_and_a_deleted_session_leaves_no_snapshots() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file("a.txt", "1\n");
+    work(&project, "run: echo 2 > a.txt");
+    project.brynhild(&["chat", "--resume", "s", "--fork", "Hello"]).success();
+    session(&project, &["rename", "s", "t"]).success();
+    session(&project, &["delete", "t", "--yes"]).success();
+    session(&project, &["undo", "s-fork-1"]).success();
+    assert_eq!(project.read("a.txt"), "1\n");
+    session(&project, &["delete", "s-fork-1", "--yes"]).success();
+    let kept = project.config_folder().join("sessions/snapshots");
+    let turns = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("turns"));
+    for turns in turns {
+        assert_eq!(fs::read_dir(turns).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn without_changes_or_snapshots_there_is_nothing_to_undo() {
+    let server = worker();
+    let project = project_with(&server);
+    session(&project, &["undo"]).code(2);
+    work(&project, "Hello");
+    assert!(!project.config_folder().join("sessions/snapshots").exists());
+    let run = session(&project, &["undo"]);
+    assert!(run.success().stdout.starts_with("There is nothing to undo"), "{run}");
+    assert!(session(&project, &["redo"]).success().stdout.starts_with("There is nothing"));
+    assert_eq!(session(&project, &["changes"]).success().stdout, "No turn changed a file.\n");
+    project.config_more("undo: {enabled: false}\n");
+    work(&project, "run: echo 1 > a.txt");
+    assert!(!project.config_folder().join("sessions/snapshots").exists());
+    let run = project.command(&["--session", "s"]).stdin("/undo\n").run();
+    assert!(run.stderr.contains("not kept in this conversation"), "{run}");
+    let run = project.brynhild(&["chat", "/undo"]);
+    run.code(2);
+    assert!(run.stderr.contains("`brynhild session undo`"), "{run}");
+}
