@@ -7,7 +7,7 @@ mod types;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::{project, project_with};
+use crate::{beside_the_sandbox, project, project_with};
 
 const TOOLS: &str = r#"
 """Things to do."""
@@ -59,7 +59,7 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
 /// What a tool of the role says, whether it went well or not.
 fn said(project: &Project, tool: &str, input: &Value) -> String {
     let run = exec(project, tool, input);
-    format!("{}{}", run.stdout, run.stderr).trim().to_owned()
+    format!("{}{}", run.stdout, beside_the_sandbox(&run.stderr)).trim().to_owned()
 }
 
 fn names(request: &Value) -> Vec<&str> {

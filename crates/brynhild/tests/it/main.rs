@@ -57,6 +57,12 @@ fn project_with(server: &ModelServer) -> Project {
     project
 }
 
+/// What a program said beside which sandbox it has: that differs between machines.
+fn beside_the_sandbox(stderr: &str) -> String {
+    let is_other = |line: &&str| !line.starts_with("warning: the sandbox is landlock");
+    stderr.lines().filter(is_other).fold(String::new(), |said, line| said + line + "\n")
+}
+
 /// Whether commands are confined by bubblewrap here; says so where they are not.
 fn has_bubblewrap() -> bool {
     let reports = project().brynhild(&["sandbox", "doctor", "--json"]).json();
