@@ -24,6 +24,8 @@ pub(crate) struct Reported {
     pub(crate) suggestion: Option<String>,
     /// What it did again and again, although it was told.
     pub(crate) stuck: Option<String>,
+    /// What the model reads of each call.
+    pub(crate) results: Vec<String>,
 }
 
 /// A call with what makes it doubtful.
@@ -58,6 +60,7 @@ pub(crate) async fn run(
     for Asked { call, .. } in beyond {
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
+        reported.results.push(settled.output.for_model());
         journal.note(vec![settled.into_event(bench.settings).0]).await?;
     }
     Ok(reported)
@@ -100,8 +103,8 @@ async fn run_all(
             let teller = teller.clone();
             async move {
                 match prepared {
-                    Prepared::Approved(approved) => tool_call::run(bench, approved, teller).await,
-                    Prepared::Settled(settled) => settled,
+                    Prepared::Approved(approved) => tool_call::run(bench, *approved, teller).await,
+                    Prepared::Settled(settled) => *settled,
                 }
             }
         })
@@ -115,6 +118,7 @@ async fn run_all(
             Advice::Suggest(what) => reported.suggestion = Some(what),
             Advice::Stop(what) => reported.stuck = Some(what),
         }
+        reported.results.push(content);
         let has_effect = settled.has_effect;
         let (finished, stored) = settled.into_event(bench.settings);
         if has_effect {

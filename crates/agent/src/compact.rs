@@ -33,8 +33,16 @@ pub(crate) enum Shortened {
     Done,
     /// There is nothing that could go.
     Nothing,
+    /// A hook keeps the history as it is; these are its name and its reason.
+    Refused(String),
     /// It did not work.
     Failed(Outcome),
+}
+
+/// Says that a hook keeps the history as it is.
+pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Result<(), LogError> {
+    let text = format!("the history is not shortened, because of hook {why}");
+    journal.notice(Level::Warning, text, None).await
 }
 
 /// Shortens the history because a person asked for it.
@@ -46,6 +54,7 @@ pub(crate) async fn run(
     match shorten(bench, journal, CompactCause::Person { instructions }).await? {
         Shortened::Failed(outcome) => return Ok(outcome),
         Shortened::Done => {}
+        Shortened::Refused(why) => tell_refusal(journal, &why).await?,
         Shortened::Nothing => {
             let text = "the history is short: there is nothing to compact".to_owned();
             journal.notice(Level::Info, text, None).await?;
@@ -104,6 +113,9 @@ pub(crate) async fn shorten(
     }
     let view = CompactView { strategy: SUMMARIZE, messages: entries.len() as u64, cause };
     let advised = bench.hooks.before_compact(journal, view).await?;
+    if let Some(why) = advised.refusal {
+        return Ok(Shortened::Refused(why));
+    }
     let mut strategy = strategy(journal, advised.strategy).await?;
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
@@ -226,7 +238,7 @@ fn framed(journal: &Journal, entries: &[Arc<Entry>], kept: usize, summary: &str)
     if !is_seen && request != task {
         parts.push(format!("The person asked last:\n<request>\n{request}\n</request>"));
     }
-    parts.extend(journal.transcript.lasting().iter().cloned());
+    parts.extend(journal.transcript.lasting().map(str::to_owned));
     parts.push(format!("Summary:\n{summary}"));
     parts.join("\n\n")
 }

@@ -113,7 +113,8 @@ pub(crate) async fn conclude(
             hooks.occasion(journal, &failed).await?;
         }
         Outcome::Blocked { hook, reason } => {
-            let text = format!("the prompt was not sent, because of hook {hook}: {reason}");
+            let what = if hooks.has_halted() { "the turn ends" } else { "the prompt was not sent" };
+            let text = format!("{what}, because of hook {hook}: {reason}");
             journal.notice(Level::Warning, text, None).await?;
         }
         _ => {}

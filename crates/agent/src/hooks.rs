@@ -1,23 +1,26 @@
 //! Asks hooks, one after the other, and folds what they say. A hook that fails costs a notice;
 //! what else it means is the hook's own `on_failure`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::event::{Level, What};
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, Ending, Hook, HookError, Moment, Occasion,
-    OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene, StopVerdict,
-    ToolVerdict, WordsVerdict,
+    Advice, CallView, Circumstances, CompactVerdict, CompactView, Ending, Hook, HookError, Moment,
+    Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
+    StopVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::log::LogError;
 use contract::message::ToolCall;
+use contract::policy::{Action, Decision};
 use contract::provider::Request;
-use contract::tool::ToolOutput;
+use contract::tool::{Tool, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
+use crate::packed::Packed;
 use crate::tool_call::Doubt;
 
 /// How long hooks may keep the end of a session waiting, all together.
@@ -28,7 +31,17 @@ pub(crate) struct Hooks {
     list: Arc<[Arc<dyn Hook>]>,
     scene: Scene,
     guidance: Mutex<Vec<String>>,
+    halt: Mutex<Option<Halt>>,
+    has_halted: AtomicBool,
     cancel: CancellationToken,
+}
+
+/// A turn that a hook ends.
+pub(crate) struct Halt {
+    /// The hook.
+    pub(crate) hook: String,
+    /// Why.
+    pub(crate) reason: String,
 }
 
 /// What became of a person's words.
@@ -70,7 +83,14 @@ impl Hooks {
     /// Hooks in the order in which they are asked.
     pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: Scene) -> Self {
         let list = list.into();
-        Self { list, scene, guidance: Mutex::default(), cancel: CancellationToken::new() }
+        Self {
+            list,
+            scene,
+            guidance: Mutex::default(),
+            halt: Mutex::default(),
+            has_halted: AtomicBool::new(false),
+            cancel: CancellationToken::new(),
+        }
     }
 
     /// From here on this stops a hook that is being asked.
@@ -120,6 +140,18 @@ impl Hooks {
         Some(What::Injected { origin: "hooks".to_owned(), text })
     }
 
+    /// Why a hook ends the turn, if one does; taken once.
+    pub(crate) fn take_halt(&self) -> Option<Halt> {
+        let halt = self.halt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.has_halted.store(halt.is_some(), Ordering::Relaxed);
+        halt
+    }
+
+    /// Whether a hook has ended the turn.
+    pub(crate) fn has_halted(&self) -> bool {
+        self.has_halted.load(Ordering::Relaxed)
+    }
+
     /// Adds to what the model is to read before its next reply.
     pub(crate) fn guide(&self, text: String) {
         self.guidance.lock().unwrap_or_else(PoisonError::into_inner).push(text);
@@ -140,6 +172,10 @@ impl Hooks {
         hook: &dyn Hook,
         answer: Result<Advice<V>, HookError>,
     ) -> Result<Result<V, (OnFailure, String)>, LogError> {
+        if let Some(reason) = hook.take_halt() {
+            let halt = Halt { hook: hook.name().to_owned(), reason };
+            self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(halt);
+        }
         match answer {
             Ok(advice) => Ok(Ok(self.heard(advice))),
             Err(error) => {
@@ -174,12 +210,18 @@ impl Hooks {
         journal.notice(Level::Warning, text, None).await
     }
 
-    /// Asks about a person's words: as they were sent, then as they go to the model.
+    /// Asks about a person's words: as they were sent, then as they go to the model. A tag in which
+    /// they were packed for the model is no part of them.
     pub(crate) async fn words(
         &self,
         journal: &mut Journal,
-        mut text: String,
+        whole: String,
     ) -> Result<Words, LogError> {
+        if !self.wants(Moment::BeforePrompt) && !self.wants(Moment::BeforeMessage) {
+            return Ok(Words::Sent(whole));
+        }
+        let packed = Packed::parse(&whole);
+        let mut text = packed.words.to_owned();
         for moment in [Moment::BeforePrompt, Moment::BeforeMessage] {
             for hook in self.asked(moment) {
                 let answer = if moment == Moment::BeforePrompt {
@@ -199,7 +241,7 @@ impl Hooks {
                 }
             }
         }
-        Ok(Words::Sent(text))
+        Ok(Words::Sent(packed.with(&text)))
     }
 
     /// The system prompt with what hooks add to it.
@@ -258,6 +300,7 @@ impl Hooks {
         text: &str,
     ) -> Result<Option<String>, LogError> {
         let mut changed: Option<String> = None;
+        let prompt = Packed::parse(prompt).words;
         for hook in self.asked(Moment::AfterReply) {
             let seen = changed.as_deref().unwrap_or(text);
             let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;
@@ -275,13 +318,22 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         call: &ToolCall,
+        (tool, actions, decision): (&dyn Tool, &[Action], Decision),
     ) -> Result<Advised, LogError> {
         let mut rewritten: Option<Value> = None;
         let mut ask: Option<Doubt> = None;
         for hook in self.asked(Moment::BeforeTool) {
             let args = rewritten.as_ref().unwrap_or(&call.args);
             let view = CallView { tool: &call.name, args };
-            let answer = self.answer(hook.before_tool(&self.scene, view)).await;
+            // What makes no sense does nothing, and is refused when it is judged.
+            let own = rewritten.as_ref().map(|args| tool.actions(args).unwrap_or_default());
+            let known = Circumstances {
+                id: &call.id,
+                actions: own.as_deref().unwrap_or(actions),
+                decision,
+                original: &call.args,
+            };
+            let answer = self.answer(hook.before_call(&self.scene, view, known)).await;
             let hook_name = || hook.name().to_owned();
             match self.settle(journal, hook.as_ref(), answer).await? {
                 Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => {}
@@ -303,14 +355,14 @@ impl Hooks {
     pub(crate) async fn after_tool(
         &self,
         journal: &mut Journal,
-        call: &ToolCall,
+        (call, known): (&ToolCall, Circumstances<'_>),
         output: &mut ToolOutput,
         duration: Duration,
     ) -> Result<(), LogError> {
         for hook in self.asked(Moment::AfterTool) {
             let call = CallView { tool: &call.name, args: &call.args };
             let view = ResultView { call, output, duration };
-            let answer = self.answer(hook.after_tool(&self.scene, view)).await;
+            let answer = self.answer(hook.after_call(&self.scene, view, known)).await;
             if let Ok(OutputVerdict::Replace(text)) =
                 self.settle(journal, hook.as_ref(), answer).await?
             {
@@ -336,6 +388,10 @@ impl Hooks {
             if let Ok(said) = self.settle(journal, hook.as_ref(), answer).await? {
                 verdict.strategy = said.strategy.or(verdict.strategy);
                 verdict.summary = said.summary.or(verdict.summary);
+                if let Some(why) = said.refusal {
+                    verdict.refusal = Some(format!("{}: {why}", hook.name()));
+                    break;
+                }
             }
         }
         Ok(verdict)

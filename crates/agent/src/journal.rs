@@ -1,7 +1,6 @@
 //! Keeps what happened, then tells it: log first, history second, listeners last. All
 //! conversations of a session write to one log, in one order.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::event::{CallOutcome, Event, Level, What, Within};
@@ -13,7 +12,7 @@ use tokio::sync::mpsc::PermitIterator;
 
 use crate::account::Account;
 use crate::settings::Budget;
-use crate::transcript::{self, Transcript};
+use crate::transcript::{self, TakenIds, Transcript};
 
 /// The record of one conversation.
 pub(crate) struct Journal {
@@ -47,7 +46,7 @@ struct Page {
     /// The last event that was kept.
     seq: u64,
     /// The names of all calls.
-    calls: HashSet<CallId>,
+    calls: TakenIds,
 }
 
 /// How well an event is kept.
@@ -68,7 +67,10 @@ impl Journal {
         events: mpsc::Sender<Arc<Event>>,
     ) -> Self {
         let seq = history.last().map_or(0, |event| event.seq.0);
-        let calls = history.iter().flat_map(calls_of).cloned().collect();
+        let mut calls = TakenIds::default();
+        for id in history.iter().flat_map(calls_of) {
+            calls.take(id);
+        }
         let page = Mutex::new(Page { seq, calls });
         let transcript = Transcript::of(history);
         let account = Account::new(budget, transcript.usage().clone());
@@ -130,7 +132,7 @@ impl Journal {
 
     /// Gives every call of a reply a name that no other call of the session has.
     pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
-        transcript::make_ids_unique(reply, &mut self.teller.book.page().calls);
+        self.teller.book.page().calls.make_unique(reply);
     }
 
     /// Keeps a notice and tells it.

@@ -15,6 +15,7 @@ mod journal;
 pub mod nested;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
+mod packed;
 pub mod prompt;
 mod recover;
 pub mod registry;

@@ -1,6 +1,7 @@
 //! The tools of a conversation, by name, with the check of their arguments.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::tool::{Tool, ToolSpec};
@@ -21,6 +22,8 @@ pub struct Registry {
 struct Registered {
     tool: Arc<dyn Tool>,
     validator: OnceLock<Result<Validator, String>>,
+    /// Whether somebody was told that its schema is broken.
+    is_told: AtomicBool,
 }
 
 impl Registry {
@@ -32,14 +35,16 @@ impl Registry {
             let spec = tool.spec();
             if let Some(taken) = registry.tools.get(&spec.name) {
                 clashes.push(format!(
-                    "tool `{}` of {} is left out: {} has a tool of that name",
+                    "tool `{}` of {} is left out: {} has a tool of that name (rename it, or switch \
+                     one of the two off)",
                     spec.name,
                     spec.source,
                     taken.tool.spec().source,
                 ));
                 continue;
             }
-            let registered = Registered { tool: Arc::clone(&tool), validator: OnceLock::new() };
+            let (validator, is_told) = (OnceLock::new(), AtomicBool::new(false));
+            let registered = Registered { tool: Arc::clone(&tool), validator, is_told };
             registry.tools.insert(spec.name.clone(), registered);
         }
         let tools = registry.tools.values().map(|entry| &entry.tool);
@@ -91,13 +96,25 @@ impl Registry {
         if !missing.is_empty() {
             return Err(format!("Missing required parameters: {}", missing.join(", ")));
         }
-        let validator = entry
-            .validator
-            .get_or_init(|| jsonschema::validator_for(schema).map_err(|error| error.to_string()));
-        match validator {
+        match entry.validator.get_or_init(|| validator(schema)) {
             Ok(validator) => describe(validator, args),
-            Err(error) => Err(format!("The input schema of {name} is broken: {error}")),
+            // Nothing more can be checked, and the tool may work all the same.
+            Err(_) => Ok(()),
         }
+    }
+
+    /// What is wrong with the schema of the tool `name`, once, after arguments were checked.
+    pub(crate) fn broken(&self, name: &str) -> Option<String> {
+        let entry = self.tools.get(name)?;
+        let error = entry.validator.get()?.as_ref().err()?;
+        if entry.is_told.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let source = &entry.tool.spec().source;
+        Some(format!(
+            "the input schema of {name} ({source}) is broken: {error}; only required parameters \
+             are checked until it is mended"
+        ))
     }
 
     /// Parameters that the tool `name` does not know and will not look at, in words for people.
@@ -124,6 +141,15 @@ impl Registry {
 
 fn spec(tool: &Arc<dyn Tool>) -> Arc<ToolSpec> {
     Arc::new(tool.spec().clone())
+}
+
+/// The check of a schema: of the draft that it names, else of the first that it fits.
+fn validator(schema: &Value) -> Result<Validator, String> {
+    let found = jsonschema::validator_for(schema).map_err(|error| error.to_string());
+    found.or_else(|error| {
+        let older = || jsonschema::draft4::new(schema);
+        jsonschema::draft7::new(schema).or_else(|_| older()).map_err(|_| error)
+    })
 }
 
 fn missing<'a>(schema: &'a Value, args: &Value) -> Vec<&'a str> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::event::{Answer, CallOutcome, Level, What};
-use contract::hook::Occasion;
+use contract::hook::{Circumstances, Occasion};
 use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::ToolCall;
@@ -17,6 +17,7 @@ use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruli
 use contract::sandbox::SandboxError;
 use contract::snapshots::Effect;
 use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -104,6 +105,8 @@ pub(crate) struct Approved {
     call: ToolCall,
     actions: Vec<Action>,
     access: Access,
+    /// The arguments that the model gave, where hooks changed them.
+    original: Option<Value>,
 }
 
 impl Approved {
@@ -121,14 +124,17 @@ pub(crate) struct Settled {
     duration: Duration,
     /// Whether it may have changed anything.
     pub(crate) has_effect: bool,
+    actions: Vec<Action>,
+    /// The arguments that the model gave, where hooks changed them.
+    original: Option<Value>,
 }
 
 /// What became of a call before it ran.
 pub(crate) enum Prepared {
     /// It may run.
-    Approved(Approved),
+    Approved(Box<Approved>),
     /// It will not.
-    Settled(Settled),
+    Settled(Box<Settled>),
 }
 
 impl Prepared {
@@ -160,7 +166,15 @@ impl Settled {
         text: impl Into<String>,
     ) -> Self {
         let output = ToolOutput::failure(text);
-        Self { call, outcome, output, duration: Duration::ZERO, has_effect: false }
+        Self {
+            call,
+            outcome,
+            output,
+            duration: Duration::ZERO,
+            has_effect: false,
+            actions: Vec::new(),
+            original: None,
+        }
     }
 
     /// The call.
@@ -173,16 +187,33 @@ impl Settled {
         Self::without_running(call, CallOutcome::Interrupted, "interrupted: not run")
     }
 
-    /// Lets hooks see the result of a call that ran, and change what the model reads.
+    /// Lets hooks see the result of a call that ran, and change what the model reads; tells them of
+    /// one that did not.
     pub(crate) async fn revise(
         &mut self,
         bench: Bench<'_>,
         journal: &mut Journal,
     ) -> Result<(), LogError> {
-        if self.outcome != CallOutcome::Ran {
-            return Ok(());
-        }
-        bench.hooks.after_tool(journal, &self.call, &mut self.output, self.duration).await
+        let outcome = match self.outcome {
+            CallOutcome::Ran => {
+                let known = Circumstances {
+                    id: &self.call.id,
+                    actions: &self.actions,
+                    decision: Decision::Allow,
+                    original: self.original.as_ref().unwrap_or(&self.call.args),
+                };
+                let (call, output) = ((&self.call, known), &mut self.output);
+                return bench.hooks.after_tool(journal, call, output, self.duration).await;
+            }
+            outcome @ (CallOutcome::Invalid | CallOutcome::Denied | CallOutcome::Unanswered) => {
+                outcome
+            }
+            CallOutcome::NoSandbox | CallOutcome::Skipped | CallOutcome::Interrupted => {
+                return Ok(());
+            }
+        };
+        let (call, why) = (self.call.clone(), self.output.for_model());
+        bench.hooks.occasion(journal, &Occasion::CallRefused { call, outcome, why }).await
     }
 
     /// The event that tells it, and what there is to tell hooks where its output was too long.
@@ -214,21 +245,29 @@ pub(crate) async fn prepare(
     doubt: Option<Doubt>,
 ) -> Result<Prepared, LogError> {
     let settle = |call, outcome, text: String| {
-        Ok(Prepared::Settled(Settled::without_running(call, outcome, text)))
+        Ok(Prepared::Settled(Box::new(Settled::without_running(call, outcome, text))))
     };
     if bench.cancel.is_cancelled() {
-        return Ok(Prepared::Settled(Settled::interrupted(call)));
+        return Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
     }
-    let (call, Judgment { tool, actions, ruling }) = match judge(bench, &call) {
+    let renewed = match bench.parts.registry.get(&call.name) {
+        Some(tool) => tool.renewed(bench.cancel).await,
+        None => None,
+    };
+    let (call, Judgment { tool, actions, ruling, original }) = match judge(bench, &call, renewed) {
         Err(problem) => return settle(call, CallOutcome::Invalid, problem),
         Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
         Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
             Consulted::Judged(call, judgment) => (call, judgment),
-            Consulted::Settled(settled) => return Ok(Prepared::Settled(settled)),
+            Consulted::Settled(settled) => return Ok(Prepared::Settled(Box::new(settled))),
         },
     };
     if bench.cancel.is_cancelled() {
-        return Ok(Prepared::Settled(Settled::interrupted(call)));
+        return Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
+    }
+    if let Some(text) = bench.parts.registry.broken(&call.name) {
+        let hint = "correct `input_schema` in the tool".to_owned();
+        journal.notice(Level::Warning, text, Some(hint)).await?;
     }
     if let Some(text) = bench.parts.registry.ignored(&call.name, &call.args) {
         journal.notice(Level::Warning, format!("{}: {text}", call.name), None).await?;
@@ -240,17 +279,18 @@ pub(crate) async fn prepare(
         actions: actions.clone(),
         ruling: ruling.clone(),
     };
-    let approved = Approved { tool, call, actions: actions.clone(), access: ruling.access };
+    let access = ruling.access;
+    let approved = Approved { tool, call, actions: actions.clone(), access, original };
     if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
         settled.output = ToolOutput::success("[dry run - tool not executed]");
-        return Ok(Prepared::Settled(settled));
+        return Ok(Prepared::Settled(Box::new(settled)));
     }
     match ruling.decision {
         Decision::Allow => {
             journal.note(vec![judged]).await?;
-            Ok(Prepared::Approved(approved))
+            Ok(Prepared::Approved(Box::new(approved)))
         }
         Decision::Deny => {
             journal.note(vec![judged]).await?;
@@ -285,6 +325,8 @@ struct Judgment {
     tool: Arc<dyn Tool>,
     actions: Vec<Action>,
     ruling: Ruling,
+    /// The arguments that the model gave, where hooks changed them.
+    original: Option<Value>,
 }
 
 /// The plugin that a tool comes from.
@@ -293,11 +335,16 @@ fn source(tool: &dyn Tool) -> Option<String> {
     (source != BUILTIN).then(|| source.clone())
 }
 
-/// Looks a call up, checks its arguments, and judges it. Says in words for the model what is wrong.
-fn judge(bench: Bench<'_>, call: &ToolCall) -> Result<Judgment, String> {
+/// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
+/// the model what is wrong.
+fn judge(
+    bench: Bench<'_>,
+    call: &ToolCall,
+    tool: Option<Arc<dyn Tool>>,
+) -> Result<Judgment, String> {
     let registry = &bench.parts.registry;
     registry.check(&call.name, &call.args)?;
-    let Some(tool) = registry.get(&call.name).cloned() else {
+    let Some(tool) = tool.or_else(|| registry.get(&call.name).cloned()) else {
         return Err(format!("Unknown tool: {}", call.name));
     };
     let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
@@ -308,7 +355,7 @@ fn judge(bench: Bench<'_>, call: &ToolCall) -> Result<Judgment, String> {
         ruling.decision = ruling.decision.max(decision);
         ruling.reasons.insert(0, Reason { decision, subject: call.name.clone(), why, origin });
     }
-    Ok(Judgment { tool, actions, ruling })
+    Ok(Judgment { tool, actions, ruling, original: None })
 }
 
 /// What became of a call that hooks were asked about.
@@ -325,7 +372,8 @@ async fn consult(
     mut call: ToolCall,
     (mut judgment, doubt): (Judgment, Option<Doubt>),
 ) -> Result<Consulted, LogError> {
-    let (rewritten, ask) = match bench.hooks.before_tool(journal, &call).await? {
+    let judged = (judgment.tool.as_ref(), &*judgment.actions, judgment.ruling.decision);
+    let (rewritten, ask) = match bench.hooks.before_tool(journal, &call, judged).await? {
         Advised::Proceed { rewritten, ask } => (rewritten, ask),
         Advised::Answer(output) => {
             let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
@@ -348,9 +396,9 @@ async fn consult(
         }
     };
     if let Some(args) = rewritten {
-        call.args = args;
-        judgment = match judge(bench, &call) {
-            Ok(judgment) => judgment,
+        let original = Some(std::mem::replace(&mut call.args, args));
+        judgment = match judge(bench, &call, Some(judgment.tool)) {
+            Ok(judgment) => Judgment { original, ..judgment },
             Err(problem) => {
                 let text = format!("a hook changed the arguments, and they do not fit: {problem}");
                 let settled = Settled::without_running(call, CallOutcome::Invalid, text);
@@ -424,7 +472,7 @@ async fn answered(
     answer: Answer,
 ) -> Result<Prepared, LogError> {
     let (outcome, text) = match answer {
-        Answer::Once => return Ok(Prepared::Approved(approved)),
+        Answer::Once => return Ok(Prepared::Approved(Box::new(approved))),
         Answer::Session | Answer::Project | Answer::Always => {
             let span = match answer {
                 Answer::Project if kept.problem.is_none() => "in this project from here on",
@@ -440,13 +488,13 @@ async fn answered(
             if let Some(problem) = &kept.problem {
                 journal.notice(Level::Warning, problem.clone(), None).await?;
             }
-            return Ok(Prepared::Approved(approved));
+            return Ok(Prepared::Approved(Box::new(approved)));
         }
-        Answer::Deny { reason: None } => {
-            (CallOutcome::Denied, "Permission denied by user".to_owned())
-        }
-        Answer::Deny { reason: Some(reason) } => {
-            (CallOutcome::Denied, format!("Permission denied by user: {reason}"))
+        Answer::Deny { reason } => {
+            let refusal = approved.tool.refusal();
+            let refusal = refusal.unwrap_or_else(|| "Permission denied by user".to_owned());
+            let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            (CallOutcome::Denied, refusal + &why)
         }
         Answer::Cancel => {
             bench.stop.cancel();
@@ -461,13 +509,13 @@ async fn answered(
             ),
         ),
     };
-    Ok(Prepared::Settled(Settled::without_running(approved.call, outcome, text)))
+    Ok(Prepared::Settled(Box::new(Settled::without_running(approved.call, outcome, text))))
 }
 
 /// Runs an approved call to its end, or until it is cancelled.
 pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
-    let Approved { tool, call, access, .. } = approved;
+    let Approved { tool, call, access, actions, original } = approved;
     let (progress, mut lines) = mpsc::channel(64);
     let parent = Arc::new(Parent::new(bench, &call.id, &teller));
     let context = ToolContext {
@@ -477,6 +525,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         progress,
         spill: bench.settings.spill.clone(),
         conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
+        view: bench.parts.policy.view(tool.spec()),
     };
     let started = Instant::now();
     let result = {
@@ -511,7 +560,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
             (CallOutcome::Ran, ToolOutput::failure(error.to_string()))
         }
     };
-    Settled { call, outcome, output, duration, has_effect }
+    Settled { call, outcome, output, duration, has_effect, actions, original }
 }
 
 fn why(ruling: &Ruling) -> String {

@@ -1,13 +1,14 @@
 //! History as a fold over events: what the model sees, and what a crash left open.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use contract::event::{CallOutcome, Event, Outcome, What, Within};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::snapshots::Direction;
-use contract::tool::{LASTING, ToolOutput};
+use contract::tool::{LASTING, SUBJECT, ToolOutput};
 use serde_json::Value;
 
 /// What a call is told that was running when the program ended.
@@ -21,13 +22,21 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Default)]
 pub struct Transcript {
     entries: Arc<Vec<Arc<Entry>>>,
-    used_ids: HashSet<CallId>,
+    /// Calls of replies that have no result so far.
+    open_calls: HashSet<CallId>,
     turn_open: bool,
     usage: Usage,
     system: String,
     prompt: String,
     size: Size,
-    lasting: Vec<String>,
+    lasting: Vec<Lasting>,
+}
+
+/// A result that outlives a summary.
+struct Lasting {
+    /// What it is the present state of, where only the last one counts.
+    subject: Option<String>,
+    text: String,
 }
 
 /// Tokens that so many bytes of text make, about.
@@ -72,7 +81,7 @@ impl Transcript {
             What::Injected { text, .. } => self.push(Message::User { text: text.clone() }),
             What::ReplyFinished { reply, usage } => {
                 self.usage.add(usage);
-                self.used_ids.extend(reply.calls().map(|call| call.id.clone()));
+                self.open_calls.extend(reply.calls().map(|call| call.id.clone()));
                 if !reply.parts.is_empty() {
                     self.push(Message::Assistant(reply.clone()));
                 }
@@ -134,9 +143,9 @@ impl Transcript {
         &self.prompt
     }
 
-    /// Results that outlive a summary, such as the skills in use.
-    pub(crate) fn lasting(&self) -> &[String] {
-        &self.lasting
+    /// Results that outlive a summary, such as the skills in use and the open todos.
+    pub(crate) fn lasting(&self) -> impl Iterator<Item = &str> {
+        self.lasting.iter().map(|lasting| lasting.text.as_str())
     }
 
     /// What the turn has cost, as far as its events were folded in.
@@ -202,10 +211,9 @@ impl Transcript {
         content: &str,
     ) {
         // A call that no reply made (`tools exec`) is no part of the model's history.
-        if self.used_ids.contains(id) {
+        if self.open_calls.remove(id) {
             if output.success && output.facts.get(LASTING) == Some(&Value::Bool(true)) {
-                self.lasting.retain(|known| known != content);
-                self.lasting.push(content.to_owned());
+                self.last(output, content);
             }
             let is_error = outcome != CallOutcome::Skipped && !output.success;
             self.push(Message::Tool {
@@ -215,6 +223,15 @@ impl Transcript {
                 is_error,
             });
         }
+    }
+
+    fn last(&mut self, output: &ToolOutput, content: &str) {
+        let subject = output.facts.get(SUBJECT).and_then(Value::as_str).map(str::to_owned);
+        let is_same = |known: &Lasting| {
+            known.text == content || (subject.is_some() && known.subject == subject)
+        };
+        self.lasting.retain(|known| !is_same(known));
+        self.lasting.push(Lasting { subject, text: content.to_owned() });
     }
 
     /// Calls of the last reply, announced or not, that have no result.
@@ -235,17 +252,31 @@ impl Transcript {
     }
 }
 
-/// Gives every call of a reply an id that is not taken, and takes it.
-pub(crate) fn make_ids_unique(reply: &mut Reply, taken: &mut HashSet<CallId>) {
-    let mut number = taken.len();
-    for part in &mut reply.parts {
-        let Part::Call(call) = part else { continue };
-        let original = call.id.clone();
-        while call.id.0.is_empty() || taken.contains(&call.id) {
-            number += 1;
-            call.id = CallId(format!("{}-{number}", default_id(&original)));
+/// Ids that are taken. Keeps a hash of each, because a session may have very many: a hash that two
+/// share makes an id count as taken that is not, which does no harm.
+#[derive(Default)]
+pub(crate) struct TakenIds {
+    hashes: HashSet<u64>,
+    state: RandomState,
+}
+
+impl TakenIds {
+    /// Takes an id; `false` where it is taken already.
+    pub(crate) fn take(&mut self, id: &CallId) -> bool {
+        self.hashes.insert(self.state.hash_one(id.as_str()))
+    }
+
+    /// Gives every call of a reply an id that is not taken, and takes it.
+    pub(crate) fn make_unique(&mut self, reply: &mut Reply) {
+        let mut number = self.hashes.len();
+        for part in &mut reply.parts {
+            let Part::Call(call) = part else { continue };
+            let original = call.id.clone();
+            while call.id.0.is_empty() || !self.take(&call.id) {
+                number += 1;
+                call.id = CallId(format!("{}-{number}", default_id(&original)));
+            }
         }
-        taken.insert(call.id.clone());
     }
 }
 
@@ -368,11 +399,35 @@ mod tests {
 
     #[test]
     fn ids_are_unique_across_the_session() {
-        let mut taken = HashSet::from([CallId("a".into())]);
+        let mut taken = TakenIds::default();
+        assert!(taken.take(&CallId("a".into())));
         let mut next = Reply { parts: vec![call("a"), call(""), call("a")], ..Reply::default() };
-        make_ids_unique(&mut next, &mut taken);
+        taken.make_unique(&mut next);
         let ids: HashSet<_> = next.calls().map(|call| call.id.0.clone()).collect();
         assert_eq!(ids.len(), 3);
         assert!(!ids.contains("a") && !ids.contains(""));
+    }
+
+    #[test]
+    fn of_results_about_one_subject_the_last_one_lasts() {
+        let mut transcript = Transcript::default();
+        for (id, subject, text) in
+            [("a", None, "skill"), ("b", Some("todos"), "one"), ("c", Some("todos"), "two")]
+        {
+            transcript.apply(&reply(vec![call(id)]));
+            let mut output = ToolOutput::success(text);
+            output.facts.insert(LASTING.into(), json!(true));
+            output.facts.extend(subject.map(|subject| (SUBJECT.to_owned(), json!(subject))));
+            transcript.apply(&What::ToolFinished {
+                call: CallId(id.into()),
+                name: "Look".into(),
+                outcome: CallOutcome::Ran,
+                output,
+                content: text.into(),
+                duration_ms: 1,
+            });
+        }
+        assert_eq!(transcript.lasting().collect::<Vec<_>>(), ["skill", "two"]);
+        assert!(transcript.open_calls.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::event::{Level, Outcome, What};
+use contract::event::{Level, Outcome, UNSENT, What};
 use contract::hook::{CompactCause, Ending, Moment, Occasion};
 use contract::log::LogError;
 use contract::message::{Part, Reply};
@@ -11,7 +11,7 @@ use contract::tool::Recovery;
 
 use crate::batch::{self, Asked as AskedCall};
 use crate::compact::{self, Shortened};
-use crate::hooks::Words;
+use crate::hooks::{Halt, Words};
 use crate::journal::Journal;
 use crate::recover::Sought;
 use crate::reply::{Asked, Draft};
@@ -73,6 +73,9 @@ pub(crate) async fn run(
         if let Some(limit) = journal.limit() {
             return Ok(Outcome::Limited { limit });
         }
+        if let Some(Halt { hook, reason }) = bench.hooks.take_halt() {
+            return Ok(Outcome::Blocked { hook, reason });
+        }
         if let Some(outcome) = turn.round(journal, number).await? {
             return Ok(outcome);
         }
@@ -104,21 +107,23 @@ impl Turn<'_> {
                 return Ok(Some(failed(error)));
             }
         };
+        // A model that spoke is not asked again because a hook took its words away.
+        let spoke = Said::of(&draft.reply) == Said::Something;
         let mut draft = round::revise(bench, journal, &self.prompt, draft).await?;
         let doubt = self.recover(journal, &mut draft).await?;
         let stop_reason = draft.reply.stop.as_str().to_owned();
-        let said = Said::of(&draft.reply);
+        let said = if spoke { Said::Something } else { Said::of(&draft.reply) };
         let words = draft.reply.text();
         let calls = round::keep(bench, journal, draft).await?;
         if calls.is_empty() {
             let outcome = self.without_calls(journal, said, stop_reason).await?;
             return self.ended(journal, outcome, &words).await;
         }
-        let ended = Occasion::BatchEnded { calls: calls.clone() };
         let asked = |call| AskedCall { call, doubt: doubt.clone() };
-        let calls = calls.into_iter().map(asked).collect();
-        let reported = batch::run(bench, journal, &mut self.circles, calls).await?;
-        bench.hooks.occasion(journal, &ended).await?;
+        let asked = calls.iter().cloned().map(asked).collect();
+        let mut reported = batch::run(bench, journal, &mut self.circles, asked).await?;
+        let results = std::mem::take(&mut reported.results);
+        bench.hooks.occasion(journal, &Occasion::BatchEnded { calls, results }).await?;
         if bench.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
@@ -172,10 +177,13 @@ impl Turn<'_> {
                     inject(journal, contract::event::PERSON, text).await?;
                 }
                 Words::Blocked { hook, reason } => {
-                    let text = format!("a message was not sent, because of hook {hook}: {reason}");
+                    let text = format!("{UNSENT}, because of hook {hook}: {reason}");
                     journal.notice(Level::Warning, text, None).await?;
                 }
-                Words::Skipped => {}
+                Words::Skipped => {
+                    let text = format!("{UNSENT}: a hook took it");
+                    journal.notice(Level::Info, text, None).await?;
+                }
             }
         }
         Ok(())
@@ -208,6 +216,10 @@ impl Turn<'_> {
         match compact::shorten(self.bench, journal, CompactCause::Length).await? {
             Shortened::Done => Ok(true),
             Shortened::Nothing => Ok(false),
+            Shortened::Refused(why) => {
+                compact::tell_refusal(journal, &why).await?;
+                Ok(false)
+            }
             Shortened::Failed(outcome) => {
                 if let Outcome::Failed { error, hint } = outcome {
                     journal.notice(Level::Warning, error, hint).await?;

@@ -1,4 +1,4 @@
-//! How a commit is made for a confined model: asked for here, made on the host by a broker that runs
+//! How a confined model changes a repository: asked for here, done on the host by a broker that runs
 //! nothing that the repository chose.
 
 use std::path::PathBuf;
@@ -11,8 +11,7 @@ use serde::Serialize;
 pub struct CommitRequest {
     /// Its message.
     pub message: String,
-    /// The files and folders whose changes it takes, beneath the workspace and relative to it or
-    /// absolute. None means everything in the workspace that changed.
+    /// The files and folders in the workspace whose changes it takes; none means all of them.
     pub paths: Vec<PathBuf>,
 }
 
@@ -29,7 +28,31 @@ pub struct Committed {
     pub notes: Vec<String>,
 }
 
-/// Why there is no commit. Nothing has changed then.
+/// A change of a repository beside a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Goes to a branch, a tag or a commit.
+    Switch(String),
+    /// Makes a branch where `HEAD` is, and goes there.
+    Create(String),
+    /// Makes a tag by its name, its message where it has one, and its commit.
+    Tag(String, Option<String>, String),
+}
+
+/// What a change came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// The commit that is checked out, or that has the tag; none on a branch without any.
+    pub id: Option<String>,
+    /// The branch that is checked out; none where `HEAD` is detached.
+    pub branch: Option<String>,
+    /// The files that differ from those before, relative to the repository.
+    pub files: Vec<String>,
+    /// What was done otherwise than git by itself would.
+    pub notes: Vec<String>,
+}
+
+/// Why a repository was not changed. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
     /// There is nothing to commit to.
@@ -62,7 +85,7 @@ pub enum BrokerError {
     Failed(String),
 }
 
-/// Makes commits on the host.
+/// Changes a repository on the host.
 #[async_trait]
 pub trait Broker: Send + Sync {
     /// The branch that a commit would go to; none where `HEAD` is detached. Starts no process.
@@ -70,4 +93,9 @@ pub trait Broker: Send + Sync {
 
     /// Makes a commit. Dropping the future before its end leaves the repository as it was.
     async fn commit(&self, request: &CommitRequest) -> Result<Committed, BrokerError>;
+
+    /// Changes the repository otherwise. Loses nothing that is not committed; must run to its end.
+    async fn change(&self, _: &Change) -> Result<Changed, BrokerError> {
+        Err(BrokerError::Refused(String::from("this broker makes commits only")))
+    }
 }

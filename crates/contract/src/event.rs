@@ -13,6 +13,10 @@ use crate::tool::{Finish, ToolOutput};
 /// The origin of what a person said while the model was at work.
 pub const PERSON: &str = "person";
 
+/// What the notice begins with that a person's words, said while the model was at work, did not
+/// reach it.
+pub const UNSENT: &str = "a message was not sent";
+
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {

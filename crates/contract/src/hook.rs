@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::event::Within;
-use crate::id::SessionId;
+use crate::event::{CallOutcome, Within};
+use crate::id::{CallId, SessionId};
 use crate::message::ToolCall;
+use crate::policy::{Action, Decision};
 use crate::provider::Request;
 use crate::tool::ToolOutput;
 
@@ -70,10 +71,21 @@ pub enum Occasion {
         /// The tool.
         tool: String,
     },
+    /// A call did not run.
+    CallRefused {
+        /// The call, as it was judged.
+        call: ToolCall,
+        /// How it ended: invalid, denied, or with nobody to ask.
+        outcome: CallOutcome,
+        /// What the model is told.
+        why: String,
+    },
     /// All calls of a reply have ended.
     BatchEnded {
         /// The calls, as the model made them.
         calls: Vec<ToolCall>,
+        /// What the model reads of each, in the same order.
+        results: Vec<String>,
     },
     /// A result was too long for the model, and the whole of it was put into a file.
     OutputStored {
@@ -104,6 +116,19 @@ pub enum Occasion {
     },
     /// The history was forgotten.
     Cleared,
+}
+
+/// What is known of a call beside its name and arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances<'a> {
+    /// Its id.
+    pub id: &'a CallId,
+    /// What it would do, or did.
+    pub actions: &'a [Action],
+    /// What the policy decided.
+    pub decision: Decision,
+    /// The arguments that the model gave.
+    pub original: &'a Value,
 }
 
 /// A tool call as hooks see it.
@@ -250,6 +275,8 @@ pub struct CompactVerdict {
     pub strategy: Option<String>,
     /// The summary itself.
     pub summary: Option<String>,
+    /// Why the history stays as it is, where it is to stay.
+    pub refusal: Option<String>,
 }
 
 /// What a hook decides about the end of a turn.
@@ -279,6 +306,9 @@ pub enum OnFailure {
 #[error("{0}")]
 pub struct HookError(pub String);
 
+/// What a hook says to a question, or why it says nothing.
+pub type Advised<V> = Result<Advice<V>, HookError>;
+
 /// Something that is asked at moments of a conversation. Hooks are asked in order, one after the
 /// other; each sees what the ones before it have changed.
 #[async_trait]
@@ -295,81 +325,77 @@ pub trait Hook: Send + Sync {
     }
 
     /// Hears what happened.
-    async fn occasion(&self, _: &Scene, _: &Occasion) -> Result<Advice<()>, HookError> {
+    async fn occasion(&self, _: &Scene, _: &Occasion) -> Advised<()> {
         Ok(Advice::default())
     }
 
     /// Is asked about a prompt that a person sent.
-    async fn before_prompt(&self, _: &Scene, _: &str) -> Result<Advice<WordsVerdict>, HookError> {
+    async fn before_prompt(&self, _: &Scene, _: &str) -> Advised<WordsVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked about a prompt on its way to the model.
-    async fn before_message(&self, _: &Scene, _: &str) -> Result<Advice<WordsVerdict>, HookError> {
+    async fn before_message(&self, _: &Scene, _: &str) -> Advised<WordsVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked what to add to a system prompt.
-    async fn before_request(
-        &self,
-        _: &Scene,
-        _: &str,
-    ) -> Result<Advice<ContextVerdict>, HookError> {
+    async fn before_request(&self, _: &Scene, _: &str) -> Advised<ContextVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked about a request that is about to be sent.
-    async fn before_send(
-        &self,
-        _: &Scene,
-        _: &Request,
-    ) -> Result<Advice<RequestVerdict>, HookError> {
+    async fn before_send(&self, _: &Scene, _: &Request) -> Advised<RequestVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked about the text of a reply, given the prompt it answers.
-    async fn after_reply(
-        &self,
-        _: &Scene,
-        _prompt: &str,
-        _reply: &str,
-    ) -> Result<Advice<ReplyVerdict>, HookError> {
+    async fn after_reply(&self, _: &Scene, _prompt: &str, _reply: &str) -> Advised<ReplyVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked about a call that is about to run.
-    async fn before_tool(
-        &self,
-        _: &Scene,
-        _: CallView<'_>,
-    ) -> Result<Advice<ToolVerdict>, HookError> {
+    async fn before_tool(&self, _: &Scene, _: CallView<'_>) -> Advised<ToolVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked about a call that has ended.
-    async fn after_tool(
-        &self,
-        _: &Scene,
-        _: ResultView<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    async fn after_tool(&self, _: &Scene, _: ResultView<'_>) -> Advised<OutputVerdict> {
         Ok(Advice::default())
     }
 
-    /// Is asked how to summarize the history.
-    async fn before_compact(
+    /// Is asked about a call that is about to run, with all that is known of it.
+    async fn before_call(
         &self,
-        _: &Scene,
-        _: CompactView<'_>,
-    ) -> Result<Advice<CompactVerdict>, HookError> {
+        scene: &Scene,
+        call: CallView<'_>,
+        _: Circumstances<'_>,
+    ) -> Advised<ToolVerdict> {
+        self.before_tool(scene, call).await
+    }
+
+    /// Is asked about a call that has ended, with all that is known of it.
+    async fn after_call(
+        &self,
+        scene: &Scene,
+        result: ResultView<'_>,
+        _: Circumstances<'_>,
+    ) -> Advised<OutputVerdict> {
+        self.after_tool(scene, result).await
+    }
+
+    /// Why the turn must end here, where the hook has said so since it was last looked for.
+    fn take_halt(&self) -> Option<String> {
+        None
+    }
+
+    /// Is asked how to summarize the history.
+    async fn before_compact(&self, _: &Scene, _: CompactView<'_>) -> Advised<CompactVerdict> {
         Ok(Advice::default())
     }
 
     /// Is asked whether a turn may end.
-    async fn before_stop(
-        &self,
-        _: &Scene,
-        _: Ending<'_>,
-    ) -> Result<Advice<StopVerdict>, HookError> {
+    async fn before_stop(&self, _: &Scene, _: Ending<'_>) -> Advised<StopVerdict> {
         Ok(Advice::default())
     }
 }

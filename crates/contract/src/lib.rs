@@ -20,3 +20,4 @@ pub mod skill;
 pub mod snapshots;
 pub mod text;
 pub mod tool;
+pub mod vouch;

@@ -1,6 +1,8 @@
 //! What a tool would do, and the ruling on it. The rules themselves live in `policy`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,6 +164,44 @@ pub trait Policy: Send + Sync {
     /// asks stays stronger, as it is than any rule that allows.
     fn grant(&self, rules: &[String], _origin: &str) -> Granted {
         Granted { rules: Vec::new(), refused: rules.to_vec() }
+    }
+
+    /// What a call of `tool` that goes through folders must leave out.
+    fn view(&self, _tool: &ToolSpec) -> View {
+        View::default()
+    }
+}
+
+/// Why a call that goes through folders leaves a file out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hidden {
+    /// A rule denies reading it, or wants to be asked first.
+    Ruled,
+    /// Its name says that it holds a secret.
+    Secret,
+}
+
+/// Says of a file whether a call that goes through folders must leave it out.
+#[derive(Clone, Default)]
+pub struct View(Option<Arc<Look>>);
+
+type Look = dyn Fn(&Path) -> Option<Hidden> + Send + Sync;
+
+impl View {
+    /// A view from which `look` takes files.
+    pub fn new(look: impl Fn(&Path) -> Option<Hidden> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(look)))
+    }
+
+    /// Why a file is left out; none where it is not.
+    pub fn hidden(&self, path: &Path) -> Option<Hidden> {
+        self.0.as_ref().and_then(|look| look(path))
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "View(partial)" } else { "View(whole)" })
     }
 }
 

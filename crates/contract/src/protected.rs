@@ -3,37 +3,31 @@
 
 use crate::text::is_hidden;
 
-/// The names, in lower case.
-pub const NAMES: [&str; 28] = [
-    ".git",
-    ".brynhild",
-    ".agent",
-    ".agents",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".vscode",
-    ".idea",
-    ".mcp.json",
-    ".envrc",
-    ".gitmodules",
-    ".gitconfig",
-    ".ripgreprc",
-    ".profile",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
+/// The names that are obeyed most, in lower case.
+#[rustfmt::skip]
+pub const FOREMOST: [&str; 29] = [
+    ".git", ".brynhild", ".opencode", ".agent", ".agents", ".claude", ".codex", ".cursor",
+    ".gemini", ".vscode", ".idea", ".mcp.json", ".envrc", ".gitmodules", ".gitconfig",
+    ".ripgreprc", ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
+    ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc",
     ".inputrc",
 ];
+
+/// The other names: further assistants, editors and shells.
+#[rustfmt::skip]
+pub const OTHERS: [&str; 38] = [
+    "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".goose",
+    ".windsurf", ".roo", ".roomodes", ".continue", ".continuerc.json", ".cline", ".kiro",
+    ".amazonq", ".qwen", ".augment", ".junie", ".trae", ".factory", ".openhands",
+    ".aider.conf.yml", ".zed", ".fleet", ".helix", ".devcontainer", ".devcontainer.json", ".exrc",
+    ".vimrc", ".lvimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".cshrc", ".tcshrc", ".login",
+    ".logout", ".zsh_aliases", ".pam_environment",
+];
+
+/// All of them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FOREMOST.into_iter().chain(OTHERS)
+}
 
 /// The protected name that some file systems would take `name` for, if there is one.
 pub fn protected(name: &str) -> Option<&'static str> {
@@ -44,7 +38,7 @@ pub fn protected(name: &str) -> Option<&'static str> {
         "git~1" => ".git",
         other => other,
     };
-    NAMES.into_iter().find(|&known| known == folded)
+    names().find(|&known| known == folded)
 }
 
 #[cfg(test)]
@@ -56,6 +50,7 @@ mod tests {
         for spelling in [".git", ".GIT", ".git.", ".git ", ".g\u{200b}it", "git~1", ".git::$DATA"] {
             assert_eq!(protected(spelling), Some(".git"), "{spelling:?}");
         }
+        assert_eq!(protected("OpenCode.json"), Some("opencode.json"));
         for other in ["git", ".gitignore", ".github", "a.git"] {
             assert_eq!(protected(other), None, "{other:?}");
         }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::id::SessionId;
 use crate::message::ToolCall;
-use crate::policy::Action;
+use crate::policy::{Action, View};
 use crate::sandbox::Confinement;
 
 /// What the model and the program know of a tool.
@@ -91,6 +91,10 @@ pub struct ToolOutput {
 /// shortened.
 pub const LASTING: &str = "lasting";
 
+/// The name of the fact which says what a lasting result is the present state of, such as the list
+/// of todos: an earlier result with the same subject no longer counts.
+pub const SUBJECT: &str = "subject";
+
 /// Where the program's own tools come from.
 pub const BUILTIN: &str = "builtin";
 
@@ -116,6 +120,13 @@ pub enum Display {
         path: String,
         /// The change as a unified diff.
         unified: String,
+    },
+    /// A picture, beside the text.
+    Image {
+        /// Its kind, such as `image/png`.
+        media_type: String,
+        /// Its bytes in base64.
+        data: String,
     },
 }
 
@@ -174,6 +185,8 @@ pub struct ToolContext {
     /// The conversation, for a tool that holds another one within it: a type of the loop's own,
     /// which this crate does not see.
     pub conversation: Option<Arc<dyn Any + Send + Sync>>,
+    /// What it leaves out where it goes through folders.
+    pub view: View,
 }
 
 /// Something the model can call.
@@ -197,10 +210,21 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// What the model reads where a person says no; the usual words where the tool has none.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the model is told of it. A tool that is not offered can be called all the same; one
     /// that is offered stays so.
     fn is_offered(&self) -> bool {
         true
+    }
+
+    /// The tool as it is at this moment, where it says something else of itself than it did. Asked
+    /// before a call is judged; stops soon after `cancel` fires.
+    async fn renewed(&self, _cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
+        None
     }
 
     /// Runs an approved call. Stops soon after `context.cancel` fires.

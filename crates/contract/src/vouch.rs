@@ -1,0 +1,29 @@
+//! A word that what a workspace brings is still what the person trusts, asked for at the moment when
+//! something of it is about to run.
+
+use std::fmt;
+use std::sync::Arc;
+
+type Check = dyn Fn() -> Result<(), String> + Send + Sync;
+
+/// Says whether the bytes that would run are the trusted ones. By itself it has no objection.
+#[derive(Clone, Default)]
+pub struct Vouch(Option<Arc<Check>>);
+
+impl Vouch {
+    /// Asks `check` each time.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Why nothing of it may run, if it may not.
+    pub fn ask(&self) -> Result<(), String> {
+        self.0.as_ref().map_or(Ok(()), |check| check())
+    }
+}
+
+impl fmt::Debug for Vouch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Vouch").finish_non_exhaustive()
+    }
+}
