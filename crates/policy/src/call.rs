@@ -7,6 +7,7 @@ use contract::tool::ToolSpec;
 
 use crate::findings::{Finding, Lift, ask, deny};
 use crate::glob::Reading;
+use crate::ground::Ground;
 use crate::paths::{Place, Places, is_secret};
 use crate::rules::{Rule, Scope, Target, Touch};
 use crate::{Search, ToolSettings};
@@ -22,6 +23,8 @@ pub(crate) struct Call<'a> {
     pub(crate) file_places: &'a Places,
     /// Where commands find their programs.
     pub(crate) search: &'a Search,
+    /// Answers about the disk.
+    pub(crate) ground: &'a Ground,
     /// All rules that concern the tool, by scope.
     pub(crate) rules: Vec<&'a Rule>,
 }

@@ -4,6 +4,7 @@
 mod grant;
 mod hosts;
 mod index;
+mod sweep;
 mod writes;
 
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
@@ -34,6 +35,9 @@ pub(crate) struct Outcome {
 /// Steps past this number are left out of a list of the same kind.
 const LISTED: usize = 8;
 
+/// Words of longer texts are not looked up on disk.
+const LINKED: usize = 4096;
+
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
@@ -41,6 +45,7 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let index = Index::new(&survey);
     let mut findings = rule_steps(call, &survey, &index, Decision::Deny);
     findings.extend(forbidden(call, &survey));
+    findings.extend(sweep::sweeps(call, &survey));
     for danger in floor::dangers(command, &survey, &index, call.places) {
         findings.push(match danger.decision {
             Decision::Deny => deny(&danger.subject, &danger.why, BUILT_IN),
@@ -124,6 +129,9 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     let Target::Path(touch, pattern) = &rule.matcher.target else {
         return None;
     };
+    // Links are followed on disk, which takes too long for very long texts.
+    let count: usize = survey.commands.iter().map(|found| found.argv().len()).sum();
+    let is_short = count <= LINKED;
     // Most words are in the same few folders.
     let mut near_folders: Option<(*const PathBuf, bool)> = None;
     let mut fits = |word: &Piece, folders: &[PathBuf]| {
@@ -134,18 +142,28 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
             folders.iter().any(|folder| pattern.could_be(&folder.to_string_lossy()))
         };
         near_folders = Some((folders.as_ptr(), is_near));
-        if !is_near && !word.home && !pattern.could_be(&word.text) {
+        // A link may have any name.
+        let may_be_link = is_short && call.ground.look().is_some();
+        if !is_near && !word.home && !may_be_link && !pattern.could_be(&word.text) {
             return false;
         }
         let reading = if word.glob { Reading::Shell } else { Reading::Literal };
-        let value = word
-            .text
-            .split_once('=')
-            .map(|(_, value)| Piece { text: value.to_owned(), ..word.clone() });
-        [Some(word.clone()), value].into_iter().flatten().any(|word| {
+        // The value of an option, and the path in an object of git: `HEAD:secret`.
+        let parts = ['=', ':'].map(|mark| word.text.split_once(mark));
+        let parts = parts.into_iter().flatten().map(|(_, part)| part);
+        std::iter::once(word.text.as_str()).chain(parts).any(|text| {
+            let word = Piece { text: text.to_owned(), ..word.clone() };
             folders.iter().any(|folder| {
-                resolve(&word, folder, call.places.home.as_deref()).is_some_and(|path| {
-                    pattern.matches((&path, reading), call.places, rule.decision)
+                let path = resolve(&word, folder, call.places.home.as_deref());
+                path.is_some_and(|path| {
+                    let fits = |path: &Path, reading| {
+                        pattern.matches((path, reading), call.places, rule.decision)
+                    };
+                    fits(&path, reading)
+                        || (!word.glob && is_short && {
+                            let end = call.ground.leads(&path);
+                            end != path && fits(&end, Reading::Literal)
+                        })
                 })
             })
         })

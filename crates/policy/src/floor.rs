@@ -37,6 +37,10 @@ const PROGRAMS: &[&str] = &[
     "rsync",
     "dd",
     "mkfs",
+    "mke2fs",
+    "mkdosfs",
+    "mkntfs",
+    "newfs",
     "mkswap",
     "wipefs",
     "fdisk",
@@ -95,22 +99,31 @@ fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Optio
     let (decision, why) = match name {
         "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "find"
         | "rsync" => destroy::judge(name, args, command, places)?,
-        "dd" if args.iter().any(|word| {
-            word.text
-                .strip_prefix("of=")
-                .is_some_and(|target| target.starts_with("/dev/") && target != "/dev/null")
-        }) =>
-        {
-            (Decision::Ask, String::from("it overwrites a device"))
-        }
+        "dd" => (Decision::Ask, overwritten(args)?),
         "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "parted" | "blkdiscard" => {
             (Decision::Ask, String::from("it changes a disk"))
         }
         "git" => (Decision::Ask, git::judge(args)?),
-        "mkfs" => (Decision::Ask, String::from("it formats a disk")),
+        "mkfs" | "mke2fs" | "mkdosfs" | "mkntfs" | "newfs" => {
+            (Decision::Ask, String::from("it formats a disk"))
+        }
         _ => return None,
     };
     Some(Danger { decision, subject: shown(words), why })
+}
+
+/// What `dd` overwrites, where that may be a device.
+fn overwritten(args: &[Piece]) -> Option<String> {
+    args.iter().find_map(|word| {
+        let target = word.text.strip_prefix("of=")?;
+        let is_device = target.starts_with("/dev/") && target != "/dev/null";
+        let what = match (is_device, word.dynamic && target.is_empty()) {
+            (true, _) => "a device",
+            (false, true) => "a file that only the running shell knows",
+            (false, false) => return None,
+        };
+        Some(format!("it overwrites {what}"))
+    })
 }
 
 /// A command as people read it, shortened.

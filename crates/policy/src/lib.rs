@@ -1,6 +1,6 @@
 //! Rules in, ruling out. This crate decides whether a tool call may run, must be asked about, or
 //! must not run, and says why, step by step. It is a pure function of its settings and the call:
-//! it reads no file, no clock and no environment.
+//! it reads no file, no clock and no environment. Where links lead, its settings can answer.
 //!
 //! Three principles carry it. To *allow* is a proof: a shell command runs unasked only if every
 //! byte of it is understood, by a scanner and a Bash parser that agree, and every program in it is
@@ -16,23 +16,26 @@ mod commands;
 mod findings;
 mod floor;
 mod glob;
+pub mod ground;
 mod modes;
 mod paths;
 mod programs;
 mod remember;
 pub mod rules;
 mod shell;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-use contract::policy::{Action, Decision, Granted, Mode, Policy, Ruling};
+use contract::policy::{Action, Decision, Granted, Mode, Policy, Ruling, View};
 use contract::tool::ToolSpec;
 use serde::Deserialize;
 
 use call::Call;
 use findings::Lift;
+use ground::Ground;
 use paths::{Places, normalize};
 use rules::{CommandPattern, Memory, Rule, Scope};
 
@@ -58,6 +61,8 @@ pub struct Settings {
     pub tools: BTreeMap<String, ToolSettings>,
     /// Where commands find their programs.
     pub search: Search,
+    /// Answers about the disk.
+    pub ground: Ground,
     /// Whether the user approved everything beforehand.
     pub approve_all: bool,
 }
@@ -199,6 +204,7 @@ impl Judge {
             places: &self.places,
             file_places: &self.file_places,
             search: &self.settings.search,
+            ground: &self.settings.ground,
             rules: rules.filter(|rule| rule.concerns(tool)).collect(),
         }
     }
@@ -243,6 +249,11 @@ impl Policy for Judge {
             granted.rules.push(text.clone());
         }
         granted
+    }
+
+    fn view(&self, tool: &ToolSpec) -> View {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        view::view(&self.call(tool, Mode::Normal, &session).on_files())
     }
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {

@@ -80,6 +80,37 @@ const DATA_ENDINGS: &[&str] =
     &["json", "yaml", "yml", "toml", "ini", "txt", "xml", "csv", "env", "properties"];
 const HARMLESS: &[&str] = &[".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"];
 
+/// What every name of a secret has some of, in lower case: a quick look that answers for most.
+const HINTS: &[&str] = &[
+    ".env",
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".kdbx",
+    ".tf",
+    "id_",
+    "netrc",
+    ".npmrc",
+    ".pypirc",
+    "credential",
+    "passw",
+    "pgpass",
+    ".my.cnf",
+    ".dockercfg",
+    "kubeconfig",
+    "secret",
+    "service-account",
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".azure",
+    ".gcloud",
+    "htpasswd",
+];
+
 /// Resolves `.` and `..` in the text of an absolute path.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
@@ -152,6 +183,12 @@ impl Places {
 /// Whether a path's name says that it holds a secret. `path` may have wildcards where `reading`
 /// says so; then whether it could mean such a file.
 pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
+    if reading == Reading::Literal {
+        let path = path.to_lowercase();
+        if !HINTS.iter().any(|hint| path.contains(hint)) {
+            return false;
+        }
+    }
     let mut names = path.rsplit('/').filter(|name| !name.is_empty());
     let Some(last) = names.next() else {
         return false;
@@ -250,6 +287,14 @@ mod tests {
         }
         for path in [".env.example", "src/credentials.rs", "main.rs", "id_rsa.pub", "keyboard"] {
             assert!(!is_secret(path, Reading::Literal), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_name_of_a_secret_has_a_hint() {
+        let names = SECRET_NAMES.iter().chain(SECRET_FOLDERS).chain(SECRET_STEMS);
+        for name in names.map(|name| name.replace('*', "x")) {
+            assert!(HINTS.iter().any(|hint| name.contains(hint)), "{name}");
         }
     }
 

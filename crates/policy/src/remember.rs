@@ -124,8 +124,10 @@ fn part_target(call: &Call<'_>, part: &Simple) -> Option<Target> {
         let pattern = CommandPattern::of(prefix, Tail::Open, folder.clone());
         return Some(Target::Command(pattern));
     }
-    let unbounded =
-        program.contains(['/', '=']) || *program == "cd" || wrappers::is_unbounded(program);
+    let unbounded = program.contains(['/', '='])
+        || *program == "cd"
+        || wrappers::is_unbounded(program)
+        || wrappers::runs_project(&words);
     (!unbounded).then(|| Target::Command(CommandPattern::of(&words, Tail::Exact, folder.clone())))
 }
 

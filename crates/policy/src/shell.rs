@@ -4,6 +4,7 @@
 //! length. Neither decides anything.
 
 mod braces;
+mod constants;
 mod gate;
 mod lower;
 mod raw;

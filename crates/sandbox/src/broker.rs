@@ -1,4 +1,5 @@
-//! Commits on the host, for a model whose own processes see `.git` read-only.
+//! Commits, switches branches and tags on the host, for a model whose own processes see `.git`
+//! read-only.
 //!
 //! Git runs with settings of ours over the repository's objects and a copy of its index, so no hook,
 //! filter, pager, monitor or other program of the repository's choice ever starts. Only plumbing is
@@ -10,9 +11,12 @@ mod message;
 mod preferences;
 mod reference;
 mod repository;
+mod revision;
 mod scope;
 mod staging;
 mod submodules;
+mod switch;
+mod tag;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -21,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use contract::broker::{Broker, BrokerError, CommitRequest, Committed};
+use contract::broker::{Broker, BrokerError, Change, Changed, CommitRequest, Committed};
 
 use crate::launch::Launcher;
 use git::{Git, Index};
@@ -30,6 +34,8 @@ use preferences::Preferences;
 use reference::Move;
 use repository::{Head, Repository};
 use scope::Scope;
+use switch::Destination;
+use tag::Tag;
 
 const PATIENCE: Duration = Duration::from_mins(10);
 /// After this long it is worth a look at what git may be waiting for.
@@ -70,18 +76,24 @@ impl GitBroker {
         Ok(self.launcher.get_or_init(|| launcher))
     }
 
-    async fn attempt(&self, request: &CommitRequest) -> Result<Committed, BrokerError> {
-        let message = message::tidy(&request.message)?;
-        let repository = Repository::find(&self.settings.workspace)?;
-        let scope = Scope::of(&request.paths, &self.settings.workspace, &repository.root)?;
-        let mut git = Git::new(&repository, &self.settings.state, self.launcher()?)?;
-        let preferences = Preferences::read(&git, &repository, &self.settings).await?;
-        preferences.check(&repository)?;
+    /// Git for a repository, with what the settings of both sides mean for it.
+    async fn ready(&self, repository: &Repository) -> Result<(Git, Preferences), BrokerError> {
+        let mut git = Git::new(repository, &self.settings.state, self.launcher()?)?;
+        let preferences = Preferences::read(&git, repository, &self.settings).await?;
+        preferences.check(repository)?;
         if let Some(format) = preferences.format() {
             git.use_format(format)?;
         }
         git.settings = preferences.carried(&self.settings);
         git.env = preferences.identity(&self.settings.env)?;
+        Ok((git, preferences))
+    }
+
+    async fn attempt(&self, request: &CommitRequest) -> Result<Committed, BrokerError> {
+        let message = message::tidy(&request.message)?;
+        let repository = Repository::find(&self.settings.workspace)?;
+        let scope = Scope::of(&request.paths, &self.settings.workspace, &repository.root)?;
+        let (git, preferences) = self.ready(&repository).await?;
 
         // From here on no other git changes the index or moves `HEAD` to another branch.
         let index = Lock::take(&repository.own.join("index"))?;
@@ -130,6 +142,29 @@ impl Broker for GitBroker {
         }
         let late = |_| BrokerError::Failed("git did not end within ten minutes".to_owned());
         tokio::time::timeout(PATIENCE, attempt).await.map_err(late)?
+    }
+
+    async fn change(&self, change: &Change) -> Result<Changed, BrokerError> {
+        let repository = Repository::find(&self.settings.workspace)?;
+        let is_tag = matches!(change, Change::Tag(..));
+        if !is_tag && repository.root != self.settings.workspace {
+            return Err(BrokerError::Refused(format!(
+                "{} is more than the workspace, and its files would change; use git itself",
+                repository.root.display()
+            )));
+        }
+        let (git, preferences) = self.ready(&repository).await?;
+        let to = match change {
+            Change::Switch(name) => Destination::Existing(name),
+            Change::Create(name) => Destination::Created(name),
+            Change::Tag(name, message, target) => {
+                let tag = Tag { name, message: message.as_deref(), target };
+                let id = Some(tag.make(&git, &repository).await?);
+                let notes = preferences.unsigned_tags().into_iter().collect();
+                return Ok(Changed { id, notes, ..Changed::default() });
+            }
+        };
+        switch::perform(&git, &repository, &preferences, to).await
     }
 }
 

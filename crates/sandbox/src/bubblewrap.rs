@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
-use crate::guard::After;
+use crate::guard::{After, Snapshot};
 use crate::launch::{self, Descriptors, Launcher, Outcome};
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
@@ -66,7 +66,11 @@ impl Bubblewrap {
             after = After::watch(&request.roots, settings.notice.clone());
             let stubs = Stubs::new(&settings.state);
             for root in request.roots.iter().filter(|root| root.is_dir()) {
-                after.holds.push(stubs.hold(root)?);
+                let hold = stubs.hold(root)?;
+                if !hold.more.is_empty() {
+                    after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
+                }
+                after.holds.push(hold);
             }
         }
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
@@ -132,6 +136,10 @@ impl Bubblewrap {
             options.add(bind, [root, root]);
         }
         for hold in &after.holds {
+            for folder in &hold.way {
+                // What is mounted cannot be moved.
+                options.add("--bind", [folder, folder]);
+            }
             for path in &hold.present {
                 options.add("--ro-bind", [path, path]);
             }
@@ -277,7 +285,7 @@ fn plan(request: &Request) -> Result<Plan, String> {
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
-        filters: walls::filters(Walls::Inner, &request.network)?,
+        filters: walls::filters(Walls::Inner, &request.network, request.access)?,
     })
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Notice;
+use crate::nested::{self, Nested};
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
 
@@ -30,6 +31,8 @@ pub(crate) struct After {
     pub(crate) roots: Vec<PathBuf>,
     /// Folders whose disks must not be filled.
     pub(crate) disks: Vec<PathBuf>,
+    /// Writable roots, with what lay deeper in them before.
+    pub(crate) nested: Vec<(PathBuf, Nested)>,
     /// Protected names as they were before, where nothing else keeps them.
     pub(crate) snapshots: Vec<Snapshot>,
     /// Stubs in use.
@@ -66,6 +69,9 @@ impl Drop for After {
         for snapshot in &self.snapshots {
             snapshot.restore(&mut moved);
         }
+        for (root, before) in &self.nested {
+            moved.extend(before.planted(root).iter().map(|path| quarantine(root, path)));
+        }
         self.holds.clear();
         if let Some(notice) = &self.notice {
             for result in moved {
@@ -79,10 +85,11 @@ impl Drop for After {
 }
 
 impl After {
-    /// Watches `roots` for planted bare repositories.
+    /// Watches `roots` for what is planted in them.
     pub(crate) fn watch(roots: &[PathBuf], notice: Option<Notice>) -> Self {
         let mut after = Self::default();
         after.roots = roots.iter().filter(|root| !is_bare_repository(root)).cloned().collect();
+        after.nested = roots.iter().map(|root| (root.clone(), nested::look(root))).collect();
         after.disks = roots.to_vec();
         after.notice = notice;
         after

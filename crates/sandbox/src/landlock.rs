@@ -31,7 +31,8 @@ pub(crate) const LACKS: [&str; 8] = [
      ended within milliseconds and its change undone, because Landlock cannot take back below a \
      folder what it grants there",
     "single hosts cannot be granted, only the whole network or none",
-    "modes, times and owners of files elsewhere can be changed, not their content",
+    "times, and modes of files elsewhere, can be changed where access is not read-only, not their \
+     content; those of well-known secrets in the home are put back",
     "no private /tmp and /dev/shm: the folder that TMPDIR names stands in, writing to /tmp itself is \
      refused, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
@@ -91,6 +92,10 @@ pub(crate) fn start(
         after = After::watch(&request.roots, settings.notice.clone());
         for root in request.roots.iter().filter(|root| root.is_dir()) {
             after.snapshots.push(Snapshot::take(root)?);
+        }
+        let private = request.home.as_deref().map(view::private).unwrap_or_default();
+        if let Some(snapshot) = after.snapshots.first_mut() {
+            snapshot.keep_modes(private);
         }
     }
     let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
@@ -227,7 +232,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
-        filters: walls::filters(Walls::Alone, &request.network)?,
+        filters: walls::filters(Walls::Alone, &request.network, request.access)?,
     })
 }
 

@@ -8,6 +8,7 @@
     expect(dead_code, reason = "parts of the shared modules serve the rungs of Linux only")
 )]
 
+mod alive;
 mod broker;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -17,7 +18,11 @@ mod choose;
 mod control_group;
 mod doctor;
 mod foreground;
+mod git_pointers;
+mod git_programs;
+mod gitlinks;
 mod guard;
+mod harmless;
 #[cfg(target_os = "linux")]
 mod helper;
 mod hide;
@@ -25,6 +30,7 @@ mod hide;
 mod landlock;
 mod launch;
 mod low_disk;
+mod nested;
 mod none;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -53,9 +59,12 @@ use std::sync::Arc;
 use contract::broker::Broker;
 use contract::sandbox::Sandbox;
 
+pub use alive::running;
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
 pub use foreground::foreground;
+pub use git_pointers::git_pointers;
+pub use git_programs::git_runs;
 pub use hide::hide_process;
 
 /// The first argument with which the program starts itself as the helper.

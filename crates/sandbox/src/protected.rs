@@ -1,14 +1,20 @@
-//! The names that a confined process must not touch at the top of a writable root: what the host,
-//! an editor or an assistant executes or obeys later.
+//! The names that a confined process must not touch in a writable root: what the host, an editor or
+//! an assistant executes or obeys later.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) use contract::protected::NAMES;
+use contract::protected::{FOREMOST, OTHERS};
 use contract::sandbox::SandboxError;
+
+use crate::git_pointers::git_pointers;
+use crate::nested::{self, Nested};
 
 const MODULES_BYTES: usize = 64 * 1024;
 const MODULES: usize = 128;
+/// Names below the top for which there is a mount each: every one makes the next more costly.
+const MOUNTS: usize = 64;
 
 /// Protected paths under one root.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -17,23 +23,75 @@ pub(crate) struct Protected {
     pub(crate) present: Vec<PathBuf>,
     /// Those that do not.
     pub(crate) absent: Vec<PathBuf>,
+    /// Those that do not, and are looked for afterwards.
+    pub(crate) watched: Vec<PathBuf>,
+    /// Those that exist beyond the number for which mounts are made.
+    pub(crate) more: Vec<PathBuf>,
+    /// Folders on the way to what lies deeper: moving one away would take along what is protected.
+    pub(crate) way: Vec<PathBuf>,
 }
 
 /// Sorts the protected paths under `root` into present and absent ones.
 pub(crate) fn find(root: &Path) -> Result<Protected, SandboxError> {
     let mut found = Protected::default();
-    for name in NAMES {
+    for name in FOREMOST {
         sort(root.join(name), &mut found)?;
     }
-    for module in submodules(root) {
+    // For the many names that few use a stub each would cost too much: what is planted there is
+    // found when the command has ended.
+    let mut others = Protected::default();
+    for name in OTHERS {
+        sort(root.join(name), &mut others)?;
+    }
+    found.present.extend(others.present);
+    found.watched = others.absent;
+    let mut modules: BTreeSet<PathBuf> = submodules(root).into_iter().collect();
+    let nested = nested::look(root);
+    let links = nested.links.iter().filter_map(|git| git.parent());
+    modules.extend(links.filter(|path| is_real_directory(root, path)).map(Path::to_owned));
+    for module in modules {
         sort(module.join(".git"), &mut found)?;
     }
+    add_nested(root, &nested, &mut found);
+    for path in git_pointers(root) {
+        // What a link leads to is what git would take.
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let is_known = found.present.iter().any(|known| path.starts_with(known));
+        if is_known || !path.starts_with(root) {
+            continue;
+        }
+        if path.exists() {
+            found.present.push(path);
+        } else {
+            found.watched.push(path);
+        }
+    }
+    let deep = found.present.iter().chain(&found.absent).filter(|path| path.parent() != Some(root));
+    let way = deep.flat_map(|path| path.ancestors().skip(1).take_while(|it| *it != root));
+    let way: BTreeSet<PathBuf> = way.map(Path::to_owned).collect();
+    found.way = way.into_iter().collect();
     Ok(found)
+}
+
+/// Repositories come first, then other names; a link is not protected by itself.
+fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
+    let is_new = |path: &&PathBuf| !found.present.contains(path) && is_real(root, path);
+    let names = nested.names.iter().filter(|(_, target)| target.is_none()).map(|(path, _)| path);
+    let (mut names, others): (Vec<_>, Vec<_>) =
+        names.filter(is_new).cloned().partition(|path| path.ends_with(".git"));
+    names.extend(others);
+    found.more = names.split_off(names.len().min(MOUNTS));
+    found.present.extend(names);
+}
+
+fn is_real(root: &Path, path: &Path) -> bool {
+    path.parent().is_some_and(|folder| is_real_directory(root, folder))
 }
 
 /// Whether a bare repository lies at `root`: git would take its configuration.
 pub(crate) fn is_bare_repository(root: &Path) -> bool {
-    ["HEAD", "objects", "refs"].iter().all(|name| fs::symlink_metadata(root.join(name)).is_ok())
+    let has = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
 fn sort(path: PathBuf, found: &mut Protected) -> Result<(), SandboxError> {
@@ -102,7 +160,8 @@ mod tests {
         fs::write(root.path().join(".mcp.json"), "{}").unwrap();
         let found = find(root.path()).unwrap();
         assert_eq!(found.present, [root.path().join(".git"), root.path().join(".mcp.json")]);
-        assert_eq!(found.absent.len(), NAMES.len() - 2);
+        assert_eq!(found.absent.len(), FOREMOST.len() - 2);
+        assert_eq!(found.watched.len(), OTHERS.len());
     }
 
     #[test]
@@ -130,6 +189,22 @@ mod tests {
         assert!(found.absent.contains(&root.path().join("a/b/.git")));
         assert!(found.present.contains(&root.path().join("c/.git")));
         let all = found.present.len() + found.absent.len();
-        assert_eq!(all, NAMES.len() + 2);
+        assert_eq!(all, FOREMOST.len() + 2);
+        assert_eq!(found.way, ["a", "a/b", "c"].map(|name| root.path().join(name)));
+    }
+
+    #[test]
+    fn names_further_down_are_protected_where_they_exist_repositories_first() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for number in 0..MOUNTS {
+            fs::create_dir_all(path(&format!("a/{number}/.vscode"))).unwrap();
+        }
+        fs::create_dir_all(path("b/c/.git")).unwrap();
+        std::os::unix::fs::symlink("x", path("b/.mcp.json")).unwrap();
+        let found = find(root.path()).unwrap();
+        assert_eq!(found.present.len(), MOUNTS);
+        assert_eq!((&found.present[0], found.more.len()), (&path("b/c/.git"), 1));
+        assert!(found.way.contains(&path("b")) && found.way.contains(&path("b/c")));
     }
 }

@@ -12,6 +12,7 @@ use contract::sandbox::{ChannelEnds, Child, Exit, Process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::alive::Alive;
 use crate::guard::After;
 use crate::launch::Launcher;
 use crate::low_disk::Watch;
@@ -31,6 +32,7 @@ pub(crate) struct Running {
     watch: Option<Watch>,
     after: Option<After>,
     end: End,
+    alive: Option<Alive>,
     /// Lives as long as its children, which the kernel ties to its thread.
     _launcher: Arc<Launcher>,
 }
@@ -88,6 +90,7 @@ impl Running {
             exit: None,
             after: Some(after),
             end,
+            alive: Some(Alive::begin()),
             _launcher: launcher,
         };
         Ok(Child {
@@ -102,6 +105,7 @@ impl Running {
     fn settle(&mut self, status: ExitStatus) -> Exit {
         let exit = exit(status, &self.end);
         self.exit = Some(exit);
+        drop(self.alive.take());
         drop(self.watch.take());
         if matches!(self.end, End::Group) {
             kill_group(self.id);

@@ -83,7 +83,7 @@ pub(crate) fn start(
     if request.access == Access::Workspace {
         for root in &request.roots {
             let found = protected::find(root)?;
-            kept.extend(found.present.into_iter().chain(found.absent));
+            kept.extend([found.present, found.absent, found.watched, found.more].concat());
         }
         after = After::watch(&request.roots, settings.notice.clone());
     }
@@ -208,7 +208,8 @@ mod tests {
     }
 
     fn text(access: Access, network: Network) -> String {
-        let mut kept = protected::NAMES.map(|name| Path::new("/srv/app").join(name)).to_vec();
+        let names = contract::protected::names();
+        let mut kept: Vec<PathBuf> = names.map(|name| Path::new("/srv/app").join(name)).collect();
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
         profile(&request(access, network), &kept, Path::new("/private/tmp/scratch"))
     }
@@ -234,7 +235,7 @@ mod tests {
     fn protected_names_are_denied_after_the_root_is_allowed() {
         let text = text(Access::Workspace, Network::None);
         let allowed = text.find("(allow file-write* (subpath \"/srv/app\"))").unwrap();
-        for name in protected::NAMES {
+        for name in contract::protected::names() {
             let rule = format!("(deny file-write* (subpath \"/srv/app/{name}\"))");
             assert!(text.find(&rule).unwrap() > allowed, "{name}");
         }

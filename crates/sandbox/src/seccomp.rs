@@ -12,7 +12,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-/// What of the machine's communication stays open.
+/// What stays open.
+#[expect(clippy::struct_excessive_bools, reason = "each is a door of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Openings {
     /// Internet sockets.
@@ -21,6 +22,8 @@ pub(crate) struct Openings {
     pub(crate) local: bool,
     /// System V and POSIX message queues, semaphores and shared memory.
     pub(crate) ipc: bool,
+    /// Modes, owners, times and further attributes of files.
+    pub(crate) attributes: bool,
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -35,6 +38,8 @@ const O_CREAT: u64 = 0o100;
 const O_TMPFILE_BIT: u64 = 0o20_000_000;
 const FCHMODAT2: c_long = 452;
 const OPEN_TREE_ATTR: c_long = 467;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
 
 /// Calls that change the machine, reach into other processes, or widen the kernel's surface.
 const DENIED: &[c_long] = &[
@@ -122,6 +127,35 @@ const SHARED: &[c_long] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
+
+/// Calls that change what is known of a file, not what is in it: no rule about files holds them back.
+const ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+];
+#[cfg(target_arch = "x86_64")]
+const ATTRIBUTES_HERE: &[c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const ATTRIBUTES_HERE: &[c_long] = &[];
 
 /// Calls that are said to be missing, because every libc then takes an older one whose arguments
 /// a filter can see.
@@ -224,6 +258,9 @@ fn rules(openings: Openings) -> Result<Rules, String> {
         rules.insert(libc::SYS_socket, Vec::new());
     } else {
         add(&mut rules, libc::SYS_socket, &[families])?;
+    }
+    if !openings.attributes {
+        rules.extend(ATTRIBUTES.iter().chain(ATTRIBUTES_HERE).map(|&call| (call, Vec::new())));
     }
     let pair = (0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     add(&mut rules, libc::SYS_socketpair, &[vec![pair]])?;

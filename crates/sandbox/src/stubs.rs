@@ -32,6 +32,10 @@ pub(crate) struct Hold {
     pub(crate) present: Vec<PathBuf>,
     /// Protected paths that it lacks, with a stub at each.
     pub(crate) absent: Vec<PathBuf>,
+    /// Folders on the way to those that lie deeper.
+    pub(crate) way: Vec<PathBuf>,
+    /// Protected paths for which there should be no mount.
+    pub(crate) more: Vec<PathBuf>,
     stubs: Stubs,
     record: PathBuf,
     file: File,
@@ -71,7 +75,8 @@ impl Stubs {
         let is_stub = |path: &PathBuf| recorded.contains(path) && is_empty_folder(path);
         let (stubs, present): (Vec<_>, Vec<_>) = found.present.into_iter().partition(is_stub);
         let absent = [stubs, found.absent].concat();
-        Ok(Hold { present, absent, stubs: self.clone(), record, file })
+        let (way, more) = (found.way, found.more);
+        Ok(Hold { present, absent, way, more, stubs: self.clone(), record, file })
     }
 
     fn fault(&self, error: &io::Error) -> SandboxError {

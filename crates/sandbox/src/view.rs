@@ -93,6 +93,40 @@ const SECRETS: [&str; 13] = [
     "/etc/rancher",
 ];
 
+/// Places in a home where secrets lie.
+const PRIVATE: [&str; 16] = [
+    "",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/brynhild",
+    ".cargo/credentials.toml",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+];
+const PRIVATE_ENTRIES: usize = 500;
+
+/// Secrets in `home`, with what lies directly in their folders.
+pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in PRIVATE {
+        let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
+        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+        let entries = entries.take(if name.is_empty() { 0 } else { PRIVATE_ENTRIES });
+        found.extend(entries.map(|entry| entry.path()));
+        found.push(path);
+    }
+    found
+}
+
 /// What changes the kernel for everybody.
 pub(crate) const KERNEL_SETTINGS: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
@@ -177,9 +211,34 @@ pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
         .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_symlink()))
 }
 
-/// The sockets of other programs near the top of `root`: three levels and two thousand entries
-/// deep, so that the search stays cheap in any tree.
+/// The sockets of other programs in `root`: those that the kernel lists by their full path, and
+/// those that lie near the top, three levels and two thousand entries deep, so that the search stays
+/// cheap in any tree.
 pub(crate) fn sockets(root: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::FileTypeExt;
+    let mut found = near(root);
+    for path in listed(&fs::read_to_string("/proc/net/unix").unwrap_or_default(), root) {
+        let is_socket = |path: &Path| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+        };
+        if !found.contains(&path) && is_socket(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The sockets beneath `root` in a list of the kernel's, whose last field is the path.
+fn listed(table: &str, root: &Path) -> Vec<PathBuf> {
+    let paths = table.lines().filter_map(|line| line.find(" /").map(|at| &line[at + 1..]));
+    let paths = paths.map(PathBuf::from).filter(|path| path.starts_with(root));
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn near(root: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::FileTypeExt;
     let mut found = Vec::new();
     let mut level = vec![root.to_owned()];
@@ -285,8 +344,10 @@ mod tests {
         fs::create_dir_all(root.path().join("a/b/c")).unwrap();
         let near = root.path().join("a/b/near");
         let _near = std::os::unix::net::UnixListener::bind(&near).unwrap();
-        let _far = std::os::unix::net::UnixListener::bind(root.path().join("a/b/c/far")).unwrap();
-        assert_eq!(sockets(root.path()), [near]);
+        let far = root.path().join("a/b/c/far one");
+        let _far = std::os::unix::net::UnixListener::bind(&far).unwrap();
+        assert_eq!(super::near(root.path()), std::slice::from_ref(&near));
+        assert_eq!(sockets(root.path()), [near, far]);
     }
 
     #[test]

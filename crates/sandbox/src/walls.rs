@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use contract::policy::Access;
 use contract::sandbox::{Limits, Network};
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -84,8 +85,15 @@ fn ask() -> Strength {
 }
 
 /// The filters for `walls` with this network.
-pub(crate) fn filters(walls: Walls, network: &Network) -> Result<Vec<String>, String> {
-    seccomp::written(openings(walls, network, strength()))
+pub(crate) fn filters(
+    walls: Walls,
+    network: &Network,
+    access: Access,
+) -> Result<Vec<String>, String> {
+    let openings = openings(walls, network, strength());
+    // Mounts keep what is read-only so; without them only the calls themselves can be refused.
+    let attributes = walls == Walls::Inner || access == Access::Workspace;
+    seccomp::written(Openings { attributes, ..openings })
 }
 
 fn openings(walls: Walls, network: &Network, strength: Strength) -> Openings {
@@ -96,9 +104,11 @@ fn openings(walls: Walls, network: &Network, strength: Strength) -> Openings {
             internet: true,
             local: *network != Network::Host || strength == Strength::Scoped,
             ipc: true,
+            attributes: true,
         },
         Walls::Alone | Walls::Open => {
-            Openings { internet: *network == Network::Host, local: false, ipc: false }
+            let internet = *network == Network::Host;
+            Openings { internet, local: false, ipc: false, attributes: true }
         }
     }
 }

@@ -55,7 +55,8 @@ const WRAPPED: usize = 8;
 
 /// Judges one simple command by allow rules and built-in knowledge.
 pub(crate) fn grant(call: &Call<'_>, part: &Simple) -> Grant {
-    let outside = |folder: &PathBuf| call.places.place(folder) == Place::Outside;
+    let outside =
+        |folder: &PathBuf| call.places.place(&call.ground.leads(folder)) == Place::Outside;
     if part.cwd.folders.iter().any(outside) {
         return Grant::Doubtful(String::from("it runs outside the workspace"));
     }
@@ -109,8 +110,10 @@ fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Resu
         Flow::Read => readable(call, &operand, &part.cwd, Call::may_read),
         Flow::Write => {
             for path in paths(&operand, &part.cwd)? {
-                if let Verdict::Doubtful(why, _) = call.may_write(&path) {
-                    return Err(format!("it writes `{}`: {why}", path.display()));
+                for path in [call.ground.leads(&path), path] {
+                    if let Verdict::Doubtful(why, _) = call.may_write(&path) {
+                        return Err(format!("it writes `{}`: {why}", path.display()));
+                    }
                 }
             }
             Ok(())
@@ -210,7 +213,10 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
                 .unwrap_or_else(|| Grant::Doubtful(format!("no rule allows `{name}`")));
         }
     };
-    let outcome = outcome.map_err(|doubt| doubt.0);
+    let outcome = outcome.map_err(|doubt| doubt.0).and_then(|looked| match name.as_str() {
+        "git" => runs_nothing(call, cwd).map(|()| looked),
+        _ => Ok(looked),
+    });
     let doubt = match outcome.and_then(|looked| all_readable(call, &looked, cwd)) {
         Ok(()) => return known(&format!("`{name}` with these arguments only looks")),
         Err(doubt) => doubt,
@@ -224,12 +230,20 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
         let rest = argv[..identity].iter().chain(&argv[length..]);
         match programs::check(&rest.cloned().collect::<Vec<Word>>()) {
             Knowledge::Checked { outcome, .. } => {
-                outcome.is_ok_and(|looked| all_readable(call, &looked, cwd).is_ok())
+                let runs_nothing = name != "git" || runs_nothing(call, cwd).is_ok();
+                outcome.is_ok_and(|looked| all_readable(call, &looked, cwd).is_ok()) && runs_nothing
             }
             Knowledge::Unknown => false,
         }
     };
     rule(call, argv, cwd, spelled).unwrap_or(Grant::Doubtful(doubt))
+}
+
+/// Whether git, in the folders that it may be in, runs nothing but itself.
+fn runs_nothing(call: &Call<'_>, cwd: &Cwd) -> Result<(), String> {
+    let Some(ground) = call.ground.look() else { return Ok(()) };
+    let what = cwd.folders.iter().find_map(|folder| ground.git_runs(folder));
+    what.map_or(Ok(()), |what| Err(format!("git would run what the repository names: {what}")))
 }
 
 fn all_readable(call: &Call<'_>, looked: &Looked, cwd: &Cwd) -> Result<(), String> {
@@ -253,8 +267,48 @@ fn readable<'a>(
         if let Verdict::Doubtful(why, _) = judge(call, &path, reading) {
             return Err(format!("it reads `{}`: {why}", path.display()));
         }
+        for meant in meant(call, &path, operand.glob)? {
+            let end = call.ground.leads(&meant);
+            if end != meant
+                && let Verdict::Doubtful(why, _) = judge(call, &end, Reading::Literal)
+            {
+                let (meant, end) = (meant.display(), end.display());
+                return Err(format!("it reads `{meant}`, which leads to `{end}`: {why}"));
+            }
+        }
     }
     Ok(())
+}
+
+/// How many names a pattern may stand for.
+const MEANT: usize = 2000;
+
+/// The files that a path stands for, where somebody can tell.
+fn meant(call: &Call<'_>, path: &Path, glob: bool) -> Result<Vec<PathBuf>, String> {
+    let Some(ground) = call.ground.look().filter(|_| glob) else {
+        return Ok(vec![path.to_owned()]);
+    };
+    let mut found = vec![PathBuf::new()];
+    for component in path.components() {
+        let pattern = component.as_os_str().to_string_lossy();
+        if !pattern.contains(['*', '?', '[', '\\', '(', '+', '@', '!']) {
+            for path in &mut found {
+                path.push(component);
+            }
+            continue;
+        }
+        let mut matched = Vec::new();
+        for folder in &found {
+            let names = ground.names(folder).unwrap_or_default();
+            let fits = |name: &String| meet((&pattern, Reading::Shell), (name, Reading::Literal));
+            matched.extend(names.iter().filter(|name| fits(name)).map(|name| folder.join(name)));
+            if matched.len() > MEANT {
+                return Err(format!("`{}` stands for too many files", path.display()));
+            }
+        }
+        found = matched;
+    }
+    Ok(found)
 }
 
 /// Every path that an operand may mean. `..` is followed only where no symbolic link can be in
@@ -298,7 +352,10 @@ fn change_folder(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     match paths(&Operand::from(target), cwd) {
         Err(why) => Grant::Doubtful(why),
         Ok(folders) => {
-            let inside = |folder: &PathBuf| call.places.place(folder) == Place::Inside;
+            let inside = |folder: &PathBuf| {
+                let ends = [folder.clone(), call.ground.leads(folder)];
+                ends.iter().all(|folder| call.places.place(folder) == Place::Inside)
+            };
             if folders.iter().all(inside) {
                 known("it stays in the workspace")
             } else {

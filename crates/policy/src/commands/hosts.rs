@@ -80,10 +80,23 @@ pub(crate) fn named_host(survey: &Survey, rule: &Rule) -> Option<String> {
     let Target::Host(pattern) = &rule.matcher.target else {
         return None;
     };
-    survey.commands.iter().find_map(|found| {
+    let named = survey.commands.iter().find_map(|found| {
         let reach = reach(found)?;
         let mut words = words(found, reach);
         words.find(|word| names(word, pattern, reach)).map(|word| word.text.clone())
+    });
+    // A host that comes out of an expansion stands somewhere else in the text, or nowhere.
+    let is_fed = |found: &Found| {
+        reach(found) == Some(Reach::Client) && found.argv().iter().any(|word| word.dynamic)
+    };
+    named.or_else(|| {
+        if !pattern.is_qualified() || !survey.commands.iter().any(is_fed) {
+            return None;
+        }
+        let words =
+            survey.commands.iter().flat_map(|found| found.before().iter().chain(found.argv()));
+        let mut words = words.filter(|word| pattern.could_be_in(&word.text));
+        words.next().map(|word| word.text.clone())
     })
 }
 

@@ -45,6 +45,14 @@ pub(crate) fn judge(
 ) -> Option<(Decision, String)> {
     let (targets, verb) = match name {
         "rm" | "shred" if recursive(args, "rR") => (operands(args), "deletes"),
+        // A variable may hold the option.
+        "rm" | "shred" if args.iter().any(|word| word.dynamic && word.text.is_empty()) => {
+            let known: Vec<_> = operands(args).into_iter().filter(|word| !word.dynamic).collect();
+            if known.is_empty() {
+                return None;
+            }
+            (known, "deletes")
+        }
         "chmod" | "chown" | "chgrp" if recursive(args, "R") => {
             (operands(args).into_iter().skip(1).collect(), "changes all of")
         }
@@ -70,7 +78,9 @@ pub(crate) fn judge(
         for loss in losses(target, command, places, filtered) {
             let (decision, why) = match loss {
                 Loss::None => continue,
-                Loss::Total(what) if name == "rm" => (Decision::Deny, format!("it {verb} {what}")),
+                Loss::Total(what) if name == "rm" || deletes_all(name, args) => {
+                    (Decision::Deny, format!("it {verb} {what}"))
+                }
                 Loss::Total(what) | Loss::Grave(what) => {
                     (Decision::Ask, format!("it {verb} {what}"))
                 }
@@ -120,6 +130,13 @@ fn starting_points(args: &[Piece]) -> Vec<&Piece> {
         .skip_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"))
         .take_while(|word| !word.text.starts_with(['-', '(', '!']))
         .collect()
+}
+
+/// Whether `find` deletes whatever it comes to.
+fn deletes_all(name: &str, args: &[Piece]) -> bool {
+    const PLAIN: &[&str] = &["-delete", "-depth", "-xdev", "-mount", "-print", "-L", "-H", "-P"];
+    let mut expression = args.iter().filter(|word| word.text.starts_with(['-', '(', '!']));
+    name == "find" && expression.all(|word| PLAIN.contains(&word.text.as_str()))
 }
 
 fn is_test(word: &str) -> bool {

@@ -33,8 +33,15 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
     };
     match subcommand {
         "reset" if has("--hard") => Some(String::from("it throws away uncommitted work")),
-        "clean" if (letter('f') || has("--force")) && !letter('n') && !has("--dry-run") => {
-            Some(String::from("it deletes files that are in no commit"))
+        "clean" if !letter('n') && !has("--dry-run") => {
+            let unforced = args.iter().any(|word| {
+                word.dynamic || word.text.to_ascii_lowercase().contains("clean.requireforce")
+            });
+            (letter('f') || has("--force") || unforced)
+                .then(|| String::from("it deletes files that are in no commit"))
+        }
+        "checkout" | "switch" if letter('f') || has("--force") || has("--discard-changes") => {
+            Some(String::from("it throws away uncommitted work"))
         }
         "push" => push(
             rest,

@@ -193,12 +193,11 @@ const PROGRAMS: &[Program] = &[
     program(
         &["diff"],
         Operands::Contents,
-        "abBcC:dEeiNnpqrstuU:wW:x:yZ",
+        "abBcC:dEeiNnpqstuU:wW:x:yZ",
         &[
             "unified?",
             "context?",
             "brief",
-            "recursive",
             "color?",
             "side-by-side",
             "text",
@@ -257,7 +256,7 @@ const PROGRAMS: &[Program] = &[
     program(
         &["du"],
         Operands::Names,
-        "0abB:cd:DhHklLmPsSt:x",
+        "0abB:cd:hklmPsSt:x",
         &[
             "all",
             "apparent-size",
@@ -265,7 +264,6 @@ const PROGRAMS: &[Program] = &[
             "bytes",
             "total",
             "max-depth=",
-            "dereference",
             "human-readable",
             "inodes",
             "summarize",
@@ -325,6 +323,11 @@ impl Program {
             numbers: self.names.contains(&"head"),
         };
         let read = grammar.read(args)?;
+        if self.names.contains(&"strings")
+            && read.operands.iter().any(|it| it.text.starts_with('@'))
+        {
+            return Err(Doubt::new("it takes its arguments from a file"));
+        }
         let operands = || read.operands.iter().map(|word| Operand::from(*word));
         let mut looked = Looked::default();
         match self.operands {

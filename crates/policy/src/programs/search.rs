@@ -5,7 +5,7 @@ use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
 
 const GREP: Grammar<'static> = Grammar {
-    short: "abcDd:EFGHhIiLlnoPqRrsTUuvwxyZzA:B:C:e:f:m:",
+    short: "abcDd:EFGHhIiLlnoPqrsTUuvwxyZzA:B:C:e:f:m:",
     long: &[&[
         "include=",
         "exclude=",
@@ -13,7 +13,6 @@ const GREP: Grammar<'static> = Grammar {
         "color?",
         "colour?",
         "recursive",
-        "dereference-recursive",
         "line-number",
         "ignore-case",
         "no-ignore-case",
@@ -52,7 +51,7 @@ const GREP: Grammar<'static> = Grammar {
 };
 
 const RG: Grammar<'static> = Grammar {
-    short: "e:f:isSvwxclLnNoqHIFPUuapj:m:A:B:C:g:t:T:E:r:M:d:0.bV",
+    short: "e:f:isSvwxclnNoqHIFPUuapj:m:A:B:C:g:t:T:E:r:M:d:0.bV",
     long: &[&[
         "regexp=",
         "file=",
@@ -110,7 +109,6 @@ const RG: Grammar<'static> = Grammar {
         "vimgrep",
         "trim",
         "passthru",
-        "follow",
         "no-messages",
         "type-list",
         "crlf",

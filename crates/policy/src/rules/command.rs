@@ -206,20 +206,61 @@ fn means(arg: &Piece, text: &str) -> bool {
     arg.text == text || (arg.glob && meet((&arg.text, Reading::Shell), (text, Reading::Literal)))
 }
 
-/// Whether an option is among the arguments: alone, in a cluster, shortened, or with a value.
+/// What letters of options usually stand for, where deny rules are concerned.
+const SPELLED: &[(char, &[&str])] = &[
+    ('r', &["recursive"]),
+    ('R', &["recursive"]),
+    ('f', &["force", "file"]),
+    ('d', &["delete", "directory", "data"]),
+    ('D', &["delete"]),
+    ('i', &["in-place", "interactive"]),
+    ('a', &["all", "archive"]),
+    ('p', &["parents", "preserve", "patch"]),
+    ('c', &["command", "create", "config"]),
+    ('e', &["execute", "expression", "eval"]),
+    ('u', &["user", "upload", "set-upstream"]),
+    ('o', &["output"]),
+    ('O', &["remote-name"]),
+    ('T', &["upload-file"]),
+    ('X', &["request"]),
+    ('F', &["form"]),
+    ('k', &["insecure"]),
+    ('L', &["location", "dereference"]),
+    ('g', &["global"]),
+    ('m', &["message", "mode"]),
+    ('y', &["yes"]),
+    ('v', &["verbose", "volume"]),
+    ('n', &["no-verify", "dry-run", "name"]),
+    ('x', &["extract"]),
+    ('s', &["symbolic", "signal", "silent"]),
+];
+
+/// Whether an option is among the arguments: alone, in a cluster, shortened, spelled out, or with a
+/// value.
 fn has_option(args: &[Piece], option: &str) -> bool {
     if let Some(long) = option.strip_prefix("--") {
         let long = long.split('=').next().unwrap_or(long);
-        return args.iter().any(|arg| {
-            let given = arg.text.strip_prefix("--").unwrap_or_default();
-            let given = given.split('=').next().unwrap_or(given);
-            given.len() >= 3.min(long.len()) && long.starts_with(given)
-        });
+        let letters = SPELLED.iter().filter(|(_, names)| names.contains(&long));
+        return has_long(args, long) || letters.into_iter().any(|it| has_letter(args, it.0));
     }
     option[1..].chars().all(|letter| {
-        args.iter().any(|arg| {
-            arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.contains(letter)
-        })
+        let names = SPELLED.iter().filter(|(known, _)| *known == letter);
+        has_letter(args, letter)
+            || names.flat_map(|(_, names)| *names).any(|long| has_long(args, long))
+    })
+}
+
+fn has_long(args: &[Piece], long: &str) -> bool {
+    args.iter().any(|arg| {
+        let given = arg.text.strip_prefix("--").unwrap_or_default();
+        let given = given.split('=').next().unwrap_or(given);
+        given.len() >= 3.min(long.len()) && long.starts_with(given)
+    })
+}
+
+fn has_letter(args: &[Piece], letter: char) -> bool {
+    args.iter().any(|arg| {
+        arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.contains(letter)
     })
 }
 

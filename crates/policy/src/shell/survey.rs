@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::constants::Constants;
 use super::tolerant::{self, Piece, Segment, Target};
 use super::wrappers::{self, Inner};
 use super::{Grammar, braces, deceptive, raw};
@@ -20,6 +21,8 @@ const WRAPPED: usize = 16;
 const FEW: usize = 8;
 /// Segments with more words are not expected to come again.
 const REPEATED: usize = 64;
+/// How often values are put in place of variables, and into how many texts.
+const RESOLVED: usize = 4;
 /// How many folders a script may be in.
 const FOLDERS: usize = 32;
 
@@ -104,6 +107,8 @@ pub(crate) struct Survey {
     runs_file: bool,
     /// Bytes that may yet be read as shell text within shell text.
     effort: usize,
+    /// What variables are set to.
+    constants: Constants,
 }
 
 /// Surveys `text`, run in `cwd` by a user whose home is `home`.
@@ -117,8 +122,10 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         runs_file: false,
         effort: 4 * text.len() + 4096,
         loose: grammar == Grammar::Broken || deceptive(text).is_some(),
+        constants: Constants::default(),
     };
     survey.script(text, 0);
+    survey.with_constants(text);
     // What is run from a file may be what the same text has just written there.
     if survey.loose || (survey.runs_file && survey.writes_file()) {
         survey.loosen(text);
@@ -183,6 +190,22 @@ impl Survey {
         }
     }
 
+    /// Adds the commands of the text with its own values in place of its variables.
+    fn with_constants(&mut self, text: &str) {
+        let mut texts = vec![text.to_owned()];
+        for _ in 0..RESOLVED {
+            let limit = self.effort;
+            let put = |text: &String| self.constants.put_into(text, limit);
+            texts = texts.iter().flat_map(put).take(RESOLVED).collect();
+            for text in &texts {
+                self.script(text, 1);
+                if self.loose {
+                    self.words_of(text);
+                }
+            }
+        }
+    }
+
     /// Adds one segment, once for each set of folders; returns whether it runs what it is fed.
     fn segment(&mut self, segment: Segment, depth: usize, known: Option<&mut Known>) -> Listens {
         for target in segment.redirects {
@@ -216,18 +239,30 @@ impl Survey {
         };
         self.loose |= words[..start].iter().any(loosens);
         for word in &words[..start] {
-            if let Some((_, value)) = word.text.split_once('=')
-                && value.contains(char::is_whitespace)
-                && start < words.len()
-            {
-                self.script(value, depth + 1);
-            }
+            self.assigned(word, start < words.len(), depth);
+        }
+        if words[..start].iter().any(|word| word.text == "[[") {
+            self.evaluated(&words[start..], depth);
         }
         // A function's body may begin in the same run of words as its name.
         if let Some(body) = words[start..].iter().position(|word| word.text == "{") {
             self.command(words, start + body + 1, depth);
         }
         self.command(words, start, depth)
+    }
+
+    /// A variable that is set, perhaps for a program.
+    fn assigned(&mut self, word: &Piece, for_program: bool, depth: usize) {
+        let Some((name, value)) = word.text.split_once('=') else {
+            return;
+        };
+        if !word.dynamic {
+            self.constants.set(name, value);
+        }
+        let holds_command = for_program && value.contains(char::is_whitespace);
+        if holds_command || runners::names_program(name) {
+            self.script(value, depth + 1);
+        }
     }
 
     fn add(&mut self, words: &Rc<Vec<Piece>>, start: usize, end: usize, fit: Fit) {
@@ -274,12 +309,17 @@ impl Survey {
             let texts: Vec<&str> =
                 words[args..].iter().map(|w| w.text.as_str()).take(256).collect();
             match wrapper.inner(&texts) {
+                Inner::At(at) if name == "xargs" && depth < NESTING => {
+                    let inner = runners::filled(&words[args..], at);
+                    return self.command(&Rc::new(inner), 0, depth + 1);
+                }
                 Inner::At(at) => start = args + at,
                 Inner::Unclear => {
                     self.add(words, args, words.len(), Fit::Loose);
                     self.texts(&words[args..]);
                     return Listens::No;
                 }
+                Inner::Nothing if wrappers::opens_shell(name) => return Listens::Shell,
                 Inner::Nothing => return Listens::No,
             }
         }

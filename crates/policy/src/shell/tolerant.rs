@@ -351,7 +351,13 @@ impl Scanner<'_> {
             }
             b'<' | b'>' => self.redirect(),
             b'~' if self.top().word.is_none() => {
-                let named = self.peek(1).is_some_and(|c| c.is_ascii_alphanumeric());
+                if self.peek(1) == Some(b'+') {
+                    // The working folder.
+                    self.word().text.push('.');
+                    self.at += 2;
+                    return;
+                }
+                let named = self.peek(1).is_some_and(|c| c.is_ascii_alphanumeric() || c == b'-');
                 let word = self.word();
                 word.home = !named;
                 word.dynamic = named;

@@ -1,5 +1,7 @@
 //! Programs that run other programs, and where in their arguments the other program begins.
 
+mod names;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
@@ -10,7 +12,7 @@ pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
     /// Short options: a letter, and `:` after it where a value follows.
     short: &'static str,
-    /// Long options; `=` at the end where a value follows.
+    /// Long options; `=` at the end where a value follows, `=?` where one may be attached.
     long: &'static [&'static str],
     /// How many operands come before the program.
     operands: usize,
@@ -70,10 +72,10 @@ const WRAPPERS: &[Wrapper] = &[
             "delimiter=",
             "arg-file=",
             "verbose",
-            "replace=",
+            "replace=?",
             "max-lines=",
         ],
-        ..wrapper("xargs", "0rtpxI:n:P:L:s:a:d:E:", 0)
+        ..wrapper("xargs", "0rtpxiI:J:n:P:L:s:a:d:E:", 0)
     },
     wrapper("strace", "fFqvrtTyCcdDhiknwxzZe:o:p:s:u:E:P:a:b:I:O:S:X:", 0),
     wrapper("ltrace", "fFqrtTCcSie:o:p:s:u:a:n:l:x:A:", 0),
@@ -85,7 +87,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("flock", "sxenuoFvw:E:", 1),
     wrapper("taskset", "apc", 1),
     wrapper("chrt", "abdfiormvRT:P:D:", 1),
-    wrapper("setarch", "vRFZLXBIS3", 0),
     wrapper("watch", "bcdegtxpn:q:", 0),
     wrapper("dbus-run-session", "", 0),
     wrapper("fakeroot", "", 0),
@@ -98,13 +99,11 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("systemd-run", "", 0),
     wrapper("runcon", "", 1),
     wrapper("prlimit", "", 0),
-    wrapper("start-stop-daemon", "", 0),
     wrapper("npx", "yq", 0),
     wrapper("uvx", "", 0),
     wrapper("entr", "acdnprsz", 0),
     wrapper("hyperfine", "", 0),
     wrapper("valgrind", "", 0),
-    wrapper("gdb", "", 0),
     wrapper("perf", "", 1),
     wrapper("ssh-agent", "", 0),
     wrapper("dbus-launch", "", 0),
@@ -122,7 +121,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("gosu", "", 1),
     wrapper("su-exec", "", 1),
     wrapper("setpriv", "", 0),
-    wrapper("bwrap", "", 0),
     wrapper("poetry", "", 1),
     wrapper("uv", "", 1),
     wrapper("pipenv", "", 1),
@@ -131,7 +129,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("direnv", "", 2),
     wrapper("mise", "", 1),
     wrapper("asdf", "", 1),
-    wrapper("nix", "", 1),
     wrapper("bunx", "", 0),
     wrapper("watchexec", "", 0),
     wrapper("nodemon", "", 0),
@@ -142,194 +139,6 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("ld-linux-aarch64.so.1", "", 0),
     wrapper("ld-linux.so.2", "", 0),
     wrapper("ld.so", "", 0),
-];
-
-/// Programs that take shell text: in an argument, or on standard input.
-const SHELLS: &[&str] = &[
-    "sh",
-    "bash",
-    "rbash",
-    "dash",
-    "ash",
-    "zsh",
-    "ksh",
-    "mksh",
-    "fish",
-    "csh",
-    "tcsh",
-    "su",
-    "capsh",
-    "sg",
-    "runuser",
-    "script",
-    "ssh",
-    "at",
-    "batch",
-    "pwsh",
-    "eval",
-    "trap",
-    "alias",
-    "watch",
-    "flock",
-    "parallel",
-    "entr",
-    "hyperfine",
-    "nix-shell",
-    "tmux",
-    "screen",
-    "docker",
-    "podman",
-    "kubectl",
-];
-
-/// Programs that take a program text of their own.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "python2",
-    "python3",
-    "pypy",
-    "pypy3",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "expect",
-    "osascript",
-    "Rscript",
-    "julia",
-    "guile",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-];
-
-/// Programs with commands of their own by which they run others.
-const EMBEDDING: &[&str] = &[
-    "vi",
-    "vim",
-    "nvim",
-    "view",
-    "ex",
-    "ed",
-    "emacs",
-    "sed",
-    "gsed",
-    "psql",
-    "mysql",
-    "sqlite3",
-    "gdb",
-    "lldb",
-    "tar",
-    "gtar",
-    "bsdtar",
-    "zip",
-    "rsync",
-    "scp",
-    "sftp",
-    "less",
-    "more",
-    "man",
-    "crontab",
-    "mapfile",
-    "readarray",
-    "complete",
-    "make",
-    "gmake",
-    "ninja",
-    "tig",
-    "mutt",
-];
-/// Those of them that read such commands from their input.
-const LISTENERS: &[&str] = &[
-    "vi", "vim", "nvim", "ex", "ed", "psql", "mysql", "sqlite3", "gdb", "lldb", "crontab", "sftp",
-    "make", "gmake",
-];
-/// Programs whose remembered approval would allow anything at all.
-const UNBOUNDED: &[&str] = &[
-    "rm",
-    "rmdir",
-    "shred",
-    "dd",
-    "git",
-    "find",
-    "fd",
-    "source",
-    ".",
-    "export",
-    "declare",
-    "typeset",
-    "set",
-    "shopt",
-    "unset",
-    "readonly",
-    "curl",
-    "wget",
-    "nc",
-    "ncat",
-    "scp",
-    "rsync",
-    "chmod",
-    "chown",
-    "mv",
-    "kill",
-    "pkill",
-    "killall",
-    "tee",
-    "tar",
-    "pip",
-    "pip3",
-    "pipx",
-    "uv",
-    "poetry",
-    "gem",
-    "brew",
-    "apt",
-    "apt-get",
-    "dnf",
-    "yum",
-    "pacman",
-    "apk",
-    "terraform",
-    "ansible",
-    "gh",
-    "aws",
-    "gcloud",
-    "az",
-    "mount",
-    "umount",
-    "systemctl",
-    "crontab",
-    "open",
-    "xdg-open",
-    "gradle",
-    "mvn",
-    "rake",
-    "tox",
-    "nox",
-    "ninja",
-    "cmake",
-    "meson",
-    "task",
-    "make",
-    "gmake",
-    "just",
-    "sed",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "emacs",
-    "npm",
-    "pnpm",
-    "yarn",
 ];
 
 /// Where the program begins that a wrapper runs.
@@ -354,17 +163,25 @@ const SHELL: u8 = 1;
 const INTERPRETER: u8 = 2;
 const EMBEDS: u8 = 4;
 const LISTENS: u8 = 8;
+const LAUNCHES: u8 = 16;
+const UNBOUNDED: u8 = 32;
 
-/// Every name of the lists above: they are looked up for each command of a text.
+/// Every name of the lists: they are looked up for each command of a text.
 static ROLES: LazyLock<HashMap<&'static str, Role, Quick>> = LazyLock::new(|| {
     let mut roles: HashMap<&'static str, Role, Quick> = HashMap::default();
     for wrapper in WRAPPERS {
         roles.entry(wrapper.name).or_default().wrapper = Some(wrapper);
     }
-    let lists =
-        [(SHELLS, SHELL), (INTERPRETERS, INTERPRETER), (EMBEDDING, EMBEDS), (LISTENERS, LISTENS)];
+    let lists = [
+        (names::SHELLS, SHELL),
+        (names::INTERPRETERS, INTERPRETER),
+        (names::EMBEDDING, EMBEDS),
+        (names::LISTENERS, LISTENS),
+        (names::LAUNCHERS, LAUNCHES),
+        (names::UNBOUNDED, UNBOUNDED),
+    ];
     for (names, kind) in lists {
-        for name in names {
+        for name in names.split(' ') {
             roles.entry(name).or_default().kinds |= kind;
         }
     }
@@ -412,6 +229,16 @@ pub(crate) fn listens(name: &str) -> bool {
     is(name, LISTENS)
 }
 
+/// Whether a program runs another one, which stands somewhere among its arguments.
+pub(crate) fn launches(name: &str) -> bool {
+    is(name, LAUNCHES)
+}
+
+/// Whether a wrapper that is given nothing to run opens a shell.
+pub(crate) fn opens_shell(name: &str) -> bool {
+    matches!(name, "chroot" | "unshare" | "nsenter" | "sudo" | "doas" | "fakeroot" | "firejail")
+}
+
 /// The wrapper of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Wrapper> {
     role(name).wrapper
@@ -433,8 +260,19 @@ pub(crate) fn is_unbounded(name: &str) -> bool {
     find(name).is_some()
         || is_shell(name)
         || is_interpreter(name)
-        || UNBOUNDED.contains(&name)
+        || is(name, LAUNCHES | UNBOUNDED)
         || name.starts_with("mkfs")
+}
+
+/// Whether these words run what lies in the project, by whatever options stand before.
+pub(crate) fn runs_project(words: &[&str]) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    let known = names::RUNNING.iter().find(|(program, _)| program == name);
+    let is_option = |word: &&&str| !word.starts_with(['-', '+']);
+    known.is_some_and(|(_, commands)| {
+        // An option may take the word after it as its value.
+        rest.iter().filter(is_option).take(2).any(|word| commands.contains(word))
+    })
 }
 
 impl Wrapper {
@@ -471,7 +309,8 @@ impl Wrapper {
                     None => (name, false),
                 };
                 let takes_value = long.contains(&format!("{name}=").as_str());
-                if !takes_value && (attached || !long.contains(&name)) {
+                let may_take = long.contains(&format!("{name}=?").as_str());
+                if !takes_value && !may_take && (attached || !long.contains(&name)) {
                     return Inner::Unclear;
                 }
                 at += if takes_value && !attached { 2 } else { 1 };

@@ -65,6 +65,23 @@ fn interpreters_shells_wrappers_and_the_like_are_never_remembered() {
 }
 
 #[test]
+fn no_program_that_runs_what_it_is_given_is_remembered() {
+    let texts = "nu x;elvish x;xonsh x;yash x;osh x;oksh x;ipython x;ts-node x;tsx x;irb x;pry x;\
+                 groovy x;elixir x;erl -eval x;ocaml x;runghc x;raku x;swift x;dart x;java -jar x;\
+                 octave x;R -f x;racket x;sbcl x;clojure x;jshell x;m4 x;linux64 sh;choom -n 1 sh;\
+                 tini -- sh;dumb-init sh;sem sh;split --filter=sh f;conda run x;pdm run x;rye run x;\
+                 pixi run x;opam exec x;stack exec x;proot x;cargo run;cargo +nightly run;\
+                 cargo --color never run;go run x;dotnet run;bazel run x;cabal run x;rails runner x;\
+                 bmake;invoke x;sqlite3 x;psql x;lldb x";
+    for text in texts.split(';') {
+        assert_eq!(remembered(text), [""; 0], "{text}");
+    }
+    for text in ["cargo tree", "go list x", "dotnet format"] {
+        assert_eq!(remembered(text), [format!("Bash({text})")], "{text}");
+    }
+}
+
+#[test]
 fn what_is_denied_or_always_asked_about_is_not_remembered() {
     let mut settings = Settings {
         rules: rules(&json!({"ask": ["Bash(prettier:*)"], "deny": ["Bash(curl:*)"]}), Scope::User),

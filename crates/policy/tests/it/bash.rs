@@ -1,6 +1,8 @@
 //! The real shell as a witness: what is allowed must be what Bash runs, word for word, and it must
 //! write no file. No program is ever started: Bash finds none and hands the words to a function.
 
+mod denied;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

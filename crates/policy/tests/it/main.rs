@@ -11,4 +11,5 @@ mod properties;
 mod rules;
 mod rulings;
 mod setting;
+mod sweeps;
 mod table;

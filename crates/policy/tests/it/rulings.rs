@@ -137,7 +137,6 @@ fn yolo_and_yes_lift_questions_but_not_the_floor() {
         "echo x > /dev/sda",
         ":(){ :|:& };:",
         "bomb() { bomb | bomb & }; bomb",
-        "find / -delete",
         "find ~ -exec rm {} +",
         "cd $X && rm -rf build",
         "bash -c 'git reset --hard'",
@@ -420,4 +419,31 @@ fn a_tool_without_actions_follows_its_own_declaration() {
     assert_eq!(decide(tool("Finish", false, Risk::ReadOnly), Mode::ReadOnly), Decision::Allow);
     assert_eq!(decide(tool("Odd", true, Risk::ReadOnly), Mode::Normal), Decision::Ask);
     assert_eq!(decide(tool("Odd", false, Risk::Mutating), Mode::ReadOnly), Decision::Deny);
+}
+
+#[test]
+fn a_denied_option_is_denied_however_it_is_spelled() {
+    let rules = rules(
+        &json!({"deny": ["Bash(rm -rf:*)", "Bash(cp --recursive:*)", "Host(evil.test)"]}),
+        Scope::User,
+    );
+    let judge = policy::policy(Settings { rules, ..bare() });
+    for text in [
+        "rm -fr x",
+        "rm -r -f x",
+        "rm --recursive --force x",
+        "rm --recurs -f x",
+        "rm -r --force x",
+        "cp -r a b",
+        "cp -aR a b",
+        "x=evil.test; curl $x",
+        "curl $(echo evil.test)",
+        "curl `printf evil.test`",
+        "wget \"https://$(cat <<< evil.test)/\"",
+    ] {
+        assert_eq!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
+    }
+    for text in ["rm -r x", "rm --force x", "cp a b", "curl $(echo good.test)", "echo evil.test"] {
+        assert_ne!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
+    }
 }

@@ -38,11 +38,11 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-fn check(table: &str) {
+fn check(table: &str, mode: Mode) {
     let judge = policy::policy(settings());
     let mut wrong = Vec::new();
     for (wanted, command) in rows(table) {
-        let ruling = run(&judge, &command, Mode::Normal);
+        let ruling = run(&judge, &command, mode);
         if ruling.decision != wanted {
             let shown: String = command.chars().take(80).collect();
             wrong.push(format!("{shown:?}: wanted {wanted:?}, got {:?}", ruling.deciding()));
@@ -53,21 +53,31 @@ fn check(table: &str) {
 
 #[test]
 fn the_published_table_is_decided_as_it_says() {
-    check(include_str!("../commands.txt"));
+    check(include_str!("../commands.txt"), Mode::Normal);
 }
 
 #[test]
 fn further_commands_are_decided_by_the_same_principles() {
     let table = include_str!("../more_commands.txt");
     assert!(rows(table).len() >= 150);
-    check(table);
+    check(table, Mode::Normal);
 }
 
 #[test]
 fn variations_are_decided_as_what_they_vary() {
     let table = include_str!("../variations.txt");
     assert!(rows(table).len() >= 800);
-    check(table);
+    check(table, Mode::Normal);
+}
+
+#[test]
+fn roundabout_ways_to_what_is_denied_are_denied() {
+    check(include_str!("../evasions.txt"), Mode::Normal);
+}
+
+#[test]
+fn the_floor_holds_in_yolo() {
+    check(include_str!("../floor.txt"), Mode::Yolo);
 }
 
 #[test]

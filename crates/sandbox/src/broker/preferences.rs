@@ -29,7 +29,7 @@ const CARRIED: [&str; 9] = [
 const HARMLESS: [&str; 5] =
     ["noop", "partialclone", "preciousobjects", "worktreeconfig", "relativeworktrees"];
 
-const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
+const COMMIT_HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
 
 /// The settings of both sides. Later ones win.
 #[derive(Debug)]
@@ -197,18 +197,7 @@ impl Preferences {
         if self.either("commit.gpgsign").is_some_and(is_on) {
             notes.push("the commit is not signed: no signing program is run here".to_owned());
         }
-        let hooks = repository.common.join("hooks");
-        let runs = |name: &&str| {
-            let found = std::fs::metadata(hooks.join(name));
-            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
-        let mut skipped: Vec<&str> = HOOKS.into_iter().filter(runs).collect();
-        if self.either("core.hookspath").is_some() {
-            skipped.push("those in core.hooksPath");
-        }
-        if !skipped.is_empty() {
-            notes.push(format!("no hooks are run here: {}", skipped.join(", ")));
-        }
+        notes.extend(self.skipped(repository, &COMMIT_HOOKS));
         let differs = |name: &&str| {
             let own = last(&self.repository, name);
             own.is_some() && own != last(&self.user, name)
@@ -219,6 +208,35 @@ impl Preferences {
             notes.push(format!("the repository's own {names} is not used, but yours"));
         }
         notes
+    }
+
+    /// What is said of hooks that git by itself would have run.
+    pub(crate) fn skipped(
+        &self,
+        repository: &Repository,
+        names: &[&'static str],
+    ) -> Option<String> {
+        let hooks = repository.common.join("hooks");
+        let runs = |name: &&&str| {
+            let found = std::fs::metadata(hooks.join(name));
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        let mut skipped: Vec<&str> = names.iter().filter(runs).copied().collect();
+        if self.either("core.hookspath").is_some() {
+            skipped.push("those in core.hooksPath");
+        }
+        (!skipped.is_empty()).then(|| format!("no hooks are run here: {}", skipped.join(", ")))
+    }
+
+    /// What is said where tags would have been signed.
+    pub(crate) fn unsigned_tags(&self) -> Option<String> {
+        let is_signed = self.either("tag.gpgsign").is_some_and(is_on);
+        is_signed.then(|| "the tag is not signed: no signing program is run here".to_owned())
+    }
+
+    /// Whether only a part of the files is checked out.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.either("core.sparsecheckout").is_some_and(is_on)
     }
 
     /// The repository's setting, or else the user's.

@@ -21,6 +21,11 @@ pub(crate) fn is_id(text: &str) -> bool {
 
 /// Whether `name` is the full name of a branch that git would allow.
 pub(crate) fn is_branch(name: &str) -> bool {
+    name.strip_prefix("refs/heads/").is_some_and(is_short)
+}
+
+/// Whether git would allow `short` as the name of a branch or tag.
+pub(crate) fn is_short(short: &str) -> bool {
     let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let is_part = |part: &str| {
         !part.is_empty()
@@ -28,23 +33,25 @@ pub(crate) fn is_branch(name: &str) -> bool {
             && Path::new(part).extension().is_none_or(|extension| extension != "lock")
             && !part.eq_ignore_ascii_case(".git")
     };
-    name.strip_prefix("refs/heads/").is_some_and(|short| {
-        short.split('/').all(is_part)
-            && !short.starts_with('-')
-            && !short.contains("..")
-            && !short.contains("@{")
-            && !short.ends_with('.')
-            && !short.contains(is_bad)
-            && short.len() < 1000
-    })
+    short.split('/').all(is_part)
+        && !short.starts_with('-')
+        && !short.contains("..")
+        && !short.contains("@{")
+        && !short.ends_with('.')
+        && !short.contains(is_bad)
+        && short.len() < 1000
 }
 
 /// The commit that a commit comes after; none on a branch without any.
 pub(crate) fn tip(repository: &Repository, head: &Head) -> Result<Option<String>, BrokerError> {
-    let name = match head {
-        Head::Detached(id) => return Ok(Some(id.clone())),
-        Head::Branch(name) => name,
-    };
+    match head {
+        Head::Detached(id) => Ok(Some(id.clone())),
+        Head::Branch(name) => at(repository, name),
+    }
+}
+
+/// What a branch or tag, by its full name, points to; none where there is none of that name.
+pub(crate) fn at(repository: &Repository, name: &str) -> Result<Option<String>, BrokerError> {
     let path = beneath(&repository.common, name)?;
     if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
         let text = String::from_utf8(regular(&path, LOOSE)?.unwrap_or_default());
@@ -64,7 +71,7 @@ pub(crate) fn tip(repository: &Repository, head: &Head) -> Result<Option<String>
             inside(other, name) || inside(name, other)
         };
         if let Some((other, _)) = packed.iter().find(|(other, _)| clash(other)) {
-            let why = format!("cannot be a branch beside {other}");
+            let why = format!("cannot be beside {other}");
             return Err(refused(Path::new(name), &why));
         }
     }
@@ -117,6 +124,23 @@ impl Move {
     pub(crate) fn perform(self) -> Result<(), BrokerError> {
         self.lock.put()
     }
+}
+
+/// Makes a branch or tag, by its full name, that must not exist.
+pub(crate) fn create(repository: &Repository, name: &str, to: &str) -> Result<(), BrokerError> {
+    let path = beneath(&repository.common, name)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)
+            .map_err(|error| refused(folder, &format!("cannot be made: {error}")))?;
+    }
+    let mut lock = Lock::take(&path)?;
+    if at(repository, name)?.is_some() {
+        return Err(refused(Path::new(name), "exists"));
+    }
+    lock.fill(format!("{to}\n").as_bytes())?;
+    // An empty folder of that name is what a deleted one may have left.
+    let _ = fs::remove_dir(&path);
+    lock.put()
 }
 
 /// Writes a line about the move into the logs of `HEAD` and of its branch.

@@ -119,28 +119,40 @@ async fn check_filters(
     if changes.present.is_empty() {
         return Ok(());
     }
-    let words = ["check-attr", "-z", "--stdin", "filter"];
-    let printed = git.run(Index::Kept, &words, &[], &joined(&changes.present)).await?;
-    let fields: Vec<_> = split(&printed).map(String::from_utf8_lossy).collect();
     let mut skipped = BTreeSet::new();
-    for field in fields.chunks_exact(3) {
-        let (file, filter) = (&field[0], field[2].as_ref());
-        if matches!(filter, "unspecified" | "unset" | "set") {
-            continue;
+    for (file, filter) in filtered(git, &changes.present).await? {
+        if preferences.filter(&filter) == Filter::Needed {
+            return Err(unfiltered(&file, &filter));
         }
-        if preferences.filter(filter) == Filter::Needed {
-            return Err(BrokerError::Refused(format!(
-                "{file} has to go through the filter `{filter}`, and no filter is run here; commit \
-                 it with git itself"
-            )));
-        }
-        skipped.insert(filter.to_owned());
+        skipped.insert(filter);
     }
     if !skipped.is_empty() {
         let names = skipped.into_iter().collect::<Vec<_>>().join(", ");
         changes.notes.push(format!("files are stored as they are, without filters: {names}"));
     }
     Ok(())
+}
+
+/// The files that attributes name a filter for, with that filter.
+pub(crate) async fn filtered(
+    git: &Git,
+    names: &[Vec<u8>],
+) -> Result<Vec<(String, String)>, BrokerError> {
+    let words = ["check-attr", "-z", "--stdin", "filter"];
+    let printed = git.run(Index::Kept, &words, &[], &joined(names)).await?;
+    let fields: Vec<_> = split(&printed).map(String::from_utf8_lossy).collect();
+    let is_named = |field: &&[std::borrow::Cow<'_, str>]| {
+        !matches!(field[2].as_ref(), "unspecified" | "unset" | "set")
+    };
+    let fields = fields.chunks_exact(3).filter(is_named);
+    Ok(fields.map(|field| (field[0].to_string(), field[2].to_string())).collect())
+}
+
+/// What is said of a file that must go through a filter.
+pub(crate) fn unfiltered(file: &str, filter: &str) -> BrokerError {
+    BrokerError::Refused(format!(
+        "{file} has to go through the filter `{filter}`, and no filter is run here; use git itself"
+    ))
 }
 
 /// Makes the commit's own index: the commit before, with what is in `scope` as it is in the index.
@@ -199,7 +211,8 @@ async fn differences(
     Ok(split(&printed).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-fn split(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Names that git printed with NUL bytes between them.
+pub(crate) fn split(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|byte| *byte == 0).filter(|field| !field.is_empty())
 }
 

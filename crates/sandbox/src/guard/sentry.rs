@@ -140,6 +140,9 @@ fn look(snapshot: &Snapshot, prints: &mut BTreeMap<PathBuf, Print>) -> Option<Pa
     if let Some(name) = snapshot.names.iter().find(is_planted) {
         return Some(name.clone());
     }
+    if let Some(path) = snapshot.other_mode() {
+        return Some(path.to_owned());
+    }
     for (path, saved) in &snapshot.saved {
         let print = print(path);
         if print.is_some() && prints.get(path) == print.as_ref() {
@@ -172,6 +175,8 @@ fn print(path: &Path) -> Option<Print> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn sentry(root: &Path) -> Sentry {
@@ -193,6 +198,7 @@ mod tests {
         fs::write(git.join("config"), "mine").unwrap();
         fs::write(git.join("hooks/sample"), "x").unwrap();
         let mut sentry = sentry(root);
+        let mode = fs::metadata(&git).unwrap().mode();
         assert_eq!(found(&mut sentry), None);
         fs::write(git.join("index"), "other").unwrap();
         fs::write(root.join("plain"), "other").unwrap();
@@ -208,6 +214,9 @@ mod tests {
         assert_eq!(found(&mut sentry), Some(root.join(".vscode")));
         fs::remove_file(root.join(".vscode")).unwrap();
         assert_eq!(found(&mut sentry), None);
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(found(&mut sentry), Some(git.clone()));
+        fs::set_permissions(&git, fs::Permissions::from_mode(mode)).unwrap();
         fs::rename(&git, root.join("moved")).unwrap();
         assert_eq!(found(&mut sentry), Some(git.join("config")));
     }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::sandbox::SandboxError;
@@ -44,6 +44,8 @@ pub(crate) struct Snapshot {
     places: BTreeMap<PathBuf, u64>,
     pub(super) names: Vec<PathBuf>,
     pub(super) saved: BTreeMap<PathBuf, Saved>,
+    /// Modes that must stay: of protected folders, and of secrets elsewhere.
+    modes: BTreeMap<PathBuf, u32>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -62,14 +64,21 @@ impl Snapshot {
     /// Saves the protected names under `root`.
     pub(crate) fn take(root: &Path) -> Result<Self, SandboxError> {
         let found = protected::find(root)?;
+        Self::of(root, [found.present, found.absent, found.watched, found.more].concat())
+    }
+
+    /// Saves these names under `root`.
+    pub(crate) fn of(root: &Path, names: Vec<PathBuf>) -> Result<Self, SandboxError> {
         let mut snapshot = Self {
             root: root.to_owned(),
             was_bare: is_bare_repository(root),
             places: BTreeMap::new(),
             names: Vec::new(),
             saved: BTreeMap::new(),
+            modes: BTreeMap::new(),
         };
-        for name in found.present.into_iter().chain(found.absent) {
+        for name in names {
+            snapshot.keep_modes([name.clone()]);
             snapshot.places.extend(git_number(&name).map(|number| (name.clone(), number)));
             for part in parts(&name) {
                 let mut saved = BTreeMap::new();
@@ -82,8 +91,31 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// Keeps the modes of these too, where they exist.
+    pub(crate) fn keep_modes(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.modes
+            .extend(paths.into_iter().filter_map(|path| mode(&path).map(|mode| (path, mode))));
+    }
+
+    /// The first path whose mode is another one.
+    pub(super) fn other_mode(&self) -> Option<&Path> {
+        let is_other = |(path, kept): &(&PathBuf, &u32)| mode(path).is_some_and(|it| it != **kept);
+        self.modes.iter().find(is_other).map(|(path, _)| path.as_path())
+    }
+
     /// Undoes every change; `moved` tells of each.
     pub(super) fn restore(&self, moved: &mut Vec<io::Result<String>>) {
+        // A folder comes before what lies in it, and could not be looked into otherwise.
+        while let Some(path) = self.other_mode() {
+            let kept = fs::Permissions::from_mode(self.modes[path]);
+            let done = fs::set_permissions(path, kept);
+            let is_done = done.is_ok();
+            let words = format!("a confined process changed the mode of `{}`", path.display());
+            moved.push(done.map(|()| format!("{words}; it was put back")));
+            if !is_done {
+                break;
+            }
+        }
         for (path, number) in &self.places {
             if git_number(path) != Some(*number) {
                 moved.extend(self.bring_back(path, *number));
@@ -158,6 +190,12 @@ fn unguarded(path: &Path, error: &io::Error) -> SandboxError {
          command; install bubblewrap, make it smaller, or use read-only access",
         path.display()
     ))
+}
+
+/// The mode of what is no link.
+fn mode(path: &Path) -> Option<u32> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    (!metadata.is_symlink()).then(|| metadata.mode() & 0o7777)
 }
 
 /// The number of a git directory; none for anything else.
@@ -305,6 +343,10 @@ impl Snapshot {
                 put(format!("place {number}").as_bytes());
                 put(place.as_os_str().as_bytes());
             }
+            for (path, mode) in &snapshot.modes {
+                put(format!("mode {mode}").as_bytes());
+                put(path.as_os_str().as_bytes());
+            }
             for name in &snapshot.names {
                 put(b"name");
                 put(name.as_os_str().as_bytes());
@@ -333,7 +375,8 @@ impl Snapshot {
             if let b"root" | b"bare root" = kind {
                 let was_bare = kind == b"bare root";
                 let (places, names, saved) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-                snapshots.push(Self { root: path, was_bare, places, names, saved });
+                let modes = BTreeMap::new();
+                snapshots.push(Self { root: path, was_bare, places, names, saved, modes });
                 continue;
             }
             let snapshot = snapshots.last_mut()?;
@@ -346,6 +389,10 @@ impl Snapshot {
                 None if kind == b"special" => field(&mut bytes).map(|_| Saved::Special)?,
                 None if kind == b"link" => {
                     Saved::Link(PathBuf::from(OsStr::from_bytes(field(&mut bytes)?)))
+                }
+                Some(("mode", mode)) => {
+                    snapshot.modes.insert(path, mode.parse().ok()?);
+                    continue;
                 }
                 Some(("place", number)) => {
                     snapshot.places.insert(path, number.parse().ok()?);

@@ -6,7 +6,7 @@ const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0001;
 const ENOSYS: u32 = 0x0005_0026;
 
-const OPEN: Openings = Openings { internet: true, local: true, ipc: true };
+const OPEN: Openings = Openings { internet: true, local: true, ipc: true, attributes: true };
 
 /// What one filter says to a call; loads and jumps as the kernel does them.
 fn run(program: &[sock_filter], data: &[u8; 64]) -> u32 {
@@ -113,7 +113,7 @@ fn only_the_opened_socket_families_exist() {
     for denied in [0, 16, 17, 38, 40] {
         assert_eq!(family(OPEN, denied), EPERM);
     }
-    let closed = Openings { internet: false, local: false, ipc: false };
+    let closed = Openings { internet: false, local: false, ipc: false, attributes: false };
     for denied in [1, 2, 10, 16] {
         assert_eq!(family(closed, denied), EPERM);
     }
@@ -133,4 +133,14 @@ fn a_filter_survives_being_written() {
     }
     assert!(read("").is_none() && read("zz").is_none());
     assert_eq!(written(OPEN).unwrap(), written(OPEN).unwrap());
+}
+
+#[test]
+fn attributes_of_files_are_kept_where_nothing_may_be_written() {
+    let closed = Openings { attributes: false, ..OPEN };
+    for number in [libc::SYS_fchmodat, libc::SYS_utimensat, libc::SYS_setxattr, libc::SYS_fchownat]
+    {
+        let under = |openings| call_as(openings, ARCHITECTURE.1, number, &[0, 0, 0o644]);
+        assert_ne!(under(OPEN), under(closed), "{number}");
+    }
 }

@@ -3,6 +3,8 @@
 mod commits;
 mod hostile;
 mod layouts;
+mod switches;
+mod tags;
 
 use std::collections::BTreeMap;
 use std::fs;

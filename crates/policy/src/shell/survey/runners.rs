@@ -21,27 +21,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mapfile", "-C"),
     ("readarray", "-C"),
     ("complete", "-C"),
+    ("compgen", "-C"),
 ];
 
-/// Programs that run another one, which stands somewhere among their arguments.
-const LAUNCHERS: &[&str] = &[
-    "proot",
-    "conda",
-    "mamba",
-    "micromamba",
-    "nix",
-    "nc",
-    "ncat",
-    "netcat",
-    "socat",
-    "bwrap",
-    "toolbox",
-    "distrobox",
-    "flatpak",
-    "start-stop-daemon",
-    "daemonize",
-    "chpst",
-];
+/// Variables that programs take for the name or text of something to run.
+const PROGRAM_VARIABLES: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PAGER MANPAGER \
+    BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
+    GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH \
+    RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CC CXX LD AR MAKE SHELL TAR_OPTIONS";
 
 /// Builtins that evaluate what stands between the brackets of a name, quoted or not.
 const EVALUATING: &[&str] = &[
@@ -66,10 +53,20 @@ impl Survey {
     /// Adds what a program with commands of its own could run.
     pub(super) fn embedded(&mut self, name: &str, args: &[Piece], depth: usize) {
         if EVALUATING.contains(&name) {
-            let substitutes = |word: &&Piece| word.text.contains('`') || word.text.contains("$(");
-            for word in args.iter().filter(substitutes) {
-                self.script(&word.text, depth + 1);
-            }
+            self.evaluated(args, depth);
+        }
+        self.set_by(name, args, depth);
+        // `git-push` is what `git push` runs.
+        if let Some(subcommand) = name.strip_prefix("git-") {
+            let piece = |text: &str| Piece { text: text.to_owned(), ..Piece::default() };
+            let mut words = vec![piece("git"), piece(subcommand)];
+            words.extend_from_slice(args);
+            let end = words.len();
+            self.add(&Rc::new(words), 0, end, Fit::Exact);
+        }
+        // A copy or a link of a program runs as the program does.
+        if matches!(name, "cp" | "ln" | "mv" | "install" | "link" | "cat" | "dd") {
+            self.copied(args);
         }
         if !wrappers::embeds(name) {
             return;
@@ -84,6 +81,57 @@ impl Survey {
         for word in args.iter().filter(runs) {
             if word.text.contains(char::is_whitespace) || word.text.contains('!') {
                 self.words_of(&word.text);
+            }
+        }
+    }
+
+    /// Words that are evaluated once more: what they substitute runs, quoted or not.
+    pub(super) fn evaluated(&mut self, args: &[Piece], depth: usize) {
+        let substitutes = |word: &&Piece| word.text.contains('`') || word.text.contains("$(");
+        for word in args.iter().filter(substitutes) {
+            self.script(&word.text, depth + 1);
+        }
+    }
+
+    /// Variables that a builtin or a loop sets.
+    fn set_by(&mut self, name: &str, args: &[Piece], depth: usize) {
+        match name {
+            "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
+                for word in args {
+                    self.assigned(word, false, depth);
+                }
+            }
+            "for" | "select" => {
+                let Some((variable, values)) = args.split_first() else { return };
+                for value in values.iter().filter(|value| !value.dynamic && value.text != "in") {
+                    self.constants.set(&variable.text, &value.text);
+                }
+            }
+            "set" => {
+                let values = args.iter().skip_while(|word| word.text.starts_with(['-', '+']));
+                for (value, at) in values.zip(1..10) {
+                    self.constants.set(&at.to_string(), &value.text);
+                }
+            }
+            "printf" if args.first().is_some_and(|word| word.text == "-v") && args.len() > 2 => {
+                let values: Vec<&str> = args[2..].iter().map(|word| word.text.as_str()).collect();
+                let values = values.iter().filter(|text| !text.contains('%'));
+                self.constants.set(&args[1].text, &values.copied().collect::<String>());
+            }
+            _ => {}
+        }
+    }
+
+    /// Programs of the system among the files that are copied or linked.
+    fn copied(&mut self, args: &[Piece]) {
+        self.loose |= args.iter().any(|word| word.dynamic && word.text.is_empty());
+        for word in args {
+            let path = word.text.strip_prefix("if=").unwrap_or(&word.text);
+            if path.starts_with('/')
+                && ["/bin/", "/sbin/", "/libexec/"].iter().any(|f| path.contains(f))
+            {
+                let program = Piece { text: path.to_owned(), ..word.clone() };
+                self.add(&Rc::new(vec![program]), 0, 1, Fit::Exact);
             }
         }
     }
@@ -132,9 +180,15 @@ impl Survey {
                     self.texts(rest);
                 }
             }
-            _ if LAUNCHERS.contains(&name) => {
+            _ if wrappers::launches(name) => {
                 self.add(words, args, words.len(), Fit::Loose);
                 self.texts(rest);
+                if wrappers::listens(name) {
+                    return Some(Listens::Interpreter);
+                }
+                // Given nothing, many of them open a shell.
+                let is_bare = rest.iter().all(|word| word.text.starts_with('-'));
+                return Some(if is_bare { Listens::Shell } else { Listens::No });
             }
             "command"
                 if rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) => {}
@@ -162,6 +216,10 @@ impl Survey {
         let mut after_c = matches!(name, "trap");
         for word in &words[args..] {
             let value = word.text.rsplit_once('=').map_or("", |(_, value)| value);
+            // An alias' name ends at the first of them, whatever follows.
+            if let Some((_, whole)) = word.text.split_once('=').filter(|_| name == "alias") {
+                self.script(whole, depth + 1);
+            }
             if after_c || word.text.contains(|c: char| c.is_whitespace() || ";|&$`<>(".contains(c))
             {
                 takes_text = true;
@@ -239,7 +297,7 @@ impl Survey {
         let rest = &words[args..];
         for (word, next) in rest.iter().zip(rest.iter().skip(1)) {
             match word.text.as_str() {
-                "-c" => {
+                "-c" | "--config" => {
                     let (name, value) = next.text.split_once('=').unwrap_or((&next.text, ""));
                     self.script(value.trim_start_matches('!'), depth + 1);
                     if name.to_ascii_lowercase().starts_with("alias.") {
@@ -250,6 +308,15 @@ impl Survey {
                 option if option.ends_with("-filter") => self.script(&next.text, depth + 1),
                 _ => {}
             }
+        }
+        for word in rest {
+            let attached = ["--config=", "-O"].iter().find_map(|o| word.text.strip_prefix(o));
+            let value = attached.map(|value| value.split_once('=').map_or(value, |(_, v)| v));
+            self.script(value.unwrap_or_default().trim_start_matches('!'), depth + 1);
+        }
+        if rest.iter().any(|word| word.text == "config") {
+            let values = rest.iter().filter(|word| word.text.contains(char::is_whitespace));
+            values.for_each(|value| self.script(value.text.trim_start_matches('!'), depth + 1));
         }
         for word in rest.iter().filter(|word| word.text.starts_with("ext::")) {
             self.script(&word.text["ext::".len()..], depth + 1);
@@ -287,6 +354,7 @@ impl Survey {
             "--open-files-in-pager",
             "--hostname-bin",
             "--extcmd",
+            "--filter",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {
@@ -302,6 +370,29 @@ impl Survey {
             }
         }
     }
+}
+
+/// Whether programs take a variable's value for something to run.
+pub(super) fn names_program(variable: &str) -> bool {
+    PROGRAM_VARIABLES.split(' ').any(|name| name == variable)
+}
+
+/// What `xargs` runs: a word that it fills in is one that only the running shell knows.
+pub(super) fn filled(args: &[Piece], at: usize) -> Vec<Piece> {
+    let options = &args[..at];
+    let place = options.iter().enumerate().find_map(|(at, word)| {
+        let next = || args.get(at + 1).map_or("{}", |word| word.text.as_str());
+        match word.text.as_str() {
+            "-I" | "-J" => Some(next()),
+            "-i" | "--replace" => Some("{}"),
+            text => ["--replace=", "-I", "-i"].iter().find_map(|o| text.strip_prefix(o)),
+        }
+    });
+    let is_filled = |word: &Piece| place.is_some_and(|place| word.text.contains(place));
+    args[at..]
+        .iter()
+        .map(|word| Piece { dynamic: word.dynamic || is_filled(word), ..word.clone() })
+        .collect()
 }
 
 fn is_input(word: &Piece) -> bool {

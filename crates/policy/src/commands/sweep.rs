@@ -1,0 +1,309 @@
+//! Commands that read whole folders, and what they would come upon there that a rule denies or
+//! that looks like a secret. Sees too many rather than too few; never used to allow.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use contract::policy::Decision;
+
+use crate::call::{Call, Verdict};
+use crate::findings::{BUILT_IN, Finding, Lift, ask};
+use crate::glob::{Reading, meet};
+use crate::ground::{Sought, Width};
+use crate::paths::is_secret;
+use crate::programs::{self, Knowledge};
+use crate::rules::{Rule, Target, Touch};
+use crate::shell::{Fit, Piece, Survey, Word, base_name, resolve};
+
+/// Folders beyond this number are not gone through for one command.
+const FOLDERS: usize = 16;
+
+/// Searches beyond this number are not looked at one by one.
+const SEARCHES: usize = 256;
+
+/// Programs that can search folders.
+const SEARCHERS: &[&str] =
+    &["git", "rg", "ag", "ack", "ugrep", "rgrep", "grep", "egrep", "fgrep", "zgrep", "diff"];
+
+/// A search of folders.
+struct Sweep<'a> {
+    /// Where it looks; where it runs if nowhere else.
+    places: Vec<Piece>,
+    width: Width,
+    /// Whether it shows what git keeps, which may be less than what lies there.
+    kept: bool,
+    /// Patterns for names, one of which must fit.
+    only: Vec<&'a str>,
+    /// Names of folders that it does not enter.
+    never: Vec<&'a str>,
+}
+
+/// What a sweep comes upon.
+#[derive(Default)]
+struct Seen<'a> {
+    ruled: Option<(&'a Rule, PathBuf)>,
+    secret: Option<PathBuf>,
+    is_unsure: bool,
+}
+
+/// The steps that follow from what a command would come upon in folders.
+pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
+    if call.ground.look().is_none() {
+        return Vec::new();
+    }
+    let mut steps: Vec<Finding> = Vec::new();
+    let mut known = HashSet::new();
+    let mut count = 0;
+    for found in &survey.commands {
+        let argv = found.argv();
+        let starts = match found.fit {
+            Fit::Exact => 0..argv.len().min(1),
+            Fit::Loose => 0..argv.len(),
+        };
+        for sweep in starts.filter_map(|at| sweep(&argv[at..])) {
+            count += 1;
+            if count > SEARCHES {
+                let why = "it searches too often to tell what it comes upon";
+                steps.push(ask("search", why, BUILT_IN).lifted_by(Lift::Never));
+                return steps;
+            }
+            for folder in found.folders.iter().flat_map(|folder| folders(call, &sweep, folder)) {
+                if known.len() >= FOLDERS || !known.insert((folder.clone(), sweep.width)) {
+                    continue;
+                }
+                let seen = seen(call, &sweep, &folder);
+                steps.extend(judged(&sweep, &folder, seen));
+            }
+        }
+    }
+    steps.dedup_by(|a, b| a.reason == b.reason);
+    steps
+}
+
+fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
+    let mut steps = Vec::new();
+    if let Some((rule, path)) = seen.ruled {
+        let subject = path.display().to_string();
+        steps.push(if sweep.kept && rule.decision == Decision::Deny {
+            // It shows the file only if git keeps it, and only if it changed.
+            let why = format!("it could show what this rule denies: {}", rule.why());
+            ask(&subject, &why, &rule.origin).lifted_by(Lift::Never)
+        } else {
+            Call::step(rule, &subject)
+        });
+    }
+    if let Some(path) = seen.secret {
+        let why = "the search comes upon it, and its name says that it holds a secret";
+        steps.push(ask(&path.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
+    }
+    if seen.is_unsure {
+        let why = "it holds too many files to tell whether one of them is a secret or denied";
+        steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
+    }
+    steps
+}
+
+/// Goes through a folder for what rules deny or ask about, and for secrets.
+fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
+    let rules: Vec<&Rule> = [Decision::Deny, Decision::Ask]
+        .into_iter()
+        .flat_map(|decision| call.rules_that(decision))
+        .filter(|rule| {
+            matches!(&rule.matcher.target, Target::Path(touch, _) if touch.includes(Touch::Read))
+        })
+        .collect();
+    let speaks = |rule: &Rule, path: &Path, text: &str| match &rule.matcher.target {
+        Target::Path(_, pattern) => {
+            pattern.could_be(text)
+                && pattern.matches((path, Reading::Literal), call.places, rule.decision)
+        }
+        Target::Anything
+        | Target::AnyCommand
+        | Target::Command(_)
+        | Target::Host(_)
+        | Target::What(_) => false,
+    };
+    let mut seen = Seen::default();
+    let mut look = |path: &Path| {
+        if !sweep.opens(path, folder) {
+            return false;
+        }
+        let text = path.to_string_lossy();
+        if let Some(rule) = rules.iter().find(|rule| speaks(rule, path, &text)) {
+            let is_stricter = seen.ruled.as_ref().is_none_or(|(it, _)| rule.decision > it.decision);
+            if is_stricter {
+                seen.ruled = Some((*rule, path.to_owned()));
+            }
+        }
+        let below = path.strip_prefix(&call.places.workspace).unwrap_or(path);
+        if seen.secret.is_none()
+            && !sweep.kept
+            && is_secret(&below.to_string_lossy(), Reading::Literal)
+            && matches!(call.may_read(path, Reading::Literal), Verdict::Doubtful(..))
+        {
+            seen.secret = Some(path.to_owned());
+        }
+        seen.ruled.as_ref().is_some_and(|(rule, _)| rule.decision == Decision::Deny)
+    };
+    let Some(ground) = call.ground.look() else { return seen };
+    let sought = ground.seek(folder, sweep.width, &mut look);
+    seen.is_unsure = sought == Sought::TooMany && (!sweep.kept || !rules.is_empty());
+    seen
+}
+
+impl Sweep<'_> {
+    /// Whether it would open a file that it comes upon on its way from `folder`.
+    fn opens(&self, path: &Path, folder: &Path) -> bool {
+        let below = path.strip_prefix(folder).unwrap_or(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let fits = |pattern: &&str| {
+            let pattern = pattern.rsplit('/').next().unwrap_or(pattern);
+            // Braces are not understood, so they could mean anything.
+            pattern.contains('{') || meet((pattern, Reading::Shell), (&name, Reading::Literal))
+        };
+        let is_closed = |name: &&str| below.components().any(|part| part.as_os_str() == *name);
+        (self.only.is_empty() || self.only.iter().any(fits)) && !self.never.iter().any(is_closed)
+    }
+}
+
+/// The folders that a sweep goes through when it runs in `folder`.
+fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for place in &sweep.places {
+        // What comes before the first wildcard holds all that it could mean.
+        let wild = if place.glob { place.text.find(['*', '?', '[']) } else { None };
+        let text = match wild {
+            Some(at) => place.text[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
+            None => &place.text,
+        };
+        let place = Piece { text: text.to_owned(), ..place.clone() };
+        let path = resolve(&place, folder, call.places.home.as_deref());
+        let path = path.unwrap_or_else(|| folder.to_owned());
+        if !sweep.kept || call.ground.look().is_some_and(|ground| ground.real(&path).is_some()) {
+            folders.push(path);
+        }
+    }
+    if folders.is_empty() {
+        folders.push(if sweep.kept { call.places.workspace.clone() } else { folder.to_owned() });
+    }
+    folders
+}
+
+/// The sweep that a program with these arguments is; none where it reads only what it is given.
+fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
+    let (program, args) = words.split_first()?;
+    let name = base_name(&program.text);
+    // Texts may be very long: most words are done with here.
+    if !SEARCHERS.contains(&name) {
+        return None;
+    }
+    let long = |names: &[&str]| {
+        args.iter().any(|arg| names.contains(&arg.text.split('=').next().unwrap_or_default()))
+    };
+    let short = |letters: &[char]| {
+        let mut clusters = args.iter().filter_map(|arg| arg.text.strip_prefix('-'));
+        clusters.any(|cluster| !cluster.starts_with('-') && cluster.contains(letters))
+    };
+    let plain = Sweep {
+        places: places(name, words),
+        width: Width::Everything,
+        kept: false,
+        only: Vec::new(),
+        never: Vec::new(),
+    };
+    match name {
+        "git" => kept(args),
+        "rg" if long(&["--files", "--type-list", "--version"]) || short(&['V']) => None,
+        "rg" => {
+            let only = values(args, &["-g", "--glob", "--iglob"]);
+            let only: Vec<&str> = only.into_iter().filter(|glob| !glob.starts_with('!')).collect();
+            let bare = long(&["--no-ignore", "--no-ignore-vcs", "--unrestricted"])
+                || short(&['u'])
+                || !only.is_empty();
+            let width = if bare {
+                Width::Everything
+            } else if long(&["--hidden"]) || short(&['.']) {
+                Width::Unignored
+            } else {
+                Width::Visible
+            };
+            Some(Sweep { width, only, ..plain })
+        }
+        "ag" | "ack" | "ugrep" | "rgrep" => Some(plain),
+        "grep" | "egrep" | "fgrep" | "zgrep" | "diff"
+            if long(&["--recursive", "--dereference-recursive", "--directories"])
+                || short(&['r', 'R']) =>
+        {
+            let only = values(args, &["--include"]);
+            let never = values(args, &["--exclude-dir"]);
+            Some(Sweep { only, never, ..plain })
+        }
+        _ => None,
+    }
+}
+
+/// What git shows of files that it keeps.
+fn kept(args: &[Piece]) -> Option<Sweep<'_>> {
+    let takes_value = |word: &Piece| ["-C", "-c"].contains(&word.text.as_str());
+    let mut at = 0;
+    while args.get(at)?.text.starts_with('-') {
+        at += if takes_value(&args[at]) { 2 } else { 1 };
+    }
+    let rest = &args[at + 1..];
+    let has = |names: &[&str]| {
+        rest.iter().any(|word| names.contains(&word.text.split('=').next().unwrap_or_default()))
+    };
+    let shows = match args[at].text.as_str() {
+        "grep" | "archive" | "fast-export" | "bundle" => true,
+        "diff" | "show" | "stash" | "format-patch" | "diff-tree" | "diff-index" | "diff-files" => {
+            let lists = ["--stat", "--numstat", "--shortstat", "--name-only", "--name-status"];
+            !has(&lists) && !has(&["--no-patch", "-s", "list"])
+        }
+        "log" | "reflog" | "whatchanged" => has(&["-p", "-u", "--patch", "-U", "--cc", "-L"]),
+        _ => false,
+    };
+    // Of an object such as `HEAD:src` it is the path that matters.
+    let place = |word: &Piece| match word.text.split_once(':') {
+        Some((_, path)) => Piece { text: path.to_owned(), ..word.clone() },
+        None => word.clone(),
+    };
+    let places = rest.iter().filter(|word| !word.text.starts_with('-')).map(place).collect();
+    let (only, never) = (Vec::new(), Vec::new());
+    shows.then_some(Sweep { places, width: Width::Unignored, kept: true, only, never })
+}
+
+/// The places that a search looks at: exactly where its arguments are understood, or else any word.
+fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
+    let word = |text: &str, glob| Word { text: text.to_owned(), range: 0..0, glob, quoted: false };
+    let words = argv[1..].iter().map(|piece| word(&piece.text, piece.glob));
+    let words: Vec<Word> = std::iter::once(word(name, false)).chain(words).collect();
+    let is_literal = argv.iter().all(|piece| !piece.dynamic);
+    if let Knowledge::Checked { outcome: Ok(looked), .. } = programs::check(&words)
+        && is_literal
+    {
+        let is_place = |piece: &&Piece| looked.contents.iter().any(|it| it.text == piece.text);
+        return argv[1..].iter().filter(is_place).cloned().collect();
+    }
+    let here = Piece { text: String::from("."), dynamic: false, home: false, glob: false };
+    let others = argv[1..].iter().filter(|piece| !piece.text.starts_with('-'));
+    others.cloned().chain([here]).collect()
+}
+
+/// The values of options, attached or in the word after.
+fn values<'a>(args: &'a [Piece], names: &[&str]) -> Vec<&'a str> {
+    let mut values = Vec::new();
+    for (at, arg) in args.iter().enumerate() {
+        for name in names {
+            let Some(rest) = arg.text.strip_prefix(name) else { continue };
+            let is_short = !name.starts_with("--");
+            if rest.is_empty() {
+                values.extend(args.get(at + 1).map(|value| value.text.as_str()));
+            } else if let Some(value) = rest.strip_prefix('=') {
+                values.push(value);
+            } else if is_short {
+                values.push(rest);
+            }
+        }
+    }
+    values
+}

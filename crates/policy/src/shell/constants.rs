@@ -1,0 +1,268 @@
+//! What variables a text sets itself, put in where it uses them: the name of a program may be made
+//! of such pieces. Sees too much rather than too little; what it cannot follow stays as it is.
+
+use std::collections::HashMap;
+
+use crate::glob::{Reading, meet};
+
+/// More values of one variable are not tried.
+const TRIED: usize = 4;
+/// Longer values are not cut or replaced in: a program's name is short.
+const SHORT: usize = 128;
+
+/// The values that variables are given.
+#[derive(Default)]
+pub(super) struct Constants {
+    values: HashMap<String, Vec<String>>,
+}
+
+impl Constants {
+    /// Notes that `name` may be `value`; a `+` at the end of the name appends.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        let (name, appends) = match name.strip_suffix('+') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let values = self.values.entry(name.to_owned()).or_default();
+        let value = match values.last() {
+            Some(before) if appends => format!("{before}{value}"),
+            Some(_) | None => value.to_owned(),
+        };
+        if values.len() < TRIED && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+
+    /// The text with values in place of variables, one for each value tried; none where that
+    /// changes nothing or grows past `limit`.
+    pub(super) fn put_into(&self, text: &str, limit: usize) -> Vec<String> {
+        let most = self.values.values().map(Vec::len).max().unwrap_or(0).max(1);
+        let mut texts: Vec<String> = Vec::new();
+        for choice in 0..most {
+            let put = Reader { constants: self, choice }.whole(text, limit);
+            texts.extend(put.filter(|put| put != text && !texts.contains(put)));
+        }
+        texts
+    }
+}
+
+/// One pass over a text, with one choice of values.
+struct Reader<'a> {
+    constants: &'a Constants,
+    choice: usize,
+}
+
+impl Reader<'_> {
+    fn whole(&self, text: &str, limit: usize) -> Option<String> {
+        let mut put = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            put.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let (value, used) = self.expansion(rest).unwrap_or_else(|| (String::from("$"), 1));
+            put.push_str(&value);
+            rest = &rest[used..];
+            if put.len() + rest.len() > limit {
+                return None;
+            }
+        }
+        put.push_str(rest);
+        Some(put)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let values = self.constants.values.get(name)?;
+        values.get(self.choice).or(values.last()).map(String::as_str)
+    }
+
+    /// What the expansion at the beginning of `text` gives, and how many bytes it takes.
+    fn expansion(&self, text: &str) -> Option<(String, usize)> {
+        let after = &text[1..];
+        if let Some(inner) = after.strip_prefix('{') {
+            let length = inner.find('}')?;
+            return Some((self.braced(&inner[..length])?, length + 3));
+        }
+        if let Some(inner) = after.strip_prefix('(') {
+            let length = inner.find(')')?;
+            return Some((printed(&inner[..length])?, length + 3));
+        }
+        let length = match after.bytes().next()? {
+            b'0'..=b'9' | b'@' | b'*' => 1,
+            _ => name_length(after),
+        };
+        let value = self.value(&after[..length])?;
+        Some((self.split(value), length + 1))
+    }
+
+    /// The value as words, where the text says at which characters it is split.
+    fn split(&self, value: &str) -> String {
+        match self.value("IFS") {
+            Some(separators) => value.replace(|c| separators.contains(c), " "),
+            None => value.to_owned(),
+        }
+    }
+
+    /// The inside of `${...}`.
+    fn braced(&self, inner: &str) -> Option<String> {
+        if let Some(name) = inner.strip_prefix('!') {
+            return Some(format!("${{{}}}", self.value(name)?));
+        }
+        let length = match inner.bytes().next()? {
+            b'0'..=b'9' | b'@' | b'*' => 1,
+            _ => name_length(inner),
+        };
+        let (name, rest) = inner.split_at(length);
+        let word = rest.trim_start_matches(':').get(1..).unwrap_or_default();
+        let Some(value) = self.value(name).filter(|value| value.len() <= SHORT) else {
+            let has_default = rest.trim_start_matches(':').starts_with(['-', '=']);
+            return has_default.then(|| unquoted(word));
+        };
+        Some(match rest.bytes().next() {
+            None | Some(b'^' | b',' | b'@' | b'[') => self.split(value),
+            Some(b'#') => without_prefix(value, &rest[1..]),
+            Some(b'%') => without_suffix(value, &rest[1..]),
+            Some(b'/') => replaced(value, &rest[1..])?,
+            Some(b':' | b'-' | b'=' | b'+' | b'?') => match rest.trim_start_matches(':') {
+                rest if rest.starts_with('+') => unquoted(word),
+                rest if rest.starts_with(['-', '=', '?']) && !is_number(rest) => self.split(value),
+                range => part(value, range)?,
+            },
+            Some(_) => return None,
+        })
+    }
+}
+
+fn name_length(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
+fn unquoted(word: &str) -> String {
+    word.replace(['"', '\''], "")
+}
+
+/// What `echo` or `printf` with plain words prints.
+fn printed(inner: &str) -> Option<String> {
+    let mut words = inner.split_whitespace();
+    if !matches!(words.next()?, "echo" | "printf") || inner.contains(['$', '`', '|', ';', '&']) {
+        return None;
+    }
+    let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+    let plain: Vec<&str> = words.iter().copied().filter(|word| !word.contains('%')).collect();
+    let separator = if plain.len() < words.len() { "" } else { " " };
+    Some(unquoted(&plain.join(separator)))
+}
+
+fn fits(pattern: &str, text: &str) -> bool {
+    meet((pattern, Reading::Shell), (text, Reading::Literal))
+}
+
+fn without_prefix(value: &str, pattern: &str) -> String {
+    let (pattern, longest) = match pattern.strip_prefix('#') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let mut ends = ends(value).filter(|end| fits(pattern, &value[..*end]));
+    let end = if longest { ends.last() } else { ends.next() };
+    value[end.unwrap_or(0)..].to_owned()
+}
+
+fn without_suffix(value: &str, pattern: &str) -> String {
+    let (pattern, longest) = match pattern.strip_prefix('%') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let mut starts = ends(value).filter(|start| fits(pattern, &value[*start..]));
+    let start = if longest { starts.next() } else { starts.last() };
+    value[..start.unwrap_or(value.len())].to_owned()
+}
+
+/// The inside of `${name/pattern/replacement}` past its first slash.
+fn replaced(value: &str, rule: &str) -> Option<String> {
+    let (rule, every) = match rule.strip_prefix('/') {
+        Some(rule) => (rule, true),
+        None => (rule, false),
+    };
+    let (pattern, replacement) = rule.split_once('/').unwrap_or((rule, ""));
+    let mut done = String::new();
+    let mut rest = value;
+    let mut more = true;
+    while !rest.is_empty() {
+        let end = ends(rest).filter(|end| *end > 0 && more && fits(pattern, &rest[..*end])).last();
+        if let Some(end) = end {
+            done.push_str(replacement);
+            rest = &rest[end..];
+            more = every;
+        } else {
+            let next = rest.chars().next()?;
+            done.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    Some(done)
+}
+
+/// `offset` or `offset:length` of a value.
+fn part(value: &str, range: &str) -> Option<String> {
+    let (offset, length) = match range.split_once(':') {
+        Some((offset, length)) => (offset, Some(length.trim().parse::<i64>().ok()?)),
+        None => (range, None),
+    };
+    let count = i64::try_from(value.chars().count()).ok()?;
+    let from = match offset.trim().parse::<i64>().ok()? {
+        offset if offset < 0 => (count + offset).max(0),
+        offset => offset,
+    };
+    let to = match length {
+        None => count,
+        Some(length) if length < 0 => count + length,
+        Some(length) => from + length,
+    };
+    let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
+    Some(value.chars().take(to).skip(from).collect())
+}
+
+/// Every place where a text may be cut, from its beginning to its end.
+fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
+    text.char_indices().map(|(at, _)| at).chain([text.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Constants;
+
+    fn put(pairs: &[(&str, &str)], text: &str) -> Vec<String> {
+        let mut constants = Constants::default();
+        for (name, value) in pairs {
+            constants.set(name, value);
+        }
+        constants.put_into(text, 1000)
+    }
+
+    #[test]
+    fn values_stand_where_their_variables_did() {
+        assert_eq!(put(&[("c", "cu")], "${c}rl $c $d"), ["curl cu $d"]);
+        assert_eq!(put(&[("a", "cu"), ("a+", "rl")], "$a x"), ["cu x", "curl x"]);
+        assert_eq!(put(&[("c", "a_b"), ("IFS", "_")], "$c"), ["a b"]);
+        assert_eq!(put(&[("c", "d")], "${!c}"), ["${d}"]);
+        assert_eq!(put(&[], "$(echo cu)rl $(printf %s%s a b)"), ["curl ab"]);
+        assert!(put(&[("c", "d")], "nothing here").is_empty());
+    }
+
+    #[test]
+    fn cuts_and_replacements_are_made_in_values() {
+        let one = |value, text| put(&[("c", value)], text).pop().unwrap_or_default();
+        assert_eq!(one("xcurl", "${c#x} ${c#?} ${c:1} ${c: -4:2}"), "curl curl curl cu");
+        assert_eq!(one("a.b.c", "${c##*.} ${c%.*} ${c%%.*} ${c#*.}"), "c a.b a b.c");
+        assert_eq!(one("burl", "${c/b/c} ${c//u/x} ${c/u}"), "curl bxrl brl");
+        assert_eq!(one("v", "${c:-w} ${c:+w} ${d:-w}"), "v w w");
+    }
+
+    #[test]
+    fn a_text_that_grows_too_far_is_left_alone() {
+        assert!(put(&[("c", &"x".repeat(600))], "$c$c").is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! What searches of whole folders come upon: rules and names of secrets hold for it all the same.
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::{Decision, Hidden, Mode, Policy};
+use contract::tool::Risk;
+use policy::Settings;
+use policy::ground::{Ground, Look, Sought, Width};
+use policy::rules::Scope;
+use serde_json::json;
+
+use crate::setting::{bare, rules, run, tool};
+
+const FILES: &[&str] =
+    &["/w/README.md", "/w/secret/k", "/w/src/a.rs", "/w/.env", "/w/keys/server.pem", "/w/src/b.rs"];
+
+/// A disk with a few files, and `/w/link` that leads to one of them.
+struct Fixed;
+
+impl Look for Fixed {
+    fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        let is_seen = |path: &&Path| {
+            path.starts_with(folder) && (width != Width::Visible || !path.ends_with(".env"))
+        };
+        let mut files = FILES.iter().map(Path::new).filter(is_seen);
+        files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        if path == Path::new("/w/link") {
+            return Some(PathBuf::from("/w/secret/k"));
+        }
+        let is_there = FILES.iter().any(|file| Path::new(file).starts_with(path));
+        is_there.then(|| path.to_owned())
+    }
+
+    fn names(&self, _folder: &Path) -> Option<Vec<String>> {
+        None
+    }
+
+    fn git_runs(&self, _folder: &Path) -> Option<String> {
+        None
+    }
+}
+
+fn decisions(deny: &[&str], mode: Mode, commands: &[&str]) -> Vec<(String, Decision)> {
+    let rules = rules(&json!({ "deny": deny }), Scope::User);
+    let judge = policy::policy(Settings { rules, ground: Ground::new(Fixed), ..bare() });
+    let judged = |text: &&str| ((*text).to_owned(), run(&judge, text, mode).decision);
+    commands.iter().map(judged).collect()
+}
+
+#[test]
+fn a_search_that_comes_upon_a_denied_file_is_denied_in_every_mode() {
+    let commands = [
+        "grep -r s .",
+        "grep -r s",
+        "grep -R -A 3 s .",
+        "grep --recursive s ./",
+        "timeout 5 grep -nr s .",
+        "rg s",
+        "rg s .",
+        "rg -g k s",
+        "rg s *",
+        "diff -r src .",
+        "cat link",
+        "git show :secret/k",
+        "git show HEAD:secret/k",
+        "git cat-file -p :secret/k",
+    ];
+    for mode in [Mode::Normal, Mode::Yolo] {
+        for (command, decision) in decisions(&["Read(secret/**)"], mode, &commands) {
+            assert_eq!(decision, Decision::Deny, "{command} in {mode:?}");
+        }
+    }
+    let elsewhere = ["grep -r s src", "rg s src", "rg -g '*.rs' s", "git show HEAD:src/a.rs"];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Normal, &elsewhere) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_git_keeps_of_a_denied_file_is_asked_about_in_every_mode() {
+    let commands = ["git diff", "git grep s", "git log -p", "git show HEAD", "git diff HEAD -- ."];
+    for mode in [Mode::Normal, Mode::Yolo] {
+        for (command, decision) in decisions(&["Read(secret/**)"], mode, &commands) {
+            assert_eq!(decision, Decision::Ask, "{command} in {mode:?}");
+        }
+    }
+    let others = ["git diff --stat", "git log", "git diff -- src", "git status"];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Normal, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_search_that_comes_upon_a_secret_asks() {
+    let commands = ["grep -r x .", "rg x", "rg --hidden -g .env x", "rg -uu x", "diff -r src ."];
+    for (command, decision) in decisions(&[], Mode::Normal, &commands) {
+        assert_eq!(decision, Decision::Ask, "{command}");
+    }
+    let others = [
+        "grep -r x src",
+        "grep -r --include='*.rs' x .",
+        "rg -g '*.rs' x",
+        "rg --files",
+        "grep x README.md",
+        "git diff",
+        "git grep x",
+    ];
+    for (command, decision) in decisions(&[], Mode::Normal, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn tools_leave_out_what_they_would_not_get_by_itself() {
+    let list = json!({"deny": ["Read(secret/**)"], "allow": ["Read(keys/server.pem)"]});
+    let rules = rules(&list, Scope::User);
+    let judge = policy::policy(Settings { rules, ..bare() });
+    let view = judge.view(&tool("Grep", false, Risk::ReadOnly));
+    let hidden = |path: &str| view.hidden(Path::new(path));
+    assert_eq!(hidden("/w/secret/k"), Some(Hidden::Ruled));
+    assert_eq!(hidden("/w/.env"), Some(Hidden::Secret));
+    assert_eq!(hidden("/w/keys/server.pem"), None);
+    assert_eq!(hidden("/w/src/a.rs"), None);
+}

@@ -1,0 +1,130 @@
+//! Going from branch to branch.
+
+use std::fs;
+
+use contract::broker::{BrokerError, Change, Changed};
+
+use super::Rig;
+
+async fn to(rig: &Rig, name: &str) -> Result<Changed, BrokerError> {
+    sandbox::broker(rig.settings.clone()).change(&Change::Switch(name.to_owned())).await
+}
+
+async fn create(rig: &Rig, name: &str) -> Result<Changed, BrokerError> {
+    sandbox::broker(rig.settings.clone()).change(&Change::Create(name.to_owned())).await
+}
+
+/// A repository whose branch `other` has another `a.txt` and a folder more.
+fn branched() -> Rig {
+    let rig = Rig::new();
+    rig.shell(
+        "git checkout -q -b other && echo two > a.txt && mkdir d && echo b > d/b.txt && git add . \
+         && git commit -q -m second && git checkout -q main",
+    );
+    rig
+}
+
+#[tokio::test]
+async fn a_branch_is_made_and_left_again() {
+    let rig = branched();
+    let made = create(&rig, "topic/x").await.unwrap();
+    assert_eq!((made.branch.as_deref(), made.files.len()), (Some("topic/x"), 0));
+    assert_eq!(rig.shell("git branch --show-current"), "topic/x\n");
+    let went = to(&rig, "other").await.unwrap();
+    assert_eq!(went.branch.as_deref(), Some("other"));
+    assert_eq!(went.files, ["a.txt", "d/b.txt"]);
+    assert_eq!(rig.shell("cat a.txt d/b.txt; git branch --show-current"), "two\nb\nother\n");
+    assert_eq!(rig.status(), "");
+    to(&rig, "main").await.unwrap();
+    assert_eq!(rig.shell("cat a.txt; ls; git status --porcelain"), "one\na.txt\n");
+    let log = rig.shell("git reflog --format=%gs | head -3");
+    assert_eq!(
+        log,
+        "checkout: moving from other to main\ncheckout: moving from topic/x to other\n\
+         checkout: moving from main to topic/x\n"
+    );
+    rig.shell("git fsck --strict --no-dangling");
+    assert!(!rig.settings.workspace.join(".git/HEAD.lock").exists());
+}
+
+#[tokio::test]
+async fn a_tag_and_a_commit_detach_the_head() {
+    let rig = branched();
+    rig.shell("git tag -a -m x v1 other");
+    let went = to(&rig, "v1").await.unwrap();
+    assert_eq!(went.branch, None);
+    assert_eq!(went.id.unwrap(), rig.shell("git rev-parse other").trim_end());
+    let went = to(&rig, "HEAD~1").await.unwrap();
+    assert_eq!(went.id.unwrap(), rig.shell("git rev-parse main").trim_end());
+    let short = rig.shell("git rev-parse --short other");
+    to(&rig, short.trim_end()).await.unwrap();
+    assert_eq!(rig.shell("git rev-parse HEAD"), rig.shell("git rev-parse other"));
+    assert_eq!(rig.status(), "");
+}
+
+#[tokio::test]
+async fn what_is_not_committed_is_never_lost() {
+    let rig = branched();
+    rig.write("a.txt", "mine\n");
+    let error = to(&rig, "other").await.unwrap_err();
+    assert!(error.to_string().contains("a.txt"), "{error}");
+    assert_eq!(rig.shell("cat a.txt; git branch --show-current; ls"), "mine\nmain\na.txt\n");
+    rig.shell("git checkout -q a.txt");
+    rig.write("d/b.txt", "untracked\n");
+    let error = to(&rig, "other").await.unwrap_err();
+    assert!(matches!(error, BrokerError::Refused(_)), "{error}");
+    assert_eq!(rig.shell("cat d/b.txt a.txt; git branch --show-current"), "untracked\none\nmain\n");
+    rig.shell("rm -r d");
+    rig.write("new.txt", "kept\n");
+    rig.shell("git add new.txt");
+    to(&rig, "other").await.unwrap();
+    assert_eq!(rig.status(), "A  new.txt\n");
+}
+
+#[tokio::test]
+async fn names_that_are_none_are_refused_and_change_nothing() {
+    let rig = branched();
+    for name in ["nowhere", "-f", "../../config", "main:a.txt", "HEAD@{1}", "", "main --detach"] {
+        assert!(to(&rig, name).await.is_err(), "{name:?}");
+    }
+    for name in ["main", "HEAD", "a b", "-x", "other/y", "../x", ""] {
+        assert!(create(&rig, name).await.is_err(), "{name:?}");
+    }
+    assert_eq!(rig.shell("git branch --format='%(refname:short)'"), "main\nother\n");
+    assert_eq!(rig.shell("git branch --show-current"), "main\n");
+    let unborn = Rig::unborn();
+    create(&unborn, "first").await.unwrap();
+    assert_eq!(unborn.shell("git branch --show-current"), "first\n");
+}
+
+#[tokio::test]
+async fn nothing_of_the_repository_runs_and_nothing_protected_changes() {
+    let rig = branched();
+    rig.script(".git/hooks/post-checkout", "#!/bin/sh\ntouch $MARKS/hook\n");
+    rig.shell(
+        "git config filter.x.smudge 'touch $MARKS/smudge; cat' && git config core.fsmonitor \
+         'touch $MARKS/monitor' && echo '*.txt filter=x' > .git/info/attributes",
+    );
+    fs::remove_dir_all(rig.marks()).unwrap();
+    let went = to(&rig, "other").await.unwrap();
+    assert_eq!(rig.fired(), [] as [&str; 0]);
+    assert!(went.notes.iter().any(|note| note.contains("post-checkout")), "{went:?}");
+    rig.shell(
+        "rm .git/hooks/post-checkout .git/info/attributes; git config --unset core.fsmonitor",
+    );
+    rig.shell(
+        "git checkout -q -b tasks main && mkdir .vscode && echo {} > .vscode/tasks.json && git add \
+         . && git commit -q -m tasks && git checkout -q main",
+    );
+    let error = to(&rig, "tasks").await.unwrap_err();
+    assert!(error.to_string().contains(".vscode is protected"), "{error}");
+    assert!(!rig.settings.workspace.join(".vscode").exists());
+}
+
+#[tokio::test]
+async fn a_branch_of_another_working_tree_is_left_to_it() {
+    let rig = branched();
+    rig.shell("git worktree add -q ../second other");
+    let error = to(&rig, "other").await.unwrap_err();
+    assert!(error.to_string().contains("already"), "{error}");
+}
