@@ -52,6 +52,21 @@ impl Endpoint {
         url
     }
 
+    /// The same for people: without a user's name and password.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        let mut url = self.join(path);
+        // Both fail only for addresses that can have no login.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.to_string()
+    }
+
+    /// The password in the address, or the key that stands in the place of a user.
+    pub(crate) fn password(&self) -> Option<String> {
+        let user = Some(self.url.username()).filter(|user| user.len() >= 8);
+        self.url.password().or(user).map(str::to_owned)
+    }
+
     /// The same address with its path changed.
     pub(crate) fn with_path(mut self, change: impl FnOnce(&str) -> String) -> Self {
         let path = change(self.url.path().trim_end_matches('/'));

@@ -147,8 +147,8 @@ impl Http {
         delivery: Delivery,
     ) -> Result<Answer, ProviderError> {
         let url = self.endpoint.join(path);
-        let testimony =
-            Testimony::of_request(self.witness.as_ref(), &self.origin, url.as_ref(), &body);
+        let shown = self.endpoint.shown(path);
+        let testimony = Testimony::of_request(self.witness.as_ref(), &self.origin, &shown, &body);
         let request = self
             .client()?
             .post(url)

@@ -158,13 +158,16 @@ fn headers(instance: &Instance) -> Result<Headers, ProviderError> {
 fn origin(instance: Instance, endpoint: &Endpoint) -> Origin {
     let provider = instance.label();
     let key = instance.api_key.map(|key| Secret::new(key.expose().trim().to_owned()));
-    let headers = instance.headers.into_values().map(Secret::new);
-    Origin {
-        provider,
-        host: endpoint.host(),
-        key_env: instance.key_env,
-        secrets: key.into_iter().chain(headers).collect(),
-    }
+    let headers = instance.headers.into_values().flat_map(|value| {
+        // Of `Bearer key` a server may repeat the key alone.
+        let last = value.rsplit_once(' ').map(|(_, last)| last.to_owned());
+        last.into_iter().chain([value])
+    });
+    let hidden = headers.chain(endpoint.password()).map(Secret::new);
+    let mut secrets: Vec<Secret<String>> = key.into_iter().chain(hidden).collect();
+    // A longer one may hold a shorter one, which would leave the rest of it.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+    Origin { provider, host: endpoint.host(), key_env: instance.key_env, secrets }
 }
 
 fn key_required(instance: &Instance) -> ProviderError {

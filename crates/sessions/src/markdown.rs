@@ -54,25 +54,38 @@ pub(crate) enum Entry {
 impl Document {
     /// The document as text.
     pub(crate) fn render(&self, thinking: Thinking) -> String {
-        let mut out = format!("# {}\n\n", one_line(&self.title));
-        for (name, value) in &self.facts {
-            push_line(&mut out, &format!("> **{name}:** {}  ", one_line(value)));
-        }
-        out.push_str("\n## Conversation\n\n");
+        let mut out = head(&self.title, &self.facts);
         for entry in &self.entries {
             entry.render(thinking, &mut out);
         }
-        out.push_str("## Summary\n\n| | |\n|---|---|\n");
-        for (name, value) in &self.figures {
-            let value = one_line(value).replace('|', "\\|");
-            push_line(&mut out, &format!("| {name} | {value} |"));
-        }
+        out.push_str(&tail(&self.figures));
         out
     }
 }
 
+/// What comes before the conversation.
+pub(crate) fn head(title: &str, facts: &[(&'static str, String)]) -> String {
+    let mut out = format!("# {}\n\n", one_line(title));
+    for (name, value) in facts {
+        push_line(&mut out, &format!("> **{name}:** {}  ", one_line(value)));
+    }
+    out.push_str("\n## Conversation\n\n");
+    out
+}
+
+/// What comes after it.
+pub(crate) fn tail(figures: &[(&'static str, String)]) -> String {
+    let mut out = String::from("## Summary\n\n| | |\n|---|---|\n");
+    for (name, value) in figures {
+        let value = one_line(value).replace('|', "\\|");
+        push_line(&mut out, &format!("| {name} | {value} |"));
+    }
+    out
+}
+
 impl Entry {
-    fn render(&self, style: Thinking, out: &mut String) {
+    /// Adds it to a document.
+    pub(crate) fn render(&self, style: Thinking, out: &mut String) {
         match self {
             Self::User(text) => push_section(out, "### User", &closed(text)),
             Self::UserVerbatim(text) => push_section(out, "### User", &fenced(text, "text")),

@@ -1,11 +1,13 @@
 //! Finds words in sessions: in what people asked, what models answered, what tools got and gave,
-//! and in titles. Reads the logs themselves, the session that was last used first.
+//! and in titles. Reads the logs themselves, the session that was last used first, and of each
+//! session what was said last.
 
 mod segment;
 pub(crate) mod words;
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
@@ -16,7 +18,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, cannot};
-use crate::reader::{Line, Lines};
 use crate::record;
 use crate::store::Store;
 use crate::summary::Summary;
@@ -66,8 +67,20 @@ pub enum Who {
     Title,
 }
 
+/// Bytes of a log that are read at once where its words are not gathered.
+const CHUNK: u64 = 1 << 20;
+
+/// How far the gathering of words has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathered {
+    /// Bytes of logs that were gone through.
+    pub done: u64,
+    /// Bytes of logs that there were to go through.
+    pub all: u64,
+}
+
 impl Store {
-    /// Finds up to `limit` places that contain every word of `query`, in any case.
+    /// Finds up to `limit` places that contain every word of `query`, in any case; the last first.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, Error> {
         let query = Query::new(query);
         let mut hits = Vec::new();
@@ -88,8 +101,9 @@ impl Store {
     }
 
     /// Gathers the words of logs that have grown much since that was last done, so that searches
-    /// read only parts of them. Does nothing where there is little to gain.
-    pub fn gather_words(&self) -> Result<(), Error> {
+    /// read only parts of them. Does nothing where there is little to gain. What was done counts,
+    /// also where it is stopped in the middle.
+    pub fn gather_words(&self, told: &mut dyn FnMut(Gathered)) -> Result<(), Error> {
         let mut behind = Vec::new();
         for id in self.ids()? {
             let path = self.path(&id);
@@ -99,10 +113,15 @@ impl Store {
             behind.push((length.saturating_sub(covered), path));
         }
         let is_much = behind.iter().map(|(rest, _)| rest).sum::<u64>() > words::MUCH;
-        for (rest, path) in behind {
-            if rest > words::REST || is_much && rest >= words::LITTLE {
-                words::gather(&path).map_err(cannot("gather the words of", &path))?;
-            }
+        behind.retain(|(rest, _)| *rest > words::REST || is_much && *rest >= words::LITTLE);
+        let all = behind.iter().map(|(rest, _)| rest).sum();
+        let mut done = 0;
+        for (_, path) in behind {
+            let mut add = |bytes| {
+                done += bytes;
+                told(Gathered { done, all });
+            };
+            words::gather(&path, &mut add).map_err(cannot("gather the words of", &path))?;
         }
         Ok(())
     }
@@ -115,24 +134,28 @@ impl Store {
         hits: &mut Vec<Hit>,
     ) -> Result<(), Error> {
         let path = self.path(&summary.id);
-        let mut reader = self.file(&summary.id)?;
-        let mut scan = Scan { query, summary, limit, hits, last: Seq(0), scratch: Vec::new() };
-        let words = Words::open(reader.get_ref(), &words::path(&path));
+        let reader = self.file(&summary.id)?;
+        let log = reader.get_ref();
+        let length = log.metadata().map_err(cannot("read", &path))?.len();
+        let last = Seq(u64::MAX);
+        let mut scan = Scan { query, summary, limit, hits, last, scratch: Vec::new() };
+        let words = Words::open(log, &words::path(&path));
         let covered = words.as_ref().map_or(0, |words| words.covered);
+        scan.backwards(log, covered, length).map_err(cannot("read", &path))?;
         if let Some(words) = words {
-            scan.gathered(&words, reader.get_ref()).map_err(cannot("read", &path))?;
+            scan.gathered(&words, log).map_err(cannot("read", &path))?;
         }
-        reader.seek(SeekFrom::Start(covered)).map_err(cannot("read", &path))?;
-        Ok(scan.lines(&mut Lines::new(reader)).map_err(cannot("read", &path))?)
+        Ok(())
     }
 }
 
-/// A search in one session.
+/// A search in one session, from its end to its beginning.
 struct Scan<'a> {
     query: &'a Query,
     summary: &'a Summary,
     limit: usize,
     hits: &'a mut Vec<Hit>,
+    /// The event of the last hit.
     last: Seq,
     scratch: Vec<u8>,
 }
@@ -141,37 +164,61 @@ impl Scan<'_> {
     /// Looks into the parts of a log that may hold the words.
     fn gathered(&mut self, words: &Words, log: &File) -> io::Result<()> {
         let parts = segment::parts(&self.query.words);
-        for number in 0..words.count() {
-            for (from, to) in words.candidates(number, &parts)? {
-                if self.hits.len() >= self.limit {
+        for number in (0..words.count()).rev() {
+            if self.is_full() {
+                return Ok(());
+            }
+            for (from, to) in words.candidates(number, &parts)?.into_iter().rev() {
+                if self.is_full() {
                     return Ok(());
                 }
-                let mut bytes = vec![0; usize::try_from(to - from).map_err(io::Error::other)?];
-                log.read_exact_at(&mut bytes, from)?;
-                self.lines(&mut Lines::new(bytes.as_slice()))?;
+                self.backwards(log, from, to)?;
             }
         }
         Ok(())
     }
 
-    fn lines(&mut self, lines: &mut Lines<impl BufRead>) -> io::Result<()> {
-        while self.hits.len() < self.limit
-            && let Some(line) = lines.next()?
-        {
-            let Line::Bytes(line) = line else { continue };
-            if !self.query.may_match(line, &mut self.scratch) {
+    /// Looks at all lines of a stretch of a log.
+    fn backwards(&mut self, log: &File, from: u64, to: u64) -> io::Result<()> {
+        let (mut end, mut size) = (to, CHUNK);
+        while end > from && !self.is_full() {
+            let start = end.saturating_sub(size).max(from);
+            let mut bytes = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
+            log.read_exact_at(&mut bytes, start)?;
+            // What stands before the first end of a line belongs to the chunk before.
+            let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+            let first = if start == from { 0 } else { first };
+            if first == bytes.len() && size <= record::LONGEST as u64 {
+                size *= 2;
                 continue;
             }
-            if let Ok(event) = record::open(line).and_then(record::parse) {
+            self.lines(&bytes[first..]);
+            end = if first == bytes.len() { start } else { start + first as u64 };
+            size = CHUNK;
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, bytes: &[u8]) {
+        for line in bytes.strip_suffix(b"\n").unwrap_or(bytes).rsplit(|byte| *byte == b'\n') {
+            if self.is_full() {
+                return;
+            }
+            if self.query.may_match(line, &mut self.scratch)
+                && let Ok(event) = record::open(line).and_then(record::parse)
+            {
                 self.event(&event);
             }
         }
-        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.hits.len() >= self.limit
     }
 
     fn event(&mut self, event: &Event) {
         let Some((who, text, place)) = self.query.find_in(event) else { return };
-        if event.seq <= self.last {
+        if event.seq >= self.last {
             return;
         }
         self.last = event.seq;
@@ -220,26 +267,9 @@ impl Query {
     }
 
     fn find_in(&self, event: &Event) -> Option<(Who, String, Range<usize>)> {
-        let texts = match &event.what {
-            What::Titled { title } => vec![(Who::Title, title.clone())],
-            What::TurnStarted { prompt } => vec![(Who::User, prompt.clone())],
-            What::Injected { text, .. } => vec![(Who::System, text.clone())],
-            What::ReplyFinished { reply, .. } => vec![(Who::Assistant, reply.text())],
-            What::ToolCalled { call } => {
-                let mut text = String::new();
-                flatten(&call.args, &mut text);
-                vec![(Who::ToolInput, text)]
-            }
-            What::ToolFinished { output, content, .. } => {
-                let error = output.error.clone().unwrap_or_default();
-                let texts = [output.output.clone(), error, content.clone()];
-                texts.map(|text| (Who::ToolOutput, text)).into()
-            }
-            _ => return None,
-        };
-        texts.into_iter().find_map(|(who, text)| {
+        texts(event).into_iter().find_map(|(who, text)| {
             let place = self.find(&text)?;
-            Some((who, text, place))
+            Some((who, text.into_owned(), place))
         })
     }
 
@@ -257,6 +287,28 @@ impl Query {
         };
         let place = find(first)?;
         others.iter().all(|word| find(word).is_some()).then_some(place)
+    }
+}
+
+/// What is searched of an event.
+fn texts(event: &Event) -> Vec<(Who, Cow<'_, str>)> {
+    match &event.what {
+        What::Titled { title } => vec![(Who::Title, title.into())],
+        What::TurnStarted { prompt } => vec![(Who::User, prompt.into())],
+        What::Injected { text, .. } => vec![(Who::System, text.into())],
+        What::ReplyFinished { reply, .. } => vec![(Who::Assistant, reply.text().into())],
+        What::ToolCalled { call } => {
+            let mut text = String::new();
+            flatten(&call.args, &mut text);
+            vec![(Who::ToolInput, text.into())]
+        }
+        What::ToolFinished { output, content, .. } => {
+            let mut texts: Vec<&String> = vec![&output.output];
+            texts.extend(&output.error);
+            texts.extend((*content != output.output).then_some(content));
+            texts.into_iter().map(|text| (Who::ToolOutput, text.into())).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

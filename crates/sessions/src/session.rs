@@ -85,28 +85,32 @@ impl Session {
             summarizer.add(event);
             fold.add(event);
         }
-        let unfinished = fold.open.into_iter().map(|(_, message)| message);
-        fold.messages.extend(unfinished);
-        fold.usage.generation_id = None;
+        let messages = fold.messages.drain(..).chain(fold.open.drain(..).map(|(_, it)| it));
         Self {
             summary: summarizer.summary,
             forked_from: fold.forked_from,
-            messages: fold.messages,
-            usage: fold.usage,
+            messages: messages.collect(),
+            usage: Usage { generation_id: None, ..fold.usage },
         }
     }
 }
 
+/// The fold of a session's events into messages.
 #[derive(Default)]
-struct Fold {
-    messages: Vec<Message>,
-    open: Vec<(CallId, Message)>,
-    usage: Usage,
-    forked_from: Option<Origin>,
+pub(crate) struct Fold {
+    /// Messages that are whole. Whoever takes them out as they come keeps none in memory.
+    pub(crate) messages: Vec<Message>,
+    /// Calls without an end so far.
+    pub(crate) open: Vec<(CallId, Message)>,
+    /// What all replies cost together.
+    pub(crate) usage: Usage,
+    /// Where the session was forked from.
+    pub(crate) forked_from: Option<Origin>,
 }
 
 impl Fold {
-    fn add(&mut self, event: &Event) {
+    /// Folds one event in.
+    pub(crate) fn add(&mut self, event: &Event) {
         if event.within.is_some() {
             // What a conversation within came to is the result of the call that held it.
             if let What::ReplyFinished { usage, .. } = &event.what {

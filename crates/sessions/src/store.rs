@@ -268,7 +268,8 @@ impl Store {
         Ok(BufReader::with_capacity(1 << 16, file))
     }
 
-    fn events(&self, id: &SessionId) -> Result<Events<BufReader<File>>, Error> {
+    /// The events of a session, one at a time.
+    pub(crate) fn events(&self, id: &SessionId) -> Result<Events<BufReader<File>>, Error> {
         Ok(Events::new(self.file(id)?, id.clone()))
     }
 

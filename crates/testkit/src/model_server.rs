@@ -82,6 +82,14 @@ impl ModelServer {
         self
     }
 
+    /// Leaves the bodies of requests as they are: [`Recorded::body`] stays null. Parsing a long
+    /// history takes longer than sending it.
+    #[must_use]
+    pub fn unparsed(self) -> Self {
+        self.shared.lock().bodies = Bodies::AsText;
+        self
+    }
+
     /// Lists these models; without it there is one, `test-model`.
     #[must_use]
     pub fn models<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
@@ -200,12 +208,20 @@ impl Shared {
     }
 }
 
+/// What is made of the bodies of requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bodies {
+    Parsed,
+    AsText,
+}
+
 struct State {
     source: Source,
     models: Vec<String>,
     models_reply: Option<Reply>,
     requests: Vec<Arc<Recorded>>,
     forgets: bool,
+    bodies: Bodies,
     connections: HashMap<usize, TcpStream>,
     stalled: usize,
     hung_up: usize,
@@ -221,6 +237,7 @@ impl State {
             models_reply: None,
             requests: Vec::new(),
             forgets: false,
+            bodies: Bodies::Parsed,
             connections: HashMap::new(),
             stalled: 0,
             hung_up: 0,

@@ -115,6 +115,7 @@ impl Project {
             progress,
             spill: self.spill(),
             conversation: None,
+            view: contract::policy::View::default(),
         };
         (context, lines)
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
+use contract::policy::{Action, Hidden, View};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkState};
@@ -84,8 +84,9 @@ impl Tool for Glob {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&call.args)?;
         let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
+        let view = context.view.clone();
         outcome::blocking(move || {
-            let search = Search::new(&args, &paths)?;
+            let search = Search { view, ..Search::new(&args, &paths)? };
             check_folder(&paths, args.path())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
             let (files, total) = search.run(limit, &paths, &cancel);
@@ -125,6 +126,7 @@ struct Search {
     folder: PathBuf,
     matcher: GlobMatcher,
     hidden: bool,
+    view: View,
 }
 
 impl Search {
@@ -153,6 +155,7 @@ impl Search {
             folder: paths.readable(&folder)?,
             matcher,
             hidden: parts().any(|part| part.starts_with('.')),
+            view: View::default(),
         })
     }
 
@@ -186,6 +189,10 @@ impl Search {
         }
         let name = entry.path().strip_prefix(&self.folder).ok()?;
         if !self.matcher.is_match(name) {
+            return None;
+        }
+        // That a secret is there may be known, as anyone who lists the folder knows it.
+        if self.view.hidden(entry.path()) == Some(Hidden::Ruled) {
             return None;
         }
         let modified = entry.metadata().ok().and_then(|found| found.modified().ok());

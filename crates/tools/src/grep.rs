@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
+use contract::policy::{Action, View};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -140,7 +140,8 @@ impl Tool for Grep {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&call.args)?;
         let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
-        outcome::blocking(move || Search::new(&args, &paths, cancel)?.run()).await
+        let view = context.view.clone();
+        outcome::blocking(move || Search::new(&args, &paths, cancel)?.seeing(view).run()).await
     }
 }
 
@@ -154,6 +155,8 @@ struct Search {
     mode: OutputMode,
     collector: Collector,
     failed: AtomicUsize,
+    left_out: AtomicUsize,
+    view: View,
     cancel: CancellationToken,
 }
 
@@ -187,8 +190,15 @@ impl Search {
             mode: args.output_mode,
             collector: Collector::new(limit, before + after > 0),
             failed: AtomicUsize::new(0),
+            left_out: AtomicUsize::new(0),
+            view: View::default(),
             cancel,
         })
+    }
+
+    /// The same search without the files that a view hides.
+    fn seeing(self, view: View) -> Self {
+        Self { view, ..self }
     }
 
     fn run(self) -> Result<ToolOutput, Stop> {
@@ -200,7 +210,7 @@ impl Search {
             Box::new(move |entry| search.visit(entry, &mut searcher, &matcher))
         });
         outcome::unless_cancelled(&self.cancel)?;
-        Ok(self.collector.finish(self.failed.into_inner()))
+        Ok(self.collector.finish(self.failed.into_inner(), self.left_out.into_inner()))
     }
 
     /// The place a search begins must be there; what turns up on the way need not be readable.
@@ -231,6 +241,11 @@ impl Search {
         };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         if !is_file || !self.collector.wants(entry.path()) {
+            return WalkState::Continue;
+        }
+        // The place a search begins was judged by itself.
+        if entry.depth() > 0 && self.view.hidden(entry.path()).is_some() {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
             return WalkState::Continue;
         }
         match self.search(entry.path(), searcher, matcher) {

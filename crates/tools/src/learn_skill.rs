@@ -262,11 +262,12 @@ fn scripts(skill: &Skill) -> Vec<String> {
 }
 
 fn file_names(skill: &Skill, place: &str) -> Vec<String> {
-    let Some(folder) = &skill.folder else {
+    let Some(folder) = canonical_folder(skill) else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(folder.join(place)).into_iter().flatten();
-    let files = entries.flatten().filter(|entry| entry.path().is_file());
+    let is_own = |path: PathBuf| path.starts_with(&folder) && path.is_file();
+    let files = entries.flatten().filter(|entry| entry.path().canonicalize().is_ok_and(is_own));
     let mut names: Vec<_> = files
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| !name.starts_with('.'))

@@ -21,6 +21,7 @@ mod outcome;
 mod paths;
 mod read;
 mod seen;
+mod todo_write;
 mod walk;
 mod write;
 
@@ -88,6 +89,7 @@ pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
     }
     tools.extend([
         Arc::new(learn_skill::LearnSkill::new(settings.skills)) as Arc<dyn Tool>,
+        Arc::new(todo_write::TodoWrite::new()),
         Arc::new(finish::Finish::new()),
     ]);
     tools
@@ -103,8 +105,18 @@ mod tests {
     fn every_tool_says_what_it_is_and_what_it_takes() {
         let tools = all(Settings::default());
         let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-        let expected =
-            ["Bash", "Read", "Write", "Edit", "Grep", "Glob", "Inspect", "LearnSkill", "Finish"];
+        let expected = [
+            "Bash",
+            "Read",
+            "Write",
+            "Edit",
+            "Grep",
+            "Glob",
+            "Inspect",
+            "LearnSkill",
+            "TodoWrite",
+            "Finish",
+        ];
         assert_eq!(names, expected);
         for tool in &tools {
             let spec = tool.spec();

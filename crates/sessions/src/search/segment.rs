@@ -1,66 +1,58 @@
-//! The words of one stretch of a log, and the blocks they stand in. A word is a run of letters and
-//! digits in lower case; every word of a text is found again by any part of it. Knows bytes only.
+//! The words of one stretch of a log, and the records they stand in. A word is a run of letters,
+//! digits and underscores in lower case; every word of a text is found again by any part of it.
+//! Knows bytes only.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use memchr::memmem;
 
-/// Bytes of a log that are one block, about.
-const BLOCK: u64 = 16 << 10;
 /// The longest word that is kept in one piece; longer ones are kept in pieces that overlap.
 const PIECE: usize = 64;
 /// How much of a piece the next one repeats, and how much of a word is looked for.
 const OVERLAP: usize = 16;
 /// Shorter parts of words are everywhere.
-const SHORTEST: usize = 3;
+const SHORTEST: usize = 2;
 /// Every so many words their place is noted.
 const STRIDE: usize = 128;
-/// Stands in blocks that must be looked at for every query.
-const EVERY: &[u8] = b"*";
+/// Words whose postings are read one by one; those of more words are read all at once.
+const FEW: usize = 32;
 
 /// Bytes before the tables of a segment.
 pub(super) const HEADER: usize = 56;
-const MAGIC: &[u8; 8] = b"words-01";
+const MAGIC: &[u8; 8] = b"words-02";
 
 /// Gathers the words of a stretch of a log.
 pub(super) struct Builder {
     from: u64,
-    /// Where each block begins, counted from `from`.
-    blocks: Vec<u32>,
-    words: HashMap<Box<[u8]>, Posting>,
+    /// Where each record begins, counted from `from`.
+    records: Vec<u32>,
+    words: HashMap<Box<[u8]>, Posting, Seed>,
     folded: Vec<u8>,
 }
 
 #[derive(Default)]
 struct Posting {
-    /// The last block, counted from 1.
+    /// The last record, counted from 1.
     last: u32,
-    /// The distances between blocks.
+    /// The distances between records.
     distances: Vec<u8>,
 }
 
 impl Builder {
     /// Begins at an offset of a log.
     pub(super) fn new(from: u64) -> Self {
-        Self { from, blocks: Vec::new(), words: HashMap::new(), folded: Vec::new() }
+        let words = HashMap::with_hasher(Seed(RandomState::new().hash_one(from)));
+        Self { from, records: Vec::new(), words, folded: Vec::new() }
     }
 
-    /// Begins a record at an offset, in the same block as the one before or in the next.
+    /// Begins a record at an offset.
     pub(super) fn begin(&mut self, offset: u64) {
-        let offset = offset - self.from;
-        let is_full = self.blocks.last().is_none_or(|block| offset - u64::from(*block) >= BLOCK);
-        if is_full {
-            self.blocks.push(u32::try_from(offset).unwrap_or(u32::MAX));
-        }
+        self.records.push(u32::try_from(offset - self.from).unwrap_or(u32::MAX));
     }
 
-    /// Adds the words of a record.
+    /// Adds words of the record.
     pub(super) fn add(&mut self, text: &[u8]) {
-        // Letters that are written as escapes are seen only by whoever parses them.
-        let mut escapes = memmem::find_iter(text, b"\\u");
-        if escapes.any(|at| text.get(at + 2..at + 4).is_some_and(|digits| digits != b"00")) {
-            self.note(EVERY);
-        }
         let mut folded = std::mem::take(&mut self.folded);
         fold(text, &mut folded);
         for word in words(&folded) {
@@ -75,14 +67,14 @@ impl Builder {
     }
 
     fn note(&mut self, word: &[u8]) {
-        let block = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
+        let record = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
         let posting = match self.words.get_mut(word) {
             Some(posting) => posting,
             None => self.words.entry(word.into()).or_default(),
         };
-        if posting.last != block {
-            push_number(&mut posting.distances, block - posting.last);
-            posting.last = block;
+        if posting.last != record {
+            push_number(&mut posting.distances, record - posting.last);
+            posting.last = record;
         }
     }
 
@@ -102,8 +94,8 @@ impl Builder {
             postings.extend_from_slice(&posting.distances);
         }
         let mut bytes = vec![0; HEADER];
-        for block in &self.blocks {
-            bytes.extend_from_slice(&block.to_le_bytes());
+        for record in &self.records {
+            bytes.extend_from_slice(&record.to_le_bytes());
         }
         for (place, posting) in &marks {
             bytes.extend_from_slice(&(*place as u64).to_le_bytes());
@@ -111,7 +103,7 @@ impl Builder {
         }
         bytes.extend_from_slice(&vocabulary);
         let checksum = crc32fast::hash(&bytes[HEADER..]);
-        let counts = [self.blocks.len(), marks.len(), vocabulary.len(), postings.len()];
+        let counts = [self.records.len(), marks.len(), vocabulary.len(), postings.len()];
         bytes[8..16].copy_from_slice(&self.from.to_le_bytes());
         bytes[16..24].copy_from_slice(&to.to_le_bytes());
         for (at, count) in (24..).step_by(4).zip(counts) {
@@ -133,7 +125,7 @@ pub(super) struct Header {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) tail: u32,
-    blocks: usize,
+    records: usize,
     marks: usize,
     vocabulary: usize,
     postings: usize,
@@ -155,7 +147,7 @@ impl Header {
         Some(Self {
             from: long(8)?,
             to: long(16)?,
-            blocks: size(24)?,
+            records: size(24)?,
             marks: size(28)?,
             vocabulary: size(32)?,
             postings: size(36)?,
@@ -166,7 +158,7 @@ impl Header {
 
     /// Bytes of the tables after the header.
     pub(super) fn tables(&self) -> usize {
-        self.blocks * 4 + self.marks * 16 + self.vocabulary
+        self.records * 4 + self.marks * 16 + self.vocabulary
     }
 
     /// Bytes of the whole segment.
@@ -196,36 +188,41 @@ impl Segment {
         parts: &[Vec<u8>],
         mut read: impl FnMut(u64, usize) -> std::io::Result<Vec<u8>>,
     ) -> std::io::Result<Vec<(u64, u64)>> {
-        let mut wanted = vec![true; self.header.blocks];
-        for part in parts {
-            let mut found = vec![false; self.header.blocks];
-            self.blocks_of(part, &mut found, &mut read)?;
-            self.blocks_of(EVERY, &mut found, &mut read)?;
+        let mut wanted = vec![true; self.header.records];
+        let mut postings = Postings {
+            from: (HEADER + self.header.tables()) as u64,
+            length: self.header.postings,
+            all: None,
+            read: &mut read,
+        };
+        let words: Vec<_> = parts.iter().map(|part| self.words_with(part)).collect();
+        // A word that stands nowhere spares the others.
+        if words.iter().any(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        for spans in words {
+            let mut found = vec![false; self.header.records];
+            postings.mark(&spans, &mut found)?;
             for (wanted, found) in wanted.iter_mut().zip(found) {
                 *wanted &= found;
             }
         }
-        let start = |block: usize| {
-            let bytes = self.tables.get(block * 4..block * 4 + 4);
-            let bytes = bytes.filter(|_| block < self.header.blocks);
+        let start = |record: usize| {
+            let bytes = self.tables.get(record * 4..record * 4 + 4);
+            let bytes = bytes.filter(|_| record < self.header.records);
             bytes.and_then(|bytes| bytes.try_into().ok()).map_or(self.header.to, |bytes| {
                 self.header.from + u64::from(u32::from_le_bytes(bytes))
             })
         };
-        let chosen = (0..self.header.blocks).filter(|block| wanted[*block]);
-        Ok(chosen.map(|block| (start(block), start(block + 1))).collect())
+        let chosen = (0..self.header.records).filter(|record| wanted[*record]);
+        Ok(chosen.map(|record| (start(record), start(record + 1))).collect())
     }
 
-    fn blocks_of(
-        &self,
-        part: &[u8],
-        found: &mut [bool],
-        read: &mut impl FnMut(u64, usize) -> std::io::Result<Vec<u8>>,
-    ) -> std::io::Result<()> {
+    /// Where the postings are of all words that have a part, and how long each is.
+    fn words_with(&self, part: &[u8]) -> Vec<(usize, usize)> {
         let vocabulary = &self.tables[self.tables.len() - self.header.vocabulary..];
-        let postings = (HEADER + self.header.tables()) as u64;
         let mut walk = Walk { at: 0, posting: 0 };
-        let mut left = found.len();
+        let mut spans = Vec::new();
         let mut from = 0;
         while let Some(at) = memmem::find(&vocabulary[from..], part).map(|at| from + at) {
             let mark = self.mark_before(at);
@@ -233,26 +230,15 @@ impl Segment {
                 walk = mark;
             }
             let (posting, length, end) = walk.step_to(vocabulary, at);
+            spans.push((posting, length));
             from = end;
-            let mut block = 0;
-            let bytes = read(postings + posting as u64, length)?;
-            for distance in numbers(&bytes) {
-                block += distance as usize;
-                if let Some(found) = block.checked_sub(1).and_then(|block| found.get_mut(block)) {
-                    left -= usize::from(!*found);
-                    *found = true;
-                }
-            }
-            if left == 0 {
-                break;
-            }
         }
-        Ok(())
+        spans
     }
 
     /// The last noted word at or before a place of the vocabulary.
     fn mark_before(&self, at: usize) -> Walk {
-        let first = self.header.blocks * 4;
+        let first = self.header.records * 4;
         let mark = |number: usize| {
             let long = |from: usize| {
                 let bytes = self.tables.get(from..from + 8).and_then(|it| it.try_into().ok());
@@ -267,6 +253,80 @@ impl Segment {
             if mark(middle).at <= at { low = middle } else { high = middle }
         }
         mark(low)
+    }
+}
+
+/// The postings of a segment, read as they are needed.
+struct Postings<'a, R> {
+    from: u64,
+    length: usize,
+    all: Option<Vec<u8>>,
+    read: &'a mut R,
+}
+
+impl<R: FnMut(u64, usize) -> std::io::Result<Vec<u8>>> Postings<'_, R> {
+    /// Marks the records that these postings name.
+    fn mark(&mut self, spans: &[(usize, usize)], found: &mut [bool]) -> std::io::Result<()> {
+        if spans.len() > FEW && self.all.is_none() {
+            self.all = Some((self.read)(self.from, self.length)?);
+        }
+        for (start, length) in spans {
+            match &self.all {
+                Some(all) => mark(all.get(*start..start + length).unwrap_or_default(), found),
+                None => mark(&(self.read)(self.from + *start as u64, *length)?, found),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mark(posting: &[u8], found: &mut [bool]) {
+    let mut record = 0_usize;
+    for distance in numbers(posting) {
+        record = record.saturating_add(distance as usize);
+        if let Some(found) = record.checked_sub(1).and_then(|record| found.get_mut(record)) {
+            *found = true;
+        }
+    }
+}
+
+/// Hashes words fast. The seed differs from run to run, so that no text can be made for which it
+/// is slow.
+#[derive(Clone, Copy)]
+struct Seed(u64);
+
+impl BuildHasher for Seed {
+    type Hasher = Mixed;
+
+    fn build_hasher(&self) -> Mixed {
+        Mixed(self.0)
+    }
+}
+
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        for piece in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..piece.len()].copy_from_slice(piece);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15;
+        let product = u128::from(self.0 ^ word) * FACTOR;
+        let (low, high) = (product & u128::from(u64::MAX), product >> 64);
+        self.0 = u64::try_from(low ^ high).unwrap_or_default().rotate_left(23);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -295,7 +355,7 @@ impl Walk {
     }
 }
 
-/// The parts of a query that a block must hold, as they stand in a vocabulary.
+/// The parts of a query that a record must hold, as they stand in a vocabulary.
 pub(super) fn parts(query: &[String]) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     for text in query {
@@ -322,7 +382,7 @@ fn fold(text: &[u8], folded: &mut Vec<u8>) {
 }
 
 fn words(folded: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     folded.split(move |byte| !is_letter(byte)).filter(|word| !word.is_empty())
 }
 

@@ -125,7 +125,7 @@ fn gathered_words_change_nothing_but_the_time() {
     let before: Vec<_> = queries.iter().map(|query| search(query)).collect();
     assert_eq!(before[0].len(), 1);
     assert_eq!(before[6].len(), 0);
-    store.gather_words().unwrap();
+    store.gather_words(&mut |_| ()).unwrap();
     let words = words::path(&store.path(&id));
     assert!(words.metadata().unwrap().len() > 10_000);
     let opened = Words::open(&File::open(store.path(&id)).unwrap(), &words).unwrap();
@@ -157,21 +157,21 @@ fn what_was_said_after_words_were_gathered_is_found_and_a_deleted_session_leaves
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path());
     let id = long(&store, "long", 2_000);
-    store.gather_words().unwrap();
+    store.gather_words(&mut |_| ()).unwrap();
     let opened = store.open(&id).unwrap();
     let mut event =
         samples::event(2_001, What::TurnStarted { prompt: "afterwards needle77x".into() });
     event.session = id.clone();
     opened.log.unwrap().append(&[event]).unwrap();
     let hits = store.search("needle77x", 5).unwrap();
-    assert_eq!(hits.iter().map(|hit| hit.seq.0).collect::<Vec<_>>(), [77, 2_001]);
-    store.gather_words().unwrap();
+    assert_eq!(hits.iter().map(|hit| hit.seq.0).collect::<Vec<_>>(), [2_001, 77]);
+    store.gather_words(&mut |_| ()).unwrap();
     assert_eq!(store.search("afterwards", 5).unwrap().len(), 1);
     store.delete(&id).unwrap();
     assert!(!words::path(&store.path(&id)).exists());
     // Another session of that name is not mistaken for it.
     let again = long(&store, "long", 1_500);
-    store.gather_words().unwrap();
+    store.gather_words(&mut |_| ()).unwrap();
     assert_eq!(store.search("needle1499x", 5).unwrap()[0].session, again);
     assert!(store.search("needle1777x", 5).unwrap().is_empty());
 }

@@ -2,11 +2,9 @@
 //! looked for. It may be missing, old or broken at any time; nothing but speed depends on it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-use memchr::memmem;
 
 use super::segment::{Builder, HEADER, Header, Segment};
 use crate::error::{FileError, cannot};
@@ -19,6 +17,8 @@ use crate::record;
 const SEGMENT: u64 = 64 << 20;
 /// A rest of a log that is read as it is.
 pub(super) const REST: u64 = 1 << 20;
+/// Segments that are made at the same time, at most.
+const HANDS: usize = 4;
 /// Rests of all logs together that are read as they are.
 pub(super) const MUCH: u64 = 8 << 20;
 /// A rest that is not worth a segment even where there are many of them.
@@ -89,8 +89,9 @@ impl Words {
     }
 }
 
-/// Gathers the words of a log that are not gathered yet. Does nothing where somebody else is at it.
-pub(super) fn gather(log_path: &Path) -> io::Result<()> {
+/// Gathers the words of a log that are not gathered yet, and tells the bytes of each piece that is
+/// done. Does nothing where somebody else is at it.
+pub(super) fn gather(log_path: &Path, told: &mut dyn FnMut(u64)) -> io::Result<()> {
     let path = path(log_path);
     let Ok(_lock) = Lock::take(&path.with_extension("words.lock")) else {
         return Ok(());
@@ -106,16 +107,64 @@ pub(super) fn gather(log_path: &Path) -> io::Result<()> {
     let mut words = Words::read(file, &log)?;
     words.file.set_len(words.end)?;
     let length = log.metadata()?.len();
+    let hands = std::thread::available_parallelism().map_or(1, usize::from).min(HANDS);
     while length - words.covered >= LITTLE {
-        let Some(segment) = next_segment(&log, words.covered)? else { break };
-        words.append(&segment)?;
-        let mut bytes = [0; HEADER];
-        words.file.read_exact_at(&mut bytes, words.end)?;
-        let Some(header) = Header::read(&bytes) else { break };
-        words.end += header.length();
-        words.covered = header.to;
+        let before = words.covered;
+        for segment in next_segments(&log, before, length, hands)? {
+            words.append(&segment)?;
+            let mut bytes = [0; HEADER];
+            words.file.read_exact_at(&mut bytes, words.end)?;
+            let Some(header) = Header::read(&bytes) else { return Ok(()) };
+            words.end += header.length();
+            words.covered = header.to;
+        }
+        if words.covered == before {
+            break;
+        }
+        told(words.covered - before);
     }
     Ok(())
+}
+
+/// The next segments, each made by a thread of its own.
+fn next_segments(log: &File, from: u64, length: u64, hands: usize) -> io::Result<Vec<Vec<u8>>> {
+    let mut bounds = vec![from];
+    for _ in 0..hands {
+        let Some(last) = bounds.last().copied().filter(|last| *last < length) else { break };
+        bounds.push(line_after(log, last + SEGMENT, length)?);
+    }
+    std::thread::scope(|scope| {
+        let begin = |bounds: &[u64]| {
+            let (from, to) = (bounds[0], bounds[1]);
+            scope.spawn(move || segment(log, from, to))
+        };
+        let hands: Vec<_> = bounds.windows(2).map(begin).collect();
+        let mut segments = Vec::new();
+        for hand in hands {
+            match hand.join() {
+                Ok(segment) => segments.extend(segment?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(segments)
+    })
+}
+
+/// Where the first line begins that does not begin before an offset.
+fn line_after(log: &File, offset: u64, length: u64) -> io::Result<u64> {
+    let mut at = offset.min(length);
+    let mut bytes = vec![0; 1 << 16];
+    while at < length {
+        let count = log.read_at(&mut bytes, at)?;
+        if let Some(end) = memchr::memchr(b'\n', &bytes[..count]) {
+            return Ok((at + end as u64 + 1).min(length));
+        }
+        if count == 0 {
+            break;
+        }
+        at += count as u64;
+    }
+    Ok(length)
 }
 
 impl Words {
@@ -129,24 +178,23 @@ impl Words {
     }
 }
 
-/// The words of the whole lines from an offset on.
-fn next_segment(log: &File, from: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut reader = BufReader::with_capacity(1 << 18, log);
-    reader.seek(SeekFrom::Start(from))?;
-    let mut lines = Lines::new(reader);
+/// The words of the whole lines of a stretch.
+fn segment(log: &File, from: u64, until: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 18, Stretch { log, from, until }));
     let mut builder = Builder::new(from);
     let mut to = from;
-    while to - from < SEGMENT {
-        let Some(line) = lines.next()? else { break };
-        // A line that is still being written belongs to a later segment.
-        if let Line::Bytes(line) = line {
+    while let Some(line) = lines.next()? {
+        if let Line::Bytes(line) = line
+            && let Ok(json) = record::open(line)
+            && is_searched(json)
+            && let Ok(event) = record::parse(json)
+        {
             builder.begin(to);
-            if let Ok(json) = record::open(line)
-                && is_searched(json)
-            {
-                builder.add(without_start(json));
+            for (_, text) in super::texts(&event) {
+                builder.add(text.as_bytes());
             }
         }
+        // A line that is still being written belongs to a later segment.
         if !lines.is_whole {
             break;
         }
@@ -158,11 +206,21 @@ fn next_segment(log: &File, from: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(builder.finish(to, index::tail(log, to)?)))
 }
 
-/// A record from its type on: number, session and time are not searched.
-fn without_start(json: &[u8]) -> &[u8] {
-    const START: usize = 400;
-    let start = memmem::find(&json[..json.len().min(START)], b"\"type\":\"");
-    &json[start.unwrap_or(0)..]
+/// A part of a file that is read by itself, whoever else reads the file.
+struct Stretch<'a> {
+    log: &'a File,
+    from: u64,
+    until: u64,
+}
+
+impl Read for Stretch<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.until - self.from).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let count = self.log.read_at(&mut buffer[..wanted], self.from)?;
+        self.from += count as u64;
+        Ok(count)
+    }
 }
 
 /// Whether a search looks into events of this type.

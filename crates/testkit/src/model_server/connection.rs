@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::http::{self, Framing};
 use super::reply::{End, Faults, Reply};
-use super::{Recorded, Shared};
+use super::{Bodies, Recorded, Shared};
 use crate::wire::{Format, Transfer};
 
 const WRITE: usize = 16 * 1024;
@@ -26,7 +26,10 @@ struct Response {
 pub(super) fn serve(connection: TcpStream, number: usize, shared: &Shared) {
     let _ = connection.set_nodelay(true);
     let mut reader = BufReader::new(connection);
-    while let Ok(Some(request)) = http::read(&mut reader) {
+    while let Ok(Some(mut request)) = http::read(&mut reader) {
+        if shared.lock().bodies == Bodies::Parsed {
+            request.body = serde_json::from_str(&request.text).unwrap_or_default();
+        }
         let Some(response) = answer(&Arc::new(request), shared) else {
             break;
         };

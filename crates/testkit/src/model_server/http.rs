@@ -19,7 +19,7 @@ pub(super) enum Framing {
     Chunks,
 }
 
-/// Reads one request; none when the client has hung up.
+/// Reads one request, its body as text alone; none when the client has hung up.
 pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
     if reader.fill_buf()?.is_empty() {
         return Ok(None);
@@ -41,8 +41,8 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Recor
     let mut recorded =
         Recorded { method, path, headers, body: Value::Null, text: String::new(), arrived };
     let body = body(reader, &recorded)?;
-    recorded.body = serde_json::from_slice(&body).unwrap_or_default();
-    recorded.text = String::from_utf8_lossy(&body).into_owned();
+    recorded.text = String::from_utf8(body)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     Ok(Some(recorded))
 }
 

@@ -148,7 +148,7 @@ impl Collector {
     }
 
     /// All of it as text, with notes on what is missing.
-    pub(super) fn finish(self, failed: usize) -> ToolOutput {
+    pub(super) fn finish(self, failed: usize, left_out: usize) -> ToolOutput {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (files, matches) = found
             .files
@@ -175,6 +175,12 @@ impl Collector {
         }
         if failed > 0 {
             parts.push(format!("({failed} files or folders could not be searched)"));
+        }
+        if left_out > 0 {
+            parts.push(format!(
+                "({left_out} files left out: a rule denies them, or they may hold secrets; name one \
+                 as `path` to ask for it)"
+            ));
         }
         let mut output = ToolOutput::success(parts.join("\n"));
         output.facts.insert("files".into(), json!(files));

@@ -105,6 +105,8 @@ async fn no_file_outside_the_skill_is_handed_out() {
     assert!(project.fail(&tool, args).await.ends_with("Available: run.sh"));
     let args = json!({"skill": "commit", "reference": "guide.md"});
     assert!(project.fail(&tool, args).await.ends_with("Available: none"));
+    let args = json!({"skill": "deploy", "reference": "nothing.md"});
+    assert!(!project.fail(&tool, args).await.contains("link.md"));
 }
 
 #[tokio::test]
