@@ -2,7 +2,8 @@
 
 A coroutine can tell that no loop runs only through asyncio, or through libraries that ask for it. So a finder watches
 for these being loaded: then the loop is made and declared running, with the coroutine's own task as the current one,
-before the importing line gets to see the module. The task goes on exactly where the driving by hand stopped.
+before the importing line gets to see the module. The task goes on exactly where the driving by hand stopped. Where no
+coroutine is on its way, the loop is only made current.
 """
 import sys
 from _collections_abc import Coroutine
@@ -47,18 +48,25 @@ class Driver:
 
     def find_spec(self, name, path=None, target=None):
         """Let the other finders find what is watched, and come back when it is loaded."""
-        if name not in _WATCHED or self._driven is None or get_ident() != self._thread:
+        if name not in _WATCHED or get_ident() != self._thread:
             return None
         if name != "asyncio":
-            import asyncio  # noqa: F401
+            if self._driven is not None:
+                import asyncio  # noqa: F401
 
             return None
         for finder in sys.meta_path:
             spec = finder.find_spec(name, path, target) if finder is not self else None
             if spec is not None:
-                spec.loader = _Loader(spec.loader, self._declare)
+                spec.loader = _Loader(spec.loader, self._loaded)
                 return spec
         return None
+
+    def _loaded(self):
+        if self._driven is None:
+            self._worker.prepare_loop()
+        else:
+            self._declare()
 
     def _hand_over(self, driven):
         self._worker.enter_loop()

@@ -44,12 +44,15 @@ class Worker:
         self.loop = None
         self.finished = False
         self.requests = {}
+        self._prepared = None
         self._context = copy_context()
         self._driver = Driver(self)
 
     def run(self):
         """Serve without a loop as long as nobody wants one, then on the loop."""
         channel = self.channel
+        if loop_is_wanted():
+            self.prepare_loop()
         while self.loop is None and not self.finished:
             if channel.lines:
                 self.receive(channel.lines.pop(0))
@@ -67,9 +70,16 @@ class Worker:
         flush_output()
         os._exit(0)
 
+    def prepare_loop(self):
+        """Make the loop current for what loads before it runs: locks and queues may bind to it when they are made."""
+        self._context.run(self._prepare_loop)
+
     def enter_loop(self):
         """Make the one loop of this worker, if there is none, free of the context variables of the moment."""
         if self.loop is None:
+            # Loaded outside the context: the finder that watches for it enters the context too.
+            import asyncio  # noqa: F401
+
             self._context.run(self._make_loop)
 
     def receive(self, line):
@@ -190,13 +200,37 @@ class Worker:
         if self.loop is not None:
             self.loop.stop()
 
+    def _prepare_loop(self):
+        import asyncio
+
+        self._prepared = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._prepared)
+
     def _make_loop(self):
         import asyncio
 
-        self.loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self.loop)
+        if self._prepared is None:
+            self._prepare_loop()
+        else:
+            self._adopt_loop(asyncio)
+        self.loop = self._prepared
         self.loop.add_reader(self.channel.incoming, self._readable)
         self.loop.call_soon(self._drain)
+
+    def _adopt_loop(self, asyncio):
+        """Take the loop that the plugin found or made current while it loaded, if it can run."""
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                current = asyncio.get_event_loop()
+            except RuntimeError:
+                current = None
+        if current is None or current.is_closed() or current.is_running():
+            current = self._prepared
+        self._prepared = current
+        asyncio.set_event_loop(current)
 
     def _cancel(self, request):
         if request is None or request.task is None:

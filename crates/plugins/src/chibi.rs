@@ -17,7 +17,7 @@ mod tool;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::hook::Hook;
 use contract::policy::Mode;
@@ -62,18 +62,36 @@ pub struct Settings {
 /// Opens a terminal.
 pub type Console = Arc<dyn Fn() -> std::io::Result<ChannelEnds> + Send + Sync>;
 
+/// An agent that work is handed to, as hooks are told of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Its instructions, where it has some of its own.
+    pub instructions: Option<String>,
+    /// The model that answers.
+    pub model: Option<String>,
+}
+
+/// Finds an agent by the name that the model gives; no name means the usual one.
+pub type Agents = Arc<dyn Fn(Option<&str>) -> Option<Agent> + Send + Sync>;
+
 /// What all plugins share.
 pub(crate) struct Host {
     pub(crate) settings: Settings,
     mode: Mutex<Mode>,
     /// What people were told already.
     told: Mutex<HashSet<String>>,
+    agents: OnceLock<Agents>,
 }
 
 impl Host {
     /// The mode in force.
     pub(crate) fn mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agent of a name, as far as agents are known.
+    pub(crate) fn agent(&self, name: Option<&str>) -> Option<Agent> {
+        self.agents.get().and_then(|find| find(name))
     }
 
     /// Tells people something about a plugin, once.
@@ -115,7 +133,12 @@ impl Plugins {
         folders: &Folders,
     ) -> Self {
         let kept = Kept::read(&settings.kept);
-        let host = Arc::new(Host { settings, mode: Mutex::new(mode), told: Mutex::default() });
+        let host = Arc::new(Host {
+            settings,
+            mode: Mutex::new(mode),
+            told: Mutex::default(),
+            agents: OnceLock::new(),
+        });
         let describe = |candidate: Candidate| {
             let member = Arc::new(Member::new(candidate, Arc::clone(&host)));
             let kept = &kept;
@@ -156,6 +179,18 @@ impl Plugins {
             is_asked.then(|| PointHook::new(point, listeners, Arc::clone(&self.host), count))
         });
         made.map(|hook| Arc::new(hook) as Arc<dyn Hook>).collect()
+    }
+
+    /// Whether a hook wants to hear of agents.
+    pub fn hears_of_agents(&self) -> bool {
+        let tools = self.members.iter().flat_map(|(_, schema)| &schema.tools);
+        tools.flat_map(|tool| &tool.hooks).any(|name| name.ends_with("_spawn_agent"))
+    }
+
+    /// Says which agents there are. Counts once.
+    pub fn learn_agents(&self, agents: Agents) {
+        // A second answer says nothing that the first did not.
+        let _ = self.host.agents.set(agents);
     }
 
     /// All of them, for people.

@@ -10,6 +10,7 @@ mod command;
 mod decision;
 mod document;
 mod event;
+mod expansion;
 mod fill;
 mod handlers;
 mod hook;
@@ -18,6 +19,7 @@ mod load;
 mod manifest;
 mod matcher;
 mod portable;
+mod remote;
 mod servers;
 pub mod shell;
 mod skill;
@@ -35,12 +37,14 @@ use serde_json::{Map, Value};
 use crate::commands::Command;
 use crate::files;
 use crate::folders::{Folders, Kind};
+use crate::hooks::Ask;
 use crate::plugin::{Place, Plugin, PluginSettings};
 use crate::problem::Problem;
 use hook::{Handlers, Shared};
 
 pub use agent_file::{AgentFile, agent_of, agents_in};
-pub use command::Recipe;
+pub use command::{Here, Recipe, SESSION};
+pub use expansion::{Expanded, Expansions};
 pub use fill::Piece;
 pub use hook::Settings;
 pub use load::{ProjectFiles, load, project};
@@ -204,6 +208,7 @@ impl Stage {
                 values: one.values.clone(),
                 list: one.handlers.clone(),
                 shared: Arc::clone(&shared),
+                halt: Arc::default(),
             }));
         }
         Self { shared, hooks }
@@ -212,6 +217,12 @@ impl Stage {
     /// The hooks, in the order in which they are asked.
     pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.hooks.clone()
+    }
+
+    /// Names who answers the questions of handlers.
+    pub fn set_ask(&self, ask: Arc<dyn Ask>) {
+        // The first one stays: a conversation has one provider.
+        let _ = self.shared.ask.set(ask);
     }
 
     /// Has what starts from here on do no more than the mode lets it.

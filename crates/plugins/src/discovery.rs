@@ -9,6 +9,7 @@ use crate::chibi;
 use crate::files;
 use crate::folders::{Folders, Kind};
 use crate::index::Index;
+use crate::initrunner::registry::Types;
 use crate::lmao;
 use crate::manifest::{self, FILE, Read};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
@@ -229,7 +230,10 @@ impl Search<'_, '_> {
         }
         if !PARTS.iter().any(|part| root.join(part).is_dir()) {
             let chibi = chibi::find(&root, Place::Flag, self.folders);
-            if !chibi.candidates.is_empty() || !lmao::find(&root, self.folders).is_empty() {
+            let is_of_others = !chibi.candidates.is_empty()
+                || !lmao::find(&root, self.folders).is_empty()
+                || !Types::of_files(&root).is_empty();
+            if is_of_others {
                 return;
             }
             let hint = "name a plugin's folder, or one that holds plugins' folders";

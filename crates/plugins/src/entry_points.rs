@@ -50,7 +50,8 @@ pub struct Installed {
 /// first folder, as Python itself would take it.
 pub fn packages(sites: &[PathBuf], index: &mut Index) -> Vec<Installed> {
     let of_ours = |group: &str| GROUPS.contains(&group);
-    all(sites, index).into_iter().filter_map(|(_, it)| it.only(of_ours)).collect()
+    let found = all(sites, index).into_iter().filter_map(|(_, it)| it.only(of_ours));
+    found.flat_map(Installed::plugins).collect()
 }
 
 /// The packages of these folders that have something of a group of another system, on the same
@@ -70,6 +71,22 @@ impl Installed {
     fn only(mut self, counts: impl Fn(&str) -> bool) -> Option<Self> {
         self.package.entry_points.retain(|point| counts(&point.group));
         (!self.package.entry_points.is_empty()).then_some(self)
+    }
+
+    /// One for each plugin that a package says it is. The first has all else that it offers.
+    fn plugins(self) -> Vec<Self> {
+        let is_plugin = |point: &EntryPoint| point.group == "brynhild.plugins";
+        let points = self.package.entry_points.iter().filter(|point| is_plugin(point));
+        let others: Vec<EntryPoint> = points.skip(1).cloned().collect();
+        let mut first = self;
+        first.package.entry_points.retain(|point| !others.contains(point));
+        let rest = others.into_iter().map(|point| {
+            let mut other = first.clone();
+            other.package.entry_points = vec![point];
+            other
+        });
+        let rest: Vec<Self> = rest.collect();
+        std::iter::once(first).chain(rest).collect()
     }
 }
 

@@ -32,6 +32,7 @@ use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::{Profile, Sandbox};
+use contract::vouch::Vouch;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -102,6 +103,8 @@ pub struct Settings {
     pub notice: Notice,
     /// Remembers; the same one for a later load.
     pub ledger: Arc<Ledger>,
+    /// Says whether what the project brings is still what the person trusts.
+    pub vouch: Vouch,
 }
 
 /// Hears about what people should know.

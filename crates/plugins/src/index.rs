@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -147,7 +147,10 @@ pub(crate) fn replace(file: &Path, bytes: &[u8]) {
     let written = file
         .parent()
         .map_or(Ok(()), |folder| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
-        .and_then(|()| fs::File::create(&temporary))
+        .and_then(|()| {
+            let mut options = fs::OpenOptions::new();
+            options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
+        })
         .and_then(|mut open| open.write_all(bytes))
         .and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
@@ -212,5 +215,15 @@ mod tests {
         }
         Index::load(None).save();
         Index { is_changed: true, ..Index::load(Some("/proc/none/x".into())) }.save();
+    }
+
+    #[test]
+    fn what_is_kept_is_its_owner_s_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cache/skills.json");
+        replace(&file, b"{}");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

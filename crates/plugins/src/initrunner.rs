@@ -6,6 +6,7 @@ pub mod custom;
 pub mod final_result;
 pub mod guard;
 pub mod registry;
+pub mod remote;
 pub mod role;
 pub mod skill;
 pub mod variables;

@@ -31,4 +31,5 @@ pub mod rules;
 pub mod skills;
 mod stamp;
 pub mod state;
+mod typed;
 mod yaml;

@@ -106,6 +106,7 @@ impl Lmao {
         let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
             let facts = Facts::read(&described.offer);
             let roots = roots(&plugin.settings, &conditions);
+            let plugin = equipped(plugin, &facts);
             Group { plugin, members, described, facts, roots }
         });
         let groups = groups.collect();
@@ -217,6 +218,16 @@ fn split(directory: &Directory, conditions: &Conditions) -> Vec<(Plugin, Vec<Plu
         plugin.settings.grants.read.extend(elsewhere.cloned());
     }
     groups
+}
+
+/// A worker's plugin as its calls find it. Where one of its tools says that it changes things, what
+/// a person approves of goes into the workspace, as with the tools that are built in; modules are
+/// shared, so that the whole worker may write there.
+fn equipped(mut plugin: Plugin, facts: &Facts) -> Plugin {
+    if facts.tools.values().any(|tool| tool.is_destructive) {
+        plugin.settings.grants.write.push(PathBuf::from("."));
+    }
+    plugin
 }
 
 /// The name of a worker, under which it also keeps its data: the plugin's own where it was granted

@@ -67,6 +67,11 @@ impl Offer {
         Ok(Self { plugin: plugin.to_owned(), ..offer })
     }
 
+    /// What the package calls itself, where it says so.
+    pub fn name(&self) -> Option<&str> {
+        self.manifest.as_ref()?.get("name")?.as_str()
+    }
+
     /// The entry point that an item came from; the plugin's name where it does not say.
     pub fn entry_point<'a>(&'a self, item: &'a Value) -> &'a str {
         item.get("entry_point").and_then(Value::as_str).unwrap_or(&self.plugin)

@@ -36,7 +36,6 @@ use contract::provider::Provider;
 use contract::sandbox::{Limits, Sandbox};
 use contract::tool::Tool;
 use serde_json::Value;
-use tokio::task::JoinSet;
 
 use crate::folders::Folders;
 use crate::plugin::Plugin;
@@ -134,15 +133,15 @@ pub struct Hosts(Arc<Inner>);
 struct Inner {
     host: Arc<Host>,
     workers: Mutex<HashMap<(String, PathBuf), Arc<Worker>>>,
-    /// The starts that nobody waits for.
-    warming: Mutex<JoinSet<()>>,
+    /// What the files of each plugin were like when they were last looked at.
+    stamps: Mutex<HashMap<(String, PathBuf), String>>,
 }
 
 impl Hosts {
     /// Makes the host. Starts and reads nothing.
     pub fn new(settings: HostSettings) -> Self {
         let host = Arc::new(Host::new(settings));
-        Self(Arc::new(Inner { host, workers: Mutex::default(), warming: Mutex::default() }))
+        Self(Arc::new(Inner { host, workers: Mutex::default(), stamps: Mutex::default() }))
     }
 
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
@@ -181,17 +180,6 @@ impl Hosts {
         Arc::new(PythonProvider::new(settings, self.worker(plugin)))
     }
 
-    /// Starts a plugin's worker in the background, so that its first call finds it ready. For
-    /// plugins whose tools or provider were asked for. Needs a runtime.
-    pub fn warm(&self, name: &str) {
-        let worker = self.workers().values().find(|worker| worker.plugin.name() == name).cloned();
-        if let Some(worker) = worker {
-            let mut warming = self.0.warming.lock().unwrap_or_else(PoisonError::into_inner);
-            while warming.try_join_next().is_some() {}
-            warming.spawn(async move { worker.warm().await });
-        }
-    }
-
     /// Sets the mode. Workers that may do less in it are replaced at their next call.
     pub fn set_mode(&self, mode: Mode) {
         self.0.host.set_mode(mode);
@@ -210,7 +198,6 @@ impl Hosts {
 
     /// Closes down all workers; each gets a moment, all of them together.
     pub async fn shutdown(&self) {
-        self.0.warming.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         let workers: Vec<Arc<Worker>> = self.workers().drain().map(|(_, worker)| worker).collect();
         futures::future::join_all(workers.iter().map(|worker| worker.stop())).await;
     }
@@ -223,7 +210,9 @@ impl Hosts {
             Some(worker) if worker.plugin == *plugin => Arc::clone(worker),
             _ => {
                 let worker = Arc::new(Worker::new(Arc::clone(&self.0.host), plugin.clone()));
-                workers.insert(key, Arc::clone(&worker));
+                if let Some(other) = workers.insert(key, Arc::clone(&worker)) {
+                    other.retire();
+                }
                 worker
             }
         }
@@ -231,11 +220,22 @@ impl Hosts {
 
     /// Ends a worker whose plugin's files have changed, so that the next call finds them.
     pub(crate) fn settle(&self, plugin: &Plugin, stamp: &str) {
+        let before = self.remember(plugin, stamp);
+        if before.is_none_or(|before| before == stamp) {
+            return;
+        }
         let key = (plugin.name().to_owned(), plugin.root.clone());
         let worker = self.workers().get(&key).cloned();
-        if let Some(worker) = worker.filter(|worker| !worker.agrees(stamp)) {
+        if let Some(worker) = worker {
             worker.retire();
         }
+    }
+
+    /// Takes note of what a plugin's files are like. Returns what they were like before.
+    pub(crate) fn remember(&self, plugin: &Plugin, stamp: &str) -> Option<String> {
+        let key = (plugin.name().to_owned(), plugin.root.clone());
+        let mut stamps = self.0.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        stamps.insert(key, stamp.to_owned())
     }
 
     fn workers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Arc<Worker>>> {

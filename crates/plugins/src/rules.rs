@@ -24,8 +24,14 @@ pub const TOTAL_LIMIT: usize = 256 * 1024;
 const ENTRIES_LIMIT: usize = 2000;
 
 /// The files that are looked for in each folder, in this order.
-const NAMES: [&str; 5] =
-    ["AGENTS.md", ".cursorrules", "rules.md", ".brynhild/rules.md", "CLAUDE.md"];
+const NAMES: [&str; 6] = [
+    "AGENTS.md",
+    ".cursorrules",
+    "rules.md",
+    ".brynhild/AGENTS.md",
+    ".brynhild/rules.md",
+    "CLAUDE.md",
+];
 
 /// Where rules are looked for.
 #[derive(Clone, Debug)]

@@ -248,7 +248,10 @@ impl Search {
                 self.problems.extend(remarks);
                 self.add(skill);
             }
-            Err(problem) => self.problems.push(problem),
+            Err(mut problem) => {
+                problem.what.push_str("; the skill is left out");
+                self.problems.push(problem);
+            }
         }
     }
 

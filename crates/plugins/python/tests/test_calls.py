@@ -28,9 +28,9 @@ class Results(PluginCase):
             "{'success': False, 'error': 'no'}": (False, "", "no"),
             "{'output': 7}": (True, "7", None),
             "types.SimpleNamespace(success=1, output=None, error=None)": (True, "", None),
-            "None": (True, "", None),
-            "[1, 2]": (True, "[1, 2]", None),
-            "{'a': 1}": (True, "{'a': 1}", None),
+            "None": (False, "", "the tool returned nothing where a ToolResult belongs"),
+            "[1, 2]": (False, "[1, 2]", "the tool returned a list where a ToolResult belongs"),
+            "{'a': 1}": (False, "{'a': 1}", "the tool returned a dict where a ToolResult belongs"),
             "ToolResult(True, b'\\xff!')": (True, "\ufffd!", None),
             "ToolResult(False, 'partial', ValueError('why'))": (False, "partial", "why"),
         }
@@ -38,8 +38,40 @@ class Results(PluginCase):
             with self.subTest(code):
                 result = worker.call("any", code=code)
                 self.assertEqual((result["success"], result["output"], result["error"]), expected)
-        self.assertIn("returned nothing", worker.call("any", code="None")["problem"])
-        self.assertIn("a list", worker.call("any", code="[1, 2]")["problem"])
+
+    def test_a_generator_is_no_result(self):
+        self.tool("gen", "yield ToolResult(True, 'x')")
+        result = self.start().call("gen")
+        self.assertEqual((result["success"], result["error"][:36]), (False, "the tool returned a async_generator "))
+
+    def test_what_a_tool_says_of_itself_is_looked_at_where_it_can_change(self):
+        self.tool("fixed", "return 'x'")
+        self.write(
+            "tools/moody.py",
+            """
+            import os
+            from brynhild.tools.base import Tool as Base, ToolResult
+            class Tool(Base):
+                name = "moody"
+                description = "d"
+                input_schema = {"type": "object", "properties": {}}
+                @property
+                def requires_permission(self):
+                    return os.path.exists(%r)
+                async def execute(self, input):
+                    return ToolResult(True, "ok")
+            """
+            % os.path.join(self.root, "flag"),
+        )
+        worker = self.start()
+        described = {tool["name"]: tool["live"] for tool in worker.result("describe")["tools"]}
+        self.assertEqual(described, {"Fixed": False, "moody": True})
+        look = lambda: worker.result("look", tool="tools/moody.py")["live"]
+        self.assertFalse(look()["requires_permission"])
+        self.assertIsNone(look())
+        self.write("flag", "")
+        self.assertTrue(look()["requires_permission"])
+        self.assertIsNone(look())
 
     def test_every_exception_becomes_a_failed_result_and_the_worker_lives_on(self):
         self.tool("raise", 'raise eval(input["code"])')
@@ -381,6 +413,46 @@ class WithoutLoop(PluginCase):
     def test_a_task_that_cancels_itself_is_an_ordinary_failure(self):
         self.tool("self", "import asyncio; asyncio.current_task().cancel(); await asyncio.sleep(5)")
         self.assertEqual(self.start().call("self")["error"], "CancelledError")
+
+    def test_what_is_made_while_the_plugin_loads_belongs_to_the_loop_of_its_calls(self):
+        self.write(
+            "tools/early.py",
+            """
+            import asyncio, threading
+            from brynhild.tools.base import Tool as Base, ToolResult
+            at_import = asyncio.get_event_loop()
+            class Tool(Base):
+                name = "early"
+                description = "d"
+                input_schema = {"type": "object", "properties": {}}
+                def __init__(self):
+                    self.loop, self.done = asyncio.get_event_loop(), asyncio.Event()
+                    self.queue, self.lock = asyncio.Queue(), asyncio.Lock()
+                async def execute(self, input):
+                    thread = threading.Thread(target=self.loop.call_soon_threadsafe, args=(self.done.set,))
+                    thread.start()
+                    await self.done.wait()
+                    asyncio.ensure_future(self.queue.put(1))
+                    async with self.lock:
+                        await self.queue.get()
+                    return ToolResult(True, str(at_import is self.loop is asyncio.get_running_loop()))
+            """,
+        )
+        worker = self.start()
+        self.assertEqual(worker.call("early")["output"], "True")
+        self.assertEqual(worker.call("early")["output"], "True")
+
+    def test_a_loop_the_plugin_sets_while_it_loads_is_the_one_of_its_calls(self):
+        head = "import asyncio\n%s\nmine = asyncio.new_event_loop()\nasyncio.set_event_loop(mine)"
+        before = "async def f(): pass\nasyncio.run(f())"
+        for stem, lines in {"own": "", "ran": before}.items():
+            self.tool(stem, "await asyncio.sleep(0); return str(asyncio.get_running_loop() is mine)", head=head % lines)
+            self.assertEqual(self.start().call(stem)["output"], "True")
+
+    def test_a_plugin_that_runs_a_loop_of_its_own_while_it_loads_is_served(self):
+        head = "import asyncio\nasync def f(): return 5\nfive = asyncio.run(f())"
+        self.tool("ran", "await asyncio.sleep(0); return str(five)", head=head)
+        self.assertEqual(self.start().call("ran")["output"], "5")
 
     def test_requests_that_are_waiting_already_follow_onto_the_loop(self):
         self.tool("a", "import asyncio; await asyncio.sleep(0); return 'a'")

@@ -170,16 +170,37 @@ class Custom(RoleCase):
 
 
 class Rules(RoleCase):
-    def warnings(self, **settings):
-        return self.describe(custom("m"), **settings)[1][0]["warnings"]
+    def test_what_is_usually_blocked_is_refused_unless_the_role_lets_it(self):
+        for source, name in (
+            ("import os.path\ndef f(): pass\n", "os"),
+            ("from http import server\ndef f(): pass\n", "http.server"),
+            ("import json\ndef f(): import socket\n", "socket"),
+        ):
+            self.write("m.py", source)
+            self.assertEqual(self.error(custom("m")), "Custom tool imports blocked module '%s'" % name)
+            tools, _ = self.describe(custom("m"), imports={"allowed": [], "blocked": []})
+            self.assertEqual(list(tools), ["f"])
 
-    def test_what_is_usually_blocked_is_named_and_runs_confined(self):
-        self.write("m.py", "import os.path\nfrom http import server\nimport json\ndef f(): import socket\n")
-        said = "\n".join(self.warnings())
-        for name in ("os", "http.server", "socket"):
-            self.assertIn("Custom tool imports blocked module '%s'" % name, said)
-        self.assertNotIn("json", said)
-        self.assertEqual(self.warnings(imports={"allowed": [], "blocked": []}), [])
+    def test_a_look_runs_nothing_and_says_what_the_text_tells(self):
+        self.write("m.py", "print('ran')\ndef f(): pass\n_hidden = 1\n")
+        for source, entry, wanted in (
+            ("def f(): pass\n", custom("m"), None),
+            ("def f(): pass\n", custom("m", function="g"), "Function 'g' not found in module 'm'"),
+            ("X = 1\n", custom("m"), "No public callable functions found in module 'm'."),
+            ("import not_there\ndef f(): pass\n", custom("m"), "missing dependency 'not_there'"),
+            ("try:\n    import not_there\nexcept ImportError: pass\n", custom("m"), None),
+            ("raise SystemExit(1)\n", custom("m"), None),
+            ("def f(:\n", custom("m"), "Could not load module 'm': SyntaxError"),
+            ("import os\ndef f(): pass\n", custom("m"), "Custom tool imports blocked module 'os'"),
+            ("", custom("gone"), "Could not load module 'gone': missing dependency 'gone'"),
+            ("", {"type": "linear", "config": {}}, "Tool type 'linear' not found. No plugins installed."),
+        ):
+            self.write("m.py", source)
+            tools, entries = self.describe(entry, only_look=True)
+            self.assertEqual(tools, {})
+            said = (entries[0]["error"] or {}).get("message")
+            self.assertEqual(said is None, wanted is None, (source, said))
+            self.assertIn(wanted or "", said or "")
 
     def test_the_rules_of_a_role_hold(self):
         self.write("m.py", "import json\ndef f(): return __import__('pickle')\n")

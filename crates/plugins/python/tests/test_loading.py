@@ -40,6 +40,7 @@ class Tools(PluginCase):
                 "requires_permission": True,
                 "risk_level": "read_only",
                 "recovery_policy": "allow",
+                "live": False,
             },
         )
 

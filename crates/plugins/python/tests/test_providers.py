@@ -27,12 +27,16 @@ class Providers(PluginCase):
 
     def test_a_provider_is_described_without_being_constructed(self):
         self.provider("yield 1", head="")
-        self.write("providers/other.py", "from brynhild.api.base import LLMProvider\nclass Thing(LLMProvider):\n    def __init__(self): 1 / 0\n")
+        self.write("providers/other.py", "from brynhild.api.base import LLMProvider\nclass Thing(LLMProvider):\n    def __init__(self): 1 / 0\n    name = model = ''\n    def supports_tools(self): return True\n    async def complete(self, m, **k): pass\n    async def stream(self, m, **k): yield\n")
+        self.write("providers/lacks.py", "from brynhild.api.base import LLMProvider\nclass Provider(LLMProvider):\n    name = model = ''\n")
         result = self.start().result("describe")
         self.assertEqual(result["providers"], [
             {"key": "providers/mine.py", "name": "mine", "doc": "Speaks for itself."},
             {"key": "providers/other.py", "name": "other", "doc": ""},
         ])
+        problem = result["problems"][0]
+        self.assertTrue(problem["file"].endswith("lacks.py"), problem)
+        self.assertIn("is abstract: it lacks complete, stream, supports_tools", problem["message"])
 
     def test_traits_are_told_and_a_property_is_as_good_as_a_method(self):
         self.provider("yield 1")
@@ -53,6 +57,11 @@ class Providers(PluginCase):
             self.write("providers/mine.py", "class Provider:\n    model = None\n    name = 'n'\n    def __init__(self, %s):\n        g = locals(); self.name = '%%s %%s %%s' %% (g.get('model'), g.get('api_key'), g.get('rest', {}))\n    def stream(self, **k): pass\n" % signature)
             _, opened = self.opened(kwargs={"cache_ttl": 5}, model="m", api_key="k")
             self.assertEqual(opened["name"], expected)
+
+    def test_what_no_attempt_gives_is_said_of_the_last_one(self):
+        self.write("providers/mine.py", "class Provider:\n    PROVIDER_NAME = 'p'\n    def __init__(self, secret): pass\n    def stream(self, **k): pass\n")
+        error = self.start().request("open_provider", provider="providers/mine.py", model="m")["error"]
+        self.assertIn("missing 1 required positional argument: 'secret'", error["message"])
 
     def test_other_errors_of_construction_are_told_at_once(self):
         self.write("providers/mine.py", "class Provider:\n    PROVIDER_NAME = 'p'\n    def __init__(self, **k): raise ValueError('no key')\n    def stream(self, **k): pass\n")
@@ -155,7 +164,8 @@ class Providers(PluginCase):
         self.assertEqual([e["type"] for e in events], ["text_delta", "text_delta", "from_the_future", "tool_use_start", "message_delta"])
         self.assertEqual((events[2]["text"], events[3]["tool_use"]), ("3", None))
         self.assertEqual(events[4]["usage"], {"input_tokens": 0, "output_tokens": 7, "details": None})
-        self.assertEqual(len(worker.logs()), 3)
+        self.assertEqual(len(worker.logs()), 4)
+        self.assertIn("unknown type `from_the_future`", worker.logs()[0])
 
     def test_every_shape_of_stream_is_accepted(self):
         head = "class Provider:\n    _is_brynhild_duck_typed = True\n    name = model = 'm'\n"

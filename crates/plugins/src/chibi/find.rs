@@ -1,5 +1,6 @@
 //! Which files of a folder are plugins: executables `NAME`, and `NAME/NAME`. Runs nothing.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -67,32 +68,48 @@ pub fn find(folder: &Path, place: Place, folders: &Folders) -> Search {
         return search;
     }
     let Ok((entries, _)) = folders.entries(&folder, ENTRIES_LIMIT) else { return search };
+    let mut bare = Vec::new();
     for entry in entries {
-        search.entry(&entry, (&folder, place), folders);
+        bare.extend(search.entry(&entry, (&folder, place), folders));
+    }
+    // In a folder that holds none of these plugins, other folders are somebody else's.
+    if !search.candidates.is_empty() {
+        search.problems.extend(bare.iter().map(|folder| without_executable(folder)));
     }
     search
 }
 
 impl Search {
-    fn entry(&mut self, entry: &Path, within: (&Path, Place), folders: &Folders) {
+    /// Takes an entry where it is a plugin. Returns a folder that has no executable at all.
+    fn entry(
+        &mut self,
+        entry: &Path,
+        within: (&Path, Place),
+        folders: &Folders,
+    ) -> Option<PathBuf> {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with('.') || name.ends_with(".disabled") {
-            return;
+        if name.starts_with(['.', '_']) || name.ends_with(".disabled") {
+            return None;
         }
         if folders.kind(entry) != Some(Kind::Folder) && is_executable(folders, entry) {
-            return self.take(entry, entry, within, folders);
+            self.take(entry, entry, within, folders);
+            return None;
         }
         if !folders.is_folder(entry) || has_any(folders, entry, &OTHERS) {
-            return;
+            return None;
         }
         if let Some(executable) = own_executable(folders, entry) {
             self.take(entry, &executable, within, folders);
-        } else if !has_any(folders, entry, &SOURCES) && has_executable(folders, entry) {
-            let what = format!("there is no executable `{name}` in this folder of a plugin");
-            let hint = "call the executable like its folder, or put `.disabled` after the name of \
-                        the folder";
-            self.problems.push(Problem::new(entry, what, hint));
+            return None;
         }
+        if has_any(folders, entry, &SOURCES) {
+            return None;
+        }
+        if has_executable(folders, entry) {
+            self.problems.push(without_executable(entry));
+            return None;
+        }
+        Some(entry.to_owned())
     }
 
     fn take(
@@ -141,6 +158,14 @@ impl Search {
     }
 }
 
+fn without_executable(folder: &Path) -> Problem {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let what = format!("there is no executable `{name}` in this folder of a plugin");
+    let hint =
+        "call the executable like its folder, or put `.disabled` after the name of the folder";
+    Problem::new(folder, what, hint)
+}
+
 /// A path beneath a folder that is canonical, canonical itself: only links have to be followed.
 fn canonical(folders: &Folders, folder: &Path, path: &Path) -> io::Result<PathBuf> {
     match (path.parent(), path.file_name()) {
@@ -177,5 +202,9 @@ fn has_executable(folders: &Folders, folder: &Path) -> bool {
 }
 
 fn has_any(folders: &Folders, folder: &Path, names: &[&str]) -> bool {
-    names.iter().any(|name| folders.has(&folder.join(name)))
+    let listing = folders.listing(folder).ok().filter(|listing| !listing.is_cut);
+    names.iter().any(|name| match &listing {
+        Some(listing) if !name.contains('/') => listing.kind(OsStr::new(name)).is_some(),
+        _ => folders.has(&folder.join(name)),
+    })
 }

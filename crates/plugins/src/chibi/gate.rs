@@ -5,11 +5,54 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use contract::hook::CallView;
+use contract::policy::Action;
 use serde_json::{Value, json};
 
-/// What the hooks of a permission point are asked about a call; nothing where it is not their
-/// affair.
-pub(crate) fn question(point: &str, call: CallView<'_>, workspace: &Path) -> Option<Value> {
+/// What the hooks of a permission point are asked about a call, one after the other; nothing where
+/// it is not their affair. Tools that chibi has too are told in its words, all others by what they
+/// would do.
+pub(crate) fn questions(
+    point: &str,
+    call: CallView<'_>,
+    actions: &[Action],
+    workspace: &Path,
+) -> Vec<Value> {
+    if let Some(known) = question(point, call, workspace) {
+        return vec![known];
+    }
+    let is_outside = |path: &Path| !path.starts_with(workspace);
+    let of_action = |action: &Action| match (point, action) {
+        ("pre_file_read", Action::Read { path }) if is_outside(path) => {
+            Some(json!({"tool_name": call.tool, "path": path}))
+        }
+        ("pre_file_write", Action::Write { path, .. }) => Some(json!({
+            "tool_name": call.tool, "path": path, "content": call.args.get("content"),
+        })),
+        ("pre_shell_exec", Action::Run { command, .. }) => {
+            Some(json!({"tool_name": call.tool, "command": command}))
+        }
+        ("pre_fetch_url", Action::Connect { host }) => {
+            let url = call.args.get("url").and_then(Value::as_str);
+            let url = url.map_or_else(|| format!("http://{host}"), str::to_owned);
+            let why = sensitive(&url).or_else(|| sensitive(&format!("http://{host}")))?;
+            Some(json!({
+                "tool_name": call.tool, "url": url, "safety": "sensitive", "reason": why,
+            }))
+        }
+        _ => None,
+    };
+    actions.iter().filter_map(of_action).collect()
+}
+
+/// The files that a call writes.
+pub(crate) fn written(actions: &[Action]) -> impl Iterator<Item = &Path> {
+    actions.iter().filter_map(|action| match action {
+        Action::Write { path, .. } => Some(path.as_path()),
+        _ => None,
+    })
+}
+
+fn question(point: &str, call: CallView<'_>, workspace: &Path) -> Option<Value> {
     let text = |key: &str| call.args.get(key).and_then(Value::as_str);
     match point {
         "pre_file_read" => {

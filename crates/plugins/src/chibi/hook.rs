@@ -1,15 +1,17 @@
 //! The hooks of one point: each plugin that wants it is run with the same payload, in order, and
 //! what they answer is folded the way chibi does.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
-    Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
+    Advice, CallView, Circumstances, CompactVerdict, CompactView, ContextVerdict, Hook, HookError,
+    Moment, Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
     ToolVerdict, WordsVerdict,
 };
 use contract::message::{Message, ToolCall};
+use contract::policy::Action;
 use contract::provider::{Delivery, Request};
 use contract::tool::{ToolOutput, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -21,6 +23,7 @@ use super::gate;
 use super::member::Member;
 use super::point::Point;
 use super::run::End;
+use crate::typed::{CLOSING, OPENING, typed};
 
 /// The tool that has another conversation do a task.
 const SUBAGENT: &str = "Task";
@@ -33,10 +36,6 @@ const LONG: usize = 50_000;
 
 /// What a hook cannot change about a request.
 const SETTLED: [&str; 4] = ["model", "messages", "tools", "stream"];
-
-/// What stands around a prompt on its way to the model.
-const OPENING: &str = "<prompt>\n";
-const CLOSING: &str = "\n</prompt>";
 
 /// All hooks of one point.
 pub(crate) struct PointHook {
@@ -110,7 +109,7 @@ impl PointHook {
         if call.tool != SUBAGENT {
             return Ok(ToolVerdict::Proceed);
         }
-        let payload = spawn_payload(call);
+        let payload = self.spawned(call);
         let decides = |answer: &Value| is_blocked(answer) || answer.get("response").is_some();
         let answers = self.ask(scene, &payload, decides).await?;
         let Some(answer) = answers.last().filter(|answer| decides(answer)) else {
@@ -122,7 +121,7 @@ impl PointHook {
         })
     }
 
-    async fn before_call(
+    async fn before_run(
         &self,
         scene: &Scene,
         call: CallView<'_>,
@@ -143,16 +142,46 @@ impl PointHook {
         &self,
         scene: &Scene,
         call: CallView<'_>,
+        actions: &[Action],
     ) -> Result<ToolVerdict, HookError> {
-        let Some(payload) = gate::question(self.point.name, call, self.workspace()) else {
-            return Ok(ToolVerdict::Proceed);
-        };
-        let answers = self.ask(scene, &payload, |answer| gate::refusal(answer).is_some()).await?;
-        Ok(match answers.last().and_then(gate::refusal) {
-            Some(reason) if self.point.name == "pre_shell_exec" => ToolVerdict::Block(reason),
-            Some(reason) => ToolVerdict::Block(format!("Permission denied: {reason}")),
-            None => ToolVerdict::Proceed,
-        })
+        let refuses = |answer: &Value| gate::refusal(answer).is_some();
+        for payload in gate::questions(self.point.name, call, actions, self.workspace()) {
+            let answers = self.ask(scene, &payload, refuses).await?;
+            match answers.last().and_then(gate::refusal) {
+                Some(reason) if self.point.name == "pre_shell_exec" => {
+                    return Ok(ToolVerdict::Block(reason));
+                }
+                Some(reason) => {
+                    return Ok(ToolVerdict::Block(format!("Permission denied: {reason}")));
+                }
+                None => {}
+            }
+        }
+        Ok(ToolVerdict::Proceed)
+    }
+
+    /// Has the hooks of writing hear of each file that a call writes; what they say has no effect.
+    async fn writes(
+        &self,
+        scene: &Scene,
+        call: CallView<'_>,
+        actions: &[Action],
+    ) -> Result<(), HookError> {
+        for path in gate::written(actions) {
+            let mut payload = json!({
+                "tool_name": call.tool, "path": path, "caller": scene.session.as_str(),
+            });
+            if self.point.name == "pre_vfs_write" {
+                payload["content"] = call
+                    .args
+                    .get("content")
+                    .or_else(|| call.args.get("new_string"))
+                    .cloned()
+                    .into();
+            }
+            self.ask(scene, &payload, never).await?;
+        }
+        Ok(())
     }
 
     /// What the model reads in place of an output; nothing where it stays.
@@ -193,7 +222,7 @@ impl PointHook {
         match what {
             Occasion::SessionStarted => vec![("on_start", session())],
             Occasion::SessionEnded => vec![("on_end", session())],
-            Occasion::BatchEnded { calls } => {
+            Occasion::BatchEnded { calls, .. } => {
                 let call = |call: &ToolCall| json!({"name": call.name, "arguments": call.args});
                 let calls: Vec<Value> = calls.iter().map(call).collect();
                 let payload = json!({
@@ -222,7 +251,10 @@ impl PointHook {
                 vec![("pre_clear", payload)]
             }
             Occasion::Cleared => vec![("post_clear", json!({"context_name": context}))],
-            Occasion::AgentStarted | Occasion::Asking { .. } | Occasion::Failed { .. } => vec![],
+            Occasion::AgentStarted
+            | Occasion::Asking { .. }
+            | Occasion::CallRefused { .. }
+            | Occasion::Failed { .. } => vec![],
         }
     }
 
@@ -249,9 +281,10 @@ impl PointHook {
 
     /// What plugins change about how the model is asked.
     async fn options(&self, scene: &Scene, request: &Request) -> Result<RequestVerdict, HookError> {
-        let messages: Vec<Value> =
-            request.history.iter().map(|entry| said(&entry.message)).collect();
-        let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let system = json!({"role": "system", "content": &*request.system});
+        let history = request.history.iter().map(|entry| said(&entry.message));
+        let messages: Vec<Value> = [system].into_iter().chain(history).collect();
+        let tools: Vec<Value> = request.tools.iter().map(|tool| defined(tool)).collect();
         let mut body = json!({
             "model": request.model, "messages": messages, "tools": tools,
             "max_tokens": request.max_tokens, "temperature": request.temperature,
@@ -274,6 +307,17 @@ impl PointHook {
             !SETTLED.contains(&name.as_str()) && body.get(name) != Some(value)
         });
         Ok(RequestVerdict { fields, ..RequestVerdict::default() })
+    }
+
+    /// What is said of a call that hands work to an agent.
+    fn spawned(&self, call: CallView<'_>) -> Value {
+        let of = |key: &str| call.args.get(key).cloned().unwrap_or(Value::Null);
+        let name = call.args.get("subagent_type").and_then(Value::as_str);
+        let agent = self.host.agent(name).unwrap_or_default();
+        json!({
+            "system_prompt": agent.instructions, "input": of("prompt"), "model": agent.model,
+            "temperature": of("temperature"), "max_tokens": of("max_tokens"),
+        })
     }
 
     fn first_plugin(&self) -> String {
@@ -379,43 +423,60 @@ impl Hook for PointHook {
         Ok(Advice::default())
     }
 
-    async fn before_tool(
+    async fn before_call(
         &self,
         scene: &Scene,
         call: CallView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
         let verdict = match self.point.name {
-            "pre_tool" => self.before_call(scene, call).await?,
+            "pre_tool" => self.before_run(scene, call).await?,
             "pre_spawn_agent" => self.before_spawn(scene, call).await?,
-            _ => self.permission(scene, call).await?,
+            "pre_vfs_write" => {
+                self.writes(scene, call, known.actions).await?;
+                ToolVerdict::Proceed
+            }
+            _ => self.permission(scene, call, known.actions).await?,
         };
         Ok(verdict.into())
     }
 
-    async fn after_tool(
+    async fn after_call(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<OutputVerdict>, HookError> {
         let (call, output) = (result.call, result.output.for_model());
-        let mut payload = json!({"tool_name": call.tool, "arguments": call.args, "cached": false});
+        let is_long = output.chars().count() > LONG;
+        let mut payload =
+            json!({"tool_name": call.tool, "arguments": call.args, "cached": is_long});
         match self.point.name {
             "pre_tool_output" => return Ok(self.filtered(scene, result).await?.into()),
-            "pre_cache_output" if output.chars().count() <= LONG => return Ok(Advice::default()),
+            "post_vfs_write" => {
+                if result.output.success {
+                    self.writes(scene, call, known.actions).await?;
+                }
+                return Ok(Advice::default());
+            }
+            "pre_cache_output" if !is_long => return Ok(Advice::default()),
             "pre_cache_output" => {
                 payload = json!({
                     "tool_name": call.tool, "output_size": output.len(), "arguments": call.args,
                 });
             }
-            "post_tool" => payload["result"] = output.into(),
+            "post_tool" => {
+                payload["arguments"] = known.original.clone();
+                payload["result"] = output.into();
+            }
             "post_spawn_agent" if call.tool != SUBAGENT => return Ok(Advice::default()),
             "post_spawn_agent" => {
-                payload = spawn_payload(call);
+                payload = self.spawned(call);
                 payload["response"] = output.into();
             }
             _ => {
-                payload["output"] = output.clone().into();
-                payload["final_output"] = output.into();
+                payload["final_output"] = shown(&output).into();
+                payload["output"] = output.into();
             }
         }
         self.ask(scene, &payload, never).await?;
@@ -437,18 +498,24 @@ impl Hook for PointHook {
     }
 }
 
-fn spawn_payload(call: CallView<'_>) -> Value {
-    let of = |key: &str| call.args.get(key).cloned().unwrap_or(Value::Null);
-    json!({
-        "system_prompt": of("system_prompt"), "input": of("prompt"), "model": of("model"),
-        "temperature": of("temperature"), "max_tokens": of("max_tokens"),
-    })
+/// What the model reads of an output, which goes into a file where it is long.
+fn shown(output: &str) -> Cow<'_, str> {
+    let count = output.chars().count();
+    if count <= LONG {
+        return Cow::Borrowed(output);
+    }
+    let at = |number: usize| output.char_indices().nth(number).map_or(output.len(), |(at, _)| at);
+    let (first, last) = (&output[..at(LONG * 3 / 5)], &output[at(count - LONG * 2 / 5)..]);
+    let note = "... [TRUNCATED: output exceeded 50,000 characters] ...";
+    Cow::Owned(format!("{first}\n\n{note}\n\n{last}"))
 }
 
-/// A prompt as it was typed.
-fn typed(prompt: &str) -> &str {
-    let inner = prompt.strip_prefix(OPENING).and_then(|inner| inner.strip_suffix(CLOSING));
-    inner.unwrap_or(prompt)
+/// A tool in the words of requests.
+fn defined(tool: &ToolSpec) -> Value {
+    let function = json!({
+        "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
+    });
+    json!({"type": "function", "function": function})
 }
 
 /// No answer settles anything.

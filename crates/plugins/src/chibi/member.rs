@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Profile, SandboxError, Spawn, Stdin};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -73,7 +74,7 @@ impl Member {
     ) -> Result<Ran, Trouble> {
         let deadline = Instant::now() + self.time();
         let settings = &self.host.settings;
-        let profile = self.profile()?;
+        let profile = self.profile(call.purpose)?;
         let in_variables = self.plugin.settings.own.get("legacy") == Some(&Value::Bool(true));
         let (program, mut args) = self.program();
         let is_schema = matches!(call.purpose, Purpose::Schema);
@@ -147,8 +148,9 @@ impl Member {
         Ok(kept::failed(fault(what, hint)))
     }
 
-    /// What it may see and do. Makes its folder for data.
-    fn profile(&self) -> Result<Profile, Trouble> {
+    /// What it may see and do: for a call of a tool, which was approved, what a command of the model
+    /// may do with the workspace. Makes its folder for data.
+    fn profile(&self, purpose: Purpose<'_>) -> Result<Profile, Trouble> {
         let settings = &self.host.settings;
         let data = settings.data.join(self.plugin.name());
         fs::create_dir_all(&data).map_err(|error| {
@@ -159,6 +161,9 @@ impl Member {
         let (mut profile, problems) = confine::granted(&self.plugin, surroundings, &data, mode);
         for problem in problems {
             self.host.tell_once(self.plugin.name(), &problem.what);
+        }
+        if matches!(purpose, Purpose::Tool(_)) && mode != Mode::ReadOnly {
+            profile.access = Access::Workspace;
         }
         if self.may_see_neighbors() {
             profile.read.push(self.folder.clone());

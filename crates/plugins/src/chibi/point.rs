@@ -53,8 +53,8 @@ const fn absent(name: &'static str, why: &'static str) -> Point {
 }
 
 const FUEL: &str = "there is no fuel and no fallback tool";
-const MESSAGES: &str = "there are no messages between contexts";
-const VFS: &str = "there is no virtual file system";
+const MESSAGES: &str = "there are no messages between contexts; work is handed on, and \
+                        pre_spawn_agent and post_spawn_agent are asked about that";
 
 /// All points, in the order in which those of one moment come up.
 pub(crate) const POINTS: [Point; 33] = [
@@ -71,10 +71,12 @@ pub(crate) const POINTS: [Point; 33] = [
     asked("pre_shell_exec", Moment::BeforeTool),
     asked("pre_fetch_url", Moment::BeforeTool),
     asked("pre_spawn_agent", Moment::BeforeTool),
+    heard("pre_vfs_write", Moment::BeforeTool),
     asked("pre_tool_output", Moment::AfterTool),
     heard("post_tool_output", Moment::AfterTool),
     heard("post_tool", Moment::AfterTool),
     heard("post_spawn_agent", Moment::AfterTool),
+    heard("post_vfs_write", Moment::AfterTool),
     heard("pre_compact", Moment::BeforeCompact),
     heard("pre_rolling_compact", Moment::BeforeCompact),
     heard("post_compact", Moment::Occasion),
@@ -92,6 +94,4 @@ pub(crate) const POINTS: [Point; 33] = [
     absent("pre_send_message", MESSAGES),
     absent("post_send_message", MESSAGES),
     absent("post_index_file", "there is no index of the project's code"),
-    absent("pre_vfs_write", VFS),
-    absent("post_vfs_write", VFS),
 ];

@@ -1,17 +1,24 @@
 //! What the words of handlers come to in a conversation.
 
+use std::sync::PoisonError;
+
 use async_trait::async_trait;
+use contract::event::CallOutcome;
 use contract::hook::{
-    Advice, CallView, CompactCause, CompactVerdict, CompactView, Ending, Hook, HookError, Moment,
-    Occasion, OutputVerdict, ResultView, Scene, StopVerdict, ToolVerdict, WordsVerdict,
+    Advice, CallView, Circumstances, CompactCause, CompactVerdict, CompactView, Ending, Hook,
+    HookError, Moment, Occasion, OutputVerdict, ResultView, Scene, StopVerdict, ToolVerdict,
+    WordsVerdict,
 };
 use contract::message::ToolCall;
+use contract::policy::Decision;
 use serde_json::{Map, Value, json};
 
 use super::decision::Said;
 use super::event::Event;
+use super::expansion::Expanded;
 use super::hook::{Handlers, Happening};
 use super::input;
+use crate::typed::typed;
 
 /// An object's fields.
 fn fields(value: Value) -> Map<String, Value> {
@@ -26,12 +33,41 @@ fn agent(scene: &Scene) -> &str {
     scene.within.as_ref().map_or("", |within| within.agent.as_str())
 }
 
+/// What is said of a call that the model made.
+fn made(call: &ToolCall, scene: &Scene) -> Map<String, Value> {
+    let view = CallView { tool: &call.name, args: &call.args };
+    input::of_call(&call.id, view, &scene.cwd)
+}
+
 impl Handlers {
     /// Tells people of a refusal that changes nothing.
     fn tell_refusal(&self, event: Event, said: &Said) {
+        if event.can_halt() {
+            return;
+        }
         for why in said.block.iter().chain(&said.stop) {
             self.tell(&format!("a hook of {} says: {why}", event.name()));
         }
+    }
+
+    /// What handlers say of the command that a prompt comes from; none for plain words.
+    async fn expansion(&self, scene: &Scene, prompt: &str) -> Option<Said> {
+        let event = Event::UserPromptExpansion;
+        if self.list.iter().all(|handler| handler.event != event) {
+            return None;
+        }
+        let expansions = &self.shared.settings.expansions;
+        let Expanded { name, args, source, .. } =
+            expansions.behind(prompt, scene.session.as_str())?;
+        let line = format!("/{name} {args}");
+        let input = fields(json!({
+            "expansion_type": "slash_command",
+            "command_name": name,
+            "command_args": args,
+            "command_source": source,
+            "prompt": line.trim_end(),
+        }));
+        Some(self.hear(Happening { event, scene, names: vec![&name], input }).await)
     }
 
     /// The events that an occasion is, each with what its matcher sees and what it says.
@@ -58,12 +94,18 @@ impl Handlers {
                 let extra = json!({"message": message, "notification_type": kind});
                 vec![(Event::Notification, kind, extra)]
             }
-            Occasion::BatchEnded { calls } => {
-                let call = |call: &ToolCall| {
-                    let view = CallView { tool: &call.name, args: &call.args };
-                    Value::Object(input::of_call(view, &scene.cwd))
+            Occasion::CallRefused { call, outcome, why } if *outcome != CallOutcome::Invalid => {
+                let mut extra = made(call, scene);
+                extra.insert("reason".to_owned(), why.as_str().into());
+                vec![(Event::PermissionDenied, input::tool_name(&call.name), extra.into())]
+            }
+            Occasion::BatchEnded { calls, results } => {
+                let call = |(call, result): (&ToolCall, &String)| {
+                    let mut made = made(call, scene);
+                    made.insert("tool_response".to_owned(), result.as_str().into());
+                    Value::Object(made)
                 };
-                let calls: Vec<Value> = calls.iter().map(call).collect();
+                let calls: Vec<Value> = calls.iter().zip(results).map(call).collect();
                 vec![(Event::PostToolBatch, "", json!({"tool_calls": calls}))]
             }
             Occasion::Compacted { is_asked_for, summary, .. } => {
@@ -71,7 +113,7 @@ impl Handlers {
                 let extra = json!({"trigger": trigger, "compact_summary": summary});
                 vec![(Event::PostCompact, trigger, extra), began("compact")]
             }
-            Occasion::OutputStored { .. } => Vec::new(),
+            Occasion::OutputStored { .. } | Occasion::CallRefused { .. } => Vec::new(),
         }
     }
 }
@@ -86,12 +128,20 @@ impl Hook for Handlers {
         self.list.iter().any(|handler| handler.event.moment() == moment)
     }
 
+    fn take_halt(&self) -> Option<String> {
+        self.halt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     async fn occasion(&self, scene: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
         let mut injected = Vec::new();
         for (event, name, extra) in self.told(scene, what) {
             let happening = Happening { event, scene, names: vec![name], input: fields(extra) };
-            let said = self.hear(happening).await;
+            let mut said = self.hear(happening).await;
             self.tell_refusal(event, &said);
+            if event == Event::PostToolBatch {
+                said.block.take().into_iter().for_each(|why| self.halt(why));
+            }
+            injected.extend(said.block.take().filter(|_| event.can_halt()));
             injected.extend(said.inject());
         }
         let inject = (!injected.is_empty()).then(|| injected.join("\n\n"));
@@ -107,27 +157,35 @@ impl Hook for Handlers {
             // The words that an agent is given are no person's.
             return Ok(Advice::default());
         }
-        let event = Event::UserPromptSubmit;
-        let input = fields(json!({"prompt": text}));
-        let said = self.hear(Happening { event, scene, names: Vec::new(), input }).await;
+        let mut said = self.expansion(scene, text).await.unwrap_or_default();
+        if said.block.is_none() && said.stop.is_none() {
+            let event = Event::UserPromptSubmit;
+            let input = fields(json!({"prompt": typed(text)}));
+            let happening = Happening { event, scene, names: Vec::new(), input };
+            said = said.and(self.hear(happening).await);
+        }
         let inject = said.inject();
         let verdict = said.block.or(said.stop).map_or(WordsVerdict::Keep, WordsVerdict::Block);
         Ok(Advice { verdict, inject })
     }
 
-    async fn before_tool(
+    async fn before_call(
         &self,
         scene: &Scene,
         call: CallView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
-        let said = self
-            .hear(Happening {
-                event: Event::PreToolUse,
-                scene,
-                names: input::tool_names(call.tool),
-                input: input::of_call(call, &scene.cwd),
-            })
-            .await;
+        let happening = |event| Happening {
+            event,
+            scene,
+            names: input::tool_names(call.tool),
+            input: input::of_call(known.id, call, &scene.cwd),
+        };
+        let mut said = self.hear(happening(Event::PreToolUse)).await;
+        let is_asked = said.ask.is_some() || known.decision == Decision::Ask;
+        if is_asked && said.block.is_none() && said.stop.is_none() {
+            said = said.and(self.hear(happening(Event::PermissionRequest)).await);
+        }
         let inject = said.inject();
         let verdict = if let Some(why) = said.block.or(said.stop) {
             ToolVerdict::Block(why)
@@ -140,10 +198,11 @@ impl Hook for Handlers {
         Ok(Advice { verdict, inject })
     }
 
-    async fn after_tool(
+    async fn after_call(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<OutputVerdict>, HookError> {
         let is_success = result.output.success;
         let event = if is_success { Event::PostToolUse } else { Event::PostToolUseFailure };
@@ -152,14 +211,10 @@ impl Hook for Handlers {
                 event,
                 scene,
                 names: input::tool_names(result.call.tool),
-                input: input::of_result(result, &scene.cwd),
+                input: input::of_result(known.id, result, &scene.cwd),
             })
             .await;
         said.context.extend(said.block.take());
-        if let Some(why) = said.stop.take() {
-            self.tell(&format!("a hook of {} wants the work to end: {why}", event.name()));
-            said.context.push(format!("Stop working here: {why}"));
-        }
         let inject = said.inject();
         let verdict = said.updated_output.map_or(OutputVerdict::Keep, OutputVerdict::Replace);
         Ok(Advice { verdict, inject })
@@ -177,8 +232,9 @@ impl Hook for Handlers {
         };
         let input = fields(json!({"trigger": trigger, "custom_instructions": instructions}));
         let said = self.hear(Happening { event, scene, names: vec![trigger], input }).await;
-        self.tell_refusal(event, &said);
-        Ok(Advice { verdict: CompactVerdict::default(), inject: said.inject() })
+        let inject = said.inject();
+        let refusal = said.block.or(said.stop);
+        Ok(Advice { verdict: CompactVerdict { refusal, ..CompactVerdict::default() }, inject })
     }
 
     async fn before_stop(

@@ -11,6 +11,18 @@ use crate::commands::{Command, Rank};
 use crate::hidden;
 use crate::problem::Problem;
 
+/// What stands for the session's id where a text is made before the session is known.
+pub const SESSION: &str = "${CLAUDE_SESSION_ID}";
+
+/// What is known of the conversation that a command is typed into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Here<'a> {
+    /// The session.
+    pub session: Option<&'a str>,
+    /// How hard the model thinks, in one word.
+    pub effort: Option<&'a str>,
+}
+
 /// How the text of a command is filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
@@ -29,8 +41,12 @@ pub struct Recipe {
 
 impl Recipe {
     /// A body with the words that were typed, taken apart.
-    pub fn pieces(&self, body: &str, typed: &str) -> Vec<Piece> {
+    pub fn pieces(&self, body: &str, typed: &str, here: Here<'_>) -> Vec<Piece> {
         let mut variables = BTreeMap::new();
+        let known = [("CLAUDE_SESSION_ID", here.session), ("CLAUDE_EFFORT", here.effort)];
+        for (name, value) in known.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
+            variables.insert((*name).to_owned(), value.to_owned());
+        }
         let folder = self.folder.display().to_string();
         variables.insert("CLAUDE_SKILL_DIR".to_owned(), folder);
         for name in names(body) {
@@ -131,7 +147,12 @@ mod tests {
         let (command, remark) = parse(path, called, text, &origin).unwrap();
         assert_eq!((command.description.as_str(), remark), ("Commit it", None));
         let recipe = command.recipe.unwrap();
-        let pieces = recipe.pieces(&command.body, "now");
+        let pieces = recipe.pieces(&command.body, "now", Here::default());
         assert_eq!(pieces, [Piece::Text("# Commit it\n\nUse /p/x and now".into())]);
+        let body = "${CLAUDE_SESSION_ID} $0 ${CLAUDE_EFFORT}";
+        let here = Here { session: Some("s1"), effort: None };
+        let pieces = recipe.pieces(body, "${CLAUDE_SESSION_ID}", here);
+        let wanted = "s1 ${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT}";
+        assert_eq!(pieces, [Piece::Text(wanted.into())]);
     }
 }

@@ -48,6 +48,40 @@ impl Said {
     }
 }
 
+/// Understands what an address answered. Only a success with JSON decides.
+pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Said {
+    let mut said = Said::default();
+    if !(200..300).contains(&status) {
+        said.messages.push(format!("it answered with HTTP {status}"));
+        return said;
+    }
+    let body = body.trim();
+    match serde_json::from_str::<Value>(body) {
+        Ok(value) => decided(event, &value, &mut said),
+        Err(_) if body.is_empty() => {}
+        Err(error) => said.messages.push(format!("what it answered is no valid JSON: {error}")),
+    }
+    said
+}
+
+/// Understands what a model replied to a handler's question.
+pub(crate) fn read_reply(reply: &str) -> Said {
+    let object = reply.find('{').zip(reply.rfind('}')).filter(|(start, end)| start < end);
+    let value =
+        object.and_then(|(start, end)| serde_json::from_str::<Value>(&reply[start..=end]).ok());
+    let mut said = Said::default();
+    match value.as_ref().and_then(|value| value.get("ok")?.as_bool()) {
+        Some(true) => {}
+        Some(false) => {
+            let reason = value.as_ref().and_then(|value| value.get("reason")?.as_str());
+            let reason = reason.filter(|reason| !reason.trim().is_empty());
+            said.block = Some(cut(reason.unwrap_or("a hook refused and gave no reason")));
+        }
+        None => said.messages.push("the model gave no answer of the form {\"ok\": ..}".to_owned()),
+    }
+    said
+}
+
 /// Understands how a handler ended.
 pub(crate) fn read(event: Event, ended: &Ended) -> Said {
     let mut said = Said::default();
@@ -65,6 +99,8 @@ pub(crate) fn read(event: Event, ended: &Ended) -> Said {
     let stderr = ended.stderr.text.trim();
     match ended.code {
         0 => {}
+        // Whether a person is asked is not for an exit code to say.
+        2 if matches!(event, Event::PermissionRequest | Event::PermissionDenied) => {}
         2 => {
             let why = if stderr.is_empty() { said.block.take() } else { Some(cut(stderr)) };
             let why = why.or_else(|| said.ask.take());
@@ -100,6 +136,17 @@ fn decided(event: Event, value: &Value, said: &mut Said) {
         return;
     }
     said.context.extend(text(own, "additionalContext"));
+    if event == Event::PermissionRequest {
+        let decision = own.get("decision").unwrap_or(&Value::Null);
+        if decision.get("behavior").and_then(Value::as_str) == Some("deny") {
+            let why = text(decision, "message");
+            let why = why.unwrap_or_else(|| "a hook refused and gave no reason".to_owned());
+            if decision.get("interrupt") == Some(&Value::Bool(true)) {
+                said.stop = Some(why.clone());
+            }
+            said.block = Some(why);
+        }
+    }
     if event == Event::PreToolUse {
         let reason = text(own, "permissionDecisionReason");
         let reason = reason.unwrap_or_else(|| "a hook gave no reason".to_owned());

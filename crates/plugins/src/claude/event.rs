@@ -9,8 +9,11 @@ use contract::hook::Moment;
 pub(crate) enum Event {
     SessionStart,
     SessionEnd,
+    UserPromptExpansion,
     UserPromptSubmit,
     PreToolUse,
+    PermissionRequest,
+    PermissionDenied,
     PostToolUse,
     PostToolUseFailure,
     PostToolBatch,
@@ -24,11 +27,8 @@ pub(crate) enum Event {
 }
 
 /// Those that do not, with what is missing.
-const MISSING: [(&str, &str); 17] = [
-    ("PermissionRequest", "permissions are given by rules and people alone"),
-    ("PermissionDenied", "permissions are given by rules and people alone"),
+const MISSING: [(&str, &str); 14] = [
     ("Setup", "there is no setup step"),
-    ("UserPromptExpansion", "UserPromptSubmit sees the expanded text"),
     ("MessageDisplay", "what is shown cannot be changed"),
     ("TaskCreated", "there are no teams"),
     ("TaskCompleted", "there are no teams"),
@@ -50,8 +50,11 @@ impl Event {
         let all = [
             Self::SessionStart,
             Self::SessionEnd,
+            Self::UserPromptExpansion,
             Self::UserPromptSubmit,
             Self::PreToolUse,
+            Self::PermissionRequest,
+            Self::PermissionDenied,
             Self::PostToolUse,
             Self::PostToolUseFailure,
             Self::PostToolBatch,
@@ -77,8 +80,11 @@ impl Event {
         match self {
             Self::SessionStart => "SessionStart",
             Self::SessionEnd => "SessionEnd",
+            Self::UserPromptExpansion => "UserPromptExpansion",
             Self::UserPromptSubmit => "UserPromptSubmit",
             Self::PreToolUse => "PreToolUse",
+            Self::PermissionRequest => "PermissionRequest",
+            Self::PermissionDenied => "PermissionDenied",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
             Self::PostToolBatch => "PostToolBatch",
@@ -101,9 +107,10 @@ impl Event {
             | Self::PostCompact
             | Self::Notification
             | Self::StopFailure
+            | Self::PermissionDenied
             | Self::SubagentStart => Moment::Occasion,
-            Self::UserPromptSubmit => Moment::BeforePrompt,
-            Self::PreToolUse => Moment::BeforeTool,
+            Self::UserPromptExpansion | Self::UserPromptSubmit => Moment::BeforePrompt,
+            Self::PreToolUse | Self::PermissionRequest => Moment::BeforeTool,
             Self::PostToolUse | Self::PostToolUseFailure => Moment::AfterTool,
             Self::PreCompact => Moment::BeforeCompact,
             Self::Stop | Self::SubagentStop => Moment::BeforeStop,
@@ -112,7 +119,14 @@ impl Event {
 
     /// Whether it is about a call of a tool.
     pub(crate) fn is_of_tools(self) -> bool {
-        matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure)
+        matches!(
+            self,
+            Self::PreToolUse
+                | Self::PermissionRequest
+                | Self::PermissionDenied
+                | Self::PostToolUse
+                | Self::PostToolUseFailure
+        )
     }
 
     /// Whether a matcher counts.
@@ -120,9 +134,22 @@ impl Event {
         !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
 
+    /// Whether its handlers have a word in what happens next, so that one of them can end the turn.
+    pub(crate) fn can_halt(self) -> bool {
+        matches!(
+            self,
+            Self::SessionStart
+                | Self::PreToolUse
+                | Self::PermissionRequest
+                | Self::PostToolUse
+                | Self::PostToolUseFailure
+                | Self::PostToolBatch
+        )
+    }
+
     /// Whether plain words on standard output are for the model.
     pub(crate) fn hears_plain_words(self) -> bool {
-        matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+        matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::SessionStart)
     }
 
     /// How long a handler may take that does not say.

@@ -1,6 +1,7 @@
 //! Hooks as `hooks.json` and `settings.json` write them: events, matchers, handlers. What cannot
 //! be run here is told with the reason, and costs nothing else.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -8,6 +9,9 @@ use serde_json::{Map, Value};
 use super::event::Event;
 use super::matcher::{Condition, Matcher};
 use super::values::{Reader, Values};
+
+/// How long a model may take that is asked.
+const QUESTION: Duration = Duration::from_secs(30);
 
 /// One program that runs when something happens.
 #[derive(Clone, Debug)]
@@ -20,13 +24,22 @@ pub(crate) struct Handler {
     pub(crate) waiting: Waiting,
 }
 
-/// What is started.
+/// What is started or asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// A line for a shell.
     Shell(String),
     /// A program with its arguments.
     Direct(Vec<String>),
+    /// An address that what happened is posted to.
+    Address {
+        url: String,
+        headers: BTreeMap<String, String>,
+        /// The variables that headers may hold.
+        variables: Vec<String>,
+    },
+    /// A question to a model.
+    Question { prompt: String, model: Option<String> },
 }
 
 impl Program {
@@ -35,6 +48,8 @@ impl Program {
         match self {
             Self::Shell(line) => line.clone(),
             Self::Direct(words) => words.join(" "),
+            Self::Address { url, .. } => url.clone(),
+            Self::Question { prompt, .. } => prompt.lines().next().unwrap_or_default().to_owned(),
         }
     }
 }
@@ -116,30 +131,61 @@ fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler,
     let Value::Object(keys) = handler else { return Err("it is not an object".to_owned()) };
     let text = |key: &str| keys.get(key).and_then(Value::as_str);
     let flag = |key: &str| keys.get(key) == Some(&Value::Bool(true));
-    match text("type") {
-        Some("command") => {}
-        Some(other @ ("http" | "mcp_tool" | "prompt" | "agent")) => {
-            return Err(format!("handlers of the type `{other}` are not run, only `command`"));
+    let mut patience = event.patience();
+    let program = match text("type") {
+        Some("http") => address(keys)?,
+        Some("prompt") => {
+            patience = patience.min(QUESTION);
+            question(keys)?
         }
-        Some(other) => return Err(format!("the type `{other}` is not known")),
-        None if keys.contains_key("command") => {}
-        None => return Err("`type` is missing".to_owned()),
-    }
-    if text("shell").is_some_and(|shell| shell == "powershell") {
-        return Err("it needs PowerShell".to_owned());
-    }
+        Some(other @ ("mcp_tool" | "agent")) => {
+            return Err(format!(
+                "handlers of the type `{other}` are not run: what they do is not judged by rules; \
+                 `command`, `http` and `prompt` are"
+            ));
+        }
+        Some(other) if other != "command" => {
+            return Err(format!("the type `{other}` is not known"));
+        }
+        None if !keys.contains_key("command") => return Err("`type` is missing".to_owned()),
+        Some(_) | None if text("shell") == Some("powershell") => {
+            return Err("it needs PowerShell".to_owned());
+        }
+        Some(_) | None => program(keys, values)?,
+    };
     Ok(Handler {
         event,
         matcher: Matcher::All,
         condition: text("if").filter(|_| event.is_of_tools()).map(Condition::new),
-        program: program(keys, values)?,
-        timeout: timeout(keys).unwrap_or(event.patience()),
+        program,
+        timeout: timeout(keys).unwrap_or(patience),
         waiting: match (flag("asyncRewake"), flag("async")) {
             (true, _) => Waiting::Woken,
             (false, true) => Waiting::No,
             (false, false) => Waiting::ForEnd,
         },
     })
+}
+
+fn address(keys: &Map<String, Value>) -> Result<Program, String> {
+    let url = keys.get("url").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    if !url.starts_with("https://") && !url.starts_with("http://") {
+        return Err("`url` is no address with http or https".to_owned());
+    }
+    let texts = |value: &Value| value.as_str().map(str::to_owned);
+    let mut headers = BTreeMap::new();
+    for (name, value) in keys.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        headers.insert(name.clone(), texts(value).ok_or("a header is not text")?);
+    }
+    let variables = keys.get("allowedEnvVars").and_then(Value::as_array);
+    let variables = variables.into_iter().flatten().filter_map(texts).collect();
+    Ok(Program::Address { url: url.to_owned(), headers, variables })
+}
+
+fn question(keys: &Map<String, Value>) -> Result<Program, String> {
+    let text = |key: &str| keys.get(key).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+    let prompt = text("prompt").ok_or("`prompt` is missing")?.to_owned();
+    Ok(Program::Question { prompt, model: text("model").map(str::to_owned) })
 }
 
 fn program(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
@@ -185,6 +231,9 @@ mod tests {
                 {"matcher": "Bash", "hooks": [
                     {"type": "command", "command": "x", "timeout": 5, "if": "Bash(git *)"},
                     {"type": "http", "url": "https://example.org"},
+                    {"type": "prompt", "prompt": "Is $ARGUMENTS fine?"},
+                    {"type": "agent", "prompt": "x"},
+                    {"type": "http", "url": "file:///etc/passwd"},
                 ]},
                 {"matcher": "(", "hooks": []},
             ],
@@ -193,12 +242,14 @@ mod tests {
             "Sometimes": [],
         }});
         let read = read(&document, &Values::default()).unwrap();
-        assert_eq!(read.handlers.len(), 2);
+        assert_eq!(read.handlers.len(), 4);
         assert_eq!(read.handlers[0].timeout, Duration::from_secs(5));
         assert!(read.handlers[0].condition.is_some());
-        assert_eq!(read.handlers[1].waiting, Waiting::Woken);
+        assert_eq!(read.handlers[2].timeout, QUESTION);
+        assert_eq!(read.handlers[3].waiting, Waiting::Woken);
         let told = read.ignored.join("\n");
-        for words in ["`http`", "no regular expression", "FileChanged", "Sometimes"] {
+        for words in ["`agent`", "no address", "no regular expression", "FileChanged", "Sometimes"]
+        {
             assert!(told.contains(words), "{told}");
         }
     }

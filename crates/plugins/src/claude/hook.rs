@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Network, Profile, Sandbox, Spawn, Stdin};
+use contract::vouch::Vouch;
 use futures::future::join_all;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
@@ -16,15 +17,18 @@ use contract::hook::Scene;
 
 use super::decision::{self, Said};
 use super::event::Event;
+use super::expansion::Expansions;
 use super::handlers::{Handler, Program, Waiting};
 use super::input;
+use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
-use crate::hooks::Notice;
 use crate::hooks::process;
+use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
 use crate::python::Surroundings;
 use crate::python::confine::granted;
+use crate::rest;
 
 /// What handlers need to run.
 pub struct Settings {
@@ -40,10 +44,16 @@ pub struct Settings {
     pub transcripts: PathBuf,
     /// How the session begins: `startup` or `resume`.
     pub source: &'static str,
+    /// The commands that were typed.
+    pub expansions: Arc<Expansions>,
     /// The mode at the beginning.
     pub mode: Mode,
+    /// What posts to addresses.
+    pub requests: rest::Settings,
     /// Hears what people should know.
     pub notice: Notice,
+    /// Says whether what the project brings is still what the person trusts.
+    pub vouch: Vouch,
 }
 
 /// What all handlers of a conversation share.
@@ -55,6 +65,8 @@ pub(crate) struct Shared {
     behind: Mutex<JoinSet<()>>,
     /// What those have to say to the model.
     waiting: Arc<Mutex<Vec<String>>>,
+    /// Puts questions to a model, once there is one.
+    pub(crate) ask: OnceLock<Arc<dyn Ask>>,
 }
 
 impl Shared {
@@ -62,7 +74,14 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         let transcripts = Arc::new(Transcripts::new(settings.transcripts.clone()));
         let mode = Mutex::new(settings.mode);
-        Self { settings, transcripts, mode, behind: Mutex::default(), waiting: Arc::default() }
+        Self {
+            settings,
+            transcripts,
+            mode,
+            behind: Mutex::default(),
+            waiting: Arc::default(),
+            ask: OnceLock::new(),
+        }
     }
 
     /// The mode in force.
@@ -97,6 +116,8 @@ pub(crate) struct Handlers {
     pub(crate) values: Values,
     pub(crate) list: Vec<Handler>,
     pub(crate) shared: Arc<Shared>,
+    /// Why the turn must end.
+    pub(crate) halt: Arc<Mutex<Option<String>>>,
 }
 
 /// What happened.
@@ -143,11 +164,15 @@ impl Handlers {
         let mut asked = Vec::new();
         for handler in fitting {
             let run = Run {
-                sandbox: Arc::clone(&self.shared.settings.sandbox),
+                shared: Arc::clone(&self.shared),
                 spawn: self.spawn(handler, &what.scene.cwd),
                 profile: self.profile(mode, &readable),
                 input: Arc::clone(&input),
                 handler: handler.clone(),
+                vouch: match self.plugin {
+                    Some(_) => Vouch::default(),
+                    None => self.shared.settings.vouch.clone(),
+                },
             };
             if handler.waiting == Waiting::ForEnd {
                 asked.push(run.finish());
@@ -161,7 +186,15 @@ impl Handlers {
         for message in said.messages.drain(..) {
             self.tell(&message);
         }
+        if let Some(why) = said.stop.as_ref().filter(|_| what.event.can_halt()) {
+            self.halt(why.clone());
+        }
         said
+    }
+
+    /// Has the turn end.
+    pub(crate) fn halt(&self, why: String) {
+        self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
     /// Says something that people should know.
@@ -183,8 +216,10 @@ impl Handlers {
         });
     }
 
-    fn spawn(&self, handler: &Handler, cwd: &Path) -> Spawn {
+    /// What a handler starts; none where it asks somebody.
+    fn spawn(&self, handler: &Handler, cwd: &Path) -> Option<Spawn> {
         let (program, args) = match &handler.program {
+            Program::Address { .. } | Program::Question { .. } => return None,
             Program::Shell(line) => {
                 let bash = Path::new("/bin/bash");
                 let shell = if bash.exists() { bash } else { Path::new("/bin/sh") };
@@ -195,14 +230,14 @@ impl Handlers {
                 (program.into(), words.iter().skip(1).map(Into::into).collect())
             }
         };
-        Spawn {
+        Some(Spawn {
             program,
             args,
             cwd: cwd.to_owned(),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
-        }
+        })
     }
 
     /// A shell's line with the folders put in where they are plain words; elsewhere the shell finds
@@ -244,22 +279,22 @@ impl Handlers {
 
 /// A handler that is about to run.
 struct Run {
-    sandbox: Arc<dyn Sandbox>,
-    spawn: Spawn,
+    shared: Arc<Shared>,
+    spawn: Option<Spawn>,
     profile: Profile,
     input: Arc<[u8]>,
     handler: Handler,
+    vouch: Vouch,
 }
 
 impl Run {
     /// Runs it to its end. One that cannot be asked, or takes too long, decides nothing.
     async fn finish(self) -> Said {
-        let running = process::run(&*self.sandbox, &self.spawn, &self.profile, &self.input);
         let event = self.handler.event;
         let shown = self.handler.program.shown();
-        let mut said = match timeout(self.handler.timeout, running).await {
-            Ok(Ok(ended)) => decision::read(event, &ended),
-            Ok(Err(error)) => Said { messages: vec![error.to_string()], ..Said::default() },
+        let mut said = match timeout(self.handler.timeout, self.heard()).await {
+            Ok(Ok(said)) => said,
+            Ok(Err(error)) => Said { messages: vec![error], ..Said::default() },
             Err(_) => {
                 let seconds = self.handler.timeout.as_secs_f64();
                 let text = format!("it took longer than {seconds} s and was stopped");
@@ -270,5 +305,29 @@ impl Run {
             *message = format!("hook of {} (`{shown}`): {message}", event.name());
         }
         said
+    }
+
+    /// What it says. An error is why it could not be asked.
+    async fn heard(&self) -> Result<Said, String> {
+        self.vouch.ask()?;
+        let event = self.handler.event;
+        match (&self.spawn, &self.handler.program) {
+            (Some(spawn), _) => {
+                let sandbox = &*self.shared.settings.sandbox;
+                let ended = process::run(sandbox, spawn, &self.profile, &self.input).await;
+                Ok(decision::read(event, &ended.map_err(|error| error.to_string())?))
+            }
+            (None, Program::Address { url, headers, variables }) => {
+                let settings = &self.shared.settings;
+                let post = Post { url, headers, variables, network: &self.profile.network };
+                post.send(event, &settings.requests, &settings.surroundings, &self.input).await
+            }
+            (None, Program::Question { prompt, model }) => {
+                let ask = self.shared.ask.get().ok_or("there is no model that could be asked")?;
+                let reply = ask.ask(model.as_deref(), &asked(prompt, &self.input)).await?;
+                Ok(decision::read_reply(&reply))
+            }
+            (None, Program::Shell(_) | Program::Direct(_)) => Ok(Said::default()),
+        }
     }
 }

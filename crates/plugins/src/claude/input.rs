@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use contract::hook::{CallView, ResultView, Scene};
+use contract::id::CallId;
 use contract::policy::Mode;
 use serde_json::{Map, Value, json};
 
@@ -33,12 +34,6 @@ pub(crate) fn arguments(call: CallView<'_>, cwd: &Path) -> Value {
         }
     }
     args
-}
-
-/// A name for a call that is the same before and after it ran.
-pub(crate) fn call_id(call: CallView<'_>) -> String {
-    let text = json!([call.tool, call.args]).to_string();
-    format!("toolu_{}", &blake3::hash(text.as_bytes()).to_hex()[..24])
 }
 
 /// The mode in the words of scripts.
@@ -75,17 +70,17 @@ pub(crate) fn common(
 }
 
 /// What is said of a call.
-pub(crate) fn of_call(call: CallView<'_>, cwd: &Path) -> Map<String, Value> {
+pub(crate) fn of_call(id: &CallId, call: CallView<'_>, cwd: &Path) -> Map<String, Value> {
     let mut input = Map::new();
     input.insert("tool_name".to_owned(), tool_name(call.tool).into());
     input.insert("tool_input".to_owned(), arguments(call, cwd));
-    input.insert("tool_use_id".to_owned(), call_id(call).into());
+    input.insert("tool_use_id".to_owned(), id.as_str().into());
     input
 }
 
 /// What is said of a call that has ended.
-pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
-    let mut input = of_call(result.call, cwd);
+pub(crate) fn of_result(id: &CallId, result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
+    let mut input = of_call(id, result.call, cwd);
     let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
     input.insert("duration_ms".to_owned(), milliseconds.into());
     let output = result.output;
@@ -131,13 +126,15 @@ mod tests {
         let call = CallView { tool: "Write", args: &args };
         let output = ToolOutput::success("ok");
         let view = ResultView { call, output: &output, duration: Duration::from_millis(3) };
-        let input = of_result(view, Path::new("/w"));
+        let id = CallId("c1".to_owned());
+        let input = of_result(&id, view, Path::new("/w"));
+        assert_eq!(input["tool_use_id"], "c1");
         assert_eq!(input["tool_input"]["file_path"], "/w/a.txt");
         assert_eq!(input["tool_response"], json!({"filePath": "/w/a.txt", "success": true}));
         assert_eq!(input["duration_ms"], 3);
         let failed = ToolOutput::failure("no");
         let view = ResultView { output: &failed, ..view };
-        let input = of_result(view, Path::new("/w"));
+        let input = of_result(&id, view, Path::new("/w"));
         assert_eq!((&input["error"], &input["is_interrupt"]), (&json!("no"), &json!(false)));
     }
 }

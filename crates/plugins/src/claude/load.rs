@@ -325,8 +325,13 @@ impl Loading {
         };
         match found {
             Ok((servers, ignored)) => {
-                for name in servers.keys() {
-                    self.say(format!("loaded MCP server {name} ({})", self.shown(&file)));
+                for (name, entry) in &servers {
+                    match servers::refusal(entry) {
+                        Some(why) => self.ignore(&format!("MCP server {name}: {why}")),
+                        None => {
+                            self.say(format!("loaded MCP server {name} ({})", self.shown(&file)));
+                        }
+                    }
                 }
                 for what in ignored {
                     let problem = Problem::new(&file, what, "correct the entry");

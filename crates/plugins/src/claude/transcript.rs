@@ -9,17 +9,35 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, Ending, Hook, HookError, Moment, OutputVerdict, ResultView, Scene,
-    StopVerdict, ToolVerdict, WordsVerdict,
+    Advice, CallView, Circumstances, Ending, Hook, HookError, Moment, OutputVerdict, ResultView,
+    Scene, StopVerdict, ToolVerdict, WordsVerdict,
 };
+use contract::id::Timestamp;
 use serde_json::{Value, json};
 
 use super::input;
+use crate::typed::typed;
 
 /// Keeps the transcripts of conversations.
 pub(crate) struct Transcripts {
     folder: PathBuf,
-    written: Mutex<Vec<PathBuf>>,
+    written: Mutex<Vec<Written>>,
+}
+
+/// A file that is being written.
+struct Written {
+    path: PathBuf,
+    lines: u64,
+    /// The id of its last line.
+    last: Option<String>,
+}
+
+/// The id of a line, in the form of ids that are unlike all others.
+fn id(path: &Path, line: u64) -> String {
+    let text = format!("{}:{line}:{}", path.display(), std::process::id());
+    let hex = blake3::hash(text.as_bytes()).to_hex();
+    let part = |from: usize, to: usize| &hex[from..to];
+    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
 }
 
 impl Transcripts {
@@ -45,12 +63,12 @@ impl Transcripts {
         let name: String = name.chars().filter(|c| is_plain(*c)).take(200).collect();
         let path = self.folder.join(format!("{name}.jsonl"));
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if !written.contains(&path) {
+        if written.iter().all(|file| file.path != path) {
             let mut maker = fs::DirBuilder::new();
             maker.recursive(true).mode(0o700).create(&self.folder).ok()?;
             let _ = fs::remove_file(&path);
             open(&path).ok()?;
-            written.push(path.clone());
+            written.push(Written { path: path.clone(), lines: 0, last: None });
         }
         Some(path)
     }
@@ -58,9 +76,9 @@ impl Transcripts {
     /// Deletes them.
     pub(crate) fn clear(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in written.drain(..) {
+        for file in written.drain(..) {
             // One that is gone is what is wanted.
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(file.path);
         }
     }
 
@@ -68,11 +86,20 @@ impl Transcripts {
         let session = scene.session.as_str();
         let path = self.file_within(scene).or_else(|| self.file(scene));
         let Some(path) = path else { return };
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = written.iter_mut().find(|file| file.path == path) else { return };
+        let before = file.last.take();
+        let after = id(&path, file.lines);
+        file.lines += 1;
+        file.last = Some(after.clone());
         let line = json!({
             "type": role,
             "message": {"role": role, "content": [content]},
+            "uuid": after,
+            "parentUuid": before,
             "sessionId": session,
             "cwd": scene.cwd.display().to_string(),
+            "timestamp": Timestamp::now().to_string(),
         });
         // What hooks read beside their input is a courtesy; the session's own log is elsewhere.
         let _ = open(&path).and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
@@ -101,30 +128,31 @@ impl Hook for Transcripts {
         scene: &Scene,
         text: &str,
     ) -> Result<Advice<WordsVerdict>, HookError> {
-        self.add(scene, "user", &json!({"type": "text", "text": text}));
+        self.add(scene, "user", &json!({"type": "text", "text": typed(text)}));
         Ok(Advice::default())
     }
 
-    async fn before_tool(
+    async fn before_call(
         &self,
         scene: &Scene,
         call: CallView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
         let (name, args) = (input::tool_name(call.tool), input::arguments(call, &scene.cwd));
-        let id = input::call_id(call);
-        let content = json!({"type": "tool_use", "id": id, "name": name, "input": args});
+        let content = json!({"type": "tool_use", "id": known.id, "name": name, "input": args});
         self.add(scene, "assistant", &content);
         Ok(Advice::default())
     }
 
-    async fn after_tool(
+    async fn after_call(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
+        known: Circumstances<'_>,
     ) -> Result<Advice<OutputVerdict>, HookError> {
         let content = json!({
             "type": "tool_result",
-            "tool_use_id": input::call_id(result.call),
+            "tool_use_id": known.id,
             "content": result.output.for_model(),
             "is_error": !result.output.success,
         });

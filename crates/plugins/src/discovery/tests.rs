@@ -132,3 +132,12 @@ fn a_folder_without_manifest_counts_for_one_run_if_it_has_parts_of_a_plugin() {
     let places = Places { global: Some(folder.path().to_path_buf()), ..Places::default() };
     assert!(super::tests::found(&places).plugins.is_empty());
 }
+
+#[test]
+fn a_folder_with_files_that_register_tool_types_is_no_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "types/redis.py", "@register_tool('redis', Config)\n");
+    let places = Places { flag: vec![folder.path().join("types")], ..Places::default() };
+    let found = found(&places);
+    assert!(found.plugins.is_empty() && found.problems.is_empty(), "{:?}", found.problems);
+}

@@ -66,6 +66,18 @@ fn a_package_becomes_a_plugin_with_its_name_version_and_summary() {
 }
 
 #[test]
+fn a_package_with_two_plugins_is_two_and_the_first_has_all_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = "[brynhild.tools]\nt = acme.t:T\n[brynhild.plugins]\na = acme:a\nb = acme:b\n";
+    install(folder.path(), "acme", points);
+    let found = packages(&[folder.path().to_path_buf()], &mut Index::default());
+    let plugins: Vec<Plugin> = found.into_iter().map(|it| plugin(it, |_| false)).collect();
+    let told = |plugin: &Plugin| format!("{} {:?}", plugin.name(), plugin.manifest.tools);
+    let told: Vec<String> = plugins.iter().map(told).collect();
+    assert_eq!(told, ["a [\"t\"]", "b []"]);
+}
+
+#[test]
 fn a_package_of_providers_takes_no_plugins_place() {
     let folder = tempfile::tempdir().unwrap();
     install(folder.path(), "Acme.Cloud", "[brynhild.providers]\nacme = acme:Provider\n");

@@ -53,14 +53,19 @@ pub(crate) enum Location {
     Append,
 }
 
+/// An action that nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown(pub(crate) String);
+
 impl Answer {
     /// A refusal with its reason.
     pub(crate) fn block(message: impl Into<String>) -> Self {
         Self { action: Action::Block, message: Some(message.into()), ..Self::default() }
     }
 
-    /// Understands an answer. The text on failure completes "the hook answered with".
-    pub(crate) fn parse(value: &Value) -> Result<(Self, Option<String>), String> {
+    /// Understands an answer; an action that nobody knows comes beside it. The text on failure
+    /// completes "the hook answered with".
+    pub(crate) fn parse(value: &Value) -> Result<(Self, Option<Unknown>), String> {
         let Value::Object(fields) = value else {
             return Err(format!("{}, where a JSON object belongs", kind(value)));
         };
@@ -69,13 +74,13 @@ impl Answer {
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(other) => Err(format!("`{name}` as {}, where text belongs", kind(other))),
         };
-        let mut odd = None;
+        let mut unknown = None;
         let action = match text("action")?.as_deref() {
             None | Some("continue") => Action::Continue,
             Some("block") => Action::Block,
             Some("skip") => Action::Skip,
             Some(other) => {
-                odd = Some(format!("the action `{other}` is not known and counts as continue"));
+                unknown = Some(Unknown(other.to_owned()));
                 Action::Continue
             }
         };
@@ -105,7 +110,7 @@ impl Answer {
             context_injection: text("context_injection")?,
             location,
         };
-        Ok((answer, odd))
+        Ok((answer, unknown))
     }
 
     /// The answer in the shape in which it came, without what it leaves open.
@@ -161,9 +166,9 @@ mod tests {
             "action": "continue", "message": null, "modified_input": null,
             "modified_output": "", "inject_system_message": null, "other": [1],
         });
-        let (answer, odd) = Answer::parse(&value).unwrap();
+        let (answer, unknown) = Answer::parse(&value).unwrap();
         let expected = Answer { modified_output: Some(String::new()), ..Answer::default() };
-        assert_eq!((answer, odd), (expected, None));
+        assert_eq!((answer, unknown), (expected, None));
     }
 
     #[test]
@@ -188,9 +193,9 @@ mod tests {
             for beside in texts.into_iter().chain([json!(number), json!(null)]) {
                 let value = json!({&*key: beside, "action": "block"});
                 match Answer::parse(&value) {
-                    Ok((answer, odd)) => {
+                    Ok((answer, unknown)) => {
                         proptest::prop_assert_eq!(answer.action, Action::Block);
-                        proptest::prop_assert_eq!(odd, None);
+                        proptest::prop_assert_eq!(unknown, None);
                     }
                     Err(words) => proptest::prop_assert!(!words.is_empty()),
                 }
@@ -219,8 +224,7 @@ mod tests {
         ] {
             assert!(Answer::parse(&value).unwrap_err().contains(words), "{value}");
         }
-        let (answer, odd) = Answer::parse(&json!({"action": "explode"})).unwrap();
-        assert_eq!(answer, Answer::default());
-        assert!(odd.unwrap().contains("`explode`"));
+        let (answer, unknown) = Answer::parse(&json!({"action": "explode"})).unwrap();
+        assert_eq!((answer, unknown), (Answer::default(), Some(Unknown("explode".to_owned()))));
     }
 }

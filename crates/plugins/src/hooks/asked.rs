@@ -187,8 +187,11 @@ impl Hook for Defined {
     ) -> Result<Advice<CompactVerdict>, HookError> {
         let context = self.context(scene).with("compaction_strategy", history.strategy);
         let answer = self.answer(context).await?.unwrap_or_default();
-        let verdict =
-            CompactVerdict { strategy: answer.modified_strategy, summary: answer.summary };
+        let verdict = CompactVerdict {
+            strategy: answer.modified_strategy,
+            summary: answer.summary,
+            refusal: None,
+        };
         Ok(Advice { verdict, inject: answer.inject })
     }
 }

@@ -78,6 +78,7 @@ impl Context {
         Some(match occasion {
             Occasion::AgentStarted
             | Occasion::Asking { .. }
+            | Occasion::CallRefused { .. }
             | Occasion::BatchEnded { .. }
             | Occasion::OutputStored { .. }
             | Occasion::Compacted { .. }

@@ -17,10 +17,10 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Settings;
-use super::answer::{Action as Verdict, Answer};
+use super::answer::{Action as Verdict, Answer, Unknown};
 use super::context::Context;
 use super::definition::{Action, Definition, OnTimeout};
-use super::origin::{Origin, relocated};
+use super::origin::{Origin, Scope, relocated};
 use super::process::{self, Ended};
 use super::prompt;
 
@@ -173,11 +173,19 @@ impl Defined {
             let shown = text::head(printed, SHOWN);
             HookError(format!("the script printed what is no JSON ({error}): {shown}"))
         })?;
-        let (answer, odd) = Answer::parse(&value)
+        let (answer, unknown) = Answer::parse(&value)
             .map_err(|what| HookError(format!("the script answered with {what}")))?;
-        if let Some(odd) = odd {
-            self.tell(&odd);
+        self.known(answer, unknown)
+    }
+
+    /// The answer, unless its action is unknown and somebody said what nonsense means.
+    fn known(&self, answer: Answer, unknown: Option<Unknown>) -> Result<Answer, HookError> {
+        let Some(Unknown(action)) = unknown else { return Ok(answer) };
+        if self.definition.on_failure != OnFailure::Continue {
+            let known = "`continue`, `block` and `skip` are";
+            return Err(HookError(format!("the action `{action}` is not known; {known}")));
         }
+        self.tell(&format!("the action `{action}` is not known and counts as continue"));
         Ok(answer)
     }
 
@@ -189,7 +197,7 @@ impl Defined {
         let answer = prompt::understood(&reply, &self.definition.name)
             .map_err(|what| HookError(format!("the model answered with {what}")))?;
         match answer {
-            Some(answer) => Ok(answer),
+            Some((answer, unknown)) => self.known(answer, unknown),
             // Who did not say what a failure means may have asked for something else than a verdict.
             None if self.definition.on_failure == OnFailure::Continue => Ok(Answer::default()),
             None => {
@@ -206,6 +214,9 @@ impl Defined {
         profile: &Profile,
         context: &Context,
     ) -> Result<Ended, HookError> {
+        if matches!(self.origin.scope, Scope::Project) {
+            self.settings.vouch.ask().map_err(HookError)?;
+        }
         let spawn = Spawn {
             program: program.to_owned(),
             args: args.into_iter().map(Into::into).collect(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::answer::Answer;
+use super::answer::{Answer, Unknown};
 
 /// Fills `{{a.b}}` with what happened. What is not there is left empty.
 pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
@@ -89,19 +89,22 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// What a model's reply says; nothing where it holds no answer.
-pub(crate) fn understood(reply: &str, hook: &str) -> Result<Option<Answer>, String> {
+/// What a model's reply says, with an action that nobody knows; nothing where it holds no answer.
+pub(crate) fn understood(
+    reply: &str,
+    hook: &str,
+) -> Result<Option<(Answer, Option<Unknown>)>, String> {
     let Some(value) = whole_object(reply).or_else(|| flat_object(reply)) else { return Ok(None) };
     if value.get("action").is_some() {
-        return Answer::parse(&value).map(|(answer, _)| Some(answer));
+        return Answer::parse(&value).map(Some);
     }
     match value.get("safe") {
-        Some(Value::Bool(true)) => Ok(Some(Answer::default())),
+        Some(Value::Bool(true)) => Ok(Some((Answer::default(), None))),
         Some(Value::Bool(false)) => {
             let reason = value.get("reason").and_then(Value::as_str).map(str::trim);
             let reason = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
             let generic = || format!("Hook '{hook}' determined operation is unsafe");
-            Ok(Some(Answer::block(reason.unwrap_or_else(generic))))
+            Ok(Some((Answer::block(reason.unwrap_or_else(generic)), None)))
         }
         Some(_) | None => Ok(None),
     }
@@ -152,7 +155,7 @@ mod tests {
     }
 
     fn action(reply: &str) -> Option<Action> {
-        understood(reply, "judge").unwrap().map(|answer| answer.action)
+        understood(reply, "judge").unwrap().map(|(answer, _)| answer.action)
     }
 
     #[test]
@@ -160,16 +163,16 @@ mod tests {
         assert_eq!(action("Sure! {\"safe\": true}"), Some(Action::Continue));
         let answer =
             understood("```json\n{\"safe\": false, \"reason\": \"rm\"}\n```", "j").unwrap();
-        assert_eq!(answer.unwrap().message.as_deref(), Some("rm"));
+        assert_eq!(answer.unwrap().0.message.as_deref(), Some("rm"));
         let answer = understood("{\"safe\": false}", "j").unwrap().unwrap();
-        assert_eq!(answer.message.as_deref(), Some("Hook 'j' determined operation is unsafe"));
+        assert_eq!(answer.0.message.as_deref(), Some("Hook 'j' determined operation is unsafe"));
         assert_eq!(
             action("x {\"action\": \"skip\"} y {\"action\": \"block\"}"),
             Some(Action::Skip)
         );
         let nested = "{\"action\": \"continue\", \"modified_input\": {\"command\": \"ls\"}}";
         let answer = understood(nested, "j").unwrap().unwrap();
-        assert_eq!(answer.modified_input.unwrap()["command"], "ls");
+        assert_eq!(answer.0.modified_input.unwrap()["command"], "ls");
         assert_eq!(action("{broken {\"safe\": false}"), Some(Action::Block));
     }
 

@@ -138,7 +138,11 @@ async fn replies_outputs_and_strategies_can_be_changed() {
     let rig = answering("pre_compact", &json!({"modified_strategy": "s", "summary": "so far"}));
     let history = CompactView { strategy: "old", messages: 9, cause: CompactCause::Length };
     let advice = rig.hook().before_compact(&rig.scene(), history).await.unwrap();
-    let verdict = CompactVerdict { strategy: Some("s".into()), summary: Some("so far".into()) };
+    let verdict = CompactVerdict {
+        strategy: Some("s".into()),
+        summary: Some("so far".into()),
+        refusal: None,
+    };
     assert_eq!(advice.verdict, verdict);
 
     let rig = answering("post_tool_use", &json!({"modified_output": ""}));

@@ -6,7 +6,7 @@ mod datetime;
 mod filesystem;
 mod git;
 mod html;
-mod http;
+pub(super) mod http;
 mod options;
 mod process;
 mod python;

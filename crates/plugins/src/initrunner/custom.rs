@@ -3,7 +3,7 @@
 //!
 //! What the worker may do is what the person grants the role. The role's own settings only tighten.
 
-mod lenient;
+pub(crate) mod lenient;
 pub(crate) mod rules;
 mod tool;
 mod worker;
@@ -21,7 +21,7 @@ use crate::plugin::Plugin;
 use crate::python::tool::PythonTool;
 use crate::python::{Described, Hosts, Missing};
 use tool::RoleTool;
-pub use worker::{Wanted, plugin, variables};
+pub use worker::{Depth, Wanted, plugin, variables};
 
 /// The tools of a role that are Python, described.
 pub struct RolePython {
@@ -88,8 +88,13 @@ impl RolePython {
         let warnings = facts.warnings.iter().cloned();
         findings.extend(warnings.map(|words| finding(Severity::Warning, words)));
         if index == 0 {
-            let problems = self.described.problems.iter().map(|it| it.what.clone());
-            findings.extend(problems.map(|words| finding(Severity::Warning, words)));
+            // They are of all entries together, and do not say of which.
+            let path = place.split('[').next().unwrap_or(place);
+            findings.extend(self.described.problems.iter().map(|problem| Finding {
+                severity: Severity::Warning,
+                path: path.to_owned(),
+                message: problem.what.clone(),
+            }));
         }
         findings
     }

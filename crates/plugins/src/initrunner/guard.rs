@@ -83,6 +83,12 @@ impl Guard {
         Ok(Self { permissions, asks, allowance: None })
     }
 
+    /// The same for a person who has approved of everything that would be asked about.
+    #[must_use]
+    pub fn approved(self) -> Self {
+        Self { asks: false, ..self }
+    }
+
     /// The same with a limit on calls, which others share.
     #[must_use]
     pub fn within(self, allowance: &Arc<Allowance>) -> Self {

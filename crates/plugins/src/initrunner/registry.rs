@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use contract::text::closest;
 use serde::Serialize;
 
+use super::builtin;
+use super::role::ToolEntry;
 use crate::entry_points;
 use crate::files::{self, Boundary};
 use crate::index::Index;
@@ -14,7 +16,7 @@ use crate::index::Index;
 /// The group of entry points by which packages bring tool types.
 pub const GROUP: &str = "initrunner.tools";
 
-/// The types that no package can take.
+/// The types that are built in, here or elsewhere.
 const BUILT_IN: [&str; 28] = [
     "api",
     "audio",
@@ -44,6 +46,24 @@ const BUILT_IN: [&str; 28] = [
     "todo",
     "web_reader",
     "web_scraper",
+];
+
+/// Those of them that nothing here makes, so that a package or a file may bring them.
+const NOT_MADE: [&str; 14] = [
+    "audio",
+    "blackboard",
+    "calculator",
+    "clarify",
+    "csv_analysis",
+    "email",
+    "image_gen",
+    "pdf_extract",
+    "plugin",
+    "script",
+    "search",
+    "spawn",
+    "think",
+    "todo",
 ];
 
 /// What registers a type in a file.
@@ -137,6 +157,11 @@ impl Types {
         found
     }
 
+    /// Whether a file registers a type, or a package says by name that it brings it.
+    pub fn brings(&self, kind: &str) -> bool {
+        self.has_file(kind) || self.points.iter().any(|point| point.name == kind)
+    }
+
     /// Whether a file registers a type.
     pub fn has_file(&self, kind: &str) -> bool {
         self.files.iter().any(|file| file.kinds.iter().any(|own| own == kind))
@@ -156,9 +181,28 @@ impl Types {
     }
 }
 
-/// Whether what stands behind a type is Python: modules, or a type that is not built in.
-pub fn is_python(kind: &str) -> bool {
-    kind == "custom" || !BUILT_IN.contains(&kind)
+/// Who makes the tools of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// This program.
+    BuiltIn,
+    /// Python: a module, or a type that a package or a file brings.
+    Python,
+    /// Python where a package or a file brings the type, and else nobody.
+    PythonIfBrought,
+}
+
+/// Who makes the tools of an entry.
+pub fn maker(entry: &ToolEntry) -> Maker {
+    let kind = entry.kind.as_str();
+    // An older package brings a type of this name, whose entries have keys of their own.
+    let is_of_package = kind == "slack"
+        && !entry.fields.contains_key("webhook_url")
+        && builtin::unknown_keys(entry).is_some();
+    if kind == "custom" || is_of_package || !BUILT_IN.contains(&kind) {
+        return Maker::Python;
+    }
+    if NOT_MADE.contains(&kind) { Maker::PythonIfBrought } else { Maker::BuiltIn }
 }
 
 /// Words about an unknown type, with the one that was meant where that is likely.

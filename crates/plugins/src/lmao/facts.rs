@@ -87,7 +87,7 @@ fn moments<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Mome
     let moment = |name: &String| match name.as_str() {
         "before_tool" => Some(Moment::BeforeTool),
         "after_tool" => Some(Moment::AfterTool),
-        "before_request" => Some(Moment::BeforeRequest),
+        "before_send" => Some(Moment::BeforeSend),
         "after_reply" => Some(Moment::AfterReply),
         "occasion" => Some(Moment::Occasion),
         "before_compact" => Some(Moment::BeforeCompact),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use contract::event::CallOutcome;
 use contract::hook::{
-    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
-    Occasion, OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict,
+    Advice, CallView, CompactVerdict, CompactView, Hook, HookError, Moment, Occasion,
+    OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene, ToolVerdict,
 };
+use contract::provider::Request;
 use contract::tool::ToolOutput;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -74,12 +76,19 @@ impl Hook for LmaoHook {
             Occasion::Failed { error, kind } => {
                 json!({"occasion": "failed", "error": error, "kind": kind})
             }
-            // What happens within a session is no event of these hooks.
+            Occasion::CallRefused { call, outcome, why } => {
+                let is_invalid = *outcome == CallOutcome::Invalid;
+                let occasion = if is_invalid { "invalid" } else { "denied" };
+                json!({"occasion": occasion, "tool": call.name, "args": call.args, "error": why})
+            }
+            Occasion::Compacted { dropped, kept, .. } => {
+                json!({"occasion": "compacted", "dropped": dropped, "kept": kept})
+            }
+            // What else happens within a session is no event of these hooks.
             Occasion::AgentStarted
             | Occasion::Asking { .. }
             | Occasion::BatchEnded { .. }
             | Occasion::OutputStored { .. }
-            | Occasion::Compacted { .. }
             | Occasion::Clearing { .. }
             | Occasion::Cleared => return Ok(Advice::default()),
         };
@@ -87,12 +96,13 @@ impl Hook for LmaoHook {
         Ok(Advice::default())
     }
 
-    async fn before_request(
+    async fn before_send(
         &self,
         _: &Scene,
-        system: &str,
-    ) -> Result<Advice<ContextVerdict>, HookError> {
-        self.ask("before_request", json!({"system": system})).await?;
+        request: &Request,
+    ) -> Result<Advice<RequestVerdict>, HookError> {
+        let facts = json!({"system": &*request.system, "messages": request.history.len()});
+        self.ask("before_send", facts).await?;
         Ok(Advice::default())
     }
 

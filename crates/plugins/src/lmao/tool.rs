@@ -28,7 +28,7 @@ pub(super) struct LmaoTool {
     pub(super) conditions: Arc<Conditions>,
     /// Folders beyond the workspace in which targets may lie.
     pub(super) roots: Vec<PathBuf>,
-    /// Whether its plugin was granted a folder to write in.
+    /// Whether its worker may write anywhere but to its data.
     pub(super) may_write: bool,
 }
 
@@ -96,6 +96,11 @@ impl Tool for LmaoTool {
                 if self.conditions.is_headless { " but headless mode is active" } else { "" };
             format!("plugin '{}' requires confirmation{headless}", self.looking.name)
         })
+    }
+
+    fn refusal(&self) -> Option<String> {
+        let name = &self.looking.name;
+        self.facts.always_confirm.then(|| format!("plugin '{name}' not approved by user"))
     }
 
     fn is_offered(&self) -> bool {

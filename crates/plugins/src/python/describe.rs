@@ -67,29 +67,32 @@ pub(crate) async fn all(
 ) -> Vec<Described> {
     let host = &hosts.0.host;
     let kept = kept(host, plugins, folders);
-    let unknown = kept.iter().filter(|kept| kept.described.is_none()).count();
-    let work = plugins.iter().copied().zip(kept).map(|(plugin, kept)| async move {
-        if let Some(stamp) = &kept.stamp {
-            hosts.settle(plugin, stamp);
+    for (plugin, stamp) in plugins.iter().zip(&kept).filter_map(|(plugin, kept)| {
+        let stamp = kept.stamp.as_deref()?;
+        Some((plugin, stamp))
+    }) {
+        hosts.settle(plugin, stamp);
+    }
+    let mut described: Vec<Option<Described>> =
+        kept.into_iter().map(|kept| kept.described).collect();
+    let unknown: Vec<usize> =
+        (0..plugins.len()).filter(|&index| described[index].is_none()).collect();
+    let is_many = unknown.len() > FEW;
+    let work = unknown.into_iter().map(|index| async move {
+        let answer = one(hosts, plugins[index], missing).await;
+        if is_many {
+            hosts.worker(plugins[index]).stop().await;
         }
-        match kept.described {
-            Some(described) => described,
-            None => {
-                if unknown > FEW {
-                    let described = one(hosts, plugin, missing).await;
-                    hosts.worker(plugin).stop().await;
-                    described
-                } else {
-                    one(hosts, plugin, missing).await
-                }
-            }
-        }
+        (index, answer)
     });
     // Listed first: a stream over borrowed work could not be sent to another thread.
     let work: Vec<_> = work.collect();
-    let described = futures::stream::iter(work).buffered(AT_ONCE).collect().await;
+    let mut answers = futures::stream::iter(work).buffered(AT_ONCE);
+    while let Some((index, answer)) = answers.next().await {
+        described[index] = Some(answer);
+    }
     host.cache.save();
-    described
+    described.into_iter().flatten().collect()
 }
 
 async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
@@ -140,7 +143,7 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
         files.and_then(|files| Key::of(plugin, &seen, &host.settings.surroundings, files))
     {
         host.cache.put(&key, &answer);
-        worker.agrees(&key.stamp);
+        hosts.remember(plugin, &key.stamp);
     }
     let needs_install = needs_install && missing == Missing::Report;
     Described { needs_install, ..Described::read(plugin, answer) }

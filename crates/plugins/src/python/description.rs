@@ -55,6 +55,8 @@ pub struct ToolDescription {
     pub risk_level: String,
     /// `allow`, `confirm` or `deny`.
     pub recovery_policy: String,
+    /// Whether it may say something else of itself from call to call.
+    pub live: bool,
 }
 
 /// A provider as its plugin describes it.

@@ -1,6 +1,7 @@
 //! What all workers share: the settings, the payload, the interpreters.
 
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::Mode;
@@ -148,28 +149,29 @@ impl Host {
     }
 
     /// The interpreter for a plugin as far as it is known without starting anything.
-    pub(crate) fn known_interpreter(
+    pub(crate) fn known_interpreter<'a>(
         &self,
         plugin: &Plugin,
         files: &Files,
-        shared: Option<&Seen>,
-    ) -> Option<Seen> {
+        shared: Option<&'a Seen>,
+    ) -> Option<Cow<'a, Seen>> {
+        let own = |venv: &Path| interpreter::of_venv(venv).ok().map(Seen::new).map(Cow::Owned);
         if files.is_plain && plugin.manifest.dependencies.is_empty() {
-            return shared.cloned();
+            return shared.map(Cow::Borrowed);
         }
         if let Some(venv) = own_venv(plugin) {
-            return interpreter::of_venv(&venv).ok().map(Seen::new);
+            return own(&venv);
         }
         let base = shared?;
         let packages = venv::declared(plugin).ok()?;
         if packages.is_empty() {
-            return Some(base.clone());
+            return Some(Cow::Borrowed(base));
         }
         let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
         if venv::is_finished(&place) {
-            return interpreter::of_venv(&place).ok().map(Seen::new);
+            return own(&place);
         }
-        plugin.manifest.dependencies.is_empty().then(|| base.clone())
+        plugin.manifest.dependencies.is_empty().then_some(Cow::Borrowed(base))
     }
 
     /// The interpreter that is configured or found, as far as it is known.

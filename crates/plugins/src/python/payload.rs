@@ -7,21 +7,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::store::{private_folder, short_hash};
+use super::store::{private_folder, short};
 use files::FILES;
 
 /// The name of the folder that holds the payload: it changes with every byte of it.
 pub(crate) fn identity() -> &'static str {
     static IDENTITY: OnceLock<String> = OnceLock::new();
     IDENTITY.get_or_init(|| {
-        let mut all = Vec::new();
+        let mut hasher = blake3::Hasher::new();
         for (name, bytes) in FILES {
-            all.extend_from_slice(&(name.len() as u64).to_le_bytes());
-            all.extend_from_slice(name.as_bytes());
-            all.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-            all.extend_from_slice(bytes);
+            hasher.update(&(name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
         }
-        short_hash(&all)
+        short(&hasher)
     })
 }
 

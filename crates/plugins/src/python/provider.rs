@@ -1,8 +1,10 @@
 //! A plugin's provider, run by its worker.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use contract::model_profile::ModelProfile;
 use contract::provider::{
     Delivery, Delta, Failure, Model, Provider, ProviderError, ReplyStream, Request,
 };
@@ -33,14 +35,16 @@ pub struct ProviderSettings {
     pub model: String,
     /// The key; it goes to the worker and nowhere else.
     pub api_key: Option<Secret<String>>,
+    /// How the model is to be treated, for the class to look up.
+    pub profile: Option<ModelProfile>,
 }
 
 /// A plugin's provider.
 pub(crate) struct PythonProvider {
     settings: ProviderSettings,
     worker: Arc<Worker>,
-    /// The instance, with the process that it lives in.
-    opened: Mutex<Option<(Arc<Session>, Opened)>>,
+    /// The instances by model, with the process that each lives in.
+    opened: Mutex<BTreeMap<String, (Arc<Session>, Opened)>>,
     opening: tokio::sync::Mutex<()>,
 }
 
@@ -52,8 +56,8 @@ struct Ask<'a> {
     system: &'a str,
     tools: Value,
     max_tokens: u64,
-    /// Profiles are applied before a request comes here.
-    profile: Option<()>,
+    /// Without what was applied before the request came here.
+    profile: Option<ModelProfile>,
 }
 
 impl PythonProvider {
@@ -62,24 +66,40 @@ impl PythonProvider {
         Self { settings, worker, opened: Mutex::default(), opening }
     }
 
-    /// The instance, made where there is none in the running process.
-    async fn instance(&self) -> Result<(Arc<Session>, Opened), ProviderError> {
+    /// The profile of a model that the class finds, so that nothing of it counts twice. The usual
+    /// one says nothing, and of other models none is known.
+    fn profile(&self, model: &str) -> Option<ModelProfile> {
+        let profile = self.settings.profile.as_ref();
+        let profile = profile.filter(|it| model == self.settings.model && it.name != "default")?;
+        Some(ModelProfile {
+            min_max_tokens: None,
+            system_prompt_prefix: String::new(),
+            system_prompt_suffix: String::new(),
+            enabled_patterns: Vec::new(),
+            ..profile.clone()
+        })
+    }
+
+    /// The instance for a model, made where there is none in the running process.
+    async fn instance(&self, model: &str) -> Result<(Arc<Session>, Opened), ProviderError> {
         let session = self.worker.session().await.map_err(|trouble| self.error(trouble))?;
         let _opening = self.opening.lock().await;
-        if let Some((home, opened)) = &*self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-            && Arc::ptr_eq(home, &session)
         {
-            return Ok((session, opened.clone()));
+            let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            known.retain(|_, (home, _)| Arc::ptr_eq(home, &session));
+            if let Some((_, opened)) = known.get(model) {
+                return Ok((session, opened.clone()));
+            }
         }
         let params = json!({
             "provider": self.settings.key,
             "kwargs": self.settings.kwargs,
-            "model": self.settings.model,
+            "model": model,
             "api_key": self.settings.api_key.as_ref().map(Secret::expose),
         });
         let opened: Opened = self.ask(&session, "open_provider", &params).await?;
         let mut memory = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        *memory = Some((Arc::clone(&session), opened.clone()));
+        memory.insert(model.to_owned(), (Arc::clone(&session), opened.clone()));
         Ok((session, opened))
     }
 
@@ -191,7 +211,7 @@ impl Provider for PythonProvider {
     }
 
     async fn models(&self) -> Result<Vec<Model>, ProviderError> {
-        let (session, opened) = self.instance().await?;
+        let (session, opened) = self.instance(&self.settings.model).await?;
         let params = json!({"handle": opened.handle});
         let found: Models = self.ask(&session, "models", &params).await?;
         let model = |id| Model { id, ..Model::default() };
@@ -199,7 +219,7 @@ impl Provider for PythonProvider {
     }
 
     async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
-        let (session, opened) = self.instance().await?;
+        let (session, opened) = self.instance(&request.model).await?;
         let format = opened.default_reasoning_format.as_deref();
         let messages = String::from_utf8(dialect::messages(&request, format)).ok();
         let messages = messages.and_then(|text| RawValue::from_string(text).ok());
@@ -209,7 +229,7 @@ impl Provider for PythonProvider {
             system: &request.system,
             tools: if opened.supports_tools { dialect::tools(&request) } else { Value::Null },
             max_tokens: request.max_tokens,
-            profile: None,
+            profile: self.profile(&request.model),
         };
         let mut gathering = Gathering::default();
         if request.delivery == Delivery::Whole {

@@ -160,11 +160,6 @@ impl Session {
         self.shared.leaving.is_cancelled() || self.shared.ended.is_cancelled()
     }
 
-    /// Greets the worker before there is a request for it.
-    pub(crate) async fn greet(&self) -> Result<(), Failed> {
-        self.write(&[]).await
-    }
-
     /// Asks and waits for the answer.
     pub(crate) async fn ask(
         &self,

@@ -31,5 +31,10 @@ pub(crate) fn write_json(file: &Path, value: &impl Serialize) -> io::Result<()> 
 
 /// The beginning of the hash of some bytes, in hexadecimal.
 pub(crate) fn short_hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex()[..32].to_owned()
+    short(blake3::Hasher::new().update(bytes))
+}
+
+/// The beginning of a hash, in hexadecimal.
+pub(crate) fn short(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex()[..32].to_owned()
 }

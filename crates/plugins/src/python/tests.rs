@@ -122,6 +122,7 @@ async fn run_until(
         progress,
         spill: "/nowhere".into(),
         conversation: None,
+        view: contract::policy::View::default(),
     };
     tool.run(&call, &context).await
 }

@@ -8,10 +8,11 @@ use contract::policy::Action;
 use contract::text;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::description::{ToolDescription, object_schema};
 use super::session::{Bounds, Failed};
-use super::wire::{CANCELLED, CallResult, Live};
+use super::wire::{CANCELLED, CallResult, Live, Looked};
 use super::worker::{Trouble, Worker};
 use crate::plugin::Dialect;
 
@@ -66,12 +67,11 @@ impl PythonTool {
             ..ToolOutput::default()
         };
         let plugin = self.spec.source.as_str();
-        for (name, words) in [("problem", result.problem), ("traceback", result.traceback)] {
-            let Some(words) = words else { continue };
+        if let Some(words) = result.traceback {
             for line in words.lines() {
                 (self.worker.host.settings.on_output)(plugin, &text::visible(line));
             }
-            output.facts.insert(name.to_owned(), Value::String(words));
+            output.facts.insert("traceback".to_owned(), Value::String(words));
         }
         output
     }
@@ -87,12 +87,17 @@ impl PythonTool {
             }
             Trouble::Failed(Failed::Late(time)) => {
                 let own = &self.worker.plugin;
-                let plugin = match own.manifest.dialect {
-                    Dialect::Brynhild | Dialect::Lmao => &self.spec.source,
-                    Dialect::InitRunner => &own.manifest.name,
+                let key = match own.manifest.dialect {
+                    Dialect::Brynhild | Dialect::Lmao => {
+                        format!("plugins.{}.timeout", self.spec.source)
+                    }
+                    Dialect::InitRunner => format!(
+                        "plugins.{}.timeout, or the role's execution.tool_timeout_seconds",
+                        own.manifest.name
+                    ),
                 };
                 Ok(ToolOutput::failure(format!(
-                    "`{name}` did not finish within {} s and was stopped (plugins.{plugin}.timeout)",
+                    "`{name}` did not finish within {} s and was stopped ({key})",
                     time.as_secs_f64()
                 )))
             }
@@ -102,6 +107,13 @@ impl PythonTool {
             }
             Trouble::Failed(Failed::Fault(fault)) => Ok(ToolOutput::failure(fault.message)),
         }
+    }
+}
+
+impl PythonTool {
+    /// Has its process load all there is, so that a call is timed alone.
+    pub(crate) async fn prepare(&self, context: &ToolContext) {
+        self.worker.prepare(&context.cancel).await;
     }
 }
 
@@ -116,6 +128,22 @@ impl Tool for PythonTool {
         let args = text::visible(text::head(&args, SHOWN)).into_owned();
         let (plugin, name) = (&self.spec.source, &self.spec.name);
         Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
+    }
+
+    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
+        if !self.description.live {
+            return None;
+        }
+        let bounds = Bounds { time: self.worker.time(), cancel };
+        let params = json!({"tool": self.description.key});
+        // What keeps it from answering is said by the call itself.
+        let answer = self.worker.ask("look", &params, bounds).await.ok()?;
+        let Looked { live } = serde_json::from_str(answer.get()).ok()?;
+        if let Some(live) = live {
+            self.learn(live);
+        }
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(Arc::new(Self::new(said, Arc::clone(&self.worker), &self.spec.source)))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

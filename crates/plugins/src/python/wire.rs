@@ -129,8 +129,6 @@ pub(crate) struct CallResult {
     #[serde(default)]
     pub(crate) error: Option<String>,
     #[serde(default)]
-    pub(crate) problem: Option<String>,
-    #[serde(default)]
     pub(crate) traceback: Option<String>,
     #[serde(default)]
     pub(crate) live: Option<Live>,
@@ -145,6 +143,13 @@ pub(crate) struct Live {
     pub(crate) input_schema: Option<Value>,
     #[serde(default)]
     pub(crate) requires_permission: Option<bool>,
+}
+
+/// The answer to `look`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Looked {
+    #[serde(default)]
+    pub(crate) live: Option<Live>,
 }
 
 /// The answer to `open_provider`.

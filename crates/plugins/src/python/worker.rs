@@ -59,12 +59,13 @@ impl From<Failed> for Trouble {
     }
 }
 
+/// How long a process may take to load what it serves.
+const LOADING: Duration = Duration::from_mins(1);
+
 /// The worker of one plugin.
 pub(crate) struct Worker {
     pub(crate) host: Arc<Host>,
     pub(crate) plugin: Plugin,
-    /// What its files were like when it was last looked at.
-    stamp: Mutex<Option<String>>,
     current: Mutex<Option<Running>>,
     starting: tokio::sync::Mutex<()>,
     health: Arc<Mutex<Health>>,
@@ -82,7 +83,6 @@ impl Worker {
         Self {
             host,
             plugin,
-            stamp: Mutex::default(),
             current: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             health: Arc::default(),
@@ -121,20 +121,13 @@ impl Worker {
         Ok(session)
     }
 
-    /// Starts the process, so that the first call finds it ready.
-    pub(crate) async fn warm(&self) {
-        // What is wrong is said when somebody needs it.
-        if let Ok(session) = self.session().await {
-            let _ = session.greet().await;
+    /// Has a process load all there is before somebody is timed. What is wrong with it is said by
+    /// who needs it.
+    pub(crate) async fn prepare(&self, cancel: &CancellationToken) {
+        if self.fit().is_none() {
+            let bounds = Bounds { time: LOADING, cancel };
+            let _ = self.ask("describe", &json!({}), bounds).await;
         }
-    }
-
-    /// Remembers what its plugin's files are like; false where they were different before.
-    pub(crate) fn agrees(&self, stamp: &str) -> bool {
-        let mut known = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
-        let agrees = known.as_deref().is_none_or(|known| known == stamp);
-        *known = Some(stamp.to_owned());
-        agrees
     }
 
     /// Begins to close down.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Api;
 use super::template::{Template, Variables};
 use crate::hidden;
+use crate::initrunner::custom::lenient;
 use crate::problem::Problem;
 
 /// The keys of an interface. `permissions` and `approval` are for whoever offers the tools.
@@ -138,7 +139,7 @@ impl Endpoint {
             if !parameter.description.is_empty() {
                 property["description"] = parameter.description.clone().into();
             }
-            if let Some(default) = parameter.default.as_ref().filter(|value| !value.is_null()) {
+            if let Some(default) = &parameter.default {
                 property["default"] = default.clone();
             }
             (parameter.name.clone(), property)
@@ -151,6 +152,23 @@ impl Endpoint {
             schema["required"] = json!(required);
         }
         schema["additionalProperties"] = false.into();
+        schema
+    }
+
+    /// The schema that arguments are checked against: texts may stand for numbers and truth values,
+    /// and nothing for what need not be given.
+    pub(super) fn accepts(&self) -> Value {
+        let mut schema = lenient::schema(&self.schema(), &[]);
+        for parameter in self.parameters.iter().filter(|parameter| parameter.default.is_some()) {
+            let kind = &mut schema["properties"][&parameter.name]["type"];
+            *kind = match kind.take() {
+                Value::Array(mut kinds) => {
+                    kinds.push("null".into());
+                    kinds.into()
+                }
+                other => json!([other, "null"]),
+            };
+        }
         schema
     }
 }

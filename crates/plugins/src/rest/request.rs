@@ -37,8 +37,8 @@ pub(super) fn prepare(
     let values: BTreeMap<String, Option<String>> = endpoint
         .parameters
         .iter()
-        .map(|parameter| (parameter.name.clone(), value(parameter, args)))
-        .collect();
+        .map(|parameter| Ok((parameter.name.clone(), value(parameter, args)?)))
+        .collect::<Result<_, String>>()?;
     let url = address(endpoint, base, &values)?;
     let (headers, secrets) = headers(endpoint, &values, variables)?;
     let body = endpoint.body.as_ref().and_then(|body| filled(body, &values));
@@ -46,15 +46,66 @@ pub(super) fn prepare(
 }
 
 /// The text of an argument, or of what holds where none is given.
-fn value(parameter: &Parameter, args: &Value) -> Option<String> {
+fn value(parameter: &Parameter, args: &Value) -> Result<Option<String>, String> {
     let given = args.get(&parameter.name).filter(|value| !value.is_null());
-    let value = given.or(parameter.default.as_ref()).filter(|value| !value.is_null())?;
-    Some(match (parameter.kind, value.as_f64()) {
+    let given = given.map(|value| coerced(parameter, value)).transpose()?;
+    let value = given.as_ref().or(parameter.default.as_ref()).filter(|value| !value.is_null());
+    Ok(value.map(|value| match (parameter.kind, value.as_f64()) {
         (Kind::Number, Some(number)) => float_text(number),
         #[expect(clippy::cast_possible_truncation, reason = "the schema has checked it")]
         (Kind::Integer, Some(number)) if value.is_f64() => (number as i64).to_string(),
         (Kind::Text | Kind::Integer | Kind::Number | Kind::Boolean, _) => python_text(value),
-    })
+    }))
+}
+
+/// A value of the parameter's type, where it is written as a text or as another type that says the
+/// same.
+fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
+    let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9e15;
+    let (read, kind) = match parameter.kind {
+        Kind::Text => return Ok(value.clone()),
+        Kind::Integer => {
+            let read = match value {
+                Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
+                Value::Bool(flag) => Some(i64::from(*flag).into()),
+                Value::Number(number) => number
+                    .as_f64()
+                    .filter(|it| number.is_i64() || number.is_u64() || whole(*it))
+                    .map(|_| value.clone()),
+                _ => None,
+            };
+            (read, "integer")
+        }
+        Kind::Number => {
+            let read = match value {
+                Value::String(text) => {
+                    text.trim().parse::<f64>().ok().filter(|it| it.is_finite()).map(Value::from)
+                }
+                Value::Bool(flag) => Some(f64::from(u8::from(*flag)).into()),
+                Value::Number(_) => Some(value.clone()),
+                _ => None,
+            };
+            (read, "number")
+        }
+        Kind::Boolean => {
+            let read = match value {
+                Value::Bool(_) => Some(value.clone()),
+                Value::Number(number) => match number.as_f64() {
+                    Some(0.0) => Some(false.into()),
+                    Some(1.0) => Some(true.into()),
+                    _ => None,
+                },
+                Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+                    "true" | "t" | "yes" | "y" | "on" | "1" => Some(true.into()),
+                    "false" | "f" | "no" | "n" | "off" | "0" => Some(false.into()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            (read, "boolean")
+        }
+    };
+    read.ok_or_else(|| format!("{}: {value} is not of type \"{kind}\"", parameter.name))
 }
 
 fn address(

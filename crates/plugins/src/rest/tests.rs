@@ -90,7 +90,7 @@ fn the_schema_shows_the_model_what_was_declared() {
             "properties": {
                 "owner": {"type": "string", "description": "Who"},
                 "page": {"type": "integer", "default": 1},
-                "ratio": {"type": "number"},
+                "ratio": {"type": "number", "default": null},
                 "draft": {"type": "boolean", "default": false},
             },
             "required": ["owner"],

@@ -21,6 +21,8 @@ const REDACTED: &str = "[redacted]";
 /// An endpoint as a tool.
 pub(super) struct EndpointTool {
     spec: ToolSpec,
+    /// The schema with room for numbers and truth values that are written as texts.
+    accepts: Value,
     endpoint: Arc<Endpoint>,
     base: Url,
     settings: Settings,
@@ -51,7 +53,8 @@ impl EndpointTool {
             parallel: only_looks,
             source: source.to_owned(),
         };
-        Self { spec, endpoint, base: base.clone(), settings: settings.clone() }
+        let accepts = endpoint.accepts();
+        Self { spec, accepts, endpoint, base: base.clone(), settings: settings.clone() }
     }
 
     fn prepared(&self, args: &Value) -> Result<Prepared, ToolError> {
@@ -76,6 +79,10 @@ impl EndpointTool {
 impl Tool for EndpointTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn accepts(&self) -> Option<&Value> {
+        Some(&self.accepts)
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {

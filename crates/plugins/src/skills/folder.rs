@@ -14,6 +14,9 @@ use crate::problem::Problem;
 /// Characters a name may have.
 pub(super) const NAME_LIMIT: usize = 64;
 
+/// What is said of a longer one.
+const TOO_LONG: &str = "is longer than 64 characters";
+
 /// Characters a description may have.
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
@@ -112,15 +115,15 @@ pub(super) fn parse(
 
 /// What is wrong with a name, if anything.
 pub(crate) fn fault_of_name(name: &str) -> Option<&'static str> {
-    let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let in_name = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || c == '-';
     if name.is_empty() {
         Some("is empty")
-    } else if name.len() > NAME_LIMIT {
-        Some("is longer than 64 characters")
     } else if !name.chars().all(in_name) {
         Some("has other characters than lower-case letters, digits and hyphens")
     } else if name.starts_with('-') || name.ends_with('-') {
         Some("begins or ends with a hyphen")
+    } else if name.chars().count() > NAME_LIMIT {
+        Some(TOO_LONG)
     } else {
         None
     }
@@ -174,14 +177,17 @@ fn name(
             return Err(Problem::new(file, what, "put it in quotes"));
         }
     };
-    match fault_of_name(&name) {
-        None => Ok(name),
-        Some(fault) => Err(Problem::new(
-            file,
-            format!("{}the name {name:?} {fault}", document.place_of("name")),
-            "use 1 to 64 lower-case letters, digits and hyphens",
-        )),
+    let Some(fault) = fault_of_name(&name) else { return Ok(name) };
+    let problem = Problem::new(
+        file,
+        format!("{}the name {name:?} {fault}", document.place_of("name")),
+        "use 1 to 64 lower-case letters, digits and hyphens",
+    );
+    if fault == TOO_LONG {
+        remarks.push(problem);
+        return Ok(name);
     }
+    Err(problem)
 }
 
 fn description(document: &Document<'_>, file: &Path) -> Result<String, Problem> {

@@ -23,6 +23,7 @@ class Adapter:
         self.methods = {
             "describe": self.describe,
             "call": self.call,
+            "look": self.look,
             "open_provider": self.open_provider,
             "complete": self.complete,
             "stream": self.stream,
@@ -56,6 +57,10 @@ class Adapter:
         tool = self._plugin.tool(_need(params, "tool"))
         arguments = params.get("input")
         return self._call(request, tool, {} if arguments is None else arguments)
+
+    def look(self, request):
+        """What a tool says of itself at this moment, where that is something else than before."""
+        return {"live": self._live(self._plugin.tool(_need(request.params, "tool")))}
 
     def open_provider(self, request):
         """Construct a provider and say what it can do."""
@@ -123,6 +128,10 @@ class Adapter:
         return result
 
     def _live(self, tool):
+        if tool.is_live is None:
+            tool.is_live = tools.is_live(tool.instance)
+        if not tool.is_live:
+            return None
         live = tools.live(tool.instance, self._told.get(tool.key))
         if live is not None:
             self._told[tool.key] = live

@@ -5,6 +5,20 @@ from brynhild_host.failures import Refused, named, text_of
 
 _RAISED = -32000
 _LARGEST = 2**53
+_KINDS = frozenset(
+    (
+        "message_start",
+        "content_start",
+        "text_delta",
+        "thinking_delta",
+        "tool_use_start",
+        "tool_use_delta",
+        "content_stop",
+        "message_delta",
+        "message_stop",
+        "error",
+    )
+)
 _EVENT_TEXTS = ("text", "thinking", "tool_input_delta", "error", "message_id", "stop_reason")
 _DETAILS = (
     "reasoning_tokens",
@@ -27,17 +41,17 @@ def construct(provider, params):
     chosen = {name: params[name] for name in ("model", "api_key") if params.get(name) is not None}
     model = {name: value for name, value in chosen.items() if name == "model"}
     rungs = [dict(settings, **chosen), chosen, model, {}]
-    first = None
+    last = None
     for index, arguments in enumerate(rungs):
         if arguments in rungs[:index]:
             continue
         try:
             return subject(**arguments)
         except TypeError as error:
-            first = first or error
+            last = error
         except BaseException as error:
             raise _failed(provider, error) from error
-    raise _failed(provider, first) from first
+    raise _failed(provider, last) from last
 
 
 def traits(instance, fallback):
@@ -68,19 +82,20 @@ async def stream(instance, params, emit, log):
     if not hasattr(instance, "stream"):
         raise Refused(_RAISED, "the provider has no `stream`")
     events = instance.stream(**_arguments(instance, params))
+    unknown = set()
     if hasattr(events, "__await__") and not hasattr(events, "__aiter__"):
         events = await events
     if hasattr(events, "__aiter__"):
         try:
             async for event in events:
-                _pass_on(event, emit, log)
+                _pass_on(event, emit, log, unknown)
         finally:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
     elif hasattr(events, "__iter__"):
         for event in events:
-            _pass_on(event, emit, log)
+            _pass_on(event, emit, log, unknown)
     else:
         raise Refused(_RAISED, "`stream` gave a %s, not an async iterator" % type(events).__name__)
     return {}
@@ -151,7 +166,7 @@ def _attach_profile(instance, params):
         pass
 
 
-def _pass_on(event, emit, log):
+def _pass_on(event, emit, log, unknown):
     if isinstance(event, str):
         event = {"type": "text_delta", "text": event}
     kind = _field(event, "type")
@@ -159,6 +174,9 @@ def _pass_on(event, emit, log):
     if not isinstance(kind, str):
         log("warning", "the provider's stream gave a %s that is no event; it is left out" % type(event).__name__)
         return
+    if kind not in _KINDS and kind not in unknown:
+        unknown.add(kind)
+        log("warning", "the provider's stream gave an event of the unknown type `%.100s`; it is left out" % kind)
     shaped = {"type": kind, "tool_use": None, "usage": _usage(_field(event, "usage"))}
     for name in _EVENT_TEXTS:
         value = _field(event, name)

@@ -23,6 +23,7 @@ class Loaded:
         self.instance = self.subject = subject
         self.name = name
         self.file = None
+        self.is_live = None
         self.problems = []
 
     @property
@@ -286,6 +287,10 @@ def _judge_tool(subject, file):
 
 
 def _judge_provider(subject, file):
+    missing = sorted(getattr(subject, "__abstractmethods__", ()))
+    if missing:
+        text = "`%s` is abstract: it lacks %s" % (subject.__name__, ", ".join(missing))
+        raise NothingFound(text, "implement every one of them, or the provider cannot be made")
     if getattr(subject, "_is_brynhild_duck_typed", None) in (True, False) or _on_base(subject):
         return []
     if not hasattr(subject, "complete") and not hasattr(subject, "stream"):

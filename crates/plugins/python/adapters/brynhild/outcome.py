@@ -4,7 +4,6 @@ from brynhild_host.failures import hint_for, named, traceback_of
 
 OUTPUT_LIMIT = 10_000_000
 _KEYS = ("success", "output", "error")
-_ADVICE = "return a ToolResult"
 _MISSING = object()
 
 
@@ -16,7 +15,7 @@ def of_exception(error):
 
 
 def of_return(value):
-    """The shape of a returned value: an object or dict with success, output, error; a text; or its `repr`."""
+    """The shape of a returned value: an object or dict with success, output, error; or a text. All else is a failure."""
     if isinstance(value, dict):
         if any(key in value for key in _KEYS):
             return _shape(value.get("success", _MISSING), value.get("output"), value.get("error"))
@@ -24,10 +23,9 @@ def of_return(value):
         return _shape(value.success, getattr(value, "output", None), getattr(value, "error", None))
     elif isinstance(value, str):
         return _shape(True, value, None)
-    if value is None:
-        return dict(_shape(True, "", None), problem="the tool returned nothing; " + _ADVICE)
-    text = "the tool returned a %s; %s" % (type(value).__name__, _ADVICE)
-    return dict(_shape(True, safe_repr(value), None), problem=text)
+    what = "nothing" if value is None else "a " + type(value).__name__
+    shown = "" if value is None else safe_repr(value)
+    return _shape(False, shown, "the tool returned %s where a ToolResult belongs" % what)
 
 
 def _shape(success, output, error):

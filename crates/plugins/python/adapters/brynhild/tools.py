@@ -4,6 +4,7 @@ from brynhild_host.failures import named
 
 _RECOVERY = {"read_only": "allow", "mutating": "confirm", "high_impact": "deny"}
 _EMPTY_SCHEMA = {"type": "object", "properties": {}}
+_LIVE = ("description", "input_schema", "requires_permission")
 _MISSING = object()
 
 
@@ -26,7 +27,13 @@ def describe(tool, problems):
     take("requires_permission", bool, True)
     take("risk_level", str, "read_only")
     take("recovery_policy", str, _RECOVERY.get(described["risk_level"], "deny"))
+    described["live"] = is_live(instance)
     return described
+
+
+def is_live(instance):
+    """Whether a tool may say something else of itself from call to call."""
+    return not all(_is_fixed(instance, property) for property in _LIVE)
 
 
 def live(instance, known):
@@ -50,6 +57,20 @@ def start(instance, arguments):
         return execute(arguments)
     run = instance.run
     return run(arguments) if _takes_one(run, arguments) else run(**arguments)
+
+
+def _is_fixed(instance, property):
+    """Whether nothing but constants is behind a property, so that it says the same at every call."""
+    if property in getattr(instance, "__dict__", ()):
+        return False
+    for kind in type(instance).__mro__:
+        if property in kind.__dict__:
+            found = kind.__dict__[property]
+            code = getattr(getattr(found, "fget", found), "__code__", None)
+            if code is None:
+                return isinstance(found, (str, dict, bool))
+            return not code.co_names and not code.co_freevars
+    return not hasattr(type(instance), "__getattr__")
 
 
 def _takes_one(run, arguments):

@@ -148,6 +148,10 @@ class Adapter:
         self._imports.begin()
         imports.missing.clear()
         try:
+            if self._settings.get("only_look"):
+                from brynhild_host.adapters.initrunner import outline
+
+                return outline.look(entry, self._settings)
             if entry.get("type") == "custom":
                 from brynhild_host.adapters.initrunner import custom
 

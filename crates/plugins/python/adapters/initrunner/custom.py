@@ -9,17 +9,23 @@ from brynhild_host.adapters.initrunner.loaded import FunctionTool, Wrong
 from brynhild_host.failures import named, place
 
 
+NO_FUNCTION = "Function '%s' not found in module '%s'"
+NO_FUNCTIONS = (
+    "No public callable functions found in module '%s'. Add public functions or specify 'function' explicitly."
+)
+
+
 def load(entry, imports, settings, warn):
     """The tools of an entry by name."""
     name, function = entry.get("module"), entry.get("function")
     if not isinstance(name, str) or not name.strip():
         raise Wrong("module: Field required")
-    module = _module(name, imports, settings, warn)
+    module = _module(name, imports, settings)
     config = entry.get("config") or {}
     if function:
         subject = getattr(module, function, None)
         if subject is None:
-            raise Wrong("Function '%s' not found in module '%s'" % (function, name))
+            raise Wrong(NO_FUNCTION % (function, name))
         if not callable(subject):
             raise Wrong("'%s' in module '%s' is no function" % (function, name))
         return {function: FunctionTool(subject, config)}
@@ -30,8 +36,7 @@ def load(entry, imports, settings, warn):
         except (Unsupported, ValueError) as error:
             warn("function '%s' of module '%s' is left out: %s" % (public, name, error))
     if not tools:
-        words = "No public callable functions found in module '%s'. Add public functions or specify 'function' explicitly."
-        raise Wrong(words % name)
+        raise Wrong(NO_FUNCTIONS % name)
     return tools
 
 
@@ -43,35 +48,36 @@ def _functions(module):
             yield name, subject
 
 
-def _module(name, imports, settings, warn):
+def _module(name, imports, settings):
     if name in sys.modules and not imports.owns(getattr(sys.modules[name], "__file__", None) or ""):
         # What is loaded comes before what lies beside the role, as everywhere in Python.
         return sys.modules[name]
     try:
         found = importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
-        raise _missing(name, error) from None
+        raise missing(name, error) from None
     except (ImportError, ValueError, AttributeError) as error:
         raise Wrong("Could not load module '%s': %s" % (name, error)) from None
     if found is None:
-        raise _missing(name, None)
-    _check(found, settings, warn)
+        raise missing(name, None)
+    check(found, settings)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise _missing(name, error) from None
+        raise missing(name, error) from None
     except BaseException as error:
         file, line = place(error, found.origin)
         raise Wrong("Could not load module '%s': %s" % (name, named(error)), file, line) from error
 
 
-def _missing(name, error):
-    missing = getattr(error, "name", None) or name
+def missing(name, error):
+    """What is said of a module that is not there, or of one that it needs."""
+    absent = getattr(error, "name", None) or name
     words = "Could not load module '%s': missing dependency '%s'. Install it with: pip install %s"
-    return Wrong(words % (name, missing, missing.partition(".")[0] if missing != name else missing))
+    return Wrong(words % (name, absent, absent.partition(".")[0] if absent != name else absent))
 
 
-def _check(found, settings, warn):
+def check(found, settings):
     """Hold the file of a module against the role's rules on imports."""
     if not found.has_location or not (found.origin or "").endswith(".py"):
         return
@@ -84,7 +90,5 @@ def _check(found, settings, warn):
     except (SyntaxError, ValueError):
         # The import itself says what is wrong with it, and where.
         return
-    for words in said:
-        if given.get("allowed") or blocked is not None:
-            raise Wrong(words, found.origin)
-        warn(words + "; here it may, confined by the sandbox")
+    if said:
+        raise Wrong(said[0], found.origin)

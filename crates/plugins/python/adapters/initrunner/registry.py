@@ -31,7 +31,7 @@ class Types:
             return await of_toolset(registered.builder(config, self._context()))
         plugin = self._plugin(name)
         if plugin is None:
-            raise Wrong(self._unknown(name))
+            raise Wrong(unknown(name, sorted(self._plugins)))
         config = _validated(plugin.config_class, name, entry)
         toolset = _built(plugin.builder, config, self._role_folder(), self._sandbox())
         return await of_toolset(toolset)
@@ -89,14 +89,6 @@ class Types:
         else:
             self._plugins.setdefault(plugin.type, plugin)
 
-    def _unknown(self, name):
-        types = sorted(self._plugins)
-        if not types:
-            words = "Tool type '%s' not found. No plugins installed. Install one with: pip install initrunner-%s"
-            return words % (name, name)
-        words = "Tool type '%s' not found. Installed plugins: %s. Did you forget to pip install initrunner-%s?"
-        return words % (name, types, name)
-
     def _role_folder(self):
         return Path(self._imports.root)
 
@@ -117,6 +109,15 @@ class Types:
         except ImportError:
             from initrunner.agent.schema.security import ToolSandboxConfig
         return ToolSandboxConfig()
+
+
+def unknown(name, types):
+    """What is said of a type that is not among these."""
+    if not types:
+        words = "Tool type '%s' not found. No plugins installed. Install one with: pip install initrunner-%s"
+        return words % (name, name)
+    words = "Tool type '%s' not found. Installed plugins: %s. Did you forget to pip install initrunner-%s?"
+    return words % (name, types, name)
 
 
 def _validated(config_class, name, entry):

@@ -4,11 +4,15 @@ BEFORE_TOOL = ("pre_agent_action", "pre_tool_validation", "pre_path_safety_check
 AFTER_TOOL = ("post_tool_execution", "post_result_transform")
 AFTER_SUCCESS = ("on_tool_success", "post_agent_action")
 AFTER_FAILURE = ("on_tool_error", "on_tool_execution_error", "post_agent_action")
-BEFORE_REQUEST = ("pre_agent_think", "on_llm_request")
+BEFORE_SEND = ("on_memory_estimate", "pre_agent_think", "on_llm_request")
 AFTER_REPLY = ("on_llm_response", "post_agent_think", "pre_assistant_turn_parsing", "post_assistant_turn_parsing")
 STARTED = ("on_system_startup", "agent_startup", "on_session_start")
 ENDED = ("on_session_end", "agent_shutdown", "on_system_shutdown")
 FAILED = ("on_agent_error", "on_llm_error")
+INVALID = ("on_tool_validation_error",)
+DENIED = ("on_tool_permission_error",)
+UNREADABLE = ("on_protocol_error", "on_protocol_parse_error")
+COMPACTED = ("memory_compact_end",)
 BEFORE_COMPACT = ("memory_compact_start",)
 # Asked in the worker itself, whenever a plugin writes to the log.
 LOGGING = ("on_log_message", "pre_log_write", "post_log_write")
@@ -16,9 +20,9 @@ LOGGING = ("on_log_message", "pre_log_write", "post_log_write")
 MOMENTS = {
     "before_tool": BEFORE_TOOL,
     "after_tool": AFTER_TOOL + AFTER_SUCCESS + AFTER_FAILURE,
-    "before_request": BEFORE_REQUEST,
+    "before_send": BEFORE_SEND,
     "after_reply": AFTER_REPLY,
-    "occasion": STARTED + ENDED + FAILED,
+    "occasion": STARTED + ENDED + FAILED + INVALID + DENIED + UNREADABLE + COMPACTED,
     "before_compact": BEFORE_COMPACT,
 }
 # Where the arguments of tools of other kinds say what they act on.
@@ -41,7 +45,7 @@ def ask(adapter, moment, params, tool):
     serve = {
         "before_tool": _before_tool,
         "after_tool": _after_tool,
-        "before_request": _before_request,
+        "before_send": _before_send,
         "after_reply": _after_reply,
         "occasion": _occasion,
         "before_compact": _before_compact,
@@ -121,9 +125,12 @@ def _after_tool(asking, params, tool):
     return {"replace": result} if result != first else {}
 
 
-def _before_request(asking, params, tool):
-    for type in BEFORE_REQUEST:
-        asking.ask(type, "AgentHookContext", system_prompt=params.get("system"))
+def _before_send(asking, params, tool):
+    for type in BEFORE_SEND:
+        if type == "on_memory_estimate":
+            asking.ask(type, "MemoryHookContext", message_count=params.get("messages"))
+        else:
+            asking.ask(type, "AgentHookContext", system_prompt=params.get("system"))
     return {}
 
 
@@ -141,11 +148,31 @@ def _after_reply(asking, params, tool):
 
 def _occasion(asking, params, tool):
     occasion = params.get("occasion")
+    if occasion in ("invalid", "denied"):
+        return _refused(asking, params, tool)
+    if occasion == "compacted":
+        for type in COMPACTED:
+            asking.ask(type, "MemoryHookContext", dropped=params.get("dropped"), message_count=params.get("kept"))
+        return {}
     for type in {"started": STARTED, "ended": ENDED, "failed": FAILED}[occasion]:
         facts = {}
         if occasion == "failed":
             facts = {"error": params.get("error"), "error_message": params.get("error"), "error_type": params.get("kind")}
         asking.ask(type, "ErrorHookContext" if facts else "AgentHookContext", **facts)
+    return {}
+
+
+def _refused(asking, params, tool):
+    name, given = params.get("tool"), params.get("args")
+    if isinstance(given, str):
+        # Arguments that are no JSON stay the text that the model wrote.
+        for type in UNREADABLE:
+            asking.ask(type, "ProtocolHookContext", raw_message=given, error=params.get("error"))
+    given = given if isinstance(given, dict) else {}
+    _, target, args = _parts(given, tool)
+    for type in INVALID if params.get("occasion") == "invalid" else DENIED:
+        facts = _call_facts(asking, name, target, args, given, tool)
+        asking.ask(type, "ToolHookContext", validation_errors=[params.get("error")], **facts)
     return {}
 
 

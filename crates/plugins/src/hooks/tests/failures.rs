@@ -53,6 +53,17 @@ async fn an_unknown_action_goes_on_and_is_said() {
     assert!(rig.notices()[0].contains("the action `explode` is not known"));
 }
 
+#[tokio::test]
+async fn an_unknown_action_of_a_guard_that_must_answer_is_a_failure() {
+    let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py\non_failure: block");
+    rig.write("config/s.py", "print('{\"action\": \"Block\"}')");
+    let args = json!({});
+    let call = CallView { tool: "Bash", args: &args };
+    let error = rig.hook().before_tool(&rig.scene(), call).await.unwrap_err().to_string();
+    assert!(error.contains("the action `Block` is not known"), "{error}");
+    assert!(rig.notices().is_empty());
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_hook_that_takes_too_long_is_killed_with_all_it_started() {

@@ -12,6 +12,7 @@ use contract::hook::{Hook, Scene};
 use contract::id::SessionId;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Limits, Network, Profile, Sandbox};
+use contract::vouch::Vouch;
 use testkit::Plain;
 
 use crate::hooks::{Ask, Ledger, Loaded, Offered, ProjectFile, Settings, Sources, load};
@@ -71,6 +72,7 @@ impl Rig {
             ask: Some(Arc::clone(&model) as Arc<dyn Ask>),
             notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
             ledger: Arc::clone(&ledger),
+            vouch: Vouch::default(),
         };
         let loaded = loaded(&root, others, settings);
         Self { folder, loaded, ledger, sandbox, model, notices }
@@ -90,6 +92,7 @@ impl Rig {
             ask: None,
             notice: Arc::new(move |text| heard.lock().unwrap().push(text)),
             ledger: Arc::clone(&self.ledger),
+            vouch: Vouch::default(),
         };
         loaded(&root, others, settings)
     }

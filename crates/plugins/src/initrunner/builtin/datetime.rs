@@ -20,6 +20,8 @@ pub(super) const KEYS: &[&str] = &["default_timezone"];
 
 /// How a moment is written.
 const MOMENT: &str = "%Y-%m-%dT%H:%M:%S%:z";
+/// The same with words for people.
+const TOLD: &str = "%Y-%m-%dT%H:%M:%S%:z (%A, %B %d, %Y %I:%M:%S %p %Z)";
 /// The same without a place on earth.
 const CIVIL: &str = "%Y-%m-%dT%H:%M:%S";
 
@@ -83,7 +85,7 @@ fn named(zone: &str) -> Result<TimeZone, String> {
     if ["UTC", "Z"].contains(&zone.to_uppercase().as_str()) {
         return Ok(TimeZone::UTC);
     }
-    TimeZone::get(zone).map_err(|_| format!("Unknown timezone '{zone}'"))
+    TimeZone::get(zone).map_err(|_| format!("Error: invalid timezone '{zone}'"))
 }
 
 #[derive(Clone, Copy)]
@@ -115,7 +117,7 @@ impl Tool for Clock {
                     "" => Ok(self.zone.clone()),
                     name => named(name),
                 };
-                zone.map(|zone| Timestamp::now().to_zoned(zone).strftime(MOMENT).to_string())
+                zone.map(|zone| Timestamp::now().to_zoned(zone).strftime(TOLD).to_string())
             }
             Work::Parse => parsed(text(&call.args, "text").trim(), text(&call.args, "format")),
         };
@@ -184,13 +186,13 @@ mod tests {
     async fn the_time_is_told_in_a_zone() {
         let built = tools(&json!({"default_timezone": "Asia/Kolkata"})).unwrap();
         let now = fixture::output(&built.tools[0], json!({})).await;
-        assert!(now.ends_with("+05:30") && now.len() == 25, "{now}");
+        assert!(now.contains("+05:30 (") && now.ends_with("M IST)"), "{now}");
         let now = fixture::output(&built.tools[0], json!({"timezone": "UTC"})).await;
-        assert!(now.ends_with("+00:00"), "{now}");
+        assert!(now.contains("+00:00 ("), "{now}");
         let said = fixture::ran(&built.tools[0], json!({"timezone": "Mars/Base"})).await;
-        assert_eq!(said.unwrap_err(), "Unknown timezone 'Mars/Base'");
+        assert_eq!(said.unwrap_err(), "Error: invalid timezone 'Mars/Base'");
         let wrong = tools(&json!({"default_timezone": "x"})).err().unwrap();
-        assert_eq!(wrong, "`default_timezone`: Unknown timezone 'x'");
+        assert_eq!(wrong, "`default_timezone`: Error: invalid timezone 'x'");
     }
 
     #[test]

@@ -209,7 +209,7 @@ mod tests {
         let [read, list, write] = tools.as_slice() else { panic!("three tools") };
         assert_eq!(fixture::output(read, json!({"path": "a.txt"})).await, "hello");
         assert_eq!(fixture::output(list, json!({})).await, "a.txt\nsub/");
-        assert_eq!(fixture::output(list, json!({"path": "sub"})).await, "(empty)");
+        assert_eq!(fixture::output(list, json!({"path": "sub"})).await, "(empty directory)");
         let args = json!({"path": "new/ü.md", "content": "grüße"});
         assert_eq!(fixture::output(write, args).await, "Written 7 bytes to new/ü.md");
         let text = std::fs::read_to_string(folder.path().join("root/new/ü.md")).unwrap();

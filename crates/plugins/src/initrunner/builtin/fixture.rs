@@ -70,6 +70,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         progress: tokio::sync::mpsc::channel(1).0,
         spill: "/nowhere".into(),
         conversation: None,
+        view: contract::policy::View::default(),
     };
     let name = tool.spec().name.clone();
     let call = ToolCall { id: CallId("1".to_owned()), name, args, opaque: None };

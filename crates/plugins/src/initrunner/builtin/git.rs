@@ -1,6 +1,7 @@
 //! `git`: looks at a repository with programs of the repository's own choice switched off, and
-//! commits through the broker. Nothing else is written to `.git`.
+//! changes it through the broker alone.
 
+mod change;
 mod commands;
 mod commit;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::options::Options;
 use super::process::{End, Limits, Program};
 use super::{About, Built, Ground, shortened};
+use change::GitChange;
 use commands::{ALL, Look};
 use commit::GitCommit;
 
@@ -68,14 +70,15 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     if !options.flag("read_only", true)? {
         let broker = ground.broker.clone().filter(|_| repository.top == *workspace);
         match broker {
-            Some(broker) => built.tools.push(Arc::new(GitCommit::new(ground, broker))),
+            Some(broker) => {
+                built.tools.extend(GitChange::both(ground, &broker));
+                built.tools.push(Arc::new(GitCommit::new(ground, broker)));
+            }
             None => built.notes.push(String::from(
-                "git_commit is left out: the repository is not that of the workspace",
+                "git_checkout, git_commit and git_tag are left out: the repository is not that of \
+                 the workspace",
             )),
         }
-        built.notes.push(String::from(
-            "git_checkout and git_tag are left out: nothing but commits is written to .git",
-        ));
     }
     Ok(built)
 }

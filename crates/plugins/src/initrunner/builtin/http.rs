@@ -66,7 +66,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
 }
 
 /// An address that requests can be made to.
-pub(super) fn address(text: &str) -> Result<Url, String> {
+pub(in crate::initrunner) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|_| format!("{text:?} is no address"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
         return Err(format!("{text:?} is no http or https address"));
@@ -78,7 +78,7 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
 }
 
 /// The host of an address as rules name it.
-pub(super) fn host(url: &Url) -> String {
+pub(in crate::initrunner) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
@@ -96,8 +96,7 @@ impl HttpRequest {
     fn target(&self, args: &Value) -> Result<(Method, Url), String> {
         let method = text(args, "method").to_uppercase();
         if !self.methods.contains(&method) {
-            let allowed = self.methods.join(", ");
-            return Err(format!("Method '{method}' is not allowed. Allowed methods: {allowed}"));
+            return Err(format!("Error: HTTP method {method} is not allowed"));
         }
         let base = self.base.as_str().trim_end_matches('/');
         let whole = format!("{base}/{}", text(args, "path").trim_start_matches('/'));
@@ -192,7 +191,7 @@ mod tests {
     #[test]
     fn only_allowed_methods_are_used() {
         let said = tool("https://a.test").actions(&json!({"method": "DELETE", "path": "/"}));
-        let wanted = "Method 'DELETE' is not allowed. Allowed methods: GET, POST";
+        let wanted = "Error: HTTP method DELETE is not allowed";
         assert_eq!(said.unwrap_err().to_string(), wanted);
         assert_eq!(tool("https://a.test").spec().risk_level, Risk::Mutating);
     }

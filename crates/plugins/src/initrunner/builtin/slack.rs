@@ -38,10 +38,17 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         "type": "object",
         "properties": {
             "text": {"type": "string", "description": "The message"},
-            "channel": {"type": "string", "default": "", "description": "Another channel than usual"},
+            "channel": {
+                "anyOf": [{"type": "string"}, {"type": "null"}], "default": null,
+                "description": "Another channel than usual",
+            },
             "blocks": {
-                "type": "string", "default": "",
-                "description": "Block Kit blocks as a JSON list, where the message has any",
+                "anyOf": [
+                    {"type": "array", "items": {"type": "object"}}, {"type": "string"},
+                    {"type": "null"},
+                ],
+                "default": null,
+                "description": "Block Kit blocks, where the message has any",
             },
         },
         "required": ["text"],
@@ -106,6 +113,10 @@ impl SlackMessage {
                 payload[key] = value.into();
             }
         }
+        if let Some(blocks @ Value::Array(_)) = args.get("blocks") {
+            payload["blocks"] = blocks.clone();
+        }
+        // Some models write the list as a text.
         let blocks = text(args, "blocks");
         if !blocks.trim().is_empty() {
             let blocks: Value = serde_json::from_str(blocks)

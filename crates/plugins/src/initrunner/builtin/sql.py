@@ -62,6 +62,8 @@ def table(cursor, most_rows):
     names = [column[0] for column in cursor.description]
     lines = [" | ".join(names)]
     rows = cursor.fetchmany(most_rows + 1)
+    if not rows:
+        return "No results"
     lines += [" | ".join(shown(value) for value in row) for row in rows[:most_rows]]
     if len(rows) > most_rows:
         lines.append(f"[truncated: only the first {most_rows} rows are shown]")
@@ -83,7 +85,7 @@ def main():
             cursor = connection.execute(job["sql"])
             if cursor.description is None:
                 count = max(cursor.rowcount, 0)
-                return f"Done. Rows affected: {count}"
+                return f"OK ({count} rows affected)"
             return table(cursor, job["rows"])
     except sqlite3.OperationalError as error:
         if str(error) == "interrupted":

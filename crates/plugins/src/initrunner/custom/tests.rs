@@ -49,6 +49,7 @@ fn a_worker_is_told_its_entries_and_only_the_variables_that_were_granted() {
         entries: vec![&custom, &linear],
         types: Types::default(),
         sites: Vec::new(),
+        depth: Depth::Run,
     };
     let mut settings = PluginSettings::default();
     settings.grants.env = vec!["KEY".into(), "OTHER".into()];

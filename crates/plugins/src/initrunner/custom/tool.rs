@@ -61,6 +61,7 @@ impl Tool for RoleTool {
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.python.prepare(context).await;
         let mut output = self.python.run(call, context).await?;
         self.explain(&mut output);
         Ok(output)

@@ -22,6 +22,18 @@ pub struct Wanted<'a> {
     pub types: Types,
     /// Folders of packages that count for it beside those of its interpreter.
     pub sites: Vec<PathBuf>,
+    /// How far the worker goes.
+    pub depth: Depth,
+}
+
+/// How far a worker goes with what entries name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// It loads and runs it.
+    #[default]
+    Run,
+    /// It reads its text, and runs none of it.
+    Look,
 }
 
 /// The plugin that a role's worker serves, under the person's settings for that role. The variables
@@ -102,6 +114,11 @@ fn told(wanted: &Wanted<'_>, settings: &PluginSettings) -> Map<String, Value> {
     let given: Vec<&String> =
         settings.grants.env.iter().filter(|name| names.contains(*name)).collect();
     tell("variables", json!(given));
+    if wanted.depth == Depth::Look {
+        let kinds: Vec<&String> = wanted.types.files.iter().flat_map(|file| &file.kinds).collect();
+        tell("only_look", true.into());
+        tell("kinds", json!(kinds));
+    }
     if has_types {
         let files: Vec<&Path> = wanted.types.files.iter().map(|file| file.path.as_path()).collect();
         tell("entry_points", json!(wanted.types.points));

@@ -39,6 +39,9 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
             return None;
         }
     }
+    if let Some(version) = document.get("apiVersion").filter(|version| *version != VERSION) {
+        fields.error("apiVersion", format!("{version} is not known; there is `{VERSION}`"));
+    }
     let empty = Map::new();
     let part = |key: &str| document.get(key).and_then(Value::as_object);
     let metadata = part("metadata").unwrap_or(&empty);
@@ -94,6 +97,9 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     })
 }
 
+/// The version of envelopes.
+const VERSION: &str = "initrunner/v1";
+
 const NAME: &str = "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
 
 fn is_name(name: &str) -> bool {
@@ -107,11 +113,11 @@ fn is_known(key: &str) -> bool {
 
 /// What both shapes share.
 fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
+    // An empty mapping switches a thing on; an empty list holds none of them.
     let is_set = |value: &Value| match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty(),
-        Value::Object(entries) => !entries.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        Value::Object(_) | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     };
     for key in UNSUPPORTED {
         if spec.get(key).is_some_and(is_set) {

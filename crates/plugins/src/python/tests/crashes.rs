@@ -51,12 +51,12 @@ async fn a_worker_that_keeps_dying_is_left_alone() {
 async fn a_call_that_waits_too_long_is_cancelled_and_its_worker_lives_on() {
     let sleeps = tool_file("sleeps", "await asyncio.sleep(600)");
     let mut world = World::new(&[("tools/sleeps.py", &sleeps), (PID.0, &pid_file())]);
-    world.plugin.settings.timeout = Some(Duration::from_millis(300));
+    world.plugin.settings.timeout = Some(Duration::from_millis(1500));
     let before = pid(&world).await;
     let output = run(&*world.tool("sleeps").await, json!({})).await.unwrap();
     assert_eq!(
         output.error.as_deref(),
-        Some("`sleeps` did not finish within 0.3 s and was stopped (plugins.demo.timeout)")
+        Some("`sleeps` did not finish within 1.5 s and was stopped (plugins.demo.timeout)")
     );
     assert_eq!(pid(&world).await, before);
     world.hosts.shutdown().await;
@@ -66,10 +66,10 @@ async fn a_call_that_waits_too_long_is_cancelled_and_its_worker_lives_on() {
 async fn a_call_that_blocks_its_worker_ends_with_it() {
     let blocks = tool_file("blocks", "time.sleep(600)");
     let mut world = World::new(&[("tools/blocks.py", &blocks), (PID.0, &pid_file())]);
-    world.plugin.settings.timeout = Some(Duration::from_millis(300));
+    world.plugin.settings.timeout = Some(Duration::from_millis(1500));
     let before = pid(&world).await;
     let output = run(&*world.tool("blocks").await, json!({})).await.unwrap();
-    assert!(output.error.unwrap().contains("did not finish within 0.3 s"));
+    assert!(output.error.unwrap().contains("did not finish within 1.5 s"));
     assert_ne!(pid(&world).await, before);
     world.hosts.shutdown().await;
 }

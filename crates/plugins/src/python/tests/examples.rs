@@ -35,6 +35,7 @@ async fn the_example_provider_repeats() {
     let described = world.described().await;
     let found = &described.providers[0];
     let settings = ProviderSettings {
+        profile: None,
         key: found.key.clone(),
         name: found.name.clone(),
         kwargs: Map::new(),

@@ -48,6 +48,12 @@ async fn provider(world: &World) -> Arc<dyn Provider> {
             kwargs,
             model: "m1".into(),
             api_key: Some(contract::secret::Secret::new("k".into())),
+            profile: Some(contract::model_profile::ModelProfile {
+                name: "zed".into(),
+                system_prompt_prefix: "PRE".into(),
+                default_temperature: 0.25,
+                ..contract::model_profile::ModelProfile::default()
+            }),
         },
     )
 }
@@ -110,6 +116,37 @@ async fn events_are_bridged_and_arguments_are_given_by_name() {
     let usage = Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() };
     assert_eq!(deltas[1..], [Delta::Usage(usage), Delta::Stopped(StopReason::EndTurn)]);
     assert!(provider.models().await.unwrap().is_empty());
+    world.hosts.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_profile_is_there_to_look_up_without_what_was_applied_already() {
+    let body = "yield E(type='text_delta', text=str([self.profile and self.profile.name, \
+                self.profile and self.profile.default_temperature, \
+                self.apply_profile_to_system('base')]))\n        \
+                yield E(type='message_stop')";
+    let world = World::new(&[("providers/mine.py", &file(body))]);
+    let provider = provider(&world).await;
+    for (model, said) in [("m1", "['zed', 0.25, 'base']"), ("other", "[None, None, 'base']")] {
+        let mut request = request(hello(), Delivery::Streamed);
+        request.model = model.into();
+        assert_eq!(deltas(&*provider, request).await[0], Delta::Text(said.into()));
+    }
+    world.hosts.shutdown().await;
+}
+
+#[tokio::test]
+async fn every_model_that_is_asked_for_has_an_instance_of_its_own() {
+    let body = "self.count = getattr(self, 'count', 0) + 1\n        \
+                yield E(type='text_delta', text='%s %d' % (self.model, self.count))\n        \
+                yield E(type='message_stop')";
+    let world = World::new(&[("providers/mine.py", &file(body))]);
+    let provider = provider(&world).await;
+    for (model, said) in [("m1", "m1 1"), ("judge", "judge 1"), ("m1", "m1 2")] {
+        let mut request = request(hello(), Delivery::Streamed);
+        request.model = model.into();
+        assert_eq!(deltas(&*provider, request).await[0], Delta::Text(said.into()));
+    }
     world.hosts.shutdown().await;
 }
 

@@ -65,7 +65,9 @@ async fn what_a_tool_raises_or_returns_wrongly_is_its_own_failure() {
     assert_eq!((raised.success, raised.error.as_deref()), (false, Some("ValueError: no way")));
     assert!(world.heard().contains("in execute"), "the traceback is shown");
     let odd = run(&**named("odd"), json!({})).await.unwrap();
-    assert!(odd.output.contains("object at") && odd.facts.contains_key("problem"), "{odd:?}");
+    let error = Some("the tool returned a object where a ToolResult belongs");
+    assert_eq!((odd.success, odd.error.as_deref()), (false, error));
+    assert!(odd.output.contains("object at"), "{odd:?}");
     world.hosts.shutdown().await;
 }
 

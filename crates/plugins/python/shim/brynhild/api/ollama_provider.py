@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import os as _os
 
-from brynhild.api.base import LLMProvider, parse_reasoning_level
+from brynhild.api._client import ChatClient
+from brynhild.api.base import parse_reasoning_level
 
 __all__ = ["DEFAULT_MODEL", "DEFAULT_PORT", "OllamaProvider"]
 
@@ -11,7 +12,7 @@ DEFAULT_MODEL = "llama3"
 DEFAULT_PORT = 11434
 
 
-class OllamaProvider(LLMProvider):
+class OllamaProvider(ChatClient):
     """A client of one Ollama server."""
 
     PROVIDER_NAME = "ollama"
@@ -43,22 +44,9 @@ class OllamaProvider(LLMProvider):
         return "ollama"
 
     @property
-    def model(self) -> str:
-        """The model in use."""
-        return self._model
-
-    @property
     def base_url(self) -> str:
         """Where the server is."""
         return self._base_url
-
-    def supports_tools(self) -> bool:
-        """Always."""
-        return True
-
-    def supports_reasoning(self) -> bool:
-        """Always; models without it ignore what is asked."""
-        return True
 
     @property
     def default_reasoning_format(self) -> str:
@@ -76,43 +64,13 @@ class OllamaProvider(LLMProvider):
             return {"think": {"off": "low", "minimal": "low", "maximum": "high"}.get(level, level)}
         return {"think": level != "off"}
 
-    async def complete(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """One whole answer."""
-        from brynhild.api import _chat, _http
-
-        body = self._body(messages, system, tools, max_tokens, use_profile, False)
-        url = self._base_url + "/v1/chat/completions"
-        return _chat.to_response(await _http.request_json("POST", url, body, self._headers(), self._timeout))
-
-    async def stream(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """One answer as it comes."""
-        from brynhild.api import _chat, _http
-
-        body = self._body(messages, system, tools, max_tokens, use_profile, True)
-        url = self._base_url + "/v1/chat/completions"
-        async with _http.Exchange("POST", url, body, self._headers(), self._timeout) as exchange:
-            async for event in _chat.to_events(exchange.lines()):
-                yield event
-
     async def list_models(self) -> list[str]:
         """The models the server has."""
-        from brynhild.api import _http
-
-        data = await _http.request_json("GET", self._base_url + "/api/tags", None, self._headers(), self._timeout)
+        data = await self._ask("GET", self._base_url + "/api/tags")
         return [model["name"] for model in data.get("models") or ()]
 
-    async def close(self) -> None:
-        """Nothing stays open between requests."""
-
-    def _body(self, messages, system, tools, max_tokens, use_profile, stream):
-        from brynhild.api import _chat
-
-        if use_profile:
-            system = self.apply_profile_to_system(system)
-            max_tokens = self.apply_profile_to_max_tokens(max_tokens)
-        body = _chat.to_body(self._model, messages, system, tools, max_tokens, stream)
-        body.update(self.translate_reasoning_level())
-        return body
+    def _url(self):
+        return self._base_url + "/v1/chat/completions"
 
     def _headers(self):
         return {"Authorization": "Bearer " + self._api_key} if self._api_key else {}

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import os as _os
 
-from brynhild.api.base import LLMProvider, parse_reasoning_level
+from brynhild.api._client import ChatClient
+from brynhild.api.base import parse_reasoning_level
 
 __all__ = ["OPENROUTER_BASE_URL", "OPENROUTER_MODELS", "OpenRouterAPIError", "OpenRouterProvider"]
 
@@ -37,7 +38,7 @@ class OpenRouterAPIError(Exception):
         self.status_code = status_code
 
 
-class OpenRouterProvider(LLMProvider):
+class OpenRouterProvider(ChatClient):
     """A client of OpenRouter."""
 
     PROVIDER_NAME = "openrouter"
@@ -70,19 +71,6 @@ class OpenRouterProvider(LLMProvider):
         return "openrouter"
 
     @property
-    def model(self) -> str:
-        """The model in use."""
-        return self._model
-
-    def supports_tools(self) -> bool:
-        """Always."""
-        return True
-
-    def supports_reasoning(self) -> bool:
-        """Always; models without it ignore what is asked."""
-        return True
-
-    @property
     def default_reasoning_format(self) -> str:
         """Reasoning goes back in a field of its own."""
         return "reasoning_field"
@@ -94,57 +82,20 @@ class OpenRouterProvider(LLMProvider):
             return {}
         return {"reasoning": {"effort": level if raw else _EFFORT.get(level, level)}}
 
-    async def complete(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """One whole answer."""
-        from brynhild.api import _chat, _http
-
-        body = self._body(messages, system, tools, max_tokens, use_profile, False)
-        try:
-            data = await _http.request_json("POST", self._url(), body, self._headers(), self._timeout)
-        except _http.HTTPError as error:
-            raise _explained(error) from error
-        return _chat.to_response(data)
-
-    async def stream(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """One answer as it comes."""
-        from brynhild.api import _chat, _http
-
-        body = self._body(messages, system, tools, max_tokens, use_profile, True)
-        try:
-            async with _http.Exchange("POST", self._url(), body, self._headers(), self._timeout) as exchange:
-                async for event in _chat.to_events(exchange.lines()):
-                    yield event
-        except _http.HTTPError as error:
-            raise _explained(error) from error
-
     async def list_models(self) -> list[str]:
         """The models OpenRouter has."""
-        from brynhild.api import _http
-
-        data = await _http.request_json("GET", self._base_url + "/models", None, self._headers(), self._timeout)
+        data = await self._ask("GET", self._base_url + "/models")
         return [model["id"] for model in data.get("data") or ()]
-
-    async def close(self) -> None:
-        """Nothing stays open between requests."""
 
     def _url(self):
         return self._base_url + "/chat/completions"
 
-    def _body(self, messages, system, tools, max_tokens, use_profile, stream):
-        from brynhild.api import _chat
-
-        if use_profile:
-            system = self.apply_profile_to_system(system)
-            max_tokens = self.apply_profile_to_max_tokens(max_tokens)
-        body = _chat.to_body(self._model, messages, system, tools, max_tokens, stream)
-        body.update(self.translate_reasoning_level())
-        body["provider"] = {"data_collection": "deny"}
-        return body
+    def _body(self, *request):
+        return dict(super()._body(*request), provider={"data_collection": "deny"})
 
     def _headers(self):
         return {"Authorization": "Bearer " + self._api_key, "X-Title": "Brynhild", "User-Agent": "Brynhild/1.0"}
 
-
-def _explained(error):
-    meaning = _MEANING.get(error.status, "the service failed" if error.status >= 500 else "the request failed")
-    return OpenRouterAPIError("OpenRouter: %s (%s)" % (meaning, error), error.status or None)
+    def _explained(self, error):
+        meaning = _MEANING.get(error.status, "the service failed" if error.status >= 500 else "the request failed")
+        return OpenRouterAPIError("OpenRouter: %s (%s)" % (meaning, error), error.status or None)

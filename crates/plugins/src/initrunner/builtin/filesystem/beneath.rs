@@ -70,7 +70,7 @@ pub(super) fn list(root: &Path, path: &Path) -> Result<String, String> {
     if more > 0 {
         names.push(format!("[truncated: {more} more]"));
     }
-    Ok(if names.is_empty() { String::from("(empty)") } else { names.join("\n") })
+    Ok(if names.is_empty() { String::from("(empty directory)") } else { names.join("\n") })
 }
 
 /// Makes `content` all that a file holds, or leaves it as it was.

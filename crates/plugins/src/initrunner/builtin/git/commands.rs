@@ -34,7 +34,7 @@ pub(super) const ALL: [Look; 7] = [
             let count = json!({"type": "integer", "default": 20, "minimum": 1, "maximum": 10000});
             let format = json!({
                 "type": "string", "default": "oneline",
-                "description": "oneline, short, medium, full, fuller, or format:... with placeholders",
+                "description": "oneline, short, medium, full, fuller, compact, or format:... with placeholders",
             });
             object(&json!({"max_count": count, "format": format}), &[])
         },
@@ -117,8 +117,14 @@ fn log(args: &Value) -> Result<Vec<String>, String> {
     words.push(format!("--max-count={count}"));
     match filled(args, "format").unwrap_or("oneline") {
         "oneline" => words.push(String::from("--oneline")),
-        other if other.starts_with('-') => return Err(format!("'{other}' is no format")),
-        other => words.push(format!("--pretty={}", plain(other)?)),
+        "compact" => words.push(String::from("--pretty=format:%h %an %s")),
+        known @ ("short" | "medium" | "full" | "fuller") => words.push(format!("--pretty={known}")),
+        other if other.starts_with("format:") => words.push(format!("--pretty={}", plain(other)?)),
+        other => {
+            return Err(format!(
+                "'{other}' is no format; there are oneline, short, medium, full, fuller, compact"
+            ));
+        }
     }
     Ok(words)
 }

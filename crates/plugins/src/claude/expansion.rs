@@ -1,0 +1,71 @@
+//! Commands that were typed, for the hooks that hear of them when their texts are sent. Keeps the
+//! last few.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use super::command::SESSION;
+
+/// Commands that are kept.
+const KEPT: usize = 16;
+
+/// A command that was typed, with the text that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expanded {
+    /// Its name as it was typed, without the slash.
+    pub name: String,
+    /// What was typed after it.
+    pub args: String,
+    /// Where the command comes from.
+    pub source: String,
+    /// The text that the model reads.
+    pub text: String,
+}
+
+/// The commands that were typed last.
+#[derive(Debug, Default)]
+pub struct Expansions(Mutex<VecDeque<Expanded>>);
+
+impl Expansions {
+    /// Keeps one in mind.
+    pub fn note(&self, expanded: Expanded) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.truncate(KEPT - 1);
+        kept.push_front(expanded);
+    }
+
+    /// The command that a prompt of this session comes from; none for plain words.
+    pub(crate) fn behind(&self, prompt: &str, session: &str) -> Option<Expanded> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_sent = |expanded: &&Expanded| {
+            let text = expanded.text.replace(SESSION, session);
+            !text.trim().is_empty() && prompt.contains(text.trim())
+        };
+        kept.iter().find(is_sent).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_known_by_the_text_of_its_command() {
+        let expansions = Expansions::default();
+        let expanded = |name: &str, text: &str| Expanded {
+            name: name.to_owned(),
+            args: String::new(),
+            source: String::new(),
+            text: text.to_owned(),
+        };
+        expansions.note(expanded("first", "Do it in ${CLAUDE_SESSION_ID}\n"));
+        expansions.note(expanded("empty", " "));
+        let found = |prompt: &str| expansions.behind(prompt, "s1").map(|it| it.name);
+        assert_eq!(found("<prompt>\nDo it in s1\n</prompt>").as_deref(), Some("first"));
+        assert_eq!(found("something else"), None);
+        for _ in 0..KEPT {
+            expansions.note(expanded("other", "other"));
+        }
+        assert_eq!(found("Do it in s1"), None);
+    }
+}
