@@ -25,6 +25,9 @@ pub struct Catalog {
     pub protocol: String,
     /// The server's name for itself, with its version.
     pub server: String,
+    /// What it tells the model of itself.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
     /// Its tools.
     pub tools: Vec<ToolEntry>,
     /// Its prompts.
@@ -116,13 +119,19 @@ pub(crate) enum Change {
     Added(ToolEntry),
     /// A tool that reads otherwise.
     Altered { was: ToolEntry, is: ToolEntry },
+    /// What the server tells the model of itself reads otherwise.
+    Instructions { was: String, is: String },
 }
 
+/// The key of a change of the instructions: no tool has it.
+const INSTRUCTIONS: &str = "(instructions)";
+
 impl Change {
-    /// The tool as the server describes it.
-    pub(crate) fn fresh(&self) -> &ToolEntry {
+    /// What it is about: a tool, or the instructions.
+    fn key(&self) -> String {
         match self {
-            Self::Added(entry) | Self::Altered { is: entry, .. } => entry,
+            Self::Added(entry) | Self::Altered { is: entry, .. } => entry.name.clone(),
+            Self::Instructions { .. } => INSTRUCTIONS.to_owned(),
         }
     }
 
@@ -136,6 +145,10 @@ impl Change {
             Self::Altered { was, is } => format!(
                 "MCP server `{server}` has changed this tool since you agreed to it:\n{}",
                 visible(&difference(&shown(was), &shown(is)))
+            ),
+            Self::Instructions { was, is } => format!(
+                "MCP server `{server}` tells the model something else since you agreed to it:\n{}",
+                visible(&difference(&format!("{was}\n"), &format!("{is}\n")))
             ),
         }
     }
@@ -171,11 +184,22 @@ impl Catalog {
             }
             Some(_) => None,
         });
-        changes.map(|change| (change.fresh().name.clone(), change)).collect()
+        let told = (self.instructions != fresh.instructions).then(|| Change::Instructions {
+            was: self.instructions.clone(),
+            is: fresh.instructions.clone(),
+        });
+        changes.chain(told).map(|change| (change.key(), change)).collect()
     }
 
-    /// Takes a tool as the server describes it.
-    pub(crate) fn accept(&mut self, entry: ToolEntry) {
+    /// Takes a change.
+    pub(crate) fn accept(&mut self, change: &Change) {
+        let entry = match change {
+            Change::Added(entry) | Change::Altered { is: entry, .. } => entry.clone(),
+            Change::Instructions { is, .. } => {
+                self.instructions.clone_from(is);
+                return;
+            }
+        };
         match self.tools.iter_mut().find(|tool| tool.name == entry.name) {
             Some(tool) => *tool = entry,
             None => self.tools.push(entry),
@@ -184,8 +208,8 @@ impl Catalog {
 
     /// A hash over everything that the model would read.
     pub fn digest(&self) -> String {
-        let tools = serde_json::to_value(&self.tools).unwrap_or_default();
-        digest(&tools)
+        let read = serde_json::json!([self.tools, self.instructions]);
+        digest(&read)
     }
 }
 
@@ -283,6 +307,17 @@ mod tests {
         assert!(matches!(changes["c"], Change::Added(_)));
         assert_ne!(was.digest(), is.digest());
         assert!(was.changes(&was).is_empty());
+    }
+
+    #[test]
+    fn so_is_one_of_the_instructions() {
+        let told = |text: &str| Catalog { instructions: text.into(), ..Catalog::default() };
+        let mut was = told("Be brief.");
+        let changes = was.changes(&told("Be long."));
+        let change = &changes[INSTRUCTIONS];
+        assert!(change.describe("s").contains("+ Be long."), "{}", change.describe("s"));
+        was.accept(change);
+        assert_eq!(was, told("Be long."));
     }
 
     #[test]

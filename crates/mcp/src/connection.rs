@@ -1,17 +1,20 @@
 //! A conversation with one server, from the handshake to the end of its program.
 
+mod bounded;
 mod handshake;
 mod lists;
+mod trouble;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ClientResult,
-    GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests, InputResponses,
-    NumberOrString, Prompt, PromptArgument, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResult, Resource, ResourceTemplate, ServerRequest, ServerResult, Tool,
+    CustomResult, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
+    InputResponses, NumberOrString, Prompt, PromptArgument, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, ServerRequest,
+    ServerResult, Tool,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RunningService, Service};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -24,11 +27,13 @@ use crate::config::{Server, Transport};
 use crate::failure::Failure;
 use crate::handler::{Handler, Routes};
 use crate::launch::{self, Running};
+use crate::oauth::Credentials;
 use crate::servers::Shared;
+use bounded::{Bounded, Overflow};
 use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
 
-pub(crate) use handshake::advice;
+pub(crate) use handshake::{advice, remedy};
 
 /// The longest message that a server may send.
 const LONGEST_LINE: usize = 32 << 20;
@@ -44,6 +49,9 @@ pub(crate) struct Connection {
     running: Option<Running>,
     routes: Arc<Routes>,
     hint: String,
+    server: Server,
+    credentials: Credentials,
+    overflow: Overflow,
 }
 
 /// What a call brings with it.
@@ -88,10 +96,12 @@ impl Connection {
             routes: Arc::clone(&routes),
             is_stale: Arc::clone(is_stale),
         };
+        let overflow = Overflow::default();
         let (service, running) = match &server.transport {
             Transport::Stdio(program) => {
                 let (running, (stdout, stdin)) =
                     Running::start(server, program, &shared.surroundings, &shared.sandbox)?;
+                let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
                 let transport =
                     AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);
                 match shake_hands(handler, transport, lifecycle).await {
@@ -108,7 +118,9 @@ impl Connection {
             }
         };
         let hint = advice(server, "");
-        Ok(Self { name: server.name.clone(), service, running, routes, hint })
+        let (name, server) = (server.name.clone(), server.clone());
+        let credentials = shared.credentials.clone();
+        Ok(Self { name, service, running, routes, hint, server, credentials, overflow })
     }
 
     /// Whether the conversation is over.
@@ -129,6 +141,7 @@ impl Connection {
         let mut catalog = Catalog::default();
         if let Some(info) = &info {
             catalog.protocol = info.protocol_version.to_string();
+            catalog.instructions = info.instructions.clone().unwrap_or_default();
             if let Some(server) = &info.server_info {
                 catalog.server = format!("{} {}", server.name, server.version);
             }
@@ -224,10 +237,11 @@ impl Connection {
                     params.input_responses = (!responses.is_empty()).then_some(responses);
                     params.request_state = result.request_state;
                 }
-                _ => {
-                    let error = ServiceError::UnexpectedResponse;
-                    return Err(self.refused(&format!("run `{name}`"), &error));
+                ServerResult::CustomResult(CustomResult(odd)) => {
+                    let kept = crate::result::lenient(odd);
+                    return kept.ok_or_else(|| self.senseless(&name));
                 }
+                _ => return Err(self.senseless(&name)),
             }
         }
         Err(Failure::new(format!("MCP server `{}` keeps asking and does not answer", self.name)))
@@ -327,16 +341,32 @@ impl Connection {
         }
     }
 
+    /// It ran, and nobody knows what came of it.
+    fn senseless(&self, tool: &str) -> Failure {
+        let server = &self.name;
+        Failure::new(format!(
+            "MCP server `{server}` answered the call of `{tool}` with something that is no result; \
+             the tool may have run"
+        ))
+    }
+
     fn refused(&self, what: &str, error: &ServiceError) -> Failure {
-        let why = match error {
-            ServiceError::McpError(error) => error.message.to_string(),
-            other => other.to_string(),
-        };
+        if let Some(failure) = trouble::of_rights(&self.server, &self.credentials, error) {
+            return failure;
+        }
+        let why = trouble::of_request(error);
         Failure::new(format!("MCP server `{}` did not {what}: {why}", self.name))
     }
 
     /// A failure of a call; where the server has ended, with its last words.
     async fn lost(&self, what: &str, error: &ServiceError) -> Failure {
+        if self.overflow.load(Ordering::Relaxed) {
+            return Failure::new(format!(
+                "MCP server `{}` did not {what}: it sent a message of more than {} MiB",
+                self.name,
+                LONGEST_LINE >> 20
+            ));
+        }
         let is_over = !matches!(error, ServiceError::McpError(_));
         let Some(running) = self.running.as_ref().filter(|_| is_over) else {
             return self.refused(what, error);

@@ -23,6 +23,17 @@ pub enum Failure {
         /// The server.
         server: String,
     },
+    /// It wants more rights than the person gave by signing in.
+    #[error(
+        "MCP server `{server}` wants further rights for this ({scope}); \
+         `brynhild mcp login {server}` asks for them"
+    )]
+    Scope {
+        /// The server.
+        server: String,
+        /// The rights, in its own words.
+        scope: String,
+    },
     /// The call was cancelled.
     #[error("interrupted")]
     Cancelled,
@@ -44,7 +55,7 @@ impl Failure {
         match self {
             Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),
             Self::Server { hint, .. } => hint.as_deref(),
-            Self::Sandbox(_) | Self::SignIn { .. } | Self::Cancelled => None,
+            Self::Sandbox(_) | Self::SignIn { .. } | Self::Scope { .. } | Self::Cancelled => None,
         }
     }
 

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::policy::{Access, Mode};
 use contract::sandbox::{
-    Channel, Child, Exit, Limits, Network, Process, Profile, Sandbox, Spawn, Stdin,
+    Channel, Child, Exit, Limits, Network, Process, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
 use contract::text::{tail, visible};
+use contract::vouch::Vouch;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::config::{Program, Server};
+use crate::config::{Program, Scope, Server};
 use crate::failure::Failure;
 
 /// How much of a program's last words is kept.
@@ -40,6 +41,8 @@ pub struct Surroundings {
     pub mode: Mode,
     /// Upper bounds on a server's program.
     pub limits: Limits,
+    /// Says whether what the project brings is still what the person trusts.
+    pub vouch: Vouch,
 }
 
 /// A server's program that runs. Dropping it ends the program and all it started.
@@ -66,6 +69,9 @@ impl Running {
         surroundings: &Surroundings,
         sandbox: &Arc<dyn Sandbox>,
     ) -> Result<(Self, Pipes), Failure> {
+        if server.scope == Scope::Project {
+            surroundings.vouch.ask().map_err(Failure::new)?;
+        }
         let data = surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default());
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
@@ -84,7 +90,9 @@ impl Running {
             channel: Channel::None,
             env: BTreeMap::new(),
         };
-        let Child { stdin, stdout, stderr, process, .. } = sandbox.start(&spawn, &profile)?;
+        let started = sandbox.start(&spawn, &profile);
+        let child = started.map_err(|error| not_started(server, &spawn, error))?;
+        let Child { stdin, stdout, stderr, process, .. } = child;
         let stdin = stdin.ok_or_else(|| Failure::new("the sandbox gave no standard input"))?;
         let words = Arc::new(Mutex::new(Vec::new()));
         let listener = tokio::spawn(listen(stderr, Arc::clone(&words)));
@@ -115,6 +123,29 @@ impl Running {
             process.kill();
         }
     }
+}
+
+/// Why a program could not be started, and what to do about it.
+fn not_started(server: &Server, spawn: &Spawn, error: SandboxError) -> Failure {
+    let SandboxError::Start { source, .. } = &error else { return error.into() };
+    let (name, program) = (&server.name, spawn.program.display());
+    let is_bare = spawn.program.components().count() == 1;
+    if is_bare || spawn.program.exists() {
+        let words = "No such file or directory";
+        let hint = match source.kind() {
+            std::io::ErrorKind::NotFound => crate::connection::advice(server, words),
+            _ => crate::connection::advice(server, &source.to_string()),
+        };
+        let hint = if is_bare { format!("is `{program}` installed? {hint}") } else { hint };
+        return Failure::hinted(
+            format!("MCP server `{name}` did not start: cannot run {program}: {source}"),
+            hint,
+        );
+    }
+    Failure::hinted(
+        format!("MCP server `{name}` did not start: there is no program {program}"),
+        format!("`brynhild mcp remove {name}` and `mcp add` name another"),
+    )
 }
 
 async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Arc<Mutex<Vec<u8>>>) {
@@ -162,6 +193,9 @@ fn profile(
         }
     }
     let mut read: Vec<PathBuf> = grants.read.iter().chain(&grants.exec).map(full).collect();
+    if server.scope == Scope::User {
+        read.extend(named(program, surroundings));
+    }
     let home = surroundings.home.iter();
     read.extend(home.flat_map(|home| CACHES.iter().map(move |cache| home.join(cache))));
     Profile {
@@ -174,6 +208,47 @@ fn profile(
         env: environment(server, program, surroundings, data),
         limits: surroundings.limits,
     }
+}
+
+/// What a server reads because the person named it in its command: the program and its script,
+/// with the folders they are installed in.
+fn named(program: &Program, surroundings: &Surroundings) -> Vec<PathBuf> {
+    let words = std::iter::once(&program.command).chain(&program.args).map(Path::new);
+    let files = words.filter(|path| path.is_absolute() && path.is_file());
+    let mut paths = Vec::new();
+    for file in files {
+        let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        for path in [file, &target] {
+            let home = surroundings.home.as_deref();
+            let place = installation(path).or_else(|| folder(path, home));
+            paths.push(place.unwrap_or(path).to_owned());
+        }
+        paths.push(file.to_owned());
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// The packages that a program is installed with: the innermost `node_modules`, or the virtual
+/// environment of Python around it.
+fn installation(file: &Path) -> Option<&Path> {
+    let mut around = file.ancestors().skip(1);
+    around.find(|folder| folder.ends_with("node_modules") || folder.join("pyvenv.cfg").is_file())
+}
+
+/// The folder of a program that brings more than one file; none where that folder holds what is
+/// the person's or everybody's.
+fn folder<'a>(file: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    let folder = file.parent()?;
+    let is_wide = folder.components().count() <= 2
+        || home.is_some_and(|home| home.starts_with(folder))
+        || ["tmp", "Downloads", "Desktop", "Documents"].iter().any(|name| folder.ends_with(name));
+    let is_hidden = folder.components().any(|part| {
+        let name = part.as_os_str().to_string_lossy();
+        name.starts_with('.') && name.len() > 1
+    });
+    (!is_wide && !is_hidden).then_some(folder)
 }
 
 /// The whole environment of a server's program.

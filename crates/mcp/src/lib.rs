@@ -27,7 +27,7 @@ pub mod serve;
 mod servers;
 mod tool;
 
-pub use catalog::{Catalog, PromptEntry, ToolEntry};
+pub use catalog::{ArgumentEntry, Catalog, PromptEntry, ToolEntry};
 pub use failure::Failure;
 pub use launch::Surroundings;
 pub use prompts::PromptCommand;

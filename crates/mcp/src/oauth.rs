@@ -1,60 +1,31 @@
 //! Signing in to servers: an authorization code with PKCE, taken back on an address of this
-//! machine, once and within minutes. Keys are kept in files of the person's own.
+//! machine, once and within minutes; or a client's own secret, where no person is there. Keys are
+//! kept in files of the person's own.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+mod browser;
+mod discovery;
+mod keeper;
+
 use std::time::Duration;
 
-use async_trait::async_trait;
 use contract::secret::Secret;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
-    StoredCredentials,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+    ClientCredentialsConfig, OAuthClientConfig,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::config::Address;
 use crate::failure::Failure;
 
+pub use keeper::Credentials;
+
 /// How long the person has to sign in.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The longest request that the browser's return may be.
-const LONGEST_REQUEST: usize = 16 * 1024;
 
-/// The keys that the person got by signing in: one file for each address.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    folder: PathBuf,
-}
-
-impl Credentials {
-    /// Keys in a folder.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
-    fn path(&self, url: &str) -> PathBuf {
-        self.folder.join(format!("{}.json", &blake3::hash(url.as_bytes()).to_hex()[..24]))
-    }
-
-    /// Whether there is a key for an address.
-    pub fn has(&self, url: &str) -> bool {
-        self.path(url).exists()
-    }
-
-    /// Forgets the key for an address; tells whether there was one.
-    pub fn forget(&self, url: &str) -> std::io::Result<bool> {
-        match fs::remove_file(self.path(url)) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-}
+/// The name under which we register.
+const NAME: &str = "Brynhild";
 
 /// A client that a server knows already.
 #[derive(Clone, Debug)]
@@ -65,67 +36,37 @@ pub struct Client {
     pub secret: Option<Secret<String>>,
 }
 
-/// The file of one key.
-struct Keeper {
-    path: PathBuf,
+/// As whom to sign in. Where nothing is said, we register.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// A client that the server knows already.
+    pub client: Option<Client>,
+    /// The address of a document that describes this client, for servers which read such.
+    pub metadata_url: Option<String>,
 }
 
-impl Keeper {
-    fn failed(&self, error: &dyn std::fmt::Display) -> AuthError {
-        AuthError::CredentialStoreError(format!("{}: {error}", self.path.display()))
-    }
-}
-
-#[async_trait]
-impl CredentialStore for Keeper {
-    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        match fs::read(&self.path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map(Some).map_err(|error| self.failed(&error))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed(&error)),
-        }
-    }
-
-    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let bytes = serde_json::to_vec(&credentials).map_err(|error| self.failed(&error))?;
-        write(&self.path, &bytes).map_err(|error| self.failed(&error))
-    }
-
-    async fn clear(&self) -> Result<(), AuthError> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed(&error)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Puts bytes in place of a file that its owner alone can read.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    if let Err(error) = fs::remove_file(&draft)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
+fn failed(url: &str, error: &AuthError) -> Failure {
+    Failure::new(format!("cannot sign in to {url}: {error}"))
 }
 
 /// What renews the key for an address; none where there is no usable one.
 pub(crate) async fn manager(
-    url: &str,
+    address: &Address,
     credentials: &Credentials,
 ) -> Result<Option<AuthorizationManager>, Failure> {
-    let failed = |error: AuthError| Failure::new(format!("cannot sign in to {url}: {error}"));
-    let mut manager = fresh(url).await.map_err(failed)?;
-    manager.set_credential_store(Keeper { path: credentials.path(url) });
-    let is_usable = manager.initialize_from_store().await.map_err(failed)?;
+    let url = &address.url;
+    let wrong = |error: AuthError| failed(url, &error);
+    let mut manager = fresh(url).await.map_err(wrong)?;
+    let metadata = discovery::metadata(&manager, address, None).await?;
+    manager.set_metadata(metadata);
+    let client = credentials.keeper(url, None).client().map_err(wrong)?;
+    manager.set_credential_store(credentials.keeper(url, None));
+    let is_usable = manager.initialize_from_store().await.map_err(wrong)?;
+    if let Some((id, secret)) = client.filter(|_| is_usable) {
+        // The address to come back to is not used when a key is renewed.
+        let config = OAuthClientConfig::new(id, "http://127.0.0.1/callback");
+        manager.configure_client(config.with_client_secret(secret)).map_err(wrong)?;
+    }
     Ok(is_usable.then_some(manager))
 }
 
@@ -133,62 +74,124 @@ fn fresh(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError
     Box::pin(AuthorizationManager::new(url.to_owned()))
 }
 
+/// What signs in to an address.
+struct Prepared {
+    manager: AuthorizationManager,
+    /// Whether the authorization server takes the address of a document for a client's id.
+    reads_documents: bool,
+}
+
+/// What signs in to an address, with all that is known of its authorization server.
+async fn prepared(address: &Address) -> Result<Prepared, Failure> {
+    let mut manager = fresh(&address.url).await.map_err(|error| failed(&address.url, &error))?;
+    let challenge = discovery::challenge(address).await;
+    let metadata = discovery::metadata(&manager, address, challenge.as_deref()).await?;
+    let reads = metadata.additional_fields.get("client_id_metadata_document_supported");
+    let reads_documents = reads.is_some_and(|reads| *reads == true);
+    manager.set_metadata(metadata);
+    Ok(Prepared { manager, reads_documents })
+}
+
+/// The scopes to ask for: those the server names, and with a key, what it granted and what it
+/// wanted since.
+async fn scopes(
+    manager: &AuthorizationManager,
+    address: &Address,
+    credentials: &Credentials,
+) -> Result<Vec<String>, Failure> {
+    let mut scopes = manager.select_initial_scopes(&[]).await;
+    let known = credentials.scopes(&address.url);
+    let (granted, wanted) = known.map_err(|error| failed(&address.url, &error))?;
+    if !wanted.is_empty() {
+        for scope in granted.into_iter().chain(wanted) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+    }
+    Ok(scopes)
+}
+
 /// Signs in: tells the address to open, and waits until the browser comes back.
 pub async fn sign_in(
     address: &Address,
     credentials: &Credentials,
-    client: Option<&Client>,
+    identity: &Identity,
     show: impl FnOnce(&str),
 ) -> Result<(), Failure> {
     let url = &address.url;
-    let failed = |error: AuthError| Failure::new(format!("cannot sign in to {url}: {error}"));
+    let wrong = |error: AuthError| failed(url, &error);
     let broken =
         |error: std::io::Error| Failure::new(format!("cannot wait for the browser: {error}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let port = listener.local_addr().map_err(broken)?.port();
     let redirect = format!("http://127.0.0.1:{port}/callback");
-    let mut manager = fresh(url).await.map_err(failed)?;
-    manager.set_credential_store(Keeper { path: credentials.path(url) });
-    let challenge = challenge(address).await;
-    let resolved = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
-    let resolution = resolved.map_err(failed)?;
-    manager.set_metadata(resolution.metadata);
-    let mut request = AuthorizationRequest::new(redirect.as_str())
+    let Prepared { mut manager, reads_documents } = prepared(address).await?;
+    let scopes = scopes(&manager, address, credentials).await?;
+    let request = AuthorizationRequest::new(redirect.as_str())
         .with_initial_scope_selection()
-        .with_client_name("Brynhild");
-    if let Some(client) = client {
-        request = request.with_preregistered_client(&client.id);
-        if let Some(secret) = &client.secret {
-            request = request.with_client_secret(secret.expose());
+        .with_scopes(scopes.clone());
+    let (request, secret) = match (&identity.client, &identity.metadata_url) {
+        (Some(client), _) => {
+            let secret = client.secret.as_ref().map(|secret| secret.expose().clone());
+            (request.with_preregistered_client(&client.id), secret)
         }
-    }
+        (None, Some(document)) if reads_documents => {
+            (request.with_client_metadata_url(document), None)
+        }
+        (None, _) => {
+            let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            let registered = manager.register_client(NAME, &redirect, &names).await;
+            let client = registered.map_err(wrong)?;
+            (request.with_preregistered_client(client.client_id), client.client_secret)
+        }
+    };
+    let request = match &secret {
+        Some(secret) => request.with_client_secret(secret),
+        None => request,
+    };
+    manager.set_credential_store(credentials.keeper(url, secret));
     let session =
-        AuthorizationSession::new(manager, request).await.map_err(|(_, error)| failed(error))?;
+        AuthorizationSession::new(manager, request).await.map_err(|(_, error)| wrong(error))?;
     let page = session.get_authorization_url();
     check_page(page)?;
     show(page);
-    let returned = tokio::time::timeout(PATIENCE, returned(&listener))
+    let returned = tokio::time::timeout(PATIENCE, browser::returned(&listener))
         .await
         .map_err(|_| Failure::new(format!("nobody signed in to {url} within five minutes")))?
         .map_err(broken)?;
     let back = format!("http://127.0.0.1:{port}{returned}");
-    session.handle_callback_url(&back).await.map_err(failed)?;
+    session.handle_callback_url(&back).await.map_err(wrong)?;
     Ok(())
 }
 
-/// What a server says to somebody who has not signed in.
-async fn challenge(address: &Address) -> Option<String> {
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let request = crate::remote::client(&address.url)
-        .ok()?
-        .post(&address.url)
-        .header("Content-Type", "application/json")
-        .header("Accept", "application/json, text/event-stream")
-        .timeout(Duration::from_secs(10))
-        .body(body);
-    // Without an answer the usual places are looked at.
-    let answer = request.send().await.ok()?;
-    answer.headers().get("www-authenticate")?.to_str().ok().map(str::to_owned)
+/// Signs in as a program with a secret of its own: there is no page, and no person.
+pub async fn sign_in_unattended(
+    address: &Address,
+    credentials: &Credentials,
+    client: &Client,
+) -> Result<(), Failure> {
+    let url = &address.url;
+    let wrong = |error: AuthError| failed(url, &error);
+    let Some(secret) = &client.secret else {
+        return Err(Failure::hinted(
+            "a client that signs in by itself needs a secret",
+            "`--client-secret-env` names the variable that holds it",
+        ));
+    };
+    let Prepared { mut manager, .. } = prepared(address).await?;
+    let config = ClientCredentialsConfig::ClientSecret {
+        client_id: client.id.clone(),
+        client_secret: secret.expose().clone(),
+        scopes: scopes(&manager, address, credentials).await?,
+        resource: Some(url.clone()),
+    };
+    // It is not kept: such a key is not renewed, and whoever signs in has the secret.
+    manager.set_credential_store(credentials.keeper(url, None));
+    manager.validate_client_credentials_metadata(&config).map_err(wrong)?;
+    manager.configure_client_credentials(&config).map_err(wrong)?;
+    manager.exchange_client_credentials(&config).await.map_err(wrong)?;
+    Ok(())
 }
 
 /// Refuses pages that are none: what a server names as its page is opened by a person.
@@ -200,46 +203,4 @@ fn check_page(page: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(format!("the server names a page to sign in that is not safe: {page}")))
-}
-
-/// The path and query with which the browser came back.
-async fn returned(listener: &TcpListener) -> std::io::Result<String> {
-    loop {
-        let (mut stream, _) = listener.accept().await?;
-        let Some(target) = target(&mut stream).await else { continue };
-        let is_ours = target.starts_with("/callback?");
-        let (status, text) = if is_ours {
-            ("200 OK", "Signed in. You can close this page.")
-        } else {
-            ("404 Not Found", "There is nothing here.")
-        };
-        let reply = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{text}",
-            text.len()
-        );
-        // The browser's page is a courtesy; what counts has arrived.
-        let _ = stream.write_all(reply.as_bytes()).await;
-        let _ = stream.shutdown().await;
-        if is_ours {
-            return Ok(target);
-        }
-    }
-}
-
-/// What a request asks for.
-async fn target(stream: &mut TcpStream) -> Option<String> {
-    let mut request = Vec::new();
-    let mut buffer = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let count = stream.read(&mut buffer).await.ok()?;
-        if count == 0 || request.len() > LONGEST_REQUEST {
-            return None;
-        }
-        request.extend_from_slice(&buffer[..count]);
-    }
-    let request = String::from_utf8(request).ok()?;
-    let mut words = request.lines().next()?.split(' ');
-    let (method, target) = (words.next()?, words.next()?);
-    (method == "GET" && target.starts_with('/')).then(|| target.to_owned())
 }

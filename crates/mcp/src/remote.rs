@@ -67,6 +67,6 @@ pub(crate) async fn signed_in(
     if !credentials.has(&address.url) {
         return Ok(None);
     }
-    let manager = crate::oauth::manager(&address.url, credentials).await?;
+    let manager = crate::oauth::manager(address, credentials).await?;
     Ok(manager.map(|manager| AuthClient::new(client, manager)))
 }

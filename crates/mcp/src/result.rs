@@ -1,19 +1,34 @@
 //! What a server returns, as the model reads it.
 
-use contract::tool::ToolOutput;
+use contract::text::visible;
+use contract::tool::{Display, ToolOutput};
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult};
 use rmcp::model::{ResourceContents, Role};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The fact that holds what a server returned, as it came.
+pub(crate) const CONTENT: &str = "content";
+
+/// What a server returned beside plain texts, as it came; none where there is nothing else.
+pub(crate) fn content(result: &CallToolResult) -> Option<Value> {
+    let is_plain = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+    let is_rich = !result.content.iter().all(is_plain);
+    is_rich.then(|| serde_json::to_value(&result.content).unwrap_or_default())
+}
+
+/// Letters of base64 that a picture has at most which is kept for people to see.
+const LARGEST_PICTURE: usize = 2 << 20;
 
 /// The result of a call.
 pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
+    parts.retain(|part| !part.is_empty());
+    // By the protocol texts stand for the structure where there are any.
     if let Some(structured) = &result.structured_content
-        && !is_told(structured, &result.content)
+        && parts.is_empty()
     {
         parts.push(serde_json::to_string_pretty(structured).unwrap_or_default());
     }
-    parts.retain(|part| !part.is_empty());
     let text = parts.join("\n\n");
     let mut output = if result.is_error == Some(true) {
         let text = if text.is_empty() { "the server gave no reason".to_owned() } else { text };
@@ -21,20 +36,35 @@ pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     } else {
         ToolOutput::success(text)
     };
+    output.display = result.content.iter().find_map(picture);
     if let Some(structured) = result.structured_content {
         output.facts.insert("structured_content".to_owned(), structured);
     }
     output
 }
 
-/// Whether one of the texts says the same.
-fn is_told(structured: &Value, content: &[ContentBlock]) -> bool {
-    content.iter().any(|block| match block {
-        ContentBlock::Text(text) => {
-            serde_json::from_str::<Value>(&text.text).is_ok_and(|told| told == *structured)
+/// A picture, for people.
+fn picture(block: &ContentBlock) -> Option<Display> {
+    match block {
+        ContentBlock::Image(image) if image.data.len() <= LARGEST_PICTURE => {
+            Some(Display::Image { media_type: image.mime_type.clone(), data: image.data.clone() })
         }
-        _ => false,
-    })
+        _ => None,
+    }
+}
+
+/// A result that holds something which no revision of the protocol has: that is named, and the rest
+/// is kept. None where it is no result of a call at all.
+pub(crate) fn lenient(mut result: Value) -> Option<CallToolResult> {
+    let content = result.get_mut("content")?.as_array_mut()?;
+    for item in content {
+        if serde_json::from_value::<ContentBlock>(item.clone()).is_err() {
+            let kind = item.get("type").and_then(Value::as_str).unwrap_or("none");
+            let text = format!("[content of an unknown kind: {}]", visible(kind));
+            *item = json!({"type": "text", "text": text});
+        }
+    }
+    serde_json::from_value(result).ok()
 }
 
 fn block(block: &ContentBlock) -> String {
@@ -87,7 +117,6 @@ pub(crate) fn prompt(result: &GetPromptResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn result(value: Value) -> ToolOutput {
         output(serde_json::from_value(value).unwrap())
@@ -119,6 +148,24 @@ mod tests {
         assert_eq!(twice.facts["structured_content"], structured);
         let once = result(json!({"content": [], "structuredContent": structured}));
         assert_eq!(once.output, "{\n  \"n\": 1\n}");
+    }
+
+    #[test]
+    fn texts_stand_for_the_structure() {
+        let told = result(json!({
+            "content": [{"type": "text", "text": "the file"}],
+            "structuredContent": {"content": "the file"},
+        }));
+        assert_eq!(told.output, "the file");
+        assert_eq!(told.facts["structured_content"], json!({"content": "the file"}));
+    }
+
+    #[test]
+    fn what_no_revision_has_is_named_and_costs_nothing_else() {
+        let odd = json!({"content": [{"type": "text", "text": "t1"}, {"type": "weird"}]});
+        let kept = output(lenient(odd).unwrap());
+        assert_eq!(kept.output, "t1\n\n[content of an unknown kind: weird]");
+        assert!(lenient(json!({"other": 1})).is_none());
     }
 
     #[test]

@@ -1,39 +1,43 @@
-//! Our tools for other agents: lists them and passes calls on. What may run is decided behind
-//! [`Backend`], never here.
+//! Our tools for other agents, and with them our commands as prompts and our skills as texts: lists
+//! them and passes calls on. What may run is decided behind [`Backend`], never here.
+#![expect(deprecated, reason = "logging is deprecated, and most clients use it")]
 
+mod desk;
 mod http;
+mod lingering;
+mod teller;
+mod told;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::tool::{Risk, ToolOutput, ToolSpec};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ElicitationAction, ErrorCode, Implementation, InputRequest, InputRequests,
-    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProgressToken, ServerCapabilities, ServerConfig, Tool, ToolAnnotations, ToolsCapability,
+    CallToolRequestParams, CallToolResponse, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
+    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceContents, ResourcesCapability, Role, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, Tool, ToolAnnotations, ToolsCapability,
 };
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::{ArgumentEntry, PromptEntry};
 use crate::failure::Failure;
+use desk::Desk;
+use teller::{Loudness, Teller};
 
 pub use http::http;
 
 /// The longest message that a client may send.
 const LONGEST_LINE: usize = 32 << 20;
-/// How long a person on the client's side may take to answer.
-const PATIENCE: Duration = Duration::from_mins(5);
-/// The key under which a question waits for its answer.
-const APPROVAL: &str = "approval";
-
 /// What runs the tools that are offered.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
@@ -42,6 +46,32 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Judges a call and runs it.
     async fn call(&self, call: Call) -> ToolOutput;
+
+    /// The prompts.
+    fn prompts(&self) -> Vec<PromptEntry>;
+
+    /// A prompt with its blanks filled in. The error is told to the client.
+    async fn prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<String, String>;
+
+    /// The texts that can be read.
+    fn texts(&self) -> Vec<Text>;
+
+    /// One of the texts.
+    fn text(&self, uri: &str) -> Option<String>;
+}
+
+/// A text that can be read.
+pub struct Text {
+    /// Its address.
+    pub uri: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
 }
 
 /// A call by another agent.
@@ -72,10 +102,11 @@ pub async fn streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
+    let (read, write) = lingering::pair(read, write);
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LONGEST_LINE);
     let broken = |error: &dyn std::fmt::Display| Failure::new(format!("the client left: {error}"));
     let server = tokio::select! {
-        served = Server { backend }.serve_with_ct(transport, cancel.clone()) => served,
+        served = Server::new(backend).serve_with_ct(transport, cancel.clone()) => served,
         () = cancel.cancelled() => return Ok(()),
     };
     let server = server.map_err(|error| broken(&error))?;
@@ -86,15 +117,36 @@ pub async fn streams(
 /// One client's view of the tools.
 #[derive(Clone)]
 pub(crate) struct Server {
-    pub(crate) backend: Arc<dyn Backend>,
+    backend: Arc<dyn Backend>,
+    loudness: Loudness,
+}
+
+impl Server {
+    /// A view for one more client.
+    pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, loudness: Loudness::default() }
+    }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::default();
         capabilities.tools = Some(ToolsCapability::default());
+        capabilities.prompts = Some(PromptsCapability::default());
+        capabilities.resources = Some(ResourcesCapability::default());
+        capabilities.completions = Some(JsonObject::default());
+        capabilities.logging = Some(JsonObject::default());
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("brynhild", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.loudness.set(request.level);
+        Ok(())
     }
 
     async fn list_tools(
@@ -111,17 +163,14 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if !self.backend.tools().iter().any(|spec| spec.name == *request.name) {
-            let text = format!("Unknown tool: {}", request.name);
-            return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
-        }
+        let tools = self.backend.tools();
+        let Some(spec) = tools.iter().find(|spec| spec.name == *request.name) else {
+            return Err(refusal(format!("Unknown tool: {}", request.name)));
+        };
         let asker = Arc::new(Desk::new(&request, &context));
         let (progress, lines) = mpsc::channel(64);
-        let teller = context
-            .meta
-            .get_progress_token()
-            .map(|token| tokio::spawn(tell(context.peer.clone(), token, lines)));
-        let teller = Teller(teller);
+        let token = context.meta.get_progress_token();
+        let teller = Teller::start(&context.peer, token, (&spec.name, &self.loudness), lines);
         let output = self
             .backend
             .call(Call {
@@ -134,17 +183,69 @@ impl ServerHandler for Server {
             .await;
         teller.finish().await;
         if let Some(question) = asker.take_open() {
-            let wanted = InputRequest::Elicitation(ElicitRequest::new(form(&question)));
-            let wanted = InputRequests::from([(APPROVAL.to_owned(), wanted)]);
-            return Ok(InputRequiredResult::from_input_requests(wanted).into());
+            return Ok(desk::unfinished(&question).into());
         }
-        let said = vec![ContentBlock::text(output.for_model())];
-        Ok(if output.success {
-            CallToolResult::success(said).into()
-        } else {
-            CallToolResult::error(said).into()
-        })
+        Ok(told::result(spec, &output).into())
     }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let prompts = self.backend.prompts().into_iter().map(|prompt| {
+            let argument = |argument: ArgumentEntry| {
+                let described = PromptArgument::new(argument.name).with_required(argument.required);
+                described.with_description(argument.description)
+            };
+            let arguments = prompt.arguments.into_iter().map(argument).collect();
+            Prompt::new(prompt.name, Some(prompt.description), Some(arguments))
+        });
+        Ok(ListPromptsResult::with_all_items(prompts.collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let arguments = request.arguments.unwrap_or_default();
+        let arguments = arguments.iter().map(|(name, value)| (name.clone(), text(value)));
+        let text = self.backend.prompt(&request.name, &arguments.collect()).await;
+        let message = PromptMessage::new_text(Role::User, text.map_err(refusal)?);
+        Ok(GetPromptResult::new(vec![message]).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = self.backend.texts().into_iter().map(|text| {
+            Resource::new(text.uri, text.name)
+                .with_description(text.description)
+                .with_mime_type("text/markdown")
+        });
+        Ok(ListResourcesResult::with_all_items(resources.collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let Some(text) = self.backend.text(&request.uri) else {
+            let words = format!("there is no resource {}", request.uri);
+            return Err(ErrorData::resource_not_found(words, None));
+        };
+        let contents = ResourceContents::text(text, request.uri).with_mime_type("text/markdown");
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+}
+
+fn refusal(text: String) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, text, None)
 }
 
 fn described(spec: &ToolSpec) -> Tool {
@@ -154,103 +255,4 @@ fn described(spec: &ToolSpec) -> Tool {
         .destructive(spec.risk_level == Risk::HighImpact);
     Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema))
         .with_annotations(annotations)
-}
-
-/// Passes lines of output on as progress.
-async fn tell(peer: Peer<RoleServer>, token: ProgressToken, mut lines: mpsc::Receiver<String>) {
-    let mut count = 0.0;
-    while let Some(line) = lines.recv().await {
-        count += 1.0;
-        let progress = ProgressNotificationParam::new(token.clone(), count).with_message(line);
-        if peer.notify_progress(progress).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// The task that tells progress; ended with the call.
-struct Teller(Option<JoinHandle<()>>);
-
-impl Teller {
-    /// Waits until everything is told.
-    async fn finish(mut self) {
-        if let Some(task) = self.0.take() {
-            // A client that left needs no progress.
-            let _ = task.await;
-        }
-    }
-}
-
-impl Drop for Teller {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
-    }
-}
-
-/// Asks the client for a person's word: by a question of its own, or in revisions that know none,
-/// by an unfinished result that the client comes back with.
-struct Desk {
-    peer: Peer<RoleServer>,
-    manner: Manner,
-    open: std::sync::Mutex<Option<String>>,
-}
-
-enum Manner {
-    Nobody,
-    Question,
-    Unfinished(Option<bool>),
-}
-
-impl Desk {
-    fn new(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Self {
-        let can_ask = context.client_capabilities().is_some_and(|it| it.elicitation.is_some());
-        let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
-        let manner = match (can_ask, is_modern) {
-            (false, _) => Manner::Nobody,
-            (true, false) => Manner::Question,
-            (true, true) => {
-                let answers = request.input_responses.as_ref();
-                let answer = answers.and_then(|answers| answers.get(APPROVAL));
-                Manner::Unfinished(answer.map(|answer| answer["action"] == "accept"))
-            }
-        };
-        Self { peer: context.peer.clone(), manner, open: std::sync::Mutex::default() }
-    }
-
-    /// The question that waits for an answer.
-    fn take_open(&self) -> Option<String> {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-    }
-}
-
-#[async_trait]
-impl Asker for Desk {
-    async fn ask(&self, question: &str) -> Option<bool> {
-        match &self.manner {
-            Manner::Nobody => None,
-            Manner::Unfinished(Some(answer)) => Some(*answer),
-            Manner::Unfinished(None) => {
-                let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                *open = Some(question.to_owned());
-                None
-            }
-            Manner::Question => {
-                let asked = self.peer.create_elicitation(form(question));
-                let answer = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
-                Some(answer.action == ElicitationAction::Accept)
-            }
-        }
-    }
-}
-
-/// A question that is answered by accepting it.
-fn form(question: &str) -> ElicitRequestParams {
-    let schema = serde_json::from_value(json!({"type": "object", "properties": {}}));
-    ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: question.to_owned(),
-        requested_schema: schema.expect("an empty form is a form"),
-    }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use contract::sandbox::Sandbox;
+use contract::text::head;
 use contract::tool::Tool;
 use futures::future::join_all;
 use serde::Serialize;
@@ -19,8 +20,12 @@ use crate::oauth::Credentials;
 use crate::person::Person;
 use crate::prompts::{self, PromptCommand};
 use crate::resources;
+use crate::schema;
 use crate::search::ToolSearch;
 use crate::tool::McpTool;
+
+/// The most that the model reads of what one server tells of itself.
+const LONGEST_INSTRUCTIONS: usize = 4000;
 
 /// What servers work with.
 pub struct Settings {
@@ -116,6 +121,9 @@ pub struct Status {
     pub protocol: Option<String>,
     /// Its name for itself.
     pub server: Option<String>,
+    /// What it tells the model of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Its tools, under the names the model calls.
     pub tools: Vec<String>,
     /// Its prompts, as commands.
@@ -196,21 +204,11 @@ impl Servers {
         learned.into_iter().filter_map(Result::err).collect()
     }
 
-    /// The tools: those of servers, and those that come with them.
+    /// The tools as a model is offered them: those of servers, many of them behind a search, and
+    /// those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut taken = BTreeSet::new();
-        let mut of_servers = Vec::new();
-        let active = self.active();
-        for link in &active {
-            let catalog = link.catalog().unwrap_or_default();
-            let entries = catalog.tools.iter().cloned().chain(link.added());
-            for entry in entries.filter(|entry| link.server.filter.admits(&entry.name)) {
-                of_servers.push(Arc::new(McpTool::new(link, &entry, &mut taken)));
-            }
-        }
-        let has_resources = |link: &&Arc<Link>| link.has_resources();
-        let with_resources: Vec<_> = active.iter().filter(has_resources).cloned().collect();
-        let mut tools = resources::tools(&with_resources);
+        let of_servers = self.of_servers();
+        let mut tools = self.of_resources();
         let bytes = |tool: &Arc<McpTool>| {
             let spec = tool.spec();
             spec.description.len() + spec.input_schema.to_string().len()
@@ -222,6 +220,46 @@ impl Servers {
         }
         tools.extend(of_servers.into_iter().map(|tool| tool as Arc<dyn Tool>));
         tools
+    }
+
+    /// All tools, none of them behind a search: for people, and for other agents.
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.of_resources();
+        for tool in self.of_servers() {
+            tool.keep_content();
+            tools.push(tool);
+        }
+        tools
+    }
+
+    /// What servers tell the model of themselves, as far as the person agreed to it.
+    pub fn instructions(&self) -> Vec<(String, String)> {
+        let told = self.active().into_iter().filter_map(|link| {
+            let words = link.catalog()?.instructions;
+            let words = schema::clean(&words);
+            let words = head(words.trim(), LONGEST_INSTRUCTIONS).to_owned();
+            (!words.is_empty()).then(|| (link.server.name.clone(), words))
+        });
+        told.collect()
+    }
+
+    fn of_servers(&self) -> Vec<Arc<McpTool>> {
+        let mut taken = BTreeSet::new();
+        let mut of_servers = Vec::new();
+        for link in &self.active() {
+            let catalog = link.catalog().unwrap_or_default();
+            let entries = catalog.tools.iter().cloned().chain(link.added());
+            for entry in entries.filter(|entry| link.server.filter.admits(&entry.name)) {
+                of_servers.push(Arc::new(McpTool::new(link, &entry, &mut taken)));
+            }
+        }
+        of_servers
+    }
+
+    fn of_resources(&self) -> Vec<Arc<dyn Tool>> {
+        let has_resources = |link: &Arc<Link>| link.has_resources();
+        let with_resources: Vec<_> = self.active().into_iter().filter(has_resources).collect();
+        resources::tools(&with_resources)
     }
 
     /// The prompts of servers, as commands.
@@ -321,6 +359,7 @@ fn status(link: &Arc<Link>) -> Status {
         state,
         protocol: of(|it| it.protocol.clone()),
         server: of(|it| it.server.clone()),
+        instructions: of(|it| it.instructions.clone()),
         tools,
         prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
         resources: catalog.as_ref().is_some_and(|it| it.resources),

@@ -25,6 +25,7 @@ pub(crate) struct McpTool {
     tool: String,
     spec: ToolSpec,
     is_offered: AtomicBool,
+    keeps_content: AtomicBool,
 }
 
 impl McpTool {
@@ -54,7 +55,14 @@ impl McpTool {
             source: source(link),
         };
         let is_offered = AtomicBool::new(true);
-        Self { link: Arc::clone(link), tool: entry.name.clone(), spec, is_offered }
+        let keeps_content = AtomicBool::new(false);
+        let (link, tool) = (Arc::clone(link), entry.name.clone());
+        Self { link, tool, spec, is_offered, keeps_content }
+    }
+
+    /// Has results keep what the model cannot see, for whoever can.
+    pub(crate) fn keep_content(&self) {
+        self.keeps_content.store(true, Ordering::Relaxed);
     }
 
     /// Keeps it from the model until it is asked for.
@@ -86,7 +94,23 @@ impl McpTool {
         };
         let returned = connection.call(params, terms).await?;
         self.link.praise().await;
-        Ok(result::output(returned))
+        let rich = result::content(&returned);
+        let rich = rich.filter(|_| self.keeps_content.load(Ordering::Relaxed));
+        let mut output = self.advised(result::output(returned));
+        output.facts.extend(rich.map(|rich| (result::CONTENT.to_owned(), rich)));
+        Ok(output)
+    }
+
+    /// A failure that the sandbox may have caused, with what would lift it.
+    fn advised(&self, mut output: ToolOutput) -> ToolOutput {
+        let server = &self.link.server;
+        let is_program = matches!(server.transport, Transport::Stdio(_));
+        if let Some(words) = output.error.as_mut().filter(|_| is_program)
+            && let Some(remedy) = crate::connection::remedy(server, words)
+        {
+            *words = format!("{words}\n\n({remedy})");
+        }
+        output
     }
 }
 

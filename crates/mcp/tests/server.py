@@ -28,6 +28,9 @@ def tools():
         tool("environment", "Tells its variables."),
         tool("touch", "Writes a file."),
         tool("ask", "Asks the person."),
+        tool("settle", "Asks the person, with answers of its own."),
+        tool("odd", "Returns something unheard of."),
+        tool("noise", "Prints what is no message."),
         tool("strange name/1", "Has a strange name."),
     ]
     # What it says of itself is in a file, so that a test can change it.
@@ -82,6 +85,19 @@ def call(request):
             return text("written")
         except OSError as error:
             return text(str(error), isError=True)
+    if name == "settle":
+        count = {"type": "integer", "default": 3}
+        schema = {"type": "object", "properties": {"count": count}, "required": ["count"]}
+        send({"id": "q2", "method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": schema}})
+        reply = json.loads(sys.stdin.readline())
+        return text(json.dumps(reply.get("result") or reply.get("error")))
+    if name == "odd":
+        return {"content": [{"type": "text", "text": "t1"}, {"type": "weird"}]}
+    if name == "noise":
+        for line in ("hello there", '{"half": ', "[]", '{"jsonrpc": "2.0"}', "x" * 100000):
+            print(line)
+        sys.stdout.flush()
+        return text("quiet again")
     if name == "ask":
         schema = {"type": "object", "properties": {"name": {"type": "string"}}}
         send({"id": "q1", "method": "elicitation/create", "params": {"message": "Who are you?", "requestedSchema": schema}})
@@ -96,7 +112,12 @@ def answer(request):
         capabilities = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
         info = {"name": "test", "version": "1"}
         version = request["params"]["protocolVersion"]
-        return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        told = os.path.join(os.getcwd(), "instructions.txt")
+        words = {}
+        if os.path.exists(told):
+            with open(told) as file:
+                words = {"instructions": file.read()}
+        return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info, **words}
     if method == "tools/list":
         return {"tools": tools()}
     if method == "tools/call":

@@ -9,7 +9,7 @@ use rmcp::transport::IntoTransport;
 use rmcp::{ClientLifecycleMode, RoleClient};
 use tokio_util::sync::CancellationToken;
 
-use super::GRACE;
+use super::{GRACE, trouble};
 use crate::config::{Address, Server};
 use crate::failure::Failure;
 use crate::handler::Handler;
@@ -88,15 +88,17 @@ pub(super) async fn reach(
     };
     handshake.await.map_err(|error| {
         if error.is_authorization_required() || error.auth_challenge().is_some() {
-            return Failure::SignIn { server: server.name.clone() }.into();
+            return trouble::signed_out(server, address).into();
         }
-        let failure = Failure::new(format!(
-            "MCP server `{}` at {} did not answer as one: {}",
-            server.name,
-            address.url,
-            causes(&error)
-        ));
-        Refusal { failure, may_be_older: is_misunderstanding(&error) }
+        let (name, url) = (&server.name, &address.url);
+        let message = if let Some(why) = trouble::unreachable(&error) {
+            format!("MCP server `{name}` cannot be reached at {url}: {why}")
+        } else {
+            let why = trouble::in_words(&error);
+            format!("MCP server `{name}` at {url} did not answer as one: {why}")
+        };
+        let may_be_older = is_misunderstanding(&error);
+        Refusal { failure: Failure::new(message), may_be_older }
     })
 }
 
@@ -130,10 +132,27 @@ pub(super) async fn not_started(
     Failure::hinted(message, advice(server, &words))
 }
 
-/// What a person can try, going by what a program said.
+/// What a person can try, going by what a program said before it ended.
 pub(crate) fn advice(server: &Server, words: &str) -> String {
     let name = &server.name;
-    let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
+    if server.grants.network == Network::None && says(words, &["offline", "network"]) {
+        return without_network(server);
+    }
+    if let Some(remedy) = remedy(server, words) {
+        return remedy;
+    }
+    if says(words, &["No such file or directory", "not found", "ENOENT", "can't open file"]) {
+        return format!(
+            "its program or a file is not visible to it; `mcp.servers.{name}.sandbox.exec` or \
+             `.read` names further paths, and variables are passed on with `env`"
+        );
+    }
+    format!("`mcp.servers.{name}.sandbox` grants `network`, `read`, `write`, `env` and `exec`")
+}
+
+/// What would let a program do what it says it could not; none where the sandbox is not the cause.
+pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
+    let name = &server.name;
     let network = [
         "ENOTFOUND",
         "EAI_AGAIN",
@@ -143,25 +162,30 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
         "getaddrinfo",
         "resolve host",
         "Temporary failure in name resolution",
-        "offline",
-        "network",
     ];
-    if server.grants.network == Network::None && says(&network) {
-        return format!(
-            "it runs without a network; `mcp.servers.{name}.sandbox.network: true` gives it one"
-        );
+    if server.grants.network == Network::None && says(words, &network) {
+        return Some(without_network(server));
     }
-    if says(&["EACCES", "EROFS", "EPERM", "Permission denied", "Read-only file system"]) {
-        return format!(
+    if says(words, &["EROFS", "Read-only file system", "read-only file system"]) {
+        return Some(format!(
+            "it may write its own folder alone; `mcp.servers.{name}.sandbox.write: [.]` lets it \
+             write the workspace"
+        ));
+    }
+    if says(words, &["EACCES", "EPERM", "Permission denied"]) {
+        return Some(format!(
             "it may read the workspace and write its own folder alone; \
              `mcp.servers.{name}.sandbox` takes `read` and `write` with further paths"
-        );
+        ));
     }
-    if says(&["No such file or directory", "not found", "ENOENT"]) {
-        return format!(
-            "its program or a file is not visible to it; `mcp.servers.{name}.sandbox.exec` or \
-             `.read` names further paths, and variables are passed on with `env`"
-        );
-    }
-    format!("`mcp.servers.{name}.sandbox` grants `network`, `read`, `write`, `env` and `exec`")
+    None
+}
+
+fn says(words: &str, marks: &[&str]) -> bool {
+    marks.iter().any(|mark| words.contains(mark))
+}
+
+fn without_network(server: &Server) -> String {
+    let name = &server.name;
+    format!("it runs without a network; `mcp.servers.{name}.sandbox.network: true` gives it one")
 }

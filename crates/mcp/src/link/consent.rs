@@ -62,7 +62,12 @@ impl Link {
                 self.server.name,
             ));
         }
-        let catalog = Catalog { tools: agreed.tools.clone(), files: agreed.files.clone(), ..fresh };
+        let catalog = Catalog {
+            tools: agreed.tools.clone(),
+            instructions: agreed.instructions.clone(),
+            files: agreed.files.clone(),
+            ..fresh
+        };
         if catalog != agreed {
             self.keep(&catalog);
         }
@@ -73,8 +78,11 @@ impl Link {
     /// Tools that nobody has agreed to yet; offered, and asked about.
     pub(crate) fn added(&self) -> Vec<crate::catalog::ToolEntry> {
         let known = self.known();
-        let added = known.pending.values().filter(|it| matches!(it, Change::Added(_)));
-        added.map(|change| change.fresh().clone()).collect()
+        let added = known.pending.values().filter_map(|change| match change {
+            Change::Added(entry) => Some(entry.clone()),
+            Change::Altered { .. } | Change::Instructions { .. } => None,
+        });
+        added.collect()
     }
 
     /// The changes that wait for a person, in words, by tool.
@@ -131,7 +139,7 @@ impl Link {
     fn take(&self, known: &mut Known, tool: &str, change: &Change) {
         known.pending.remove(tool);
         if let Some(catalog) = &mut known.catalog {
-            catalog.accept(change.fresh().clone());
+            catalog.accept(change);
             self.keep(catalog);
         }
     }

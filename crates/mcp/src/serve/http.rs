@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contract::secret::Secret;
-use http::{Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -54,7 +54,7 @@ pub async fn http(
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*"])
         .with_max_request_body_bytes(LARGEST)
         .with_cancellation_token(cancel.child_token());
-    let make = move || Ok(Server { backend: Arc::clone(&backend) });
+    let make = move || Ok(Server::new(Arc::clone(&backend)));
     let service = Service::new(make, Arc::new(LocalSessionManager::default()), config);
     ready(&format!("http://{address}{PATH}"));
     let token = Arc::new(token);
@@ -103,7 +103,13 @@ async fn answer(
             return refusal(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
         }
     }
-    service.handle(request).await
+    let is_farewell = request.method() == Method::DELETE;
+    let mut reply = service.handle(request).await;
+    // The session is gone with the answer: clients take 202 for a promise.
+    if is_farewell && reply.status() == StatusCode::ACCEPTED {
+        *reply.status_mut() = StatusCode::NO_CONTENT;
+    }
+    reply
 }
 
 fn refusal(status: StatusCode, text: &'static str) -> Reply {

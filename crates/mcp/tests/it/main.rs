@@ -14,6 +14,7 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use contract::vouch::Vouch;
 use mcp::config::{self, Scope, Server, Source};
 use mcp::oauth::Credentials;
 use mcp::person::Nobody;
@@ -63,6 +64,7 @@ impl Bench {
                 data: self.folder.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
+                vouch: Vouch::default(),
             },
             person: Arc::new(Nobody),
             notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
@@ -128,6 +130,7 @@ fn sent(id: &str, args: Value) -> Sent {
         progress,
         spill: PathBuf::from("/nonexistent"),
         conversation: None,
+        view: contract::policy::View::default(),
     };
     let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
     Sent { call, context, progress: lines }

@@ -1,0 +1,190 @@
+//! Files of keys, one for each address, which their owner alone can read.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
+use serde::{Deserialize, Serialize};
+
+/// The keys that the person got by signing in: one file for each address.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    folder: PathBuf,
+}
+
+impl Credentials {
+    /// Keys in a folder.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    fn path(&self, url: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", &blake3::hash(url.as_bytes()).to_hex()[..24]))
+    }
+
+    /// Whether there is a key for an address.
+    pub fn has(&self, url: &str) -> bool {
+        self.path(url).exists()
+    }
+
+    /// Forgets the key for an address; tells whether there was one.
+    pub fn forget(&self, url: &str) -> std::io::Result<bool> {
+        match fs::remove_file(self.path(url)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes scopes that a server wants beyond those it granted, for the next time the person
+    /// signs in. Does nothing where they never did.
+    pub(crate) fn want(&self, url: &str, scopes: &str) -> Result<(), AuthError> {
+        let keeper = self.keeper(url, None);
+        let Some(mut kept) = keeper.read()? else { return Ok(()) };
+        for scope in scopes.split_whitespace() {
+            if !kept.wanted_scopes.iter().any(|known| known == scope) {
+                kept.wanted_scopes.push(scope.to_owned());
+            }
+        }
+        keeper.write(&kept)
+    }
+
+    /// The scopes that were granted, and those that a server wants beyond them.
+    pub(super) fn scopes(&self, url: &str) -> Result<(Vec<String>, Vec<String>), AuthError> {
+        let kept = self.keeper(url, None).read()?;
+        Ok(kept.map(|it| (it.key.granted_scopes, it.wanted_scopes)).unwrap_or_default())
+    }
+
+    /// The file of the key for an address. The secret is that of a client which is signing in.
+    pub(super) fn keeper(&self, url: &str, secret: Option<String>) -> Keeper {
+        Keeper { path: self.path(url), secret }
+    }
+}
+
+/// A key as its file has it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    key: StoredCredentials,
+    /// The secret of the client that the key was given to; it renews the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_secret: Option<String>,
+    /// Scopes that were wanted since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    wanted_scopes: Vec<String>,
+}
+
+/// The file of one key.
+pub(super) struct Keeper {
+    path: PathBuf,
+    secret: Option<String>,
+}
+
+impl Keeper {
+    /// The client that the key was given to, where it has a secret.
+    pub(super) fn client(&self) -> Result<Option<(String, String)>, AuthError> {
+        let kept = self.read()?;
+        Ok(kept.and_then(|kept| Some((kept.key.client_id, kept.client_secret?))))
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> AuthError {
+        AuthError::CredentialStoreError(format!("{}: {error}", self.path.display()))
+    }
+
+    fn read(&self) -> Result<Option<Kept>, AuthError> {
+        match fs::read(&self.path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map(Some).map_err(|error| self.failed(&error))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn write(&self, kept: &Kept) -> Result<(), AuthError> {
+        let bytes = serde_json::to_vec(kept).map_err(|error| self.failed(&error))?;
+        write(&self.path, &bytes).map_err(|error| self.failed(&error))
+    }
+}
+
+#[async_trait]
+impl CredentialStore for Keeper {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        Ok(self.read()?.map(|kept| kept.key))
+    }
+
+    async fn save(&self, key: StoredCredentials) -> Result<(), AuthError> {
+        let before = self.read().ok().flatten();
+        // A renewed key is that of the client which had it before.
+        let same = before.filter(|before| before.key.client_id == key.client_id);
+        let client_secret = self.secret.clone().or_else(|| same?.client_secret);
+        self.write(&Kept { key, client_secret, wanted_scopes: Vec::new() })
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(&error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Puts bytes in place of a file that its owner alone can read.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    if let Err(error) = fs::remove_file(&draft)
+        && error.kind() != ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(client: &str) -> StoredCredentials {
+        StoredCredentials::new(client.to_owned(), None, vec!["read".to_owned()], None)
+    }
+
+    #[tokio::test]
+    async fn a_renewed_key_keeps_the_secret_of_its_client_and_nobody_else_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(folder.path().join("keys"));
+        let url = "https://h.example/mcp";
+        let signing = credentials.keeper(url, Some("hush".to_owned()));
+        signing.save(key("one")).await.unwrap();
+        let later = credentials.keeper(url, None);
+        later.save(key("one")).await.unwrap();
+        assert_eq!(later.client().unwrap(), Some(("one".to_owned(), "hush".to_owned())));
+        later.save(key("two")).await.unwrap();
+        assert_eq!(later.client().unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn wanted_scopes_are_kept_until_the_next_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(folder.path().to_owned());
+        let url = "https://h.example/mcp";
+        credentials.want(url, "write").unwrap();
+        assert!(!credentials.has(url), "nobody signed in");
+        let keeper = credentials.keeper(url, None);
+        keeper.save(key("one")).await.unwrap();
+        credentials.want(url, "write admin").unwrap();
+        credentials.want(url, "write").unwrap();
+        let read = vec!["read".to_owned()];
+        let wanted = vec!["write".to_owned(), "admin".to_owned()];
+        assert_eq!(credentials.scopes(url).unwrap(), (read.clone(), wanted));
+        keeper.save(key("one")).await.unwrap();
+        assert_eq!(credentials.scopes(url).unwrap(), (read, Vec::new()));
+    }
+}
