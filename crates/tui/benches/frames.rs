@@ -97,6 +97,10 @@ fn main() {
     report("a key and its frame", times);
     let times = stage.measured(|stage| stage.key(Code::PageUp));
     report("a page up and its frame", times);
+    stage.key(Code::F(9));
+    let times = stage.measured(|stage| stage.key(Code::Char('q')));
+    report("a letter of a search that finds nothing", times);
+    stage.key(Code::Esc);
     stage.app.update(Message::Terminal(
         Input::Key(Key { ctrl: true, ..Key::plain(Code::End) }),
         Instant::now(),

@@ -21,6 +21,7 @@ use crate::keymap::{Keymap, Remapped};
 use crate::layers::Layer;
 use crate::layers::approval::Ask;
 use crate::message::{Effect, Message};
+use crate::picture::Pictures;
 use crate::status::{FRAME, Status};
 use crate::theme::{Depth, Theme, background_of_report};
 use crate::transcript::{Transcript, View};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub notifies: bool,
     /// A run that takes longer is long.
     pub long_run: Duration,
+    /// How the terminal shows pictures.
+    pub pictures: Pictures,
 }
 
 impl Default for Settings {
@@ -63,6 +66,7 @@ impl Default for Settings {
             shows_thinking: false,
             notifies: true,
             long_run: Duration::from_secs(10),
+            pictures: Pictures::None,
         }
     }
 }
@@ -106,6 +110,8 @@ pub struct App {
     /// Whether the terminal has the person's attention, where it tells.
     is_focused: Option<bool>,
     has_mouse: bool,
+    /// Pictures that the terminal has, by their blocks, with where they are drawn.
+    pictures: Vec<(usize, ratatui_core::layout::Position)>,
     /// Where the conversation was drawn.
     body: ratatui_core::layout::Rect,
     /// Whether anything is to be drawn.
@@ -146,6 +152,7 @@ impl App {
             is_connected: false,
             is_focused: None,
             has_mouse: settings.has_mouse,
+            pictures: Vec::new(),
             body: ratatui_core::layout::Rect::ZERO,
             is_dirty: true,
             settings,
@@ -161,6 +168,12 @@ impl App {
         let requests =
             [Request::History, Request::Draft, Request::Themes, Request::Commands, Request::Facts];
         requests.map(Effect::Ask).into()
+    }
+
+    /// Sends words as if the person had, once the conversation takes them.
+    pub fn say(&mut self, words: String) {
+        self.queue.push(words);
+        self.is_dirty = true;
     }
 
     /// Tells the person something.
@@ -188,6 +201,7 @@ impl App {
     /// Begins with another conversation; what is being written stays.
     pub fn reset(&mut self) {
         self.transcript.clear();
+        self.pictures.clear();
         self.view = View::default();
         self.status.reset();
         self.asks.clear();
@@ -222,6 +236,7 @@ impl App {
             Message::Resized { width, height } => {
                 self.size = (width, height);
                 self.is_dirty = true;
+                self.forget_pictures();
             }
             Message::Event(event) => {
                 self.is_dirty = true;
@@ -238,6 +253,7 @@ impl App {
             }
             Message::Edited(result) => {
                 self.is_dirty = true;
+                self.forget_pictures();
                 match result {
                     Ok(text) => {
                         self.composer.buffer.set(text.trim_end_matches('\n'));
@@ -253,6 +269,13 @@ impl App {
             Message::Tick(now) => self.tick(now, &mut effects),
         }
         effects
+    }
+
+    /// Takes note that the terminal shows no picture any more, where it was drawn on the screen.
+    fn forget_pictures(&mut self) {
+        if self.settings.pictures == Pictures::Iterm {
+            self.pictures.clear();
+        }
     }
 
     fn tick(&mut self, now: Instant, effects: &mut Vec<Effect>) {
@@ -288,7 +311,7 @@ impl App {
             input::Input::Key(key) => self.key(key, at, effects),
             input::Input::Paste(text) => {
                 if let Some(layer) = self.layers.last_mut() {
-                    layer.paste(&text);
+                    layer.paste(&text, at);
                 } else {
                     self.focus = Focus::Writing;
                     self.composer.paste(&text);

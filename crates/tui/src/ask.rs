@@ -11,19 +11,21 @@ use crate::screen::{Screen, Told};
 use crate::text::clean;
 use crate::theme::{Role, Theme};
 
-/// Asks, and waits for one of the choices, each with the letters that give it. None where the person
-/// wants no answer to be given, or cannot give one.
+/// Asks, and waits for one of the choices, each with the letters that give it and whether it grants
+/// something; Enter gives the first that does not. None where the person wants no answer to be
+/// given, or cannot give one.
 pub async fn ask(
     screen: &mut Screen,
     theme: &Theme,
     title: &str,
     body: &str,
-    choices: &[(&'static str, &str)],
+    choices: &[(&'static str, &str, bool)],
 ) -> io::Result<Option<usize>> {
-    let choice = |(letters, label): &(&'static str, &str)| Choice {
+    let choice = |(letters, label, grants): &(&'static str, &str, bool)| Choice {
         letters,
         label: (*label).to_owned(),
         takes_words: false,
+        grants: *grants,
     };
     let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
     let choices = choices.iter().map(choice).collect();
@@ -48,6 +50,7 @@ pub async fn ask(
                         Decided::Nothing | Decided::Early | Decided::Other => {}
                     }
                 }
+                Some((Input::Paste(text), at)) => question.paste(&text, at),
                 Some(_) => {}
             },
             told = screen.signals.next() => match told {

@@ -13,7 +13,7 @@ use crate::text::narrow;
 use crate::theme::{Role, Theme};
 
 pub(crate) use buffer::Buffer;
-pub(crate) use complete::Completion;
+pub(crate) use complete::{Completion, Wanted};
 pub(crate) use history::History;
 use vim::Vim;
 

@@ -117,6 +117,7 @@ impl Key {
         let mut characters = rest.chars();
         let single = characters.next().filter(|_| characters.next().is_none());
         key.code = match (named, function, single) {
+            (Some(Code::Tab), _, _) if std::mem::take(&mut key.shift) => Code::BackTab,
             (Some(code), _, _) => code,
             (None, _, Some(c)) if key.ctrl => Code::Char(c.to_ascii_lowercase()),
             (None, _, Some(c)) => Code::Char(c),
@@ -143,6 +144,9 @@ impl fmt::Display for Key {
             Code::Char(' ') => f.write_str("Space"),
             Code::Char(c) if self.ctrl => write!(f, "{}", c.to_ascii_uppercase()),
             Code::Char(c) => write!(f, "{c}"),
+            Code::BackTab => f.write_str("Shift+Tab"),
+            Code::PageUp => f.write_str("PageUp"),
+            Code::PageDown => f.write_str("PageDown"),
             code => {
                 let name = NAMES.iter().find(|(_, named)| *named == code).map_or("?", |it| it.0);
                 f.write_str(&title(name))
@@ -168,6 +172,8 @@ mod tests {
             ("Space", "Space"),
             ("f", "f"),
             ("Q", "Q"),
+            ("backtab", "Shift+Tab"),
+            ("pagedown", "PageDown"),
         ] {
             let key = Key::parse(words).unwrap_or_else(|| panic!("{words}"));
             assert_eq!(key.to_string(), shown);

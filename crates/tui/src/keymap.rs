@@ -67,6 +67,10 @@ pub enum Action {
     Cancel,
     /// Stops the model, else empties the text, else ends.
     Interrupt,
+    /// Sends what is written.
+    Send,
+    /// Begins another line.
+    Newline,
 }
 
 /// An action as people see it.
@@ -120,6 +124,8 @@ pub const ACTIONS: &[Described] = &[
     row(Action::Suspend, "suspend", "Go back to the shell (fg returns)", &["ctrl+z"]),
     row(Action::Cancel, "cancel", "Close what is open, or stop the model", &["esc", "ctrl+g"]),
     row(Action::Interrupt, "interrupt", "Stop the model; empty the text; twice: end", &["ctrl+c"]),
+    row(Action::Send, "send", "Send what is written", &[]),
+    row(Action::Newline, "newline", "Begin another line", &[]),
     row(Action::Quit, "quit", "End", &["ctrl+t q", "ctrl+q", "f10"]),
 ];
 
@@ -196,11 +202,17 @@ impl Keymap {
 
     /// What can follow after some keys: the rest in words, and what it does.
     pub fn following(&self, keys: &[Key]) -> Vec<(String, &'static Described)> {
-        let rest = |(bound, action): &(Vec<Key>, Action)| {
-            let rest = bound.strip_prefix(keys).filter(|rest| !rest.is_empty())?;
-            Some((words(rest), described(*action)))
-        };
-        self.bindings.iter().filter_map(rest).collect()
+        let mut all: Vec<(String, &'static Described)> = Vec::new();
+        for (bound, action) in &self.bindings {
+            let Some(rest) = bound.strip_prefix(keys).filter(|rest| !rest.is_empty()) else {
+                continue;
+            };
+            match all.iter_mut().find(|(_, it)| it.action == *action) {
+                Some((reached, _)) => *reached = format!("{reached} {}", words(rest)),
+                None => all.push((words(rest), described(*action))),
+            }
+        }
+        all
     }
 
     /// The keys that reach an action, in words.

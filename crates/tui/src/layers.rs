@@ -28,7 +28,7 @@ pub(crate) trait Layer {
     fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow;
 
     /// Takes pasted text.
-    fn paste(&mut self, _text: &str) {}
+    fn paste(&mut self, _text: &str, _at: Instant) {}
 
     /// Takes what the host answered, if it is for this layer.
     fn answer(&mut self, _answer: &Answer, _deeds: &mut Vec<Deed>) -> bool {
@@ -52,6 +52,11 @@ pub(crate) trait Layer {
     /// The call that it asks about.
     fn asks_about(&self) -> Option<&CallId> {
         None
+    }
+
+    /// Rows at the bottom of an area that it takes for itself; what is below ends above them.
+    fn covers(&mut self, _area: Rect, _theme: &Theme) -> u16 {
+        0
     }
 
     /// Draws itself; says where the cursor is, if it has one.
@@ -148,6 +153,17 @@ impl Canvas<'_> {
         let at = Position { x: area.x, y: area.bottom() - 1 };
         self.text(at, &bottom, Role::Border, area.width);
         Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+    }
+
+    /// Words in the lower edge of a frame that was drawn around an area, where it has one.
+    pub(crate) fn foot(&mut self, area: Rect, words: &str) {
+        let area = area.intersection(self.buffer.area);
+        if area.height < 6 || area.width < 12 {
+            return;
+        }
+        let words = clipped(&format!(" {words} "), usize::from(area.width) - 4);
+        let at = Position { x: area.x + 2, y: area.bottom() - 1 };
+        self.text(at, &words, Role::Soft, area.width - 4);
     }
 }
 

@@ -8,7 +8,8 @@
 //! - [`run()`] is the loop: keys first, frames at most sixty times a second, nothing while idle.
 //! - [`host`] is what the interface wants of the program around it; the binary implements it.
 //!
-//! [`line`] is the other way to write, one line at a time, for `--plain`.
+//! [`line`] is the other way to write, one line at a time, for `--plain`; [`prose`] shows Markdown
+//! there.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
 //! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
@@ -29,6 +30,8 @@ mod layers;
 pub mod line;
 mod markdown;
 pub mod message;
+pub mod picture;
+pub mod prose;
 mod run;
 mod screen;
 mod status;

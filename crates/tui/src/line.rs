@@ -1,17 +1,21 @@
 //! One line at a time, with the keys of emacs and a history: what is written stays on the screen, and
 //! nothing is drawn again that need not be, so that a screen reader can follow.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::composer::{Composer, Outcome};
+use crate::composer::{Composer, Outcome, Wanted};
+use crate::host::Item;
 use crate::input::{Decoder, Input};
 use crate::key::{Code, Key};
 use crate::screen::raw;
-use crate::text::{columns, skip_columns};
+use crate::text::{columns, one_line, skip_columns};
 
+/// Ways to complete that are listed at once.
+const LISTED: usize = 20;
 /// A lone escape is a key of its own when nothing follows for so long.
 const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 
@@ -33,6 +37,10 @@ pub struct Editor {
     decoder: Decoder,
     /// What has arrived and was not needed yet.
     waiting: Vec<Input>,
+    /// Lists the files that can be named; asked when the first one is.
+    files: Option<Box<dyn FnOnce() -> Vec<String> + Send>>,
+    /// What is looked for among what was written before, and how many that have it were seen.
+    search: Option<(String, usize)>,
 }
 
 impl Editor {
@@ -41,6 +49,16 @@ impl Editor {
         let mut editor = Self::default();
         editor.composer.history.load(history);
         editor
+    }
+
+    /// Completes these commands after `/`, and the files that `files` lists after `@`.
+    pub fn offer(
+        &mut self,
+        commands: Vec<Item>,
+        files: impl FnOnce() -> Vec<String> + Send + 'static,
+    ) {
+        self.composer.completion.set_commands(commands);
+        self.files = Some(Box::new(files));
     }
 
     /// Reads a line behind a mark. Blocks.
@@ -59,7 +77,14 @@ impl Editor {
             let mut inputs = std::mem::take(&mut self.waiting).into_iter();
             while let Some(input) = inputs.next() {
                 let before = self.composer.buffer.raw().to_owned();
-                if let Some(read) = self.take(input) {
+                if input == Input::Key(Key::plain(Code::Tab)) {
+                    let several = self.complete();
+                    if !several.is_empty() {
+                        out.write_all(format!("\r\n{several}{mark}").as_bytes())?;
+                        out.write_all(self.change("", mark, width()).as_bytes())?;
+                        continue;
+                    }
+                } else if let Some(read) = self.take(input) {
                     // What was written stays on the screen.
                     self.waiting = inputs.collect();
                     return Ok(read);
@@ -93,6 +118,42 @@ impl Editor {
         }
     }
 
+    /// Completes what stands before the cursor; gives the lines to show where there are several ways.
+    fn complete(&mut self) -> String {
+        let Composer { buffer, completion, .. } = &mut self.composer;
+        completion.refresh(buffer);
+        if completion.wanted() == Some(Wanted::File)
+            && let Some(files) = self.files.take()
+        {
+            completion.set_files(files().iter().map(|file| one_line(file)).collect());
+        }
+        let several = completion.advance(buffer);
+        let mut lines = String::new();
+        for proposal in several.iter().take(LISTED) {
+            let about = one_line(&proposal.about);
+            let _ = write!(lines, "  {}  {about}", one_line(&proposal.text));
+            lines.truncate(lines.trim_end().len());
+            lines.push_str("\r\n");
+        }
+        if several.len() > LISTED {
+            let _ = write!(lines, "  … {} more\r\n", several.len() - LISTED);
+        }
+        lines
+    }
+
+    /// Goes to the next thing that was written before and has in it what is written.
+    fn look_back(&mut self) {
+        let raw = self.composer.buffer.raw().to_owned();
+        let (needle, seen) = self.search.take().unwrap_or((raw, 0));
+        let mut found = self.composer.history.newest_first().filter(|it| it.contains(&needle));
+        if let Some(text) = found.nth(seen).cloned() {
+            self.composer.buffer.set(&text);
+            self.search = Some((needle, seen + 1));
+        } else {
+            self.search = Some((needle, 0));
+        }
+    }
+
     fn take(&mut self, input: Input) -> Option<Read> {
         let key = match input {
             Input::Key(key) => key,
@@ -103,6 +164,11 @@ impl Editor {
             Input::Mouse(_) | Input::Focus(_) | Input::Report(_) | Input::Closed => return None,
         };
         let is_empty = self.composer.buffer.is_empty();
+        if key == Key::ctrl('r') {
+            self.look_back();
+            return None;
+        }
+        self.search = None;
         match key {
             key if key == Key::ctrl('c') => {
                 self.composer.buffer.take();
@@ -204,6 +270,38 @@ mod tests {
         assert_eq!(after("h ctrl+c").2, Some(Read::Interrupted));
         assert_eq!(after("ctrl+d").2, Some(Read::End));
         assert_eq!(after("h ctrl+d").2, None);
+    }
+
+    #[test]
+    fn tab_completes_commands_and_files_and_lists_what_could_be_meant() {
+        let mut editor = Editor::default();
+        let command = |name: &str| Item { value: name.into(), ..Item::default() };
+        editor.offer(vec![command("mode"), command("model"), command("help")], || {
+            vec!["src/main.rs".to_owned()]
+        });
+        let complete = |editor: &mut Editor, text: &str| {
+            editor.composer.buffer.set(text);
+            let listed = editor.complete();
+            (editor.composer.buffer.raw().to_owned(), listed)
+        };
+        assert_eq!(complete(&mut editor, "/h"), ("/help ".to_owned(), String::new()));
+        assert_eq!(complete(&mut editor, "/m").0, "/mode");
+        let (text, listed) = complete(&mut editor, "/mode");
+        assert_eq!((text.as_str(), listed.as_str()), ("/mode", "  /mode\r\n  /model\r\n"));
+        assert_eq!(complete(&mut editor, "see @mai").0, "see @src/main.rs ");
+        assert_eq!(complete(&mut editor, "none"), ("none".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn what_was_written_before_is_found_by_a_part_of_it() {
+        let mut editor = Editor::new(vec!["cargo test".into(), "ls".into(), "cargo run".into()]);
+        editor.composer.buffer.set("cargo");
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            editor.take(Input::Key(Key::ctrl('r')));
+            seen.push(editor.composer.buffer.raw().to_owned());
+        }
+        assert_eq!(seen, ["cargo run", "cargo test", "cargo test"]);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! out again with each look. A reply of any length costs the same per frame.
 
 mod page;
+mod paragraph;
 mod table;
 
 use crate::highlight::Highlighter;
 use crate::text::{Leads, Piece, Row, fold};
 use crate::theme::{Role, Theme};
 
-/// A list that is longer than this is split between its items while it grows.
+/// A list or a paragraph that is longer than this is split while it grows.
 const LONG: usize = 2048;
 
 /// Markdown with the rows it comes to. The text must be clean.
@@ -22,11 +23,13 @@ pub(crate) struct Markdown {
     /// Bytes of the text that the settled rows show.
     done: usize,
     fence: Option<Fence>,
-    /// Whether the next block goes on with the list above it.
-    is_in_list: bool,
+    /// Whether the next rows go on with the list or the paragraph above them.
+    is_going_on: bool,
     settled: Vec<Row>,
     draft: Vec<Row>,
     is_stale: bool,
+    /// Rows that were taken out; they stand above all others.
+    given: usize,
 }
 
 impl Markdown {
@@ -57,13 +60,24 @@ impl Markdown {
         if self.made_for != Some((width, edition)) {
             self.made_for = Some((width, edition));
             self.settled.clear();
-            (self.done, self.fence, self.is_in_list) = (0, None, false);
+            (self.done, self.fence, self.is_going_on) = (0, None, false);
             self.is_stale = true;
         }
         if !std::mem::take(&mut self.is_stale) {
             return;
         }
         while self.settle_one(width, theme) {}
+        let mut draft = self.rest(width, theme);
+        if self.is_complete {
+            self.settled.append(&mut draft);
+            self.done = self.text.len();
+            self.fence = None;
+        }
+        self.draft = draft;
+    }
+
+    /// The rows of what may still change.
+    fn rest(&self, width: usize, theme: &Theme) -> Vec<Row> {
         let mut draft = Vec::new();
         let rest = &self.text[self.done..];
         match &self.fence {
@@ -74,18 +88,43 @@ impl Markdown {
             }
             None => {
                 let rows = page::render(rest, width, theme);
-                if !rows.is_empty() && !self.is_in_list && !self.settled.is_empty() {
+                if !rows.is_empty() && !self.is_going_on && self.is_below() {
                     draft.push(Row::gap());
                 }
                 draft.extend(rows);
             }
         }
+        draft
+    }
+
+    /// Takes out the rows that more text cannot change: all of them once it is complete.
+    pub(crate) fn take_settled(&mut self, width: usize, theme: &Theme) -> Vec<Row> {
+        while self.settle_one(width, theme) {}
         if self.is_complete {
-            self.settled.append(&mut draft);
+            let mut rest = self.rest(width, theme);
+            self.settled.append(&mut rest);
             self.done = self.text.len();
-            self.fence = None;
         }
-        self.draft = draft;
+        self.text.drain(..self.done);
+        self.done = 0;
+        self.given += self.settled.len();
+        std::mem::take(&mut self.settled)
+    }
+
+    /// The rows of the rest, after those that were taken out.
+    pub(crate) fn draft(&mut self, width: usize, theme: &Theme) -> &[Row] {
+        self.draft = self.rest(width, theme);
+        &self.draft
+    }
+
+    /// Whether any rows were taken out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.given > 0
+    }
+
+    /// Whether something stands above the next row.
+    fn is_below(&self) -> bool {
+        self.has_begun() || !self.settled.is_empty()
     }
 
     /// Rows that it has come to.
@@ -107,7 +146,7 @@ impl Markdown {
 
     /// Leaves a row free below what is there.
     fn gap(&mut self) {
-        if !self.settled.is_empty() {
+        if self.is_below() {
             self.settled.push(Row::gap());
         }
     }
@@ -115,8 +154,11 @@ impl Markdown {
     /// Lays out the beginning of the rest if it is final. Says whether it was.
     fn settle_one(&mut self, width: usize, theme: &Theme) -> bool {
         let rest = &self.text[self.done..];
-        let Some(length) = rest.find('\n').map(|at| at + 1) else { return false };
+        let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
         let line = &rest[..length];
+        if !line.ends_with('\n') && (self.fence.is_some() || Fence::begun_by(line).is_some()) {
+            return false;
+        }
         if let Some(fence) = &mut self.fence {
             if fence.is_ended_by(line) {
                 self.fence = None;
@@ -133,24 +175,26 @@ impl Markdown {
             let head = page::code_head(language, theme);
             self.gap();
             self.settled.extend(head);
-            self.is_in_list = false;
+            self.is_going_on = false;
             self.fence = Some(fence);
             self.done += length;
             return true;
         }
         let (length, is_split) = match end_of_block(rest) {
             Some(length) => (length, false),
-            None => match end_of_item(rest) {
-                Some(length) => (length, true),
-                None => return false,
-            },
+            None => {
+                match end_of_item(rest).or_else(|| paragraph::end_of_rows(rest, width, theme)) {
+                    Some(length) => (length, true),
+                    None => return false,
+                }
+            }
         };
         let mut rows = page::render(&rest[..length], width, theme);
-        if !rows.is_empty() && !self.is_in_list {
+        if !rows.is_empty() && !self.is_going_on {
             self.gap();
         }
         self.settled.append(&mut rows);
-        self.is_in_list = is_split;
+        self.is_going_on = is_split;
         self.done += length;
         true
     }
@@ -339,6 +383,32 @@ mod tests {
         }
         assert!(markdown.draft.len() < 200, "{} rows in the draft", markdown.draft.len());
         assert_eq!(markdown.height(), 2000);
+    }
+
+    #[test]
+    fn a_paragraph_without_end_settles_while_it_grows_and_breaks_where_it_would() {
+        let words =
+            ["some", "plain", "words", "**and bold ones**", "with `code`,", "Wörter", "and"];
+        let text: Vec<&str> =
+            (0..1500).map(|number| words[number * 5 % 7 * (number % 3) % 7]).collect();
+        for between in [" ", "\n"] {
+            let text = text.join(between);
+            let mut markdown = Markdown::default();
+            let letters: Vec<char> = text.chars().collect();
+            for piece in letters.chunks(64) {
+                markdown.push(&piece.iter().collect::<String>());
+                markdown.lay_out(60, 0, &theme());
+                assert!(markdown.draft.len() < 200, "{} rows", markdown.draft.len());
+            }
+            markdown.finish();
+            markdown.lay_out(60, 0, &theme());
+            assert_eq!(shown(&markdown), whole_at_once(&text));
+        }
+    }
+
+    /// The rows of a text that is not split.
+    fn whole_at_once(text: &str) -> Vec<String> {
+        page::render(text, 60, &theme()).iter().map(|row| row.line.to_string()).collect()
     }
 
     #[test]

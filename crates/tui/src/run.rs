@@ -206,6 +206,13 @@ impl Running<'_> {
             return Ok(());
         }
         screen.draw(|frame| app.draw(frame))?;
+        if let Some(shown) = app.pictures() {
+            if shown.is_anew {
+                screen.redraw()?;
+                screen.draw(|frame| app.draw(frame))?;
+            }
+            screen.show(&shown.written)?;
+        }
         self.is_urgent = false;
         self.next_frame = Instant::now() + FRAME;
         Ok(())

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
-use ratatui_core::layout::Rect;
+use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::host::Stop;
 use crate::input::{Arrival, Reader};
 use backend::Ansi;
+pub(crate) use backend::styled;
 
 /// Arrivals that wait at most.
 const ARRIVALS: usize = 1024;
@@ -131,6 +132,15 @@ impl Screen {
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         let text = contract::text::head(text, LONGEST_COPY);
         self.write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))
+    }
+
+    /// Writes pictures at their places; the cursor stays where it is.
+    pub(crate) fn show(&mut self, pictures: &[(Position, String)]) -> io::Result<()> {
+        for (Position { x, y }, sequences) in pictures {
+            let (row, column) = (u32::from(*y) + 1, u32::from(*x) + 1);
+            self.write(&format!("\x1b7\x1b[{row};{column}H{sequences}\x1b8"))?;
+        }
+        Ok(())
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {

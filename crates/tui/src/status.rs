@@ -10,7 +10,7 @@ use ratatui_core::layout::{Position, Rect};
 
 use crate::host::Facts;
 use crate::layers::Canvas;
-use crate::text::{clipped, columns, narrow, one_line};
+use crate::text::{clipped, columns, counted, narrow, one_line};
 use crate::theme::Role;
 
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -131,8 +131,8 @@ impl Status {
 
     /// Draws the line.
     pub(crate) fn draw(&self, area: Rect, canvas: &mut Canvas<'_>, now: Instant, note: &str) {
-        let left = self.left(now, note);
         let width = usize::from(area.width);
+        let left = self.left(now, note, (width / 3).max(8));
         let mut x = area.x;
         for (number, (role, text)) in left.iter().enumerate() {
             let room = width.saturating_sub(usize::from(x - area.x));
@@ -146,15 +146,23 @@ impl Status {
         // The right side takes what is left.
         let mut right = self.right();
         let free = usize::from(area.right().saturating_sub(x)).saturating_sub(2);
-        while columns(&right.join(" · ")) > free && !right.is_empty() {
+        let wide = |right: &[(Role, String)]| {
+            let texts: usize = right.iter().map(|(_, text)| columns(text)).sum();
+            texts + 3 * right.len().saturating_sub(1)
+        };
+        while wide(&right) > free && !right.is_empty() {
             right.pop();
         }
-        let text = right.join(" · ");
-        let at = area.right().saturating_sub(narrow(columns(&text)));
-        canvas.text(Position { x: at, y: area.y }, &text, Role::Status, area.right() - at);
+        let mut x = area.right().saturating_sub(narrow(wide(&right)));
+        for (number, (role, text)) in right.iter().enumerate() {
+            let between = if number == 0 { "" } else { " · " };
+            x += canvas.text(Position { x, y: area.y }, between, Role::Status, area.right() - x);
+            x += canvas.text(Position { x, y: area.y }, text, *role, area.right() - x);
+        }
     }
 
-    fn left(&self, now: Instant, note: &str) -> Vec<(Role, String)> {
+    /// What stands at the left; the model's name in so many columns at most.
+    fn left(&self, now: Instant, note: &str, room: usize) -> Vec<(Role, String)> {
         let mut left = Vec::new();
         if !note.is_empty() {
             left.push((Role::Caution, note.to_owned()));
@@ -166,7 +174,7 @@ impl Status {
             left.push((Role::Accent, format!("{spinner} {} {} s", activity.what, time.as_secs())));
         }
         if !self.model.is_empty() {
-            left.push((Role::Status, self.model.clone()));
+            left.push((Role::Status, clipped(&self.model, room)));
         }
         let (role, mode) = match self.mode {
             Mode::ReadOnly => (Role::Good, "read-only"),
@@ -182,38 +190,44 @@ impl Status {
         left
     }
 
-    /// What was used, the most important first.
-    fn right(&self) -> Vec<String> {
+    /// What does not work and what was used, the most important first.
+    fn right(&self) -> Vec<(Role, String)> {
         let mut right = Vec::new();
+        let mut say = |text: String| right.push((Role::Status, text));
         match self.facts.context_window.filter(|window| *window > 0) {
             Some(window) if self.context > 0 => {
-                right.push(format!("context {}%", (self.context * 100 / window).min(100)));
+                say(format!("context {}%", (self.context * 100 / window).min(100)));
             }
             _ => {}
         }
         let usage = &self.usage;
         if usage.total_tokens() > 0 {
             let (sent, got) = (short(usage.input_tokens), short(usage.output_tokens));
-            right.push(format!("{sent} in, {got} out"));
+            say(format!("{sent} in, {got} out"));
         }
         if let Some(cost) = usage.cost_usd {
-            right.push(format!("${cost:.2}"));
+            say(money(cost));
         }
         if self.facts.processes > 0 {
-            right.push(format!("{} in background", self.facts.processes));
+            say(format!("{} in background", self.facts.processes));
         }
         let parts = self.facts.parts;
-        if parts.failed > 0 {
-            right.push(format!("{} failed", parts.failed));
-        }
         if parts.servers > 0 {
-            right.push(format!("{} servers", parts.servers));
+            say(counted(parts.servers, "server", "servers"));
         }
         if parts.plugins > 0 {
-            right.push(format!("{} plugins", parts.plugins));
+            say(counted(parts.plugins, "plugin", "plugins"));
+        }
+        if parts.failed > 0 {
+            right.insert(0, (Role::Bad, format!("{} failed", parts.failed)));
         }
         right
     }
+}
+
+/// A price; a small one with what it has.
+fn money(dollars: f64) -> String {
+    if dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
 }
 
 /// A number in a few letters.
@@ -231,6 +245,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
+        assert_eq!([money(0.0021), money(12.345)], ["$0.0021", "$12.35"]);
         assert_eq!([short(999), short(12_345), short(3_210_000)], ["999", "12.3k", "3.2M"]);
     }
 }

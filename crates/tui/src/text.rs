@@ -93,6 +93,61 @@ pub(crate) fn clean(text: &str) -> String {
     visible(text).into_owned()
 }
 
+/// What a program printed, safe to draw: its colors and moves of the cursor are left out, and what
+/// it wrote over a line stands on a line of its own.
+pub(crate) fn printed(text: &str) -> String {
+    if !text.contains(['\x1b', '\r']) {
+        return clean(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\x1b', '\r']) {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix('\r') {
+            rest = after.trim_start_matches('\r');
+            let is_line = kept.is_empty() || kept.ends_with('\n');
+            if !rest.starts_with('\n') && !is_line {
+                kept.push('\n');
+            }
+        } else {
+            let length = sequence(rest);
+            if length == 0 {
+                // No sequence: `clean` shows what it is.
+                kept.push('\x1b');
+            }
+            rest = &rest[length.max(1)..];
+        }
+    }
+    kept.push_str(rest);
+    clean(&kept)
+}
+
+/// Bytes of the escape sequence that a text begins with; none where it is not one, or not whole.
+fn sequence(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.get(1) {
+        Some(b'[') => {
+            let inner = bytes[2..].iter().position(|byte| !(0x20..=0x3f).contains(byte));
+            let ends = |at: &usize| (0x40..=0x7e).contains(&bytes[2 + at]);
+            inner.filter(ends).map_or(0, |at| at + 3)
+        }
+        Some(b']' | b'P' | b'_' | b'^' | b'X') => {
+            let bell = text.find('\x07').map(|at| at + 1);
+            let end = text.find("\x1b\\").map(|at| at + 2);
+            bell.into_iter().chain(end).min().unwrap_or(0)
+        }
+        Some(b'(' | b')' | b'#') if bytes.get(2).is_some_and(u8::is_ascii_graphic) => 3,
+        Some(b'=' | b'>' | b'7' | b'8' | b'c' | b'D' | b'E' | b'H' | b'M') => 2,
+        _ => 0,
+    }
+}
+
+/// A number with what it counts.
+pub(crate) fn counted(number: usize, one: &str, more: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {more}") }
+}
+
 /// Text from outside that may not pretend to be several lines.
 pub(crate) fn one_line(text: &str) -> String {
     visible(text).replace('\n', "\\u{a}").replace('\t', " ")

@@ -108,6 +108,11 @@ impl Theme {
         Self { name: name.to_owned(), styles: [Style::new(); ROLES.len()] }
     }
 
+    /// A theme in which nothing has a style: text alone.
+    pub fn unstyled() -> Self {
+        Self::blank("unstyled")
+    }
+
     /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles[role as usize]

@@ -14,12 +14,13 @@ use std::collections::HashMap;
 
 use contract::id::CallId;
 
+use crate::picture::Pictures;
 use crate::text::{Piece, Row, columns};
 use crate::theme::Theme;
 
 pub(crate) use block::{Block, Kind};
 pub(crate) use search::Direction;
-pub(crate) use select::Selection;
+pub(crate) use select::{By, Selection};
 pub(crate) use view::{Place, View};
 
 /// Laid-out blocks that are kept beside those on the screen.
@@ -52,6 +53,8 @@ pub(crate) struct Shape {
     pub(crate) edition: u64,
     /// Whether reasoning is open unless it is closed by hand.
     pub(crate) shows_thinking: bool,
+    /// How the terminal shows pictures.
+    pub(crate) pictures: Pictures,
 }
 
 impl Transcript {
@@ -73,7 +76,10 @@ impl Transcript {
 
     /// Adds a block at the end.
     pub(crate) fn push(&mut self, kind: Kind) -> usize {
-        self.blocks.push(Block::new(kind));
+        let mut block = Block::new(kind);
+        // A terminal tells few pictures apart; by then the others are far away.
+        block.picture_id = u8::try_from(self.blocks.len() % 240 + 16).unwrap_or(16);
+        self.blocks.push(block);
         self.blocks.len() - 1
     }
 

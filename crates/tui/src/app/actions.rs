@@ -64,10 +64,19 @@ impl App {
                 self.note = format!("keys edit like {word}");
             }
             Action::PageUp | Action::PageDown | Action::Top | Action::Bottom => self.scroll(action),
-            Action::Redraw => effects.push(Effect::Redraw),
-            Action::Suspend => effects.push(Effect::Suspend),
+            Action::Redraw | Action::Suspend => {
+                self.forget_pictures();
+                let is_redraw = action == Action::Redraw;
+                effects.push(if is_redraw { Effect::Redraw } else { Effect::Suspend });
+            }
             Action::Cancel => self.cancel(effects),
             Action::Interrupt => self.interrupt(effects),
+            Action::Send => self.send(effects),
+            Action::Newline => {
+                self.composer.buffer.insert("\n");
+                self.composer.changed();
+                self.written();
+            }
         }
     }
 

@@ -4,10 +4,12 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
+use crate::keymap::Described;
 use crate::layers::Canvas;
+use crate::picture::Pictures;
 use crate::text::{clipped, columns, narrow, one_line};
 use crate::theme::Role;
-use crate::transcript::Shape;
+use crate::transcript::{By, Shape};
 
 /// Rows of proposals that are shown at most.
 const PROPOSALS: usize = 8;
@@ -23,7 +25,11 @@ impl App {
         }
         let theme = self.theme.clone();
         let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme };
-        let places = self.places(area);
+        let mut places = self.places(area);
+        let above = Rect { height: area.height.saturating_sub(1), ..area };
+        let covered = self.layers.iter_mut().map(|layer| layer.covers(above, &theme)).max();
+        let free = above.height.saturating_sub(covered.unwrap_or(0));
+        places.body.height = places.body.height.min(free);
         self.draw_body(places.body, &mut canvas);
         self.draw_queue(places.queue, &mut canvas);
         let mut cursor = self.draw_composer(places.composer, &mut canvas);
@@ -33,7 +39,6 @@ impl App {
         if !self.chord.is_empty() {
             self.draw_following(area, &mut canvas);
         }
-        let above = Rect { height: area.height.saturating_sub(1), ..area };
         for layer in &mut self.layers {
             cursor = layer.draw(above, &mut canvas);
         }
@@ -72,6 +77,7 @@ impl App {
             width: usize::from(area.width),
             edition: self.edition,
             shows_thinking: self.settings.shows_thinking,
+            pictures: self.settings.pictures,
         };
         let height = usize::from(area.height);
         self.view.prepare(&mut self.transcript, canvas.theme, height, shape);
@@ -85,6 +91,54 @@ impl App {
             let x = area.right().saturating_sub(narrow(columns(&text)));
             let at = Position { x, y: area.bottom().saturating_sub(1) };
             canvas.text(at, &text, Role::Selection, area.width);
+        }
+    }
+
+    /// What is to be written after a frame, so that the pictures in it are seen; none where they are.
+    pub fn pictures(&mut self) -> Option<Shown> {
+        if self.settings.pictures == Pictures::None {
+            return None;
+        }
+        let is_free = self.layers.is_empty() && self.chord.is_empty();
+        let seen = if is_free { self.view.pictures(&self.transcript) } else { Vec::new() };
+        let at = |row: usize| Position {
+            x: self.body.x.saturating_add(4),
+            y: self.body.y.saturating_add(narrow(row)),
+        };
+        let seen: Vec<(usize, Position)> =
+            seen.into_iter().map(|(block, row)| (block, at(row))).collect();
+        let sequences = |(block, at): &(usize, Position)| {
+            let block = self.transcript.block(*block)?;
+            let (picture, _) = block.picture()?;
+            Some((*at, picture.sequences(self.settings.pictures, block.picture_id)))
+        };
+        match self.settings.pictures {
+            Pictures::None => None,
+            // Each is sent once; the characters that stand for it move with the text.
+            Pictures::Kitty => {
+                let is_fresh =
+                    |it: &&(usize, Position)| self.pictures.iter().all(|(block, _)| *block != it.0);
+                let fresh: Vec<(usize, Position)> = seen.iter().filter(is_fresh).copied().collect();
+                let written: Vec<_> = fresh.iter().filter_map(sequences).collect();
+                // What the terminal knew by the same number is gone.
+                let id = |block: usize| self.transcript.block(block).map(|it| it.picture_id);
+                let is_left = |known: &(usize, Position)| {
+                    fresh.iter().all(|(block, _)| id(*block) != id(known.0))
+                };
+                self.pictures.retain(is_left);
+                self.pictures.extend(fresh);
+                (!written.is_empty()).then_some(Shown { written, is_anew: false })
+            }
+            // What stood elsewhere goes only when everything is drawn anew.
+            Pictures::Iterm => {
+                if seen == self.pictures {
+                    return None;
+                }
+                let written = seen.iter().filter_map(sequences).collect();
+                let is_anew = !self.pictures.is_empty();
+                self.pictures = seen;
+                Some(Shown { written, is_anew })
+            }
         }
     }
 
@@ -142,7 +196,12 @@ impl App {
             return self.note.clone();
         }
         if self.focus == Focus::Browsing {
-            return "walking: Enter opens, y copies, / searches, Esc ends".to_owned();
+            let is_selecting = self.view.selection.is_some_and(|it| it.by != By::Mouse);
+            return if is_selecting {
+                "selecting: arrows move, y copies, Esc ends".to_owned()
+            } else {
+                "walking: Enter opens, v selects, y copies, / searches, Esc ends".to_owned()
+            };
         }
         self.composer.completion.help.clone().unwrap_or_default()
     }
@@ -159,6 +218,9 @@ impl App {
         let area = Rect { y: top, height: narrow(count), ..composer };
         canvas.clear(area);
         let shown = completion.proposals.iter().enumerate().skip(first).take(count);
+        // What they are for stands in a column of its own, where that leaves room for it.
+        let widest = shown.clone().map(|(_, it)| columns(&one_line(&it.text))).max().unwrap_or(0);
+        let widest = narrow(widest).min(area.width / 2);
         for (y, (number, proposal)) in (area.y..area.bottom()).zip(shown) {
             let at = Position { x: area.x + 2.min(area.width), y };
             let room = area.width.saturating_sub(2);
@@ -172,7 +234,7 @@ impl App {
                 }
                 x = x.saturating_add(narrow(columns(letter.encode_utf8(&mut [0; 4]))));
             }
-            let after = Position { x: at.x + used, y };
+            let after = Position { x: at.x + used.max(widest), y };
             let about = format!("  {}", one_line(&proposal.about));
             canvas.text(after, &about, Role::Soft, area.right().saturating_sub(after.x));
             if number == completion.selected {
@@ -182,30 +244,52 @@ impl App {
         }
     }
 
-    /// What can follow the keys of a sequence.
+    /// What can follow the keys of a sequence: in words where they all fit, else by name.
     fn draw_following(&self, area: Rect, canvas: &mut Canvas<'_>) {
         let following = self.keymap.following(&self.chord);
         let keys: Vec<String> = self.chord.iter().map(ToString::to_string).collect();
-        let cells: Vec<(String, &str)> =
-            following.iter().map(|(keys, described)| (keys.clone(), described.about)).collect();
-        let widest = cells.iter().map(|(keys, about)| columns(keys) + columns(about) + 4).max();
         let inner = usize::from(area.width).saturating_sub(4).max(1);
-        let across = (inner / widest.unwrap_or(1).max(1)).max(1);
-        let height = narrow(cells.len().div_ceil(across) + 2).min(area.height.saturating_sub(2));
-        let place =
-            Rect { y: area.bottom().saturating_sub(height + 1), height: height.max(1), ..area };
+        let most = usize::from(area.height.saturating_sub(5)).max(1);
+        let cells = |about: fn(&Described) -> &'static str| {
+            let cell = |(keys, described): &(String, &Described)| (keys.clone(), about(described));
+            let cells: Vec<(String, &str)> = following.iter().map(cell).collect();
+            let wide = |(keys, about): &(String, &str)| columns(keys) + columns(about) + 3;
+            let widest = cells.iter().map(wide).max().unwrap_or(1);
+            let across = (inner / widest.max(1)).max(1);
+            (cells, across)
+        };
+        let (mut all, mut across) = cells(|described| described.about);
+        if all.len().div_ceil(across) > most {
+            (all, across) = cells(|described| described.name);
+        }
+        let rows = all.len().div_ceil(across).min(most);
+        let height = narrow(rows + 2).min(area.height.saturating_sub(1)).max(1);
+        let place = Rect { y: area.bottom().saturating_sub(height + 1), height, ..area };
         let inner = canvas.frame(place, &keys.join(" "));
-        let wide = inner.width / narrow(across).max(1);
         let rows = usize::from(inner.height).max(1);
-        for (number, (keys, about)) in cells.iter().enumerate().take(rows * across) {
+        let hidden = all.len().saturating_sub(rows * across);
+        if hidden > 0 {
+            canvas.foot(place, &format!("{hidden} more: F1 lists all"));
+        }
+        let wide = inner.width / narrow(across).max(1);
+        for (number, (keys, about)) in all.iter().enumerate().take(rows * across) {
             let x = inner.x + narrow(number / rows) * wide;
             let at = Position { x, y: inner.y + narrow(number % rows) };
             let room = wide.min(inner.right().saturating_sub(x));
             let used = canvas.text(at, keys, Role::Accent, room);
             let at = Position { x: at.x + used + 1, ..at };
-            canvas.text(at, about, Role::Text, room.saturating_sub(used + 2));
+            let about = clipped(about, usize::from(room.saturating_sub(used + 1)));
+            canvas.text(at, &about, Role::Text, room.saturating_sub(used + 1));
         }
     }
+}
+
+/// Pictures to be shown.
+pub struct Shown {
+    /// Where, and what is written there.
+    pub written: Vec<(Position, String)>,
+    /// Whether the screen is to be drawn anew before.
+    pub is_anew: bool,
 }
 
 /// Where things are drawn.

@@ -31,6 +31,7 @@ impl App {
             }
             What::TurnFinished { .. } if event.within.is_none() => {
                 self.asks.clear();
+                self.note.clear();
                 self.layers.retain(|layer| layer.asks_about().is_none());
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
                     self.call_person("Brynhild is done", effects);
@@ -70,6 +71,8 @@ impl App {
             (Some(layer), _) => layer.set_waiting(others),
             (None, Some(ask)) => {
                 let approval = Approval::new(ask.clone(), others, self.now);
+                let is_writing = !self.composer.buffer.is_empty();
+                let approval = if is_writing { approval.amid_writing() } else { approval };
                 self.layers.push(Box::new(approval));
             }
             (None, None) => {}

@@ -11,7 +11,7 @@ use crate::key::{Code, Key};
 use crate::keymap::{Action, Resolved};
 use crate::layers::{Deed, Flow};
 use crate::message::Effect;
-use crate::transcript::{Direction, Place, Selection};
+use crate::transcript::{By, Direction, Place, Selection};
 
 /// Rows that one turn of the wheel scrolls.
 const WHEEL: usize = 3;
@@ -195,9 +195,16 @@ impl App {
         if key.ctrl || key.alt {
             return false;
         }
+        if self.selection_key(key, effects) {
+            return true;
+        }
         let last = self.transcript.len().saturating_sub(1);
         let at = self.view.cursor.unwrap_or(last);
         match key.code {
+            Code::Char('v') => {
+                self.view.select(By::Characters, at, &mut self.transcript, &self.theme);
+            }
+            Code::Char('V') => self.view.select(By::Rows, at, &mut self.transcript, &self.theme),
             Code::Up | Code::Char('k') => self.go_to(at.saturating_sub(1)),
             Code::Down | Code::Char('j') => self.go_to((at + 1).min(last)),
             Code::Char('g') | Code::Home => self.go_to(0),
@@ -222,9 +229,37 @@ impl App {
         true
     }
 
+    /// The keys of a selection that was begun with one.
+    fn selection_key(&mut self, key: Key, effects: &mut Vec<Effect>) -> bool {
+        let Some(selection) = self.view.selection.filter(|it| it.by != By::Mouse) else {
+            return false;
+        };
+        let (transcript, theme) = (&mut self.transcript, &self.theme);
+        match key.code {
+            Code::Up | Code::Char('k') => self.view.extend(-1, transcript, theme),
+            Code::Down | Code::Char('j') => self.view.extend(1, transcript, theme),
+            Code::Left | Code::Char('h') => self.view.widen(-1, transcript),
+            Code::Right | Code::Char('l') => self.view.widen(1, transcript),
+            Code::Char('w') => self.view.widen(8, transcript),
+            Code::Char('b') => self.view.widen(-8, transcript),
+            Code::Home | Code::Char('0' | '^') => self.view.widen(i16::MIN, transcript),
+            Code::End | Code::Char('$') => self.view.widen(i16::MAX, transcript),
+            Code::Esc | Code::Char('v' | 'V') => self.view.selection = None,
+            Code::Enter | Code::Char('y') => {
+                let text = transcript.selected(&selection, theme);
+                effects.push(Effect::Copy(text));
+                self.view.selection = None;
+                "copied".clone_into(&mut self.note);
+            }
+            _ => return false,
+        }
+        true
+    }
+
     pub(super) fn stop_browsing(&mut self) {
         self.focus = Focus::Writing;
         self.view.cursor = None;
+        self.view.selection = None;
         self.view.follow();
     }
 
@@ -251,6 +286,8 @@ impl App {
             Some(place) => {
                 self.view.found = Some(place);
                 self.view.show(place, &mut self.transcript, &self.theme);
+                let (number, count) = self.transcript.matches(&needle, place.block);
+                self.note = format!("block {number} of {count}");
             }
             None if needle.is_empty() => {}
             None => "not found".clone_into(&mut self.note),
@@ -274,7 +311,7 @@ impl App {
         let place = self.view.place_at(row).filter(|_| is_inside && self.layers.is_empty());
         match (mouse.kind, place) {
             (MouseKind::Press, Some(place)) => {
-                self.view.selection = Some(Selection::new(place, column));
+                self.view.selection = Some(Selection::new(By::Mouse, place, column));
             }
             (MouseKind::Drag, place) => {
                 // Beyond the last row the last one counts.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod conversation;
+mod documented;
 mod hostile;
 mod writing;
 

@@ -14,6 +14,8 @@ const MOST: usize = 50;
 pub(crate) enum Wanted {
     /// A command.
     Command,
+    /// What a command takes, where it takes one of a few words.
+    Argument,
     /// A file.
     File,
 }
@@ -84,7 +86,7 @@ impl Completion {
 
     /// Looks again at what stands before the cursor.
     pub(crate) fn refresh(&mut self, buffer: &Buffer) {
-        self.wanted = wanted(buffer);
+        self.wanted = wanted(buffer).or_else(|| self.argument(buffer));
         self.help = self.help_for(buffer);
         self.selected = 0;
         self.proposals.clear();
@@ -97,8 +99,20 @@ impl Completion {
             return;
         }
         self.closed = None;
-        let query = &word[1..];
+        let query = match wanted {
+            Wanted::Argument => word,
+            Wanted::Command | Wanted::File => &word[1..],
+        };
         self.proposals = match wanted {
+            Wanted::Argument => {
+                let words = self.choices(buffer);
+                let proposal = |(at, found): (usize, fuzzy::Match)| Proposal {
+                    text: words[at].to_owned(),
+                    about: String::new(),
+                    places: found.places,
+                };
+                fuzzy::best(query, words.iter().copied(), MOST).into_iter().map(proposal).collect()
+            }
             Wanted::Command => {
                 let names = self.commands.iter().map(|item| item.value.as_str());
                 let proposal = |(at, found): (usize, fuzzy::Match)| {
@@ -142,11 +156,70 @@ impl Completion {
         true
     }
 
+    /// Completes as far as there is one way; where there are several, says what they are.
+    pub(crate) fn advance(&mut self, buffer: &mut Buffer) -> Vec<Proposal> {
+        self.closed = None;
+        self.refresh(buffer);
+        let Some((_, range)) = self.wanted.clone() else { return Vec::new() };
+        let word = buffer.raw()[range.clone()].to_owned();
+        let begins = |proposal: &&Proposal| proposal.text.starts_with(&word);
+        let mut found: Vec<Proposal> = self.proposals.iter().filter(begins).cloned().collect();
+        if found.is_empty() {
+            found.clone_from(&self.proposals);
+        }
+        self.proposals.clear();
+        match found.as_slice() {
+            [] => {}
+            [only] => {
+                self.proposals = vec![only.clone()];
+                self.selected = 0;
+                self.accept(buffer);
+                self.proposals.clear();
+                return Vec::new();
+            }
+            [first, others @ ..] => {
+                let same = |a: &str, b: &str| {
+                    let pairs = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
+                    pairs.map(|(c, _)| c.len_utf8()).sum::<usize>()
+                };
+                let common = others.iter().map(|it| same(&first.text, &it.text)).min();
+                let common = &first.text[..common.unwrap_or(0)];
+                if common.len() > word.len() && common.starts_with(&word) {
+                    buffer.replace(range, common);
+                    return Vec::new();
+                }
+            }
+        }
+        found
+    }
+
     /// Whether the word is a proposal already, letter by letter.
     pub(crate) fn is_exact(&self, buffer: &Buffer) -> bool {
         let Some((_, range)) = &self.wanted else { return false };
         let word = &buffer.raw()[range.clone()];
         self.proposals.get(self.selected).is_some_and(|proposal| proposal.text == word)
+    }
+
+    /// The words that the command which has been written takes, as its usage lists them.
+    fn choices(&self, buffer: &Buffer) -> Vec<&str> {
+        let name = buffer.raw().strip_prefix('/').and_then(|rest| rest.split_once(' '));
+        let item = name.and_then(|(name, _)| self.commands.iter().find(|it| it.value == name));
+        let Some(usage) = item.map(|item| item.detail.trim_matches(['[', ']', ' '])) else {
+            return Vec::new();
+        };
+        let words: Vec<&str> = usage.split('|').map(str::trim).collect();
+        let is_word = |word: &&str| !word.is_empty() && !word.contains([' ', '[', '<']);
+        // A usage in capitals names something, it is not the thing itself.
+        let is_literal = |word: &&str| is_word(word) && word.chars().any(char::is_lowercase);
+        if words.len() > 1 && words.iter().all(is_literal) { words } else { Vec::new() }
+    }
+
+    fn argument(&self, buffer: &Buffer) -> Option<(Wanted, Range<usize>)> {
+        let before = &buffer.raw()[..buffer.cursor()];
+        let start = before.find(' ')? + 1;
+        let is_one = before.starts_with('/') && !before[start..].contains(char::is_whitespace);
+        let has_choices = is_one && !self.choices(buffer).is_empty();
+        has_choices.then_some((Wanted::Argument, start..buffer.cursor()))
     }
 
     /// What a command takes that has been written.
@@ -202,6 +275,31 @@ mod tests {
             assert!(!it.is_open(), "{other}");
         }
         assert_eq!(it.help.as_deref(), Some("/model   About"));
+    }
+
+    #[test]
+    fn what_a_command_takes_is_proposed_where_its_usage_lists_it() {
+        let mut it = completion();
+        let usage = |name: &str, detail: &str| Item {
+            value: name.into(),
+            detail: detail.into(),
+            ..Item::default()
+        };
+        it.set_commands(vec![
+            usage("mode", "[read-only | normal | yolo]"),
+            usage("model", "[name]"),
+            usage("skill", "NAME [request]"),
+        ]);
+        let mut buffer = written("/mode yo");
+        it.refresh(&buffer);
+        assert!(it.accept(&mut buffer));
+        assert_eq!(buffer.raw(), "/mode yolo ");
+        for other in ["/model ", "/skill x", "/mode yolo ", "/other "] {
+            it.refresh(&written(other));
+            assert!(!it.is_open(), "{other}");
+        }
+        it.refresh(&written("/mode "));
+        assert_eq!(it.proposals.len(), 3);
     }
 
     #[test]

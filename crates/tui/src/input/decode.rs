@@ -8,6 +8,7 @@ use crate::key::{Code, Key};
 const LONGEST: usize = 64;
 /// Longer reports are dropped.
 const LONGEST_REPORT: usize = 4096;
+const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// Makes inputs of bytes.
@@ -59,6 +60,8 @@ impl Decoder {
                     at += sure;
                     break;
                 };
+                // A text that holds an end of its own must not become keys by it.
+                let end = last_end(rest, end);
                 paste.extend_from_slice(&rest[..end]);
                 at += end + PASTE_END.len();
                 let text = String::from_utf8_lossy(paste).replace("\r\n", "\n").replace('\r', "\n");
@@ -82,6 +85,16 @@ impl Decoder {
         self.pending = pending;
         inputs
     }
+}
+
+/// The last end of a paste that has arrived before another begins.
+fn last_end(bytes: &[u8], first: usize) -> usize {
+    let mut end = first;
+    let next = find(&bytes[end..], PASTE_START).map_or(bytes.len(), |next| end + next);
+    while let Some(more) = find(&bytes[end + 1..next], PASTE_END) {
+        end += 1 + more;
+    }
+    end
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -344,7 +357,7 @@ mod tests {
         );
         assert_eq!(
             keys(b"\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b[Z"),
-            ["Up", "Down", "Ctrl+Right", "Delete", "Backtab"]
+            ["Up", "Down", "Ctrl+Right", "Delete", "Shift+Tab"]
         );
         assert_eq!(keys(b"\x1bOP\x1b[15~\x1b[24~\x1b[[A"), ["F1", "F5", "F12", "F1"]);
         assert_eq!(keys(b"\x1bb\x1b\r\x1b\x7f"), ["Alt+b", "Alt+Enter", "Alt+Backspace"]);
@@ -362,6 +375,11 @@ mod tests {
         let inputs = decoded(bytes);
         assert_eq!(inputs[0], Input::Paste("one\ntwo\x1b[A\x03".to_owned()));
         assert_eq!(inputs.len(), 2);
+        let forged = b"\x1b[200~one\x1b[201~\ry\r\x1b[201~\x1b[200~two\x1b[201~";
+        assert_eq!(
+            decoded(forged),
+            [Input::Paste("one\x1b[201~\ny\n".to_owned()), Input::Paste("two".to_owned())]
+        );
     }
 
     #[test]

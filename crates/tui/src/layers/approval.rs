@@ -12,7 +12,7 @@ use super::question::{Choice, Decided, Part, Question, flow};
 use super::{Canvas, Deed, Flow, Layer};
 use crate::key::{Code, Key};
 use crate::text::{clean, one_line};
-use crate::theme::Role;
+use crate::theme::{Role, Theme};
 
 /// So many spaces in a row may push the rest of a command out of sight.
 const WIDE_GAP: usize = 20;
@@ -136,11 +136,17 @@ impl Approval {
                 letters,
                 label: (*label).to_owned(),
                 takes_words: matches!(answer, Answer::Deny { .. }),
+                grants: !matches!(answer, Answer::Deny { .. } | Answer::Cancel),
             })
             .collect();
         let question = Question::new(ask.title(others), ask.parts.clone(), choices, now);
         let answers = offered.into_iter().map(|(answer, _, _)| answer).collect();
         Self { ask, question, answers, now }
+    }
+
+    /// The same for somebody who was writing when it appeared.
+    pub(crate) fn amid_writing(self) -> Self {
+        Self { question: self.question.amid_writing(), ..self }
     }
 
     /// Says how many others wait.
@@ -173,8 +179,8 @@ impl Layer for Approval {
         flow(&decided)
     }
 
-    fn paste(&mut self, text: &str) {
-        self.question.paste(text);
+    fn paste(&mut self, text: &str, at: Instant) {
+        self.question.paste(text, at);
     }
 
     fn scroll(&mut self, is_down: bool) {
@@ -187,6 +193,10 @@ impl Layer for Approval {
 
     fn asks_about(&self) -> Option<&CallId> {
         Some(&self.ask.call)
+    }
+
+    fn covers(&mut self, area: Rect, theme: &Theme) -> u16 {
+        self.question.height(area, theme)
     }
 
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {

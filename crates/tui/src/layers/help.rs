@@ -9,8 +9,6 @@ use super::{Canvas, Deed, Flow, Layer, centered, share};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Keymap};
 use crate::markdown::Markdown;
-use crate::text::narrow;
-use crate::theme::Role;
 
 /// A page.
 pub(crate) struct Page {
@@ -66,10 +64,8 @@ impl Layer for Page {
             }
         }
         let hidden = self.markdown.height().saturating_sub(self.scroll + page);
-        if hidden > 0 && place.height >= 6 {
-            let at = Position { x: inner.x, y: place.bottom() - 1 };
-            let more = format!(" {hidden} more rows ");
-            canvas.text(at, &more, Role::Soft, narrow(more.len()));
+        if hidden > 0 {
+            canvas.foot(place, &format!("{hidden} more rows: PageDown, End"));
         }
         None
     }
@@ -84,10 +80,12 @@ pub(crate) fn help(keymap: &Keymap) -> String {
     );
     for described in ACTIONS {
         let keys = keymap.keys_of(described.action);
-        if !keys.is_empty() {
-            let _ =
-                writeln!(text, "| {} | {} |", keys.join(", ").replace('|', "\\|"), described.about);
-        }
+        let keys = if keys.is_empty() {
+            format!("(ui.keys.{})", described.name)
+        } else {
+            keys.join(", ").replace('|', "\\|")
+        };
+        let _ = writeln!(text, "| {keys} | {} |", described.about);
     }
     text.push_str(
         "\n## Writing\n\n| key | what it does |\n|---|---|\n\
@@ -106,6 +104,7 @@ pub(crate) fn help(keymap: &Keymap) -> String {
          | Up, Down, j, k | Another block |\n\
          | Enter, Space | Open or close it |\n\
          | y | Copy it |\n\
+         | v, V | Select by characters, by rows; y copies what is selected |\n\
          | g, G | To the beginning, the end |\n\
          | /, n, N | Search, next, the one before |\n\
          | Esc, i, q | Back to writing |\n",

@@ -12,7 +12,7 @@ use crate::host::{Answer, Item, Picks, Request};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Keymap};
 use crate::message::Effect;
-use crate::text::{clipped, columns, narrow};
+use crate::text::{Leads, Row, clipped, columns, narrow, wrap};
 use crate::theme::Role;
 
 /// Rows that are found at most.
@@ -115,11 +115,48 @@ impl Picker {
         match self.subject {
             Subject::Host(Picks::Models) => "Models",
             Subject::Host(Picks::Sessions) => "Sessions",
-            Subject::Host(Picks::Plugins) => "Plugins: Enter switches on or off",
-            Subject::Host(Picks::Permissions) => "Permissions: Enter takes one back",
+            Subject::Host(Picks::Plugins) => "Plugins",
+            Subject::Host(Picks::Permissions) => "Permissions",
             Subject::Themes => "Themes",
             Subject::Actions => "What to do",
             Subject::Sent => "What you sent before",
+        }
+    }
+
+    /// What Enter does.
+    fn purpose(&self) -> &'static str {
+        match self.subject {
+            Subject::Host(Picks::Models) => "has it answer from here on",
+            Subject::Host(Picks::Sessions) => "goes on with it",
+            Subject::Host(Picks::Plugins) => "switches it on or off",
+            Subject::Host(Picks::Permissions) => "takes back what was remembered",
+            Subject::Themes => "keeps it",
+            Subject::Actions => "does it",
+            Subject::Sent => "writes it again",
+        }
+    }
+
+    /// What is said where there is nothing to pick.
+    fn emptiness(&self) -> &'static str {
+        if self.is_loading {
+            return "…";
+        }
+        if !self.items.is_empty() {
+            return "nothing has these letters";
+        }
+        match self.subject {
+            Subject::Host(Picks::Models) => {
+                "the provider lists no models; `/model NAME` takes any name"
+            }
+            Subject::Host(Picks::Sessions) => "no session is kept yet",
+            Subject::Host(Picks::Plugins) => {
+                "no plugins yet; `brynhild plugin paths` says where they are looked for"
+            }
+            Subject::Host(Picks::Permissions) => {
+                "no rules: what only looks may run, everything else is asked about"
+            }
+            Subject::Themes | Subject::Actions => "nothing",
+            Subject::Sent => "nothing was sent yet",
         }
     }
 
@@ -188,8 +225,10 @@ impl Picker {
             self.first = self.selected + 1 - height;
         }
         if self.found.is_empty() {
-            let text = if self.is_loading { "…" } else { "nothing" };
-            canvas.text(area.as_position(), text, Role::Soft, area.width);
+            let rows = wrapped(self.emptiness(), usize::from(area.width), canvas);
+            for (y, row) in (area.y..area.bottom()).zip(rows) {
+                canvas.buffer.set_line(area.x, y, &row.line, area.width);
+            }
         }
         let rows = self.found.iter().enumerate().skip(self.first).take(height);
         for (y, (number, (at, found))) in (area.y..area.bottom()).zip(rows) {
@@ -211,6 +250,18 @@ impl Picker {
             }
         }
     }
+}
+
+/// Prose in rows.
+fn wrapped(text: &str, width: usize, canvas: &Canvas<'_>) -> Vec<Row> {
+    let style = canvas.theme.style(Role::Soft);
+    let row = |line: &str| {
+        let line = line.replace('\t', "    ");
+        let bar = if line.starts_with("┃ ") { "┃ " } else { "" };
+        let leads = Leads { first: Vec::new(), rest: vec![(style, bar.to_owned())] };
+        wrap(&[(style, line)], width.max(1), &leads)
+    };
+    text.lines().flat_map(row).collect()
 }
 
 /// Makes the letters stand out that were found.
@@ -266,7 +317,7 @@ impl Layer for Picker {
         Flow::Stay
     }
 
-    fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str, _at: Instant) {
         self.query.extend(text.chars().filter(|c| !c.is_control()));
         self.filter();
     }
@@ -297,13 +348,22 @@ impl Layer for Picker {
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let has_preview = matches!(self.subject, Subject::Host(Picks::Sessions) | Subject::Sent);
         let width = if has_preview { area.width } else { 90 };
-        let place = centered(area, width, share(area.height, 80).max(6));
+        // As high as the whole list needs, so that it stands still while letters are typed.
+        let most = share(area.height, 80).max(6);
+        let needed = narrow(self.items.len()).saturating_add(3).max(8);
+        let height = if has_preview { most } else { most.min(needed) };
+        let place = centered(area, width, height);
         let count = format!("{} ({})", self.title(), self.found.len());
         let inner = canvas.frame(place, &count);
+        canvas.foot(place, &format!("Enter {}, Esc closes", self.purpose()));
         let at = inner.as_position();
         let used = canvas.text(at, "> ", Role::Person, inner.width);
         let at = Position { x: at.x + used, ..at };
-        canvas.text(at, &self.query, Role::Text, inner.width.saturating_sub(used));
+        let room = inner.width.saturating_sub(used);
+        canvas.text(at, &self.query, Role::Text, room);
+        if self.query.is_empty() {
+            canvas.text(at, "a few letters find it", Role::Soft, room);
+        }
         let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
         let list_width =
             if has_preview && inner.width >= 60 { share(inner.width, 50) } else { inner.width };
@@ -313,9 +373,9 @@ impl Layer for Picker {
         {
             let x = inner.x + list_width + 2;
             let width = inner.right().saturating_sub(x);
-            for (y, line) in (below.y..below.bottom()).zip(text.lines()) {
-                let line = clipped(&line.replace('\t', "    "), usize::from(width));
-                canvas.text(Position { x, y }, &line, Role::Soft, width);
+            let rows = wrapped(text, usize::from(width), canvas);
+            for (y, row) in (below.y..below.bottom()).zip(rows) {
+                canvas.buffer.set_line(x, y, &row.line, width);
             }
         }
         let x = at.x.saturating_add(narrow(columns(&self.query)));

@@ -13,6 +13,8 @@ use crate::theme::{Role, Theme};
 
 /// A key pressed sooner after a question appears, or after such a key, was not meant for it.
 pub(crate) const A_LOOK: Duration = Duration::from_millis(300);
+/// The same for somebody who was writing when it appeared.
+const A_LONG_LOOK: Duration = Duration::from_secs(1);
 
 /// A part of what a question is about.
 #[derive(Clone, Debug)]
@@ -39,6 +41,9 @@ pub(crate) struct Choice {
     pub(crate) label: String,
     /// Whether words may go with it.
     pub(crate) takes_words: bool,
+    /// Whether it lets something happen: then everything must have been seen, and it is never
+    /// what Enter gives by itself.
+    pub(crate) grants: bool,
 }
 
 /// What somebody decided.
@@ -59,11 +64,15 @@ pub(crate) struct Question {
     title: String,
     parts: Vec<Part>,
     choices: Vec<Choice>,
-    selected: usize,
+    /// The choice that Enter gives; none before one was looked at, where somebody was writing.
+    selected: Option<usize>,
+    look: Duration,
     armed_at: Instant,
     words: Option<(usize, String)>,
     scroll: usize,
     rows: Vec<Row>,
+    /// The rows that have been on the screen, from the first.
+    seen: usize,
     made_for: usize,
     page: usize,
 }
@@ -71,18 +80,30 @@ pub(crate) struct Question {
 impl Question {
     /// A question that appears at `now`.
     pub(crate) fn new(title: String, parts: Vec<Part>, choices: Vec<Choice>, now: Instant) -> Self {
+        let selected = choices.iter().position(|choice| !choice.grants);
         Self {
             title,
             parts,
             choices,
-            selected: 0,
+            selected,
+            look: A_LOOK,
             armed_at: now + A_LOOK,
             words: None,
             scroll: 0,
             rows: Vec::new(),
+            seen: 0,
             made_for: 0,
             page: 1,
         }
+    }
+
+    /// The same question for somebody who was writing: it takes a longer look, and Enter gives no
+    /// answer before one is chosen, since it may have been meant for the text.
+    pub(crate) fn amid_writing(mut self) -> Self {
+        self.armed_at += A_LONG_LOOK.saturating_sub(self.look);
+        self.look = A_LONG_LOOK;
+        self.selected = None;
+        self
     }
 
     /// When keys begin to count.
@@ -99,23 +120,31 @@ impl Question {
     pub(crate) fn key(&mut self, key: Key, at: Instant) -> Decided {
         if at < self.armed_at {
             // Whoever is still typing has not looked yet.
-            self.armed_at = self.armed_at.max(at + A_LOOK);
+            self.armed_at = self.armed_at.max(at + self.look);
             return Decided::Early;
         }
         if self.words.is_some() {
             return self.word_key(key);
         }
         match key.code {
-            Code::Up => self.selected = self.selected.saturating_sub(1),
-            Code::Down => self.selected = (self.selected + 1).min(self.choices.len() - 1),
-            Code::Tab => self.selected = (self.selected + 1) % self.choices.len(),
+            Code::Up => self.selected = Some(self.selected.unwrap_or(0).saturating_sub(1)),
+            Code::Down => {
+                let next = self.selected.map_or(0, |at| at + 1);
+                self.selected = Some(next.min(self.choices.len() - 1));
+            }
+            Code::Tab => {
+                self.selected = Some(self.selected.map_or(0, |at| at + 1) % self.choices.len());
+            }
             Code::PageUp => self.scroll = self.scroll.saturating_sub(self.page),
             Code::PageDown | Code::Char(' ') => self.scroll += self.page,
             Code::Home => self.scroll = 0,
             Code::End => self.scroll = usize::MAX / 2,
             Code::Char('j') if !key.ctrl => self.scroll += 1,
             Code::Char('k') if !key.ctrl => self.scroll = self.scroll.saturating_sub(1),
-            Code::Enter => return self.choose(self.selected),
+            Code::Enter => match self.selected {
+                Some(at) => return self.choose(at),
+                None => return Decided::Nothing,
+            },
             _ => {
                 let Some(letter) = key.typed() else { return Decided::Other };
                 let chosen = |choice: &Choice| choice.letters.contains(letter);
@@ -128,8 +157,10 @@ impl Question {
         Decided::Nothing
     }
 
-    /// Takes pasted text where words are being written.
-    pub(crate) fn paste(&mut self, text: &str) {
+    /// Takes text that was pasted at `at` where words are being written. Keys right behind it may
+    /// have been a part of it.
+    pub(crate) fn paste(&mut self, text: &str, at: Instant) {
+        self.armed_at = self.armed_at.max(at + self.look);
         if let Some((_, words)) = &mut self.words {
             words.extend(text.chars().filter(|c| !c.is_control()));
         }
@@ -141,8 +172,14 @@ impl Question {
     }
 
     fn choose(&mut self, at: usize) -> Decided {
+        if self.choices[at].grants && self.seen < self.rows.len() {
+            // What was never on the screen cannot be agreed to.
+            self.selected = Some(at);
+            self.scroll += self.page;
+            return Decided::Nothing;
+        }
         if self.choices[at].takes_words {
-            self.selected = at;
+            self.selected = Some(at);
             self.words = Some((at, String::new()));
             return Decided::Nothing;
         }
@@ -169,6 +206,16 @@ impl Question {
         Decided::Nothing
     }
 
+    /// Rows that it takes of an area.
+    pub(crate) fn height(&mut self, area: Rect, theme: &Theme) -> u16 {
+        let is_framed = area.height >= 6 && area.width >= 12;
+        self.lay_out(width_in(area), theme);
+        // The answers have their place before they appear, so that nothing jumps.
+        let footer = self.answers(area, width_in(area)).len();
+        let frame = if is_framed { 2 } else { 1 };
+        area.height.min(narrow(self.rows.len() + footer + 1 + frame))
+    }
+
     /// Draws it in the lower part of an area.
     pub(crate) fn draw(
         &mut self,
@@ -176,13 +223,9 @@ impl Question {
         canvas: &mut Canvas<'_>,
         now: Instant,
     ) -> Option<Position> {
-        let is_framed = area.height >= 6 && area.width >= 12;
-        let width = usize::from(area.width).saturating_sub(if is_framed { 4 } else { 0 }).max(1);
-        self.lay_out(width, canvas.theme);
+        let width = width_in(area);
+        let height = self.height(area, canvas.theme);
         let footer = self.footer(area, width, now);
-        let frame = if is_framed { 2 } else { 1 };
-        let wanted = self.rows.len() + footer.len() + 1 + frame;
-        let height = area.height.min(narrow(wanted));
         let place = Rect { y: area.bottom() - height, height, ..area };
         let inner = canvas.frame(place, &self.title);
         // The answers always stay in sight; the body gets what is left, at least a row.
@@ -196,11 +239,12 @@ impl Question {
         for (y, row) in (inner.y..inner.bottom()).zip(shown) {
             canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
         }
+        self.seen = self.seen.max((self.scroll + page).min(self.rows.len()));
         let hidden = self.rows.len().saturating_sub(self.scroll + page);
         let at = |row: usize| Position { x: inner.x, y: inner.y.saturating_add(narrow(row)) };
         if has_rule {
             let more = if hidden > 0 {
-                format!("── {hidden} more rows below: PageDown ")
+                format!("── {hidden} more rows below, to be seen first: PageDown ")
             } else {
                 String::new()
             };
@@ -228,12 +272,19 @@ impl Question {
         if now < self.armed_at {
             return vec![(Role::Soft, "…".to_owned())];
         }
+        self.answers(area, width)
+    }
+
+    fn answers(&self, area: Rect, width: usize) -> Vec<(Role, String)> {
         let letter = |choice: &Choice| choice.letters.chars().next().unwrap_or('?');
         let is_tall = usize::from(area.height) >= 12 + self.choices.len();
         if is_tall {
             let line = |(at, choice): (usize, &Choice)| {
-                let (mark, role) =
-                    if at == self.selected { ("›", Role::Accent) } else { (" ", Role::Text) };
+                let (mark, role) = if Some(at) == self.selected {
+                    ("›", Role::Accent)
+                } else {
+                    (" ", Role::Text)
+                };
                 (role, format!("{mark} [{}] {}", letter(choice), choice.label))
             };
             return self.choices.iter().enumerate().map(line).collect();
@@ -248,7 +299,7 @@ impl Question {
             return vec![(Role::Accent, all)];
         }
         let letters: Vec<String> = self.choices.iter().map(|it| letter(it).to_string()).collect();
-        let selected = &self.choices[self.selected].label;
+        let selected = self.selected.map_or("", |at| &self.choices[at].label);
         vec![(Role::Accent, clipped(&format!("{}: {selected}", letters.join("/")), width))]
     }
 
@@ -257,6 +308,7 @@ impl Question {
             return;
         }
         self.made_for = width;
+        self.seen = 0;
         let lead = vec![(theme.style(Role::Border), "│ ".to_owned())];
         let leads = Leads::same(lead.clone());
         self.rows = Vec::new();
@@ -282,6 +334,12 @@ impl Question {
             }
         }
     }
+}
+
+/// Columns for text in an area: less where there is a frame.
+fn width_in(area: Rect) -> usize {
+    let frame = if area.height >= 6 && area.width >= 12 { 4 } else { 0 };
+    usize::from(area.width).saturating_sub(frame).max(1)
 }
 
 fn prompt(words: &str, width: usize) -> String {

@@ -53,7 +53,7 @@ impl Layer for Search {
         Flow::Stay
     }
 
-    fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str, _at: Instant) {
         self.needle.extend(text.chars().filter(|c| !c.is_control()));
     }
 

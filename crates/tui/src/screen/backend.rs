@@ -14,7 +14,7 @@ use crossterm::terminal::{
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Rect, Size};
-use ratatui_core::style::{Color, Modifier};
+use ratatui_core::style::{Color, Modifier, Style};
 
 /// What letters can look like, and how that is said.
 const LOOKS: &[(Modifier, Attribute)] = &[
@@ -64,15 +64,7 @@ impl Backend for Ansi {
             let wanted = (cell.fg, cell.bg, cell.modifier);
             if wanted != look {
                 queue!(self.bytes, SetAttribute(Attribute::Reset))?;
-                for (modifier, attribute) in LOOKS {
-                    if cell.modifier.contains(*modifier) {
-                        queue!(self.bytes, SetAttribute(*attribute))?;
-                    }
-                }
-                if (cell.fg, cell.bg) != (Color::Reset, Color::Reset) {
-                    let colors = Colors::new(shade(cell.fg), shade(cell.bg));
-                    queue!(self.bytes, SetColors(colors))?;
-                }
+                put_look(&mut self.bytes, wanted)?;
                 look = wanted;
             }
             queue!(self.bytes, Print(cell.symbol()))?;
@@ -130,6 +122,69 @@ impl Backend for Ansi {
         queue!(frame, EndSynchronizedUpdate)?;
         self.tty.write_all(&frame)
     }
+}
+
+/// What follows looks like this; whatever was set before must be reset.
+fn put_look(
+    bytes: &mut impl Write,
+    (front, back, modifier): (Color, Color, Modifier),
+) -> io::Result<()> {
+    for (_, attribute) in LOOKS.iter().filter(|(it, _)| modifier.contains(*it)) {
+        queue!(bytes, SetAttribute(*attribute))?;
+    }
+    if (front, back) != (Color::Reset, Color::Reset) {
+        queue!(bytes, SetColors(Colors::new(shade(front), shade(back))))?;
+    }
+    Ok(())
+}
+
+/// A text in a style, for a terminal, in the codes that every terminal knows.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    const LOOKS: [(Modifier, &str); 6] = [
+        (Modifier::BOLD, "1"),
+        (Modifier::DIM, "2"),
+        (Modifier::ITALIC, "3"),
+        (Modifier::UNDERLINED, "4"),
+        (Modifier::REVERSED, "7"),
+        (Modifier::CROSSED_OUT, "9"),
+    ];
+    let looks = LOOKS.iter().filter(|(it, _)| style.add_modifier.contains(*it));
+    let mut codes: Vec<String> = looks.map(|(_, code)| (*code).to_owned()).collect();
+    codes.extend(style.fg.and_then(|color| code(color, 0)));
+    codes.extend(style.bg.and_then(|color| code(color, 10)));
+    if codes.is_empty() {
+        text.to_owned()
+    } else {
+        format!("\x1b[{}m{text}\x1b[0m", codes.join(";"))
+    }
+}
+
+/// The code of a color; that of a background is so much more.
+fn code(color: Color, more: u8) -> Option<String> {
+    let number = match color {
+        Color::Reset => return None,
+        Color::Black => 30,
+        Color::Red => 31,
+        Color::Green => 32,
+        Color::Yellow => 33,
+        Color::Blue => 34,
+        Color::Magenta => 35,
+        Color::Cyan => 36,
+        Color::Gray => 37,
+        Color::DarkGray => 90,
+        Color::LightRed => 91,
+        Color::LightGreen => 92,
+        Color::LightYellow => 93,
+        Color::LightBlue => 94,
+        Color::LightMagenta => 95,
+        Color::LightCyan => 96,
+        Color::White => 97,
+        Color::Indexed(index) => return Some(format!("{};5;{index}", 38 + more)),
+        Color::Rgb(red, green, blue) => {
+            return Some(format!("{};2;{red};{green};{blue}", 38 + more));
+        }
+    };
+    Some((number + more).to_string())
 }
 
 fn shade(color: Color) -> Shade {

@@ -8,7 +8,8 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
+    tcsetattr,
 };
 
 /// Other screen, keys that say more, pastes as pastes, a word when the attention changes.
@@ -41,11 +42,25 @@ fn save(saved: Saved) {
     *SAVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
 }
 
+/// The state of a terminal as shells have it, where it is as only a program leaves it that was
+/// killed: neither lines nor what is typed would be seen.
+fn usual(mut termios: Termios) -> Termios {
+    if termios.local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO) {
+        return termios;
+    }
+    let lines = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK;
+    termios.local_modes.insert(lines | LocalModes::ISIG | LocalModes::IEXTEN);
+    termios.input_modes.insert(InputModes::ICRNL | InputModes::IXON | InputModes::BRKINT);
+    termios.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
+    termios.special_codes[SpecialCodeIndex::VINTR] = 3;
+    termios
+}
+
 /// Takes the terminal. What is written to standard output and error comes out of what it returns.
 pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
     restore();
     let stdin = io::stdin();
-    let termios = tcgetattr(stdin.as_fd())?;
+    let termios = usual(tcgetattr(stdin.as_fd())?);
     save(Saved {
         termios: termios.clone(),
         tty: File::from(copy(tty.as_fd())?),
@@ -80,7 +95,7 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
 pub(crate) fn enter_line() -> io::Result<()> {
     restore();
     let stdin = io::stdin();
-    let termios = tcgetattr(stdin.as_fd())?;
+    let termios = usual(tcgetattr(stdin.as_fd())?);
     save(Saved {
         termios: termios.clone(),
         tty: File::from(copy(io::stderr().as_fd())?),

@@ -8,7 +8,8 @@ use super::Shape;
 use super::person;
 use super::tool::Tool;
 use crate::markdown::Markdown;
-use crate::text::{Leads, Piece, Row, fold, wrap};
+use crate::picture::{Picture, Pictures};
+use crate::text::{Leads, Piece, Row, clipped, counted, fold, wrap};
 use crate::theme::{Role, Theme};
 
 /// Rows of a closed block of text that are shown.
@@ -62,11 +63,22 @@ pub(crate) struct Block {
     is_open: Option<bool>,
     made_for: Option<Shape>,
     rows: Vec<Row>,
+    /// The row at which its picture begins, where it is shown.
+    picture_at: Option<usize>,
+    /// What the terminal knows its picture by.
+    pub(crate) picture_id: u8,
 }
 
 impl Block {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, is_open: None, made_for: None, rows: Vec::new() }
+        Self {
+            kind,
+            is_open: None,
+            made_for: None,
+            rows: Vec::new(),
+            picture_at: None,
+            picture_id: 0,
+        }
     }
 
     /// Whether it can be opened and closed.
@@ -148,6 +160,34 @@ impl Block {
         let is_open = self.is_open(shape);
         self.made_for = Some(shape);
         self.rows = self.made(is_open, shape.width, theme);
+        self.picture_rows(shape, theme);
+    }
+
+    /// Adds the rows that stand for a picture, or one that says why there are none.
+    fn picture_rows(&mut self, shape: Shape, theme: &Theme) {
+        self.picture_at = None;
+        let Kind::Tool(tool) = &self.kind else { return };
+        let Some(picture) = &tool.picture else { return };
+        let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
+        if picture.is_shown(shape.pictures, shape.width.saturating_sub(4)) {
+            self.picture_at = Some(self.rows.len() + 1);
+            self.rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
+        } else {
+            let why = match shape.pictures {
+                Pictures::None => "this terminal shows no pictures; kitty, Ghostty, iTerm2 do",
+                Pictures::Kitty | Pictures::Iterm => "a picture that cannot be shown here",
+            };
+            let mut pieces = lead;
+            let room = shape.width.saturating_sub(4);
+            pieces.push((theme.style(Role::Soft), clipped(why, room)));
+            self.rows.push(Row::decoration(&pieces));
+        }
+    }
+
+    /// Its picture, with the row at which it begins where it is shown.
+    pub(crate) fn picture(&self) -> Option<(&Picture, usize)> {
+        let Kind::Tool(tool) = &self.kind else { return None };
+        tool.picture.as_ref().zip(self.picture_at)
     }
 
     fn made(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
@@ -196,8 +236,17 @@ impl Block {
 pub(super) fn contains(text: &str, needle: &str) -> bool {
     if needle.is_ascii() && text.is_ascii() {
         let (text, needle) = (text.as_bytes(), needle.as_bytes());
-        return needle.is_empty()
-            || text.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle));
+        let Some(first) = needle.first() else { return true };
+        let begins = |byte: &u8| byte.eq_ignore_ascii_case(first);
+        let mut rest = text;
+        while let Some(at) = rest.iter().position(begins) {
+            match rest.get(at..at + needle.len()) {
+                Some(window) if window.eq_ignore_ascii_case(needle) => return true,
+                Some(_) => rest = &rest[at + 1..],
+                None => return false,
+            }
+        }
+        return false;
     }
     text.to_lowercase().contains(needle)
 }
@@ -211,13 +260,13 @@ fn thinking(
 ) -> Vec<Row> {
     let soft = theme.style(Role::Soft);
     let mark = if is_open { "▾ " } else { "▸ " };
-    let words = text.split_whitespace().count();
+    let words = counted(text.split_whitespace().count(), "word", "words");
     let head = match took {
         Some(took) if took.as_secs() > 0 => {
-            format!("Thought for {} s, {words} words", took.as_secs())
+            format!("Thought for {} s, {words}", took.as_secs())
         }
-        Some(_) => format!("Thought, {words} words"),
-        None => format!("Thinking, {words} words"),
+        Some(_) => format!("Thought, {words}"),
+        None => format!("Thinking, {words}"),
     };
     let mut rows = vec![Row::decoration(&[(soft, format!("{mark}{head}"))])];
     if is_open {
@@ -257,7 +306,7 @@ fn notice(level: Level, text: &str, hint: Option<&str>, width: usize, theme: &Th
 }
 
 fn mark(text: &str, width: usize, theme: &Theme) -> Row {
-    let text = crate::text::clipped(text, width.saturating_sub(6));
+    let text = clipped(text, width.saturating_sub(6));
     let used = crate::text::columns(&text) + 4;
     let border = theme.style(Role::Border);
     Row::decoration(&[
@@ -286,20 +335,38 @@ fn told(origin: &str, text: &str, is_open: bool, width: usize, theme: &Theme) ->
     rows
 }
 
-/// The rows of a long text: all of them, or a few and how many more there are.
+/// Which end of a long text matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// What it begins with.
+    First,
+    /// What it comes to: why something failed.
+    Last,
+}
+
+/// The rows of a long text: all of them, or a few at one end and how many more there are.
 pub(super) fn shortened(
     mut rows: Vec<Row>,
     is_open: bool,
     theme: &Theme,
-    lead: &[Piece],
+    (lead, end): (&[Piece], End),
 ) -> Vec<Row> {
     let hidden = rows.len().saturating_sub(PREVIEW);
     if is_open || hidden < 2 {
         return rows;
     }
-    rows.truncate(PREVIEW);
     let mut more = lead.to_vec();
     more.push((theme.style(Role::Soft), format!("… {hidden} more rows")));
-    rows.push(Row::decoration(&more));
+    let more = Row::decoration(&more);
+    match end {
+        End::First => {
+            rows.truncate(PREVIEW);
+            rows.push(more);
+        }
+        End::Last => {
+            rows.drain(..hidden);
+            rows.insert(0, more);
+        }
+    }
     rows
 }

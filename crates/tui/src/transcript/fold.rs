@@ -8,7 +8,7 @@ use contract::message::{Part, Reply};
 use contract::snapshots::Direction;
 
 use super::tool::Tool;
-use super::{Kind, Transcript};
+use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
 use crate::text::{clean, one_line};
 
@@ -181,8 +181,11 @@ impl Transcript {
             }
             Piece::Call { .. } => self.end_thinking(),
             Piece::Restart => {
-                self.blocks.truncate(start);
-                self.notice(Level::Warning, "the reply broke off; asking again", None);
+                // What was told meanwhile stays: why it broke off, and when it is asked for again.
+                let is_void =
+                    |block: &Block| matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. });
+                let told = self.blocks.split_off(start.min(self.blocks.len()));
+                self.blocks.extend(told.into_iter().filter(|block| !is_void(block)));
                 self.reply = Some(self.blocks.len());
             }
         }

@@ -14,6 +14,19 @@ pub(crate) enum Direction {
 }
 
 impl Transcript {
+    /// How many blocks contain `needle`, and the number of one of them.
+    pub(crate) fn matches(&self, needle: &str, block: usize) -> (usize, usize) {
+        let mut number = 0;
+        let mut count = 0;
+        for (at, it) in self.blocks.iter().enumerate() {
+            if it.may_contain(needle) {
+                count += 1;
+                number += usize::from(at <= block);
+            }
+        }
+        (number, count)
+    }
+
     /// The next row with `needle`, which is in small letters, beyond `from`; goes round.
     pub(crate) fn find(
         &mut self,

@@ -1,4 +1,4 @@
-//! Selecting with the mouse. What is copied is the text: no bars, no marks, no breaks of ours.
+//! Selecting with the mouse or with keys. What is copied is the text: no bars, no marks, no breaks of ours.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -15,21 +15,39 @@ pub(crate) struct Selection {
     pub(crate) from: (Place, u16),
     /// Where it is.
     pub(crate) to: (Place, u16),
+    /// How it was begun.
+    pub(crate) by: By,
+}
+
+/// How a selection was begun, and what it goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The mouse: nothing is selected before it has moved.
+    Mouse,
+    /// Keys, character by character.
+    Characters,
+    /// Keys, whole rows.
+    Rows,
 }
 
 impl Selection {
     /// One that has just begun.
-    pub(crate) fn new(place: Place, column: u16) -> Self {
-        Self { from: (place, column), to: (place, column) }
+    pub(crate) fn new(by: By, place: Place, column: u16) -> Self {
+        Self { from: (place, column), to: (place, column), by }
     }
 
     /// Whether nothing is selected.
     pub(crate) fn is_empty(&self) -> bool {
-        self.from == self.to
+        self.by == By::Mouse && self.from == self.to
     }
 
     fn ordered(&self) -> ((Place, u16), (Place, u16)) {
-        if self.from <= self.to { (self.from, self.to) } else { (self.to, self.from) }
+        let (first, last) =
+            if self.from <= self.to { (self.from, self.to) } else { (self.to, self.from) };
+        match self.by {
+            By::Mouse | By::Characters => (first, last),
+            By::Rows => ((first.0, 0), (last.0, u16::MAX - 1)),
+        }
     }
 
     /// The columns of a row that are selected.

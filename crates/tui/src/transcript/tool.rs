@@ -10,9 +10,12 @@ use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
 use super::Transcript;
-use super::block::shortened;
+use super::block::{End, shortened};
 use crate::diff;
-use crate::text::{Leads, Piece, Row, clean, clipped, columns, fold, one_line, wrap};
+use crate::picture::Picture;
+use crate::text::{
+    Leads, Piece, Row, clean, clipped, columns, counted, fold, one_line, printed, wrap,
+};
 use crate::theme::{Role, Theme};
 
 /// Lines of a running tool that are shown, and that are kept.
@@ -35,6 +38,8 @@ pub(crate) struct Tool {
     decided: Option<String>,
     progress: VecDeque<String>,
     state: State,
+    /// What it returned beside the text.
+    pub(super) picture: Option<Picture>,
     /// The conversation that it holds, with the agent that answers there.
     inner: Option<(String, Box<Transcript>)>,
 }
@@ -63,6 +68,7 @@ impl Tool {
             decided: None,
             progress: VecDeque::new(),
             state: State::Called,
+            picture: None,
             inner: None,
         }
     }
@@ -124,7 +130,7 @@ impl Tool {
 
     /// It said something while it runs.
     pub(super) fn progressed(&mut self, text: &str) {
-        for line in clean(text).lines() {
+        for line in printed(text).lines() {
             self.progress.push_back(line.to_owned());
         }
         while self.progress.len() > PROGRESS_KEPT {
@@ -137,12 +143,18 @@ impl Tool {
         self.progress = VecDeque::new();
         let output = ToolOutput {
             success: output.success,
-            output: clean(&output.output),
-            error: output.error.as_deref().map(clean),
-            display: output.display.as_ref().map(|Display::Diff { path, unified }| Display::Diff {
-                path: one_line(path),
-                unified: clean(unified),
-            }),
+            output: printed(&output.output),
+            error: output.error.as_deref().map(printed),
+            display: match &output.display {
+                Some(Display::Diff { path, unified }) => {
+                    Some(Display::Diff { path: one_line(path), unified: clean(unified) })
+                }
+                Some(Display::Image { media_type, data }) => {
+                    self.picture = Picture::new(media_type, data);
+                    None
+                }
+                None => None,
+            },
             ..ToolOutput::default()
         };
         self.state = State::Ended { outcome, output: Box::new(output), duration_ms };
@@ -154,7 +166,7 @@ impl Tool {
         match &self.state {
             State::Ended { output, .. } => match &output.display {
                 Some(Display::Diff { unified, .. }) => text.push_str(unified),
-                None => text.push_str(&output.for_model()),
+                Some(Display::Image { .. }) | None => text.push_str(&output.for_model()),
             },
             State::Called | State::Asking | State::Running => {
                 for line in &self.progress {
@@ -185,7 +197,9 @@ impl Tool {
                     let body = unified.get(skipped..).unwrap_or_default();
                     diff::rows(body, path, theme, width, &lead)
                 }
-                None => verbatim(&output.for_model(), soft, width, &lead),
+                Some(Display::Image { .. }) | None => {
+                    verbatim(&output.for_model(), soft, width, &lead)
+                }
             },
             State::Called | State::Asking | State::Running => {
                 let skip =
@@ -199,8 +213,14 @@ impl Tool {
             matches!(&self.state, State::Ended { output, .. } if output.display.is_some());
         // A change is shown whole unless it is very long: it is what the person wants to see.
         let is_open = is_open || (is_diff && body.len() <= 40);
-        rows.extend(shortened(body, is_open, theme, &lead));
+        let end = if self.has_failed() { End::Last } else { End::First };
+        rows.extend(shortened(body, is_open, theme, (&lead, end)));
         rows
+    }
+
+    /// Whether it has ended and did not do what it was asked.
+    fn has_failed(&self) -> bool {
+        matches!(&self.state, State::Ended { output, .. } if !output.success)
     }
 
     /// The conversation that it holds: all of it where it is open, else how far it is.
@@ -212,7 +232,10 @@ impl Tool {
         }
         let last = inner.last_call().map_or_else(String::new, |name| format!(", last {name}"));
         let mut pieces = lead;
-        pieces.push((theme.style(Role::Soft), format!("{agent}: {} steps{last}", inner.len())));
+        pieces.push((theme.style(Role::Soft), {
+            let steps = counted(inner.len(), "step", "steps");
+            format!("{agent}: {steps}{last}")
+        }));
         vec![Row::decoration(&pieces)]
     }
 
@@ -278,7 +301,7 @@ fn ending(outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) -> String
                     let (added, removed) = diff::counts(unified);
                     format!("+{added} −{removed}  {time}")
                 }
-                None => time,
+                Some(Display::Image { .. }) | None => time,
             }
         }
         CallOutcome::Invalid => "not run: invalid".to_owned(),

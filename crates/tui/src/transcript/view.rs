@@ -4,7 +4,7 @@
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::{Selection, Shape, Transcript};
+use super::{By, Selection, Shape, Transcript};
 use crate::text::{columns, narrow};
 use crate::theme::{Role, Theme};
 
@@ -87,6 +87,46 @@ impl View {
         }
     }
 
+    /// Begins to select with keys, at the first row of a block.
+    pub(crate) fn select(
+        &mut self,
+        by: By,
+        block: usize,
+        transcript: &mut Transcript,
+        theme: &Theme,
+    ) {
+        let place = Place { block, row: 1 };
+        transcript.height(block, theme);
+        let lead = transcript.block(block).and_then(|block| block.row(1)).map_or(0, |row| row.lead);
+        self.selection = Some(Selection::new(by, place, lead));
+    }
+
+    /// Moves the end of the selection by rows, and goes there.
+    pub(crate) fn extend(&mut self, rows: isize, transcript: &mut Transcript, theme: &Theme) {
+        let Some(mut selection) = self.selection else { return };
+        let (mut place, column) = selection.to;
+        for _ in 0..rows.unsigned_abs() {
+            place = if rows < 0 {
+                before(place, 1, transcript, theme)
+            } else {
+                after(place, transcript, theme).unwrap_or(place)
+            };
+        }
+        selection.to = (place, column);
+        self.selection = Some(selection);
+        self.cursor = Some(place.block);
+        self.show(place, transcript, theme);
+    }
+
+    /// Moves the end of the selection by columns, within its row.
+    pub(crate) fn widen(&mut self, columns: i16, transcript: &Transcript) {
+        let Some(selection) = &mut self.selection else { return };
+        let (place, column) = selection.to;
+        let row = transcript.block(place.block).and_then(|block| block.row(place.row));
+        let last = row.map_or(0, |row| narrow(row.line.width()).saturating_sub(1));
+        selection.to.1 = column.saturating_add_signed(columns).min(last);
+    }
+
     /// Lays out what is in view, and nothing else.
     pub(crate) fn prepare(
         &mut self,
@@ -112,6 +152,21 @@ impl View {
         if let (Some(first), Some(last)) = (self.shown.first(), self.shown.last()) {
             transcript.forget(first.block, last.block);
         }
+    }
+
+    /// The pictures that are in view as a whole: the block, and the row of the screen they begin at.
+    pub(crate) fn pictures(&self, transcript: &Transcript) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for (row, place) in self.shown.iter().enumerate() {
+            let picture = transcript.block(place.block).and_then(super::Block::picture);
+            if let Some((picture, at)) = picture
+                && at == place.row
+                && row + usize::from(picture.size.1) <= self.shown.len()
+            {
+                all.push((place.block, row));
+            }
+        }
+        all
     }
 
     /// How far the bottom of the view is through the conversation, in percent; none at its end.

@@ -47,11 +47,12 @@ fn every_answer_has_its_key() {
     let deny = |reason: Option<&str>| Given::Deny { reason: reason.map(str::to_owned) };
     for (keys, answer) in [
         ("y", Given::Once),
-        ("enter", Given::Once),
+        ("enter enter", deny(None)),
         ("s", Given::Session),
         ("p", Given::Project),
         ("a", Given::Always),
-        ("down down enter", Given::Project),
+        ("up up enter", Given::Project),
+        ("down enter", Given::Cancel),
         ("n enter", deny(None)),
         ("d n o enter", deny(Some("no"))),
         ("esc", deny(None)),
@@ -132,4 +133,56 @@ fn hidden_characters_are_shown_and_pointed_out() {
     stage.event(asks("1", "ls\r\u{202e}evil")).wait(400);
     stage.shows("\\u{d}\\u{202e}evil");
     stage.shows("2 hidden characters");
+}
+
+#[test]
+fn enter_does_not_answer_whoever_was_writing_until_a_choice_is_made() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(prompt("go")).type_in("and then");
+    stage.event(asks("1", "rm x")).wait(400);
+    stage.hides("Allow once");
+    stage.wait(1000).shows("Allow once");
+    stage.keys("enter");
+    assert_eq!(given(&mut stage), [], "it was meant for the text");
+    stage.keys("down enter");
+    assert_eq!(given(&mut stage), [("1".to_owned(), Given::Once)]);
+    assert_eq!(stage.app.composer.buffer.raw(), "and then");
+}
+
+#[test]
+fn a_question_leaves_the_end_of_the_conversation_in_sight() {
+    let mut stage = Stage::new(76, 30);
+    for number in 0..40 {
+        stage.event(prompt(&format!("filler {number}")));
+    }
+    stage.event(replied("The last words before it."));
+    stage.event(asks("1", "ls")).wait(400);
+    stage.shows("The last words before it.");
+    stage.shows("Allow once");
+}
+
+#[test]
+fn what_was_never_on_the_screen_cannot_be_allowed() {
+    let mut stage = Stage::new(60, 16);
+    let command = format!("touch a\n{}touch hidden", "\n".repeat(40));
+    stage.event(asks("1", &command)).wait(400);
+    stage.hides("touch hidden");
+    stage.shows("to be seen first");
+    stage.keys("y");
+    assert_eq!(given(&mut stage), [], "the rest comes into sight instead");
+    stage.keys("end").shows("touch hidden");
+    stage.keys("y");
+    assert_eq!(given(&mut stage), [("1".to_owned(), Given::Once)]);
+}
+
+#[test]
+fn keys_that_come_with_a_paste_do_not_answer() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "ls")).wait(400);
+    let at = stage.now;
+    stage.send(Message::Terminal(Input::Paste("text".into()), at));
+    stage.keys("y");
+    assert_eq!(given(&mut stage), []);
+    stage.wait(400).keys("y");
+    assert_eq!(given(&mut stage).len(), 1);
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::input::MouseKind;
 
 /// A turn with everything in it.
-fn turn(stage: &mut Stage) {
+pub(super) fn turn(stage: &mut Stage) {
     stage.event(prompt("What is in this folder?"));
     stage.event(What::RequestSent { round: 1 });
     stage.event(thinking("I should look first.\nThen answer."));
@@ -74,7 +74,7 @@ fn the_status_line_tells_what_runs_and_what_was_used() {
     }
     stage.resize(200, 12);
     let status = stage.screen().lines().last().unwrap().to_owned();
-    for part in ["1.2k in, 34 out", "2 in background", "1 failed", "1 servers", "3 plugins"] {
+    for part in ["1.2k in, 34 out", "2 in background", "1 failed", "1 server", "3 plugins"] {
         assert!(status.contains(part), "{part} is missing: {status}");
     }
 }
@@ -227,4 +227,85 @@ fn the_person_is_called_when_a_long_run_ends_unless_they_look() {
     assert!(notified(Some(false), 20_000));
     assert!(!notified(Some(true), 20_000));
     assert!(!notified(None, 2000));
+}
+
+#[test]
+fn keys_select_characters_and_rows_and_copy_the_text() {
+    let mut stage = Stage::new(40, 24);
+    stage.event(prompt("quote it")).event(replied("> first words\n\n> second words\n"));
+    let copied = |stage: &mut Stage| {
+        std::mem::take(&mut stage.effects).into_iter().find_map(|effect| match effect {
+            Effect::Copy(text) => Some(text),
+            _ => None,
+        })
+    };
+    stage.keys("f8 v l l l l").shows("selecting");
+    stage.keys("y");
+    assert_eq!(copied(&mut stage).as_deref(), Some("first"));
+    stage.keys("V j j y");
+    assert_eq!(copied(&mut stage).as_deref(), Some("first words\n\nsecond words"));
+    stage.keys("k V y");
+    assert_eq!(copied(&mut stage).as_deref(), Some("quote it"));
+    stage.keys("v esc").shows("walking");
+    stage.keys("esc").hides("walking");
+}
+
+#[test]
+fn what_a_program_printed_is_read_without_its_colors_and_a_failure_from_its_end() {
+    let mut stage = Stage::new(70, 30);
+    let lines: Vec<String> = (0..20).map(|number| format!("line {number}")).collect();
+    let output = format!(
+        "\x1b[1;31mred\x1b[0m\x1b]0;title\x07\r\n10%\r100%\r\n{}\nerror: at last\n",
+        lines.join("\n")
+    );
+    stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
+    let failed = ToolOutput { success: false, ..ToolOutput::success(output) };
+    stage.event(finished("1", "Bash", failed));
+    stage.shows("error: at last");
+    stage.hides("line 2\n");
+    stage.keys("f7");
+    for part in ["│ red\n", "│ 10%\n", "│ 100%\n", "│ line 0"] {
+        stage.shows(part);
+    }
+    stage.hides("u{1b}");
+    stage.hides("title");
+}
+
+#[test]
+fn a_reply_that_broke_off_is_void_and_what_was_told_of_it_stays() {
+    let mut stage = Stage::new(90, 20);
+    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    for attempt in 2..4 {
+        stage.event(text("The answer is "));
+        stage.event(What::ReplyDelta { piece: Piece::Restart });
+        let told = format!("it broke off; trying again (attempt {attempt} of 5)");
+        stage.event(What::Notice {
+            level: contract::event::Level::Warning,
+            text: told,
+            hint: None,
+        });
+    }
+    stage.hides("The answer is");
+    stage.shows("attempt 2 of 5");
+    stage.shows("attempt 3 of 5");
+    stage.event(text("42")).event(replied("42")).shows("42");
+}
+
+#[test]
+fn the_panel_after_the_leader_shows_everything_on_a_usual_screen() {
+    let mut stage = Stage::new(80, 24);
+    stage.keys("ctrl+t");
+    insta::assert_snapshot!(stage.screen());
+    stage.resize(20, 5);
+    stage.shows("Ctrl+T");
+}
+
+#[test]
+fn a_search_counts_what_it_finds() {
+    let mut stage = Stage::new(60, 12);
+    for number in 0..5 {
+        stage.event(prompt(&format!("word {number}")));
+    }
+    stage.keys("f9").type_in("word").shows("block 5 of 5");
+    stage.keys("up up").shows("block 3 of 5");
 }

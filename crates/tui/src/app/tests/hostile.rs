@@ -5,7 +5,8 @@ use contract::event::Level;
 use super::*;
 use crate::host::{Item, Picks};
 
-const EVIL: &str = "\x1b]0;owned\x07\x1b[2J\r\u{9b}31m\u{202e}\u{200b}x\x08";
+const EVIL: &str =
+    "\x1b]0;owned\x07\x1b]8;;http://e\x07\x1b]52;c;QQ==\x07\x1b[2J\r\u{9b}31m\u{202e}\u{200b}x\x08";
 
 /// Every state that the interface can be in.
 fn states() -> Vec<Stage> {
@@ -85,7 +86,7 @@ fn the_smallest_screen_shows_text_and_status() {
     let screen = stage.screen();
     assert!(screen.contains("Hello there."), "{screen}");
     assert!(screen.contains("> and"), "{screen}");
-    stage.event(asks("1", "ls -la")).wait(400);
+    stage.event(asks("1", "ls -la")).wait(1100);
     stage.shows("ls -la");
     stage.shows("y/s/p/a/n/c");
 }

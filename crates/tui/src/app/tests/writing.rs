@@ -239,3 +239,15 @@ fn nothing_moves_while_nothing_happens() {
     assert_eq!(stage.app.deadline(), None);
     assert!(!stage.app.is_dirty());
 }
+
+#[test]
+fn sending_and_another_line_can_have_other_keys() {
+    let keys = [("newline", "enter"), ("send", "ctrl+s")];
+    let keys = keys.map(|(name, key)| (name.to_owned(), vec![key.to_owned()])).into();
+    let mut stage = Stage::with(Settings { keys, ..Settings::default() }, 60, 12);
+    stage.type_in("one").keys("enter").type_in("two");
+    assert_eq!(stage.app.composer.buffer.raw(), "one\ntwo");
+    stage.keys("ctrl+s");
+    let sent = stage.sent();
+    assert!(matches!(&sent[..], [ToConversation::Prompt(text)] if text == "one\ntwo"), "{sent:?}");
+}

@@ -1,0 +1,47 @@
+//! The screens in the documentation are those that are drawn.
+
+use super::conversation::turn;
+use super::*;
+
+const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/terminal.md"));
+
+#[track_caller]
+fn documented(stage: &Stage) {
+    let screen = stage.screen();
+    let shown = screen.trim_matches('\n');
+    assert!(PAGE.contains(&format!("```text\n{shown}\n```")), "not in docs/terminal.md:\n{shown}");
+}
+
+fn stage(width: u16, height: u16) -> Stage {
+    let mut stage = Stage::new(width, height);
+    let facts = crate::host::Facts {
+        sandbox: "bubblewrap".into(),
+        context_window: Some(10_280),
+        ..crate::host::Facts::default()
+    };
+    stage.answer(Answer::Facts(facts));
+    stage
+}
+
+#[test]
+fn a_conversation_looks_as_documented() {
+    let mut stage = stage(78, 32);
+    turn(&mut stage);
+    documented(&stage);
+}
+
+#[test]
+fn the_panel_looks_as_documented() {
+    let mut stage = stage(78, 18);
+    stage.event(prompt("hi")).event(replied("Hello.")).event(ended()).keys("ctrl+t");
+    documented(&stage);
+}
+
+#[test]
+fn a_question_looks_as_documented() {
+    let mut stage = stage(78, 24);
+    stage.event(prompt("test it")).event(replied("I run the tests."));
+    stage.event(called("1", "Bash", json!({"command": "cargo test --all"})));
+    stage.event(asks("1", "cargo test --all\necho done")).wait(2000);
+    documented(&stage);
+}

@@ -1,0 +1,140 @@
+//! Markdown for front ends that write line after line: what more text cannot change, as lines with
+//! their styles, and a draft of the rest. Breaks prose to the terminal's width; a line of code stays
+//! one line, which the terminal breaks, so that it can be copied.
+
+use crate::markdown::Markdown;
+use crate::screen::styled;
+use crate::text::{Joint, Row, clean};
+use crate::theme::Theme;
+
+/// Takes Markdown in pieces and gives back what can be shown.
+pub struct Prose {
+    /// Columns of the terminal.
+    pub width: usize,
+    theme: Theme,
+    markdown: Markdown,
+}
+
+impl Prose {
+    /// For a terminal of `width` columns.
+    pub fn new(width: usize, theme: Theme) -> Self {
+        Self { width, theme, markdown: Markdown::default() }
+    }
+
+    /// Takes more text, as it comes from outside.
+    pub fn push(&mut self, text: &str) {
+        self.markdown.push(&clean(text));
+    }
+
+    /// Takes out what more text cannot change: whole blocks, and whole lines of code.
+    pub fn settled(&mut self) -> String {
+        lines(&self.markdown.take_settled(self.width, &self.theme))
+    }
+
+    /// The rest, as if nothing followed.
+    pub fn draft(&mut self) -> String {
+        lines(self.markdown.draft(self.width, &self.theme))
+    }
+
+    /// Takes out the rest, with an empty line below it: nothing follows.
+    pub fn finish(&mut self) -> String {
+        let mut markdown = std::mem::take(&mut self.markdown);
+        markdown.finish();
+        let had_begun = markdown.has_begun();
+        let text = lines(&markdown.take_settled(self.width, &self.theme));
+        if had_begun || !text.is_empty() { text + "\n" } else { text }
+    }
+}
+
+/// Rows as lines, with those together that only the width has parted.
+fn lines(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let mut hidden = 0;
+        if row.joint == Joint::Tight && text.ends_with('\n') {
+            text.pop();
+            hidden = usize::from(row.lead);
+        }
+        let mut used = 0;
+        for span in &row.line.spans {
+            used += crate::text::columns(&span.content);
+            if used > hidden {
+                text.push_str(&styled(span.style, &span.content));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is settled after each piece, and at the end.
+    fn settled(pieces: &[&str], width: usize) -> Vec<String> {
+        let mut prose = Prose::new(width, Theme::unstyled());
+        let take = |piece: &&str| {
+            prose.push(piece);
+            prose.settled()
+        };
+        let mut all: Vec<String> = pieces.iter().map(take).collect();
+        all.push(prose.finish());
+        all
+    }
+
+    #[test]
+    fn blocks_settle_when_the_next_one_begins_and_stand_apart() {
+        let all = settled(&["one", " two\n", "\n", "three"], 40);
+        assert_eq!(all, ["", "", "", "one two\n", "\nthree\n\n"]);
+    }
+
+    #[test]
+    fn lines_of_code_settle_one_by_one_and_stay_whole() {
+        let pieces =
+            ["Look:\n```rust\nfn a() {", "\n", "    a_long_line_of_code();\n", "```\nAfter"];
+        let all = settled(&pieces, 12);
+        assert_eq!(all[0], "Look:\n\nrust\n");
+        assert_eq!(all[1], "│ fn a() {\n");
+        assert_eq!(all[2], "│     a_long_line_of_code();\n");
+        assert_eq!(all[3..].concat(), "\nAfter\n\n");
+    }
+
+    #[test]
+    fn pieces_of_any_size_come_to_the_same() {
+        let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n```py\nx = 1\n\n```\n| a |\n|---|\n| 1 |\n";
+        let whole = settled(&[text], 40).concat();
+        let characters: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = characters.iter().map(String::as_str).collect();
+        assert_eq!(settled(&pieces, 40).concat(), whole);
+    }
+
+    #[test]
+    fn the_draft_shows_what_is_not_settled() {
+        let mut prose = Prose::new(40, Theme::unstyled());
+        prose.push("one\n\nhalf a **sen");
+        assert_eq!(prose.settled(), "one\n");
+        assert_eq!(prose.draft(), "\nhalf a **sen\n");
+        prose.push("tence**\n```\nlet x");
+        assert_eq!(prose.settled(), "\nhalf a sentence\n\n");
+        assert_eq!(prose.draft(), "│ let x\n");
+        assert_eq!(prose.finish(), "│ let x\n\n");
+        assert_eq!(prose.finish(), "", "nothing came since");
+    }
+
+    #[test]
+    fn control_characters_never_get_through() {
+        let all = settled(&["a\x1b[2Jb `c\x1b]0;x\x07`\n\n```\n\x1b[31m\n```\n"], 40).concat();
+        assert!(!all.contains('\x1b'), "{all:?}");
+    }
+
+    #[test]
+    fn styles_end_where_they_should() {
+        let [_, _, sixteen, _] = Theme::built_in().try_into().expect("four themes");
+        let mut prose = Prose::new(40, sixteen);
+        prose.push("a `code` b");
+        let text = prose.finish();
+        assert!(text.contains("\x1b["), "{text:?}");
+        assert!(text.ends_with(" b\n\n"), "{text:?}");
+    }
+}
