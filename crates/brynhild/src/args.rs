@@ -22,7 +22,7 @@ pub(crate) use manage::{
     SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs, StatsOrder,
     ThinkingStyle, TrustArgs,
 };
-pub(crate) use mcp::{McpAddArgs, McpCommand, McpScope};
+pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 pub(crate) use role::{InitArgs, RunArgs, RunFormat, Template};
 
 /// An AI coding assistant for the terminal.

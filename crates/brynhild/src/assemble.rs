@@ -23,6 +23,7 @@ use crate::exit::Problem;
 use crate::model_cache;
 use crate::output;
 use crate::provider_choice::{self, Choice};
+use crate::secrets::Secrets;
 use crate::world::World;
 
 /// Requests that a turn usually may take. Who allows more has said how long it may go on, whatever
@@ -45,17 +46,19 @@ pub(crate) struct Mind {
 pub(crate) async fn mind(world: &World) -> Result<Mind, Problem> {
     let choice = provider_choice::choose(world).await?;
     let mut model = model(world, &choice)?;
-    let mut provider = choice.candidate.connect(world, &model)?;
+    let candidate = &choice.candidate;
+    let mut fitting = profile(world, &model, &candidate.vendor().name)?;
+    let mut provider = candidate.connect(world, &model, Some(&fitting))?;
     if !is_named(world, &choice)
         && let Some(loaded) = loaded_instead(&choice, provider.as_ref(), &model).await
     {
-        provider = choice.candidate.connect(world, &loaded)?;
+        fitting = profile(world, &loaded, &candidate.vendor().name)?;
+        provider = candidate.connect(world, &loaded, Some(&fitting))?;
         model = loaded;
     }
-    let profile = profile(world, &model, &choice.candidate.vendor().name)?;
     let prices = prices(world, &model, &choice);
     let context_window = context_window(world, &model, &choice);
-    Ok(Mind { choice, provider, model, profile, prices, context_window })
+    Ok(Mind { choice, provider, model, profile: fitting, prices, context_window })
 }
 
 /// The same provider with another model; none where each of its models is another program.
@@ -278,7 +281,7 @@ pub(crate) fn rules(world: &World, root: &Path) -> plugins::rules::Found {
 
 fn report(problems: &[plugins::problem::Problem]) {
     for problem in problems {
-        output::warning(&problem.to_string());
+        output::warning(&format!("{problem} ({})", problem.hint));
     }
 }
 
@@ -307,6 +310,11 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
         broker,
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
+}
+
+/// Whether nothing is asked about: the person has approved beforehand.
+pub(crate) fn asks_nothing(world: &World) -> bool {
+    world.global.yes || world.mode() == contract::policy::Mode::Yolo
 }
 
 /// What makes commits.
@@ -379,13 +387,13 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
         write: config.sandbox.allowed_paths.clone(),
         own: Vec::new(),
         network,
-        env: child_environment(&world.environment.variables),
+        env: child_environment(world),
         limits: Limits::default(),
     }
 }
 
 /// The variables that commands see. Everything else stays with us: keys above all.
-pub(crate) fn child_environment(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn child_environment(world: &World) -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "PATH",
         "HOME",
@@ -421,16 +429,11 @@ pub(crate) fn child_environment(variables: &BTreeMap<String, String>) -> BTreeMa
         "XDG_CACHE_HOME",
     ];
     let is_wanted = |name: &str| NAMES.contains(&name) || name.starts_with("LC_");
-    let keys: Vec<&str> = variables
-        .iter()
-        .filter(|(name, value)| config::is_secret(name) && value.len() >= 8)
-        .map(|(_, value)| value.as_str())
-        .collect();
     // A key stays here whatever variable it stands in.
-    let is_key = |value: &str| keys.iter().any(|key| value.contains(key));
+    let secrets = world.made.secrets.get_or_init(|| Secrets::of(world));
+    let variables = world.environment.variables.iter();
     variables
-        .iter()
-        .filter(|(name, value)| is_wanted(name) && !is_key(value))
+        .filter(|(name, value)| is_wanted(name) && !secrets.are_in(value))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         None => {
             let world = World::read(cli.global)?;
             if interactive::is_wanted(&world) {
-                asynchronously(interactive::run(world))
+                asynchronously(interactive::run(world, None))
             } else {
                 asynchronously(repl::run(trust::settled(world)?))
             }
@@ -69,7 +69,12 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Some(Command::Run(args)) if args.interactive && !args.dry_run => {
             let words = role::words(&args, &cli.global).1.join(" ");
             let words = Some(words).filter(|words| !words.trim().is_empty());
-            asynchronously(repl::run_after(playing(cli.global, &args)?, words))
+            let world = playing(cli.global, &args)?;
+            if interactive::is_wanted(&world) {
+                asynchronously(interactive::run(world, words))
+            } else {
+                asynchronously(repl::run_after(world, words))
+            }
         }
         Some(Command::Config { command: Some(ConfigCommand::Path { all }) }) => {
             config::path(&cli.global, all)

@@ -38,11 +38,10 @@ use tighten::Rights;
 use crate::trust::Trusted;
 
 pub(crate) use node::{Layer, Origin};
-pub(crate) use redact::{is_secret, without_login};
+pub(crate) use redact::{is_secret, without_keys, without_login};
 pub(crate) use root::{RootTooWide, project_root};
 pub(crate) use settings::{
-    Approval, Binding, Config, Editing, Favorite, Instance, OutputFormat, RegisteredModel, Theme,
-    Tool,
+    Approval, Binding, Config, Editing, Favorite, Instance, OutputFormat, RegisteredModel, Tool,
 };
 pub(crate) use show::{Form, Provenance, paths};
 
@@ -105,6 +104,11 @@ pub(crate) struct LayerFile {
     pub(crate) is_found: bool,
 }
 
+/// Every secret in a file of settings.
+pub(crate) fn secrets_in(value: Value) -> Vec<String> {
+    redact::secrets(&Node::from_value(value, &Origin::layer(Layer::User)))
+}
+
 impl Loaded {
     /// Where the value behind these names, and positions in lists, was set.
     pub(crate) fn origin(&self, path: &[&str]) -> Option<&Origin> {
@@ -114,6 +118,11 @@ impl Loaded {
     /// The whole configuration, every secret made unreadable.
     pub(crate) fn without_secrets(&self) -> Value {
         redact::redact(&self.tree).to_value()
+    }
+
+    /// Every secret in the configuration.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        redact::secrets(&self.tree)
     }
 
     /// The text of `config show`.
@@ -164,6 +173,11 @@ impl Sources {
     fn surroundings(&self) -> Surroundings<'_> {
         Surroundings { env: &self.env, home: self.home.as_deref() }
     }
+}
+
+/// The names and values of a file of variables.
+pub(crate) fn dotenv_pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+    dotenv::parse(text).into_iter().map(|line| (line.name, line.value))
 }
 
 /// Reads a YAML file of the person's or the project's that is not a layer; none where there is

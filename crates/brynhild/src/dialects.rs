@@ -16,6 +16,7 @@ use contract::tool::Tool;
 use plugins::plugin::Plugin;
 use serde::Serialize;
 
+use crate::assemble::Mind;
 use crate::exit::Problem;
 use crate::plugin_set;
 use crate::world::World;
@@ -31,6 +32,8 @@ pub(crate) trait Dialect: Send + Sync {
     fn listing(&self) -> Vec<Listed>;
     /// Has what runs for them do no more than the mode lets it.
     fn set_mode(&self, _mode: Mode) {}
+    /// Names the model that answers what their hooks ask.
+    fn set_mind(&self, _mind: &Mind) {}
     /// Ends everything that runs for them. Takes seconds at most.
     async fn shutdown(&self);
 }
@@ -61,7 +64,7 @@ pub(crate) struct Named {
     pub(crate) version: String,
     /// What it is for, where it says.
     pub(crate) description: String,
-    /// How it stands: `enabled`, `disabled` or `untrusted`.
+    /// How it stands: `enabled`, `disabled`, `untrusted` or `rejected`.
     pub(crate) state: &'static str,
     /// Whether it is off by itself, until the person switches it on.
     pub(crate) sleeps: bool,

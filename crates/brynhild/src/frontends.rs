@@ -10,13 +10,14 @@ use contract::event::{Answer, Event, Input, Outcome, What};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 mod draft;
+pub(crate) mod hush;
 pub(crate) mod json;
-mod markdown;
 mod nested;
 pub(crate) mod plain;
 pub(crate) mod question;
 pub(crate) mod quiet;
 pub(crate) mod repl;
+pub(crate) mod steering;
 pub(crate) mod stream_json;
 pub(crate) mod style;
 pub(crate) mod tee;
@@ -24,6 +25,8 @@ pub(crate) mod tui;
 pub(crate) mod verdict;
 
 use crate::exit::Exit;
+use crate::output;
+use steering::Steering;
 use verdict::Verdict;
 
 /// Events taken at once before the output is flushed.
@@ -48,6 +51,10 @@ pub(crate) trait View {
     fn close(&mut self, verdict: &Verdict) -> io::Result<()>;
     /// Takes note of what happened after the end: the session was closed.
     fn after(&mut self, _event: &Event) {}
+    /// Whether the end is shown with all calls and results.
+    fn shows_calls_at_end(&self) -> bool {
+        false
+    }
 }
 
 /// Sends `input` into a conversation, shows what happens until the work is done, and closes it.
@@ -56,71 +63,126 @@ pub(crate) async fn run(
     input: Input,
     view: &mut dyn View,
 ) -> io::Result<Verdict> {
-    let shown = match show(&mut conversation, input, view).await {
+    let shown = match show(&mut conversation, Some(input), view, None).await {
         Ok(verdict) => view.close(&verdict).and_then(|()| view.flush()).map(|()| verdict),
         Err(error) => Err(error),
     };
-    // Also where nobody can see it any more: what runs is stopped and written down.
-    for event in conversation.finish().await {
-        view.after(&event);
-    }
+    let has_failed = !shown.as_ref().is_ok_and(|verdict| !verdict.is_failure());
+    part(conversation, view, has_failed).await;
     shown
 }
 
-/// Sends `input` into a conversation and shows what happens until that work is done.
+/// Closes a conversation: what runs is stopped and written down, also where nobody can see it any
+/// more. A mark of the end that could not be written is told, unless the log has failed before.
+pub(crate) async fn part(conversation: Conversation, view: &mut dyn View, has_failed: bool) {
+    for event in conversation.finish().await {
+        view.after(&event);
+        if let What::TurnFinished { outcome: Outcome::Failed { error, .. }, .. } = &event.what
+            && !has_failed
+        {
+            output::warning(&format!("the session's end is not marked: {error}"));
+        }
+    }
+}
+
+/// Sends `input` into a conversation and shows what happens until that work is done; without one,
+/// until the turn is done that began by itself. Passes on what is typed meanwhile.
 pub(crate) async fn show(
     conversation: &mut Conversation,
-    input: Input,
+    input: Option<Input>,
     view: &mut dyn View,
+    mut steering: Option<&mut Steering>,
 ) -> io::Result<Verdict> {
-    let mut signals = Signals::new()?;
-    let mut verdict = Verdict::default();
+    let mut shown = Shown {
+        verdict: Verdict::new(view.shows_calls_at_end()),
+        // A turn that was broken off in an earlier run is closed before ours begins.
+        has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
+        signals: Signals::new()?,
+    };
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
+    let mut events = steering.as_deref_mut().map(Steering::rest).unwrap_or_default();
     let mut is_moving = view.tick()?;
-    // A turn that was broken off in an earlier run is closed before ours begins.
-    let mut has_begun = !matches!(input, Input::Prompt(_));
-    // The conversation ends by itself where this fails, and the loop below sees that.
-    let _ = conversation.inputs.send(input).await;
+    if let Some(input) = input {
+        // The conversation ends by itself where this fails, and the loop below sees that.
+        let _ = conversation.inputs.send(input).await;
+    }
     loop {
+        while let Some(event) = events.pop_front() {
+            if let Some(steering) = &mut steering {
+                steering.take(&event);
+            }
+            if shown.event(&event, conversation, view).await? {
+                if let Some(steering) = steering {
+                    steering.keep(events);
+                }
+                return Ok(shown.verdict);
+            }
+        }
+        view.flush()?;
         tokio::select! {
             count = conversation.events.recv_many(&mut batch, BATCH) => {
                 if count == 0 {
-                    return Ok(verdict);
+                    return Ok(shown.verdict);
                 }
-                for event in batch.drain(..) {
-                    verdict.take(&event);
-                    view.event(&event)?;
-                    match &event.what {
-                        What::TurnStarted { .. } if event.within.is_none() => has_begun = true,
-                        What::Asked { call, .. } => {
-                            let answer = tokio::select! {
-                                answer = view.ask(&event) => answer?,
-                                exit = signals.next() => {
-                                    verdict.interrupt(exit);
-                                    Answer::Cancel
-                                }
-                            };
-                            let input = Input::Answer { call: call.clone(), answer };
-                            let _ = conversation.inputs.send(input).await;
-                        }
-                        What::TurnFinished { outcome, .. }
-                            if event.within.is_none() && (has_begun || is_early(outcome)) =>
-                        {
-                            return Ok(verdict);
-                        }
-                        _ => {}
-                    }
-                }
-                view.flush()?;
+                events.extend(batch.drain(..));
             }
-            exit = signals.next() => {
-                if verdict.interrupt(exit) {
-                    return Ok(verdict);
+            exit = shown.signals.next() => {
+                if shown.verdict.interrupt(exit) {
+                    return Ok(shown.verdict);
                 }
                 let _ = conversation.inputs.send(Input::Interrupt).await;
             }
+            words = steering::next(steering.as_deref_mut()) => {
+                let _ = conversation.inputs.send(Input::Prompt(words?)).await;
+            }
             () = tokio::time::sleep(TICK), if is_moving => is_moving = view.tick()?,
         }
+    }
+}
+
+/// Tells a warning, with the agent that it concerns.
+fn warn(event: &Event, text: &str) {
+    let agent = event.within.as_ref();
+    let agent = agent.map_or_else(String::new, |it| format!("{}: ", it.agent));
+    output::warning(&format!("{agent}{text}"));
+}
+
+/// Work that is being shown.
+struct Shown {
+    verdict: Verdict,
+    has_begun: bool,
+    signals: Signals,
+}
+
+impl Shown {
+    /// Shows one event. Returns whether it ends the work.
+    async fn event(
+        &mut self,
+        event: &Event,
+        conversation: &Conversation,
+        view: &mut dyn View,
+    ) -> io::Result<bool> {
+        self.verdict.take(event);
+        view.event(event)?;
+        match &event.what {
+            What::TurnStarted { .. } if event.within.is_none() => self.has_begun = true,
+            What::Asked { call, .. } => {
+                let answer = tokio::select! {
+                    answer = view.ask(event) => answer?,
+                    exit = self.signals.next() => {
+                        self.verdict.interrupt(exit);
+                        Answer::Cancel
+                    }
+                };
+                let input = Input::Answer { call: call.clone(), answer };
+                let _ = conversation.inputs.send(input).await;
+            }
+            What::TurnFinished { outcome, .. } if event.within.is_none() => {
+                return Ok(self.has_begun || is_early(outcome));
+            }
+            _ => {}
+        }
+        Ok(false)
     }
 }
 

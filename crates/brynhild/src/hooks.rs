@@ -14,7 +14,7 @@ use crate::assemble::{self, Mind};
 use crate::output;
 use crate::trust;
 use crate::world::World;
-use models::Models;
+pub(crate) use models::Models;
 
 /// What the hooks of a conversation are made from.
 pub(crate) struct Needs<'a> {
@@ -43,6 +43,7 @@ pub(crate) fn load(world: &World, needs: Needs<'_>) -> Loaded {
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
         notice: needs.notice,
         ledger: needs.ledger,
+        vouch: world.trust.vouch(),
     };
     let (sources, fault) = sources(world, needs.root);
     let mut loaded = plugins::hooks::load(sources, settings);

@@ -12,6 +12,7 @@ mod hooks;
 mod mcp;
 mod model_cache;
 mod output;
+mod panics;
 mod permissions;
 mod plugin_set;
 mod private_file;
@@ -19,6 +20,7 @@ mod prompt_source;
 mod provider_choice;
 mod raw_witness;
 mod role;
+mod secrets;
 mod session_choice;
 mod setup;
 mod skill_grants;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         return sandbox::helper_main(&words[2..]);
     }
     sandbox::hide_process();
+    panics::tell();
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) => {

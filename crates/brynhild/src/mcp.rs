@@ -3,6 +3,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod files;
+mod offered;
 mod person;
 
 use std::collections::BTreeMap;
@@ -10,31 +11,34 @@ use std::sync::Arc;
 
 use ::mcp::config::{Found, Scope, Server, Source};
 use ::mcp::oauth::Credentials;
-use ::mcp::person::{Nobody, Person};
+use ::mcp::person::Person;
 use ::mcp::{Deferral, PromptCommand, Servers, Settings, State, Surroundings};
 use contract::sandbox::Limits;
 use contract::tool::Tool;
 use serde_json::{Map, Value, json};
 
 use crate::assemble;
-use crate::config::Layer;
+use crate::config::{self, Layer};
 use crate::dialects::{Listed, Named};
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
-use person::AtTerminal;
+use person::Answering;
 
 /// The word for servers among plugins.
 const NAME: &str = "mcp";
 
+/// The variable by which a server knows that it was started as one.
+const SERVED: &str = "BRYNHILD_MCP_SERVED";
+
 /// Keys of `mcp` that are settings and no servers.
-const SETTINGS: [&str; 3] = ["servers", "defer_above", "defer_bytes"];
+const SETTINGS: [&str; 4] = ["servers", "defer_above", "defer_bytes", "client_metadata_url"];
 
 /// The servers of this run.
 pub(crate) struct Mcp {
     pub(crate) servers: Servers,
-    person: Option<Arc<AtTerminal>>,
+    person: Arc<Answering>,
 }
 
 impl Mcp {
@@ -49,14 +53,7 @@ impl Mcp {
 
     /// The same with these servers.
     pub(crate) fn of(world: &World, servers: Vec<Server>) -> Result<Self, Problem> {
-        let terminal = world.environment.terminal;
-        let is_text = world.format() == crate::args::OutputFormat::Text;
-        let can_ask = terminal.stdin && terminal.stderr && is_text;
-        let person = can_ask.then(|| Arc::new(AtTerminal::default()));
-        let answering: Arc<dyn Person> = match &person {
-            Some(person) => Arc::clone(person) as Arc<dyn Person>,
-            None => Arc::new(Nobody),
-        };
+        let person = Arc::new(Answering::new(world));
         let config_dir = world.config_dir()?;
         let servers = Servers::new(Settings {
             servers,
@@ -64,7 +61,7 @@ impl Mcp {
             credentials: credentials(world)?,
             sandbox: assemble::sandbox(world)?,
             surroundings: surroundings(world)?,
-            person: answering,
+            person: Arc::clone(&person) as Arc<dyn Person>,
             notice: Arc::new(|text| output::warning(&text)),
             deferral: deferral(world),
         });
@@ -86,11 +83,25 @@ impl Mcp {
         self.servers.tools()
     }
 
+    /// All of their tools, none kept behind a search.
+    pub(crate) fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.servers.all_tools()
+    }
+
+    /// What servers tell the model of themselves, as a part of the system prompt.
+    pub(crate) fn instructions(&self) -> String {
+        let told = self.servers.instructions().into_iter();
+        let parts = told.map(|(server, words)| format!("### {server}\n\n{words}"));
+        let parts: Vec<String> = parts.collect();
+        if parts.is_empty() {
+            return parts.concat();
+        }
+        format!("## What MCP servers say about their tools\n\n{}", parts.join("\n\n"))
+    }
+
     /// Names the model that writes for servers, where a person agrees to it.
     pub(crate) fn set_mind(&self, mind: &assemble::Mind) {
-        if let Some(person) = &self.person {
-            person.set_mind(Arc::clone(&mind.provider), mind.model.clone());
-        }
+        self.person.set_mind(Arc::clone(&mind.provider), mind.model.clone());
     }
 
     /// Asks running servers again that said they changed. Whether [`Mcp::tools`] has others.
@@ -120,7 +131,7 @@ pub(crate) async fn renewed(
         Some(before) if before.servers.are(&found.servers) => return Ok(Some(before)),
         Some(before) => {
             let servers = before.servers.replaced(found.servers, deferral(world)).await;
-            Mcp { servers, person: before.person.clone() }
+            Mcp { servers, person: Arc::clone(&before.person) }
         }
         None => Mcp::of(world, found.servers)?,
     };
@@ -129,6 +140,23 @@ pub(crate) async fn renewed(
     }
     mcp.learn().await;
     Ok(Some(Arc::new(mcp)))
+}
+
+/// The servers whose tools are offered to other agents; none where we are ourselves such a server of
+/// another of us: two of them could start each other without end.
+pub(crate) async fn for_others(
+    world: &World,
+    mind: Option<&assemble::Mind>,
+) -> Result<Option<Mcp>, Problem> {
+    if !is_used(world) || world.environment.variable(SERVED).is_some() {
+        return Ok(None);
+    }
+    let mcp = Mcp::open(world)?;
+    mcp.learn().await;
+    if let Some(mind) = mind {
+        mcp.set_mind(mind);
+    }
+    Ok(Some(mcp))
 }
 
 /// The text of a server's prompt that a person typed as a command; none where no server has one
@@ -204,6 +232,7 @@ pub(crate) fn found(world: &World) -> Found {
     let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
+        server.shown = config::without_keys(&server.shown);
         server.enabled &= !plugin_set::is_off(world, &switches, NAME, &server.name);
     }
     found.problems.extend(problems);
@@ -349,9 +378,10 @@ fn project(world: &World) -> Result<Option<Source>, String> {
 }
 
 fn surroundings(world: &World) -> Result<Surroundings, Problem> {
-    let mut env = assemble::child_environment(&world.environment.variables);
+    let mut env = assemble::child_environment(world);
     // Code of the workspace must not get in by way of a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
+    env.insert(SERVED.to_owned(), "1".to_owned());
     Ok(Surroundings {
         workspace: world.root()?.to_owned(),
         env,
@@ -361,6 +391,7 @@ fn surroundings(world: &World) -> Result<Surroundings, Problem> {
         mode: world.mode(),
         // A server may well be a program with a large heap of its own.
         limits: Limits { memory: 8 << 30, ..Limits::default() },
+        vouch: world.trust.vouch(),
     })
 }
 

@@ -1,6 +1,8 @@
 //! The list of a provider's models, kept for as long as its `cache_ttl` says.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -41,7 +43,11 @@ pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(&temporary, text))
+        .and_then(|()| {
+            let mut options = fs::OpenOptions::new();
+            options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
+        })
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&temporary, &path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -56,6 +62,6 @@ fn file(world: &World, candidate: &Candidate) -> Option<PathBuf> {
     let folder = world.loaded.config_dir.as_ref()?.join("cache");
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let place: String =
-        format!("{} {}", candidate.name, candidate.address()).chars().map(safe).collect();
+        format!("{} {}", candidate.name, candidate.shown_address()).chars().map(safe).collect();
     Some(folder.join(format!("models-{place}.json")))
 }

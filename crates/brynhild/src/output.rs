@@ -1,9 +1,10 @@
 //! What commands print: data on standard output, words about it on standard error.
 
-use std::fmt::Display;
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-use contract::text::visible;
+use contract::text::{is_hidden, visible};
 use serde::Serialize;
 
 /// Prints a line of data.
@@ -13,9 +14,44 @@ pub(crate) fn line(text: impl Display) -> io::Result<()> {
 
 /// Prints a value as JSON for people and programs.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)
+    line(quiet(&serde_json::to_string_pretty(value)?))
+}
+
+/// JSON that says the same, with every character escaped that could steer a terminal or deceive a
+/// reader.
+pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
+    let is_loud = |c: char| is_hidden(c) && !c.is_ascii_whitespace();
+    if !json.contains(is_loud) {
+        return Cow::Borrowed(json);
+    }
+    let mut quiet = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_loud(c) {
+            // Such characters stand within strings only, where this is how JSON writes them.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(quiet, "\\u{unit:04x}");
+            }
+        } else {
+            quiet.push(c);
+        }
+    }
+    Cow::Owned(quiet)
+}
+
+/// A place for JSON, where what is written is made [`quiet`].
+pub(crate) struct Quiet<W>(pub(crate) W);
+
+impl<W: io::Write> io::Write for Quiet<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // JSON is written in pieces that are text by themselves.
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        self.0.write_all(quiet(text).as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Prints a warning.

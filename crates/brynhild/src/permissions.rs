@@ -1,5 +1,6 @@
 //! The policy that judges calls, from what was configured and what was remembered.
 
+mod ground;
 mod programs;
 pub(crate) mod remembered;
 
@@ -7,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling};
+use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling, View};
 use contract::tool::ToolSpec;
+use policy::ground::Ground;
 use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
@@ -38,10 +40,14 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         allowed_paths: world.config().sandbox.allowed_paths.clone(),
         scratch_paths: scratch(world),
         readable_paths: readable(world),
-        protected_paths: world.loaded.config_dir.iter().cloned().collect(),
+        protected_paths: {
+            let own = world.loaded.config_dir.iter().cloned();
+            own.chain(sandbox::git_pointers(root)).collect()
+        },
         rules,
         tools: tools(world),
         search: programs.search(),
+        ground: Ground::new(ground::Disk),
         approve_all: world.global.yes,
     });
     for warning in judge.warnings() {
@@ -73,6 +79,10 @@ impl Policy for Keeper {
 
     fn grant(&self, rules: &[String], origin: &str) -> Granted {
         self.judge.grant(rules, origin)
+    }
+
+    fn view(&self, tool: &ToolSpec) -> View {
+        self.judge.view(tool)
     }
 
     fn keep(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> Kept {

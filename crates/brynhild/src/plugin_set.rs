@@ -1,6 +1,7 @@
 //! The plugins of this run: where they are looked for, which of them count, and what the person's
 //! configuration says of each. Reads files and runs nothing.
 
+pub(crate) mod names;
 mod reach;
 mod settings;
 pub(crate) mod wishes;
@@ -51,6 +52,7 @@ impl PluginSet {
         let Found { mut plugins, mut problems, notes } =
             discovery::discover(&places(world), known, &is_trusted);
         packages(world, &mut index, &mut plugins, &mut problems);
+        problems.extend(missing_python(world));
         index.save();
         world.folders().save();
         let state = match config_dir.map(|dir| State::read(&state_file(dir))) {
@@ -225,6 +227,21 @@ fn find_sites(world: &World) -> Vec<PathBuf> {
     }
 }
 
+/// What is wrong with the interpreter that the configuration names, where there is none.
+fn missing_python(world: &World) -> Option<Problem> {
+    let python = world.config().plugins.python.as_deref()?;
+    let name = |name: &str| world.environment.variable(name).unwrap_or_default();
+    let surroundings = Surroundings { path: name("PATH"), python_path: "", home: None };
+    if entry_points::interpreter(Some(python), surroundings).is_some() {
+        return None;
+    }
+    Some(Problem::new(
+        python,
+        "`plugins.python` names no program, so plugins that are installed packages are left out",
+        "name a Python from 3.9 on, or take the setting out",
+    ))
+}
+
 /// Adds the plugins that are installed packages. They win over folders, other than those that were
 /// named for this run.
 fn packages(
@@ -233,9 +250,17 @@ fn packages(
     plugins: &mut Vec<Plugin>,
     problems: &mut Vec<Problem>,
 ) {
-    for installed in entry_points::packages(sites(world), index) {
+    let installed = entry_points::packages(sites(world), index);
+    if installed.is_empty() {
+        return;
+    }
+    let names = names::Names::load(world);
+    for installed in installed {
         let is_taken = |name: &str| plugins.iter().any(|plugin| plugin.name() == name);
         let mut package = entry_points::plugin(installed, is_taken);
+        if let Some(name) = package.package.as_ref().and_then(|package| names.get(package)) {
+            name.clone_into(&mut package.manifest.name);
+        }
         if let Some(problem) = reach::fault_of_package(world, &package) {
             problems.push(problem);
             package.trusted = false;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contract::model_profile::ModelProfile;
 use contract::provider::Provider;
 use contract::secret::Secret;
 use plugins::plugin::Plugin;
@@ -115,7 +116,8 @@ pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
         let name = offered.description.name.clone();
         if candidates.iter().any(|candidate| candidate.name == name) {
             output::warning(&format!(
-                "provider '{name}' of plugin {} is left out: the name is taken",
+                "provider '{name}' of plugin {} is left out: the name is taken (rename it with \
+                 `PROVIDER_NAME` in its class)",
                 offered.plugin
             ));
             continue;
@@ -226,8 +228,13 @@ impl Candidate {
         self.vendor().wire == Wire::Script
     }
 
-    /// Connects. Sends nothing yet.
-    pub(crate) fn connect(&self, world: &World, model: &str) -> Result<Arc<dyn Provider>, Problem> {
+    /// Connects. Sends nothing yet. A plugin's provider can look the model's profile up.
+    pub(crate) fn connect(
+        &self,
+        world: &World,
+        model: &str,
+        profile: Option<&ModelProfile>,
+    ) -> Result<Arc<dyn Provider>, Problem> {
         if self.is_script() {
             let scenario = providers::script::open(model, &world.environment.cwd)
                 .map_err(|error| Problem::misuse(error.to_string()))?;
@@ -252,8 +259,9 @@ impl Candidate {
         let vendor = match &self.backing {
             Backing::Server(vendor) => vendor,
             Backing::Plugin(offered) => {
-                let settings =
+                let mut settings =
                     workers::provider_settings(&offered.description, instance, model, api_key);
+                settings.profile = profile.cloned();
                 let workers = world.known_workers();
                 let opened = workers.and_then(|it| it.open(world, &offered.plugin, settings));
                 return opened.ok_or_else(|| {
@@ -361,17 +369,13 @@ fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     let Some(variable) = own.or(vendor.key_env.as_deref()) else {
         return Key::NotNeeded;
     };
-    let value = world
-        .environment
-        .variable(variable)
-        .map(|value| Secret::new(value.to_owned()))
-        .or_else(|| world.loaded.variables.get(variable).cloned())
-        .or_else(|| {
-            let configured = world.config().openrouter_api_key.clone();
-            configured.filter(|_| variable == "OPENROUTER_API_KEY")
-        });
-    match value {
-        Some(value) => Key::Found { place: variable.to_owned(), value },
+    let set = world.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
+    let set = set.or_else(|| world.loaded.variables.get(variable).cloned());
+    let configured = world.config().openrouter_api_key.clone();
+    let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
+    let found = set.map(|value| (variable, value));
+    match found.or_else(|| configured.map(|it| ("`openrouter_api_key` of the configuration", it))) {
+        Some((place, value)) => Key::Found { place: place.to_owned(), value },
         // A server of one's own at another address may well need no key.
         None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
         None if own.is_none() && vendor.local => Key::NotNeeded,
@@ -379,7 +383,8 @@ fn key(world: &World, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     }
 }
 
-fn credentials(path: &str) -> Result<String, String> {
+/// The key in a file of credentials.
+pub(crate) fn credentials(path: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the credentials file {path}: {error}"))?;
     let value: serde_json::Value = serde_json::from_str(&text)

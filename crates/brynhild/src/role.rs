@@ -13,6 +13,7 @@ use std::sync::Arc;
 use agent::settings::{Budget, Settings, Span};
 use contract::hook::Hook;
 use contract::tool::Tool;
+use plugins::initrunner::custom::Depth;
 use plugins::initrunner::final_result::FinalResult;
 use plugins::initrunner::guard::{Allowance, Guard};
 use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
@@ -20,8 +21,8 @@ use plugins::initrunner::skill::{self, RoleSkill};
 use plugins::initrunner::variables;
 use serde_json::Value;
 
-use crate::assemble::Mind;
-use crate::config::Instance;
+use crate::assemble::{self, Mind};
+use crate::config::{self, Instance};
 use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
 use crate::mcp::Mcp;
@@ -39,6 +40,10 @@ pub(crate) struct Chosen {
     prompt: String,
     skills: Vec<RoleSkill>,
     output: Option<Value>,
+    /// The values that were given for its variables.
+    given: BTreeMap<String, String>,
+    /// Modules of tools that the person added.
+    added: Vec<String>,
 }
 
 /// A role that is ready to be played.
@@ -117,6 +122,7 @@ pub(crate) fn choose(
     for finding in &reading.findings {
         output::warning(&format!("{}: {}", file.display(), words(finding)));
     }
+    take_variables(world, &role);
     let prompt = &role.prompt;
     let environment = &world.environment.variables;
     let prompt = variables::filled(prompt, role.variables.as_ref(), given, environment)
@@ -125,9 +131,59 @@ pub(crate) fn choose(
     let mut findings = Vec::new();
     let skills = skills(world, &role, &mut findings);
     let output = schema(&role, &mut findings);
+    let (given, added) = (given.clone(), Vec::new());
     // Nothing is chosen twice in one run.
-    let _ = world.made.role.set(Chosen { role, prompt, skills, output });
+    let _ = world.made.role.set(Chosen { role, prompt, skills, output, given, added });
     Ok(())
+}
+
+/// Reads the role that was chosen again, with another module of tools where one is named. Where that
+/// fails, everything stays as it was.
+pub(crate) async fn renew(world: &mut World, module: Option<String>) -> Result<(), Problem> {
+    let Some(before) = world.made.role.take() else { return Ok(()) };
+    let (path, given) = (before.role.file.clone(), before.given.clone());
+    let added: Vec<String> = before.added.iter().cloned().chain(module).collect();
+    if let Err(problem) = choose(world, &path, &given) {
+        world.made.role = before.into();
+        return Err(problem);
+    }
+    if let Some(chosen) = world.made.role.get_mut() {
+        let entry = |module: &String| ToolEntry {
+            kind: String::from("custom"),
+            fields: serde_json::Map::from_iter([
+                (String::from("type"), "custom".into()),
+                (String::from("module"), module.as_str().into()),
+            ]),
+        };
+        chosen.role.tools.extend(added.iter().map(entry));
+        chosen.added = added;
+    }
+    let rehearsed = rehearse(world).await;
+    if rehearsed.is_err() {
+        world.made.role = before.into();
+    }
+    rehearsed
+}
+
+/// Takes the variables of the `.env` beside a role, and of the person's own, that are not set. A
+/// project that is not trusted sets none.
+fn take_variables(world: &mut World, role: &Role) {
+    let beside = role.folder().join(".env");
+    let is_refused = came_with_project(world, role);
+    if is_refused && beside.exists() {
+        output::warning(&format!(
+            "{} is not read: it came with a project that is not trusted",
+            beside.display()
+        ));
+    }
+    let beside = Some(beside).filter(|_| !is_refused);
+    let own = world.environment.home.iter().map(|home| home.join(".initrunner/.env"));
+    for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
+        let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        for (name, value) in config::dotenv_pairs(&text) {
+            world.environment.variables.entry(name).or_insert(value);
+        }
+    }
 }
 
 /// Finding and place in one line.
@@ -143,14 +199,38 @@ pub(crate) fn place(index: usize) -> String {
     format!("tools[{index}]")
 }
 
-/// Adds to the findings what only the Python of a role's tools can say; runs it, confined, where
-/// nothing is known of it.
-pub(crate) async fn ask_python(world: &World, reading: &mut Reading) {
-    let Some(role) = &reading.role else { return };
+/// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
+/// the person trusts it, and else only reads it.
+pub(crate) async fn ask_python(world: &World, reading: &mut Reading) -> Result<(), Problem> {
+    let Some(role) = &reading.role else { return Ok(()) };
     let skills = skills(world, role, &mut Vec::new());
-    let python = initrunner::load(world, role, &entries(role, &skills)).await;
-    python.close().await;
-    reading.findings.extend(python.findings);
+    let entries = entries(role, &skills);
+    if !entries.iter().any(|entry| initrunner::is_python(world, role, entry)) || world.global.safe {
+        return Ok(());
+    }
+    let may_run = initrunner::may_run(world, role, &entries);
+    let mut findings = Vec::new();
+    // An interpreter of the project's is not for those who only look.
+    if may_run || !initrunner::has_venv(role) {
+        let depth = if may_run { Depth::Run } else { Depth::Look };
+        let python = initrunner::load(world, role, &entries, depth).await?;
+        python.close().await;
+        findings.extend(python.findings);
+    }
+    if !may_run {
+        let folder = role.folder().display();
+        findings.push(Finding {
+            severity: Severity::Warning,
+            path: String::from("tools"),
+            message: format!(
+                "the Python behind its tools was not loaded, only looked at: the role lies in a \
+                 project that you have not trusted; `brynhild trust --plugin-dir {folder}` shows \
+                 it and asks"
+            ),
+        });
+    }
+    reading.findings.extend(findings);
+    Ok(())
 }
 
 /// The entries of a role and of its skills, in the order of their places.
@@ -161,7 +241,8 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 /// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
 async fn python(world: &World, chosen: &Chosen) -> Result<Loaded, Problem> {
     let role = &chosen.role;
-    let loaded = initrunner::load(world, role, &entries(role, &chosen.skills)).await;
+    let entries = entries(role, &chosen.skills);
+    let loaded = initrunner::load(world, role, &entries, Depth::Run).await?;
     let file = role.file.display();
     let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
         loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
@@ -198,6 +279,7 @@ pub(crate) async fn open(
     for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
         let value = Value::Object(entry.fields.clone());
         let guard = Guard::read(&value).unwrap_or_default().within(&allowance);
+        let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
         let brought = tools::made(world, (role, mind), (&place(index), entry)).await;
         let brought_tools = brought.tools.into_iter().chain(python.tools(index));
         tools.extend(brought_tools.map(|tool| guard.around(tool)));

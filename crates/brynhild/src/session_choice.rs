@@ -14,6 +14,7 @@ use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
 
 use crate::exit::Problem;
+use crate::panics;
 use crate::world::World;
 
 /// A session to write to, with what happened in it so far.
@@ -36,6 +37,14 @@ pub(crate) enum Keeping {
 
 /// Opens or creates the session that the flags name.
 pub(crate) fn choose(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+    let chosen = open(world, root, no_save)?;
+    if chosen.keeping == Keeping::Kept {
+        panics::in_session(&chosen.id);
+    }
+    Ok(chosen)
+}
+
+fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
     let global = &world.global;
     let existing = existing(world, root)?;
     if no_save || !world.config().session.auto_save && existing.is_none() {

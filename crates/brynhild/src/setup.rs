@@ -132,8 +132,12 @@ impl Needed {
         let is_asked = self.mind.is_some() && self.role.is_none();
         let rules = is_asked.then(|| assemble::rules(world, &self.root));
         let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
+        let servers = self.mcp.present().filter(|_| is_asked && self.offers_tools);
+        let told = servers.map(|mcp| mcp.instructions()).unwrap_or_default();
+        let blocks = rules.into_iter().chain([told]).filter(|block| !block.is_empty());
+        let rules = blocks.collect::<Vec<_>>().join("\n\n");
         let skills = assemble::skills(world, &self.root);
-        Knowledge { rules: rules.unwrap_or_default(), skills }
+        Knowledge { rules, skills }
     }
 }
 
@@ -160,8 +164,13 @@ type Company = Vec<Arc<dyn Dialect>>;
 
 impl Guests {
     /// Finds them.
-    async fn find(&self, world: &World) -> Result<(), Problem> {
+    async fn find(&self, world: &World, mind: Option<&Mind>) -> Result<(), Problem> {
         let found = dialects::open(world).await?;
+        if let Some(mind) = mind {
+            for dialect in &found {
+                dialect.set_mind(mind);
+            }
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         Ok(())
     }
@@ -231,7 +240,7 @@ impl Setup {
             role.set_mind(mind);
         }
         needed.mcp.put(servers(world, mind, offers_tools).await?);
-        needed.guests.find(world).await?;
+        needed.guests.find(world, mind.map(AsRef::as_ref)).await?;
         let outfit = Outfit::new(world, &needed).await?;
         wishes::tell(world);
         let mut settings =
@@ -333,7 +342,12 @@ impl Outfit {
             tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
             tools.extend(workers.tools(world));
             tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
-            tools.extend(needed.mcp.present().iter().flat_map(|mcp| mcp.tools()));
+            let of_servers = |mcp: &Arc<Mcp>| match needed.mind {
+                Some(_) => mcp.tools(),
+                // Nobody's prompt has to stay small.
+                None => mcp.all_tools(),
+            };
+            tools.extend(needed.mcp.present().iter().flat_map(of_servers));
         }
         let mut own_words = needed.role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &needed.agent {
@@ -387,7 +401,7 @@ pub(crate) async fn known_tools(world: &World) -> Result<Registry, Problem> {
         tools.extend(dialects::open(world).await?.iter().flat_map(|dialect| dialect.tools()));
     }
     if mcp::is_used(world) {
-        tools.extend(Mcp::open(world)?.tools());
+        tools.extend(Mcp::open(world)?.all_tools());
     }
     Ok(assemble::registry(tools))
 }

@@ -10,6 +10,7 @@ use contract::message::ToolCall;
 use contract::policy::{Action, Policy};
 use contract::skill::Skill;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use plugins::claude::SESSION;
 use serde_json::{Value, json};
 
 use crate::slash::filled::grant_name;
@@ -90,6 +91,7 @@ impl Tool for Learning {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let mut output = self.inner.run(call, context).await?;
         if let Some(skill) = handed_out(&call.args).filter(|_| output.success) {
+            output.output = output.output.replace(SESSION, context.session.as_str());
             let granted = self.grants.activate(skill);
             if !granted.is_empty() {
                 output.facts.insert(String::from("granted"), json!(granted));

@@ -14,6 +14,7 @@ use contract::policy::Mode;
 use contract::skill::Skill;
 use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
+use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use sessions::snapshots::Manner;
@@ -251,7 +252,7 @@ pub(crate) async fn expand<'a>(
     let show = |text: String| Ok(Expansion::Show(text));
     let control = |control: Control| Ok(Expansion::Control(control));
     let Some(builtin) = builtin(slash.name) else {
-        return prompt(world, slash).await;
+        return prompt(world, slash, facts().session).await;
     };
     match builtin.name {
         "help" => show(shown::help(&Offer::with_prompts(world))),
@@ -333,14 +334,29 @@ fn mode(world: &World, wanted: &str) -> Result<Mode, Problem> {
 }
 
 /// A prompt of somebody's, or plain words that begin with a slash.
-async fn prompt(world: &World, slash: Slash<'_>) -> Result<Expansion, Problem> {
+async fn prompt(
+    world: &World,
+    slash: Slash<'_>,
+    session: Option<&SessionId>,
+) -> Result<Expansion, Problem> {
     let offer = Offer::new(world);
     let found = offer.table.find(slash.name);
+    let note = |text: &str| {
+        world.expansions().note(Expanded {
+            name: slash.name.to_owned(),
+            args: slash.rest.to_owned(),
+            source: found.map(|command| command.source.clone()).unwrap_or_default(),
+            text: text.to_owned(),
+        });
+    };
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
-        let text = filled::text(world, command, recipe, slash.rest).await?;
+        let session = session.map(SessionId::as_str);
+        let text = filled::text(world, (command, recipe), slash.rest, session).await?;
+        note(&text);
         return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
     }
     if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
+        note(&text);
         return Ok(Expansion::Prompt { text, skill: None });
     }
     // `/tmp is full` is about a folder.

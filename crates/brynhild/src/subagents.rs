@@ -6,6 +6,7 @@ mod errand;
 mod narrow;
 mod report;
 mod roster;
+mod scoped;
 mod task;
 
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::assemble::{Knowledge, Mind};
 use crate::output;
 use crate::world::World;
 pub(crate) use errand::{FAMILIAR, Persona, Workplace, tighten};
-pub(crate) use roster::{Agent, Kind, Roster};
+pub(crate) use roster::{Agent, Kind, PLAIN, Roster};
 use task::Task;
 
 /// The tool that hands work to agents; none where it is off.

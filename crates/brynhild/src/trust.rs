@@ -5,18 +5,22 @@
 mod changes;
 mod command_lines;
 pub(crate) mod question;
+mod scripts;
 mod snapshot;
 mod store;
 mod surfaces;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use snapshot::{Kind, Snapshot};
 pub(crate) use store::{Decision, Record, Store};
 
+use contract::vouch::Vouch;
+
 use crate::config::Loaded;
-use snapshot::Part;
+use snapshot::{Entry, Part};
 use surfaces::Effect;
 
 /// The project's file of hooks, from its root.
@@ -29,9 +33,32 @@ pub(crate) const SERVERS: &str = ".mcp.json";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trusted {
     files: BTreeMap<PathBuf, Vec<u8>>,
+    /// What is run from where it lies, to be looked at again when it is.
+    scripts: Arc<Scripts>,
+}
+
+#[derive(Debug, Default)]
+struct Scripts {
+    root: PathBuf,
+    entries: Vec<Entry>,
 }
 
 impl Trusted {
+    /// Looks, whenever something of the workspace is about to run, whether it is what was trusted.
+    pub(crate) fn vouch(&self) -> Vouch {
+        let scripts = Arc::clone(&self.scripts);
+        Vouch::new(move || {
+            let changed = scripts.entries.iter().find(|entry| !entry.is_unchanged(&scripts.root));
+            changed.map_or(Ok(()), |entry| {
+                Err(format!(
+                    "`{}` changed since you trusted it; nothing of this project runs until `brynhild \
+                     trust` has shown it",
+                    entry.part.path
+                ))
+            })
+        })
+    }
+
     /// The trusted bytes of a file; none where it is not trusted, or was reached by a link.
     pub(crate) fn bytes(&self, path: &Path) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)
@@ -46,7 +73,7 @@ impl Trusted {
     /// Only for tests of what trust changes.
     #[cfg(test)]
     pub(crate) fn for_test(files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
-        Self { files }
+        Self { files, scripts: Arc::default() }
     }
 
     fn of(root: &Path, snapshot: &Snapshot) -> Self {
@@ -58,7 +85,13 @@ impl Trusted {
         };
         let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));
         let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
-        Self { files: files.collect() }
+        let is_script = |entry: &&Entry| {
+            let is_hook = ["/hooks/", "/hooks.yaml"].iter().any(|it| entry.part.path.contains(it));
+            entry.part.is_named || (is_hook && entry.part.kind == Kind::File)
+        };
+        let scripts = snapshot.entries.iter().filter(is_script).map(Entry::without_bytes);
+        let scripts = Scripts { root: root.to_owned(), entries: scripts.collect() };
+        Self { files: files.collect(), scripts: Arc::new(scripts) }
     }
 }
 
@@ -149,6 +182,11 @@ fn compared(root: &Path, record: &Record) -> Result<State, String> {
 }
 
 impl Standing {
+    /// Looks whether what is trusted is still there, for when it runs.
+    pub(crate) fn vouch(&self) -> Vouch {
+        self.trusted().map(Trusted::vouch).unwrap_or_default()
+    }
+
     /// What is trusted.
     pub(crate) fn trusted(&self) -> Option<&Trusted> {
         match &self.state {

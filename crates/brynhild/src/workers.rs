@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::assemble;
 use crate::exit::Problem;
 use crate::output;
+use crate::plugin_set::names::Names;
 use crate::world::World;
 
 /// What Python plugins offer.
@@ -40,11 +41,13 @@ impl Workers {
         Self { hosts, described }
     }
 
-    /// The tools of all plugins.
+    /// The tools of all plugins, as far as they are not switched off.
     pub(crate) fn tools(&self, world: &World) -> Vec<Arc<dyn Tool>> {
-        let plugin = |one: &Described| world.plugins().get(&one.plugin).cloned();
+        let plugin = |one: &Described| world.plugins().get(&one.plugin);
         let each = self.described.iter().filter_map(|one| Some((plugin(one)?, one)));
-        each.flat_map(|(plugin, one)| self.hosts.tools(&plugin, one)).collect()
+        let disabled = &world.config().tools.disabled;
+        let is_on = |tool: &Arc<dyn Tool>| !disabled.get(&tool.spec().name).is_some_and(|it| *it);
+        each.flat_map(|(plugin, one)| self.hosts.tools(plugin, one)).filter(is_on).collect()
     }
 
     /// The providers of all plugins, each with its plugin's name.
@@ -118,8 +121,24 @@ fn take_in(world: &World, described: &[Described]) {
             }
         }
     }
+    learn_names(world, &offers);
     world.plugins().learn(offers);
     world.folders().save();
+}
+
+/// Keeps what packages call themselves, where that is not what their entry points are called.
+fn learn_names(world: &World, offers: &[Offer]) {
+    let said = |offer: &'_ Offer| Some((offer.plugin.clone(), offer.name()?.to_owned()));
+    let said: Vec<(String, String)> =
+        offers.iter().filter_map(said).filter(|(plugin, name)| plugin != name).collect();
+    if said.is_empty() {
+        return;
+    }
+    let packages = said.iter().filter_map(|(plugin, name)| {
+        let package = world.plugins().get(plugin)?.package.as_ref()?;
+        Some((package, name.as_str()))
+    });
+    Names::load(world).learn(packages);
 }
 
 /// Whether an answer has nothing to offer, as that of most plugins.
@@ -137,12 +156,17 @@ pub(crate) fn hosts(world: &World) -> Result<Hosts, Problem> {
     Ok(Hosts::new(settings(world)?))
 }
 
+/// The same without a word about their progress.
+pub(crate) fn quiet_hosts(world: &World) -> Result<Hosts, Problem> {
+    Ok(Hosts::new(HostSettings { on_progress: Arc::new(|_, _| {}), ..settings(world)? }))
+}
+
 /// What the processes of plugins find around them.
 pub(crate) fn surroundings(world: &World) -> Surroundings {
     Surroundings {
         workspace: world.place().to_owned(),
         cwd: world.environment.cwd.clone(),
-        env: assemble::child_environment(&world.environment.variables),
+        env: assemble::child_environment(world),
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
         limits: Limits::default(),
@@ -194,5 +218,6 @@ pub(crate) fn provider_settings(
         kwargs,
         model: model.to_owned(),
         api_key,
+        profile: None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use contract::policy::Mode;
 use contract::sandbox::Sandbox;
-use plugins::claude::AgentFile;
+use plugins::claude::{AgentFile, Expansions};
 use plugins::folders::Folders;
 use plugins::offer::Contributions;
 use plugins::python::{Hosts, Missing};
@@ -14,17 +14,20 @@ use serde_json::{Value, json};
 use sessions::conversation_log;
 use sessions::store::Store;
 use tokio::sync::OnceCell;
+use tui::theme::{Depth, Theme};
 
 use crate::args::{Global, ModeName, OutputFormat};
 use crate::config::{self, Config, Layer, LayerFile, Loaded, Mistakes, RootTooWide, Sources};
 use crate::dialects::claude::ClaudeSet;
 use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
+use crate::frontends;
 use crate::frontends::style::Palette;
 use crate::output;
 use crate::plugin_set::PluginSet;
 use crate::private_file;
 use crate::role::Chosen;
+use crate::secrets::Secrets;
 use crate::trust::{self, Standing};
 use crate::workers::{self, Workers};
 
@@ -47,6 +50,8 @@ pub(crate) struct Made {
     pub(crate) folders: OnceLock<Arc<Folders>>,
     plugins: OnceLock<PluginSet>,
     claude: OnceLock<ClaudeSet>,
+    /// The commands that were typed.
+    pub(crate) expansions: OnceLock<Arc<Expansions>>,
     workers: OnceCell<Workers>,
     hosts: OnceLock<Hosts>,
     /// The folders of packages of the interpreter for plugins.
@@ -59,6 +64,8 @@ pub(crate) struct Made {
     pub(crate) typed: OnceLock<(Option<String>, Option<String>)>,
     /// Starts processes.
     pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
+    /// The keys that no process may see.
+    pub(crate) secrets: OnceLock<Secrets>,
 }
 
 impl World {
@@ -195,6 +202,11 @@ impl World {
             }
             set
         })
+    }
+
+    /// The commands that were typed, for hooks.
+    pub(crate) fn expansions(&self) -> &Arc<Expansions> {
+        self.made.expansions.get_or_init(Arc::default)
     }
 
     /// What plugins contribute beside tools and hooks.
@@ -356,7 +368,31 @@ impl World {
 
     /// The styles for standard output.
     pub(crate) fn palette(&self) -> Palette {
-        if self.is_colored() { Palette::themed(self.config().ui.theme) } else { Palette::plain() }
+        if self.is_colored() {
+            Palette::themed(&self.config().ui.theme.0)
+        } else {
+            Palette::plain()
+        }
+    }
+
+    /// The theme for standard output, with no more colors than it has.
+    pub(crate) fn theme(&self) -> Theme {
+        if !self.is_colored() || self.config().ui.theme.0 == "none" {
+            return Theme::unstyled();
+        }
+        let wanted = frontends::tui::theme(self, &self.config().ui.theme.0);
+        let found = wanted.or_else(|| frontends::tui::theme(self, "16-color"));
+        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
+    }
+
+    /// How many colors standard output has.
+    pub(crate) fn depth(&self) -> Depth {
+        let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
+        if self.is_colored() {
+            Depth::of(variable("TERM"), variable("COLORTERM"))
+        } else {
+            Depth::None
+        }
     }
 
     /// Whether colors are wanted on standard output.

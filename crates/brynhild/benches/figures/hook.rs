@@ -12,6 +12,7 @@ use contract::hook::{CallView, Hook, Scene};
 use contract::id::SessionId;
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
+use contract::vouch::Vouch;
 use plugins::hooks::{Ledger, Settings, Sources, load};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -114,6 +115,7 @@ impl Rig {
             ask: None,
             notice: Arc::new(|text| panic!("{text}")),
             ledger: Arc::new(Ledger::default()),
+            vouch: Vouch::default(),
         };
         let global = Some(self.path("config/hooks.yaml"));
         let sources = Sources { global, project: None, plugins: &[], offers: Vec::new() };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plugins::folders::Folders;
-use plugins::initrunner::custom::{RolePython, Wanted, plugin};
+use plugins::initrunner::custom::{Depth, RolePython, Wanted, plugin};
 use plugins::initrunner::registry::Types;
 use plugins::initrunner::role::{Role, ToolEntry};
 use plugins::plugin::PluginSettings;
@@ -39,8 +39,13 @@ fn warm_call(rig: &Rig, report: &mut Report) {
     let fields = json!({"type": "custom", "module": "say_tools", "config": {"a": 1}});
     let fields = fields.as_object().expect("a mapping").clone();
     let entry = ToolEntry { kind: "custom".into(), fields };
-    let wanted =
-        Wanted { role: &role, entries: vec![&entry], types: Types::default(), sites: Vec::new() };
+    let wanted = Wanted {
+        role: &role,
+        entries: vec![&entry],
+        types: Types::default(),
+        sites: Vec::new(),
+        depth: Depth::Run,
+    };
     let (hosts, context) = (rig.hosts(), context());
     let plugin = plugin(&wanted, PluginSettings::default());
     let folders = Folders::default();

@@ -8,6 +8,7 @@ mod decisions;
 mod floor;
 mod hook;
 mod initrunner;
+mod interrupt;
 mod job;
 mod limits;
 mod plot;
@@ -29,7 +30,7 @@ use report::Report;
 type Measure = fn(&mut Report);
 
 /// The parts that can be asked for by name.
-const PARTS: [(&str, Measure); 12] = [
+const PARTS: [(&str, Measure); 13] = [
     ("start", start::measure),
     ("rounds", rounds::measure),
     ("whole", whole::measure),
@@ -42,6 +43,7 @@ const PARTS: [(&str, Measure); 12] = [
     ("decisions", decisions::measure),
     ("scale", scale::measure),
     ("undo", undo::measure),
+    ("interrupt", interrupt::measure),
 ];
 
 fn main() -> io::Result<ExitCode> {

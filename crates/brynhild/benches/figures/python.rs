@@ -41,6 +41,18 @@ class Tool(Base):
 
 const ECHO: &str = "import os\nwhile True:\n    os.write(1, os.read(0, 65536))\n";
 
+/// A call and its answer as they go over the pipe, without anything around them.
+const ANSWER: &str = "\
+import json, os
+while True:
+    call = json.loads(os.read(0, 65536))
+    result = {'success': True, 'output': call['params']['input']['text'], 'error': None}
+    os.write(1, (json.dumps({'id': call['id'], 'result': result}) + '\\n').encode())
+";
+
+const CALL: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"call\",\"params\":\
+    {\"tool\":\"tools/say.py\",\"input\":{\"text\":\"hello\"}}}\n";
+
 /// Measures all of it.
 pub(crate) fn measure(report: &mut Report) {
     let rig = Rig::new();
@@ -142,9 +154,20 @@ impl Rig {
     fn warm_call(&self, report: &mut Report) {
         let (hosts, context) = (self.hosts(), context());
         let tool = self.tool(&hosts, &self.plugin("one"));
-        for (other, program, args) in [
-            ("`cat`", Path::new("cat"), &[][..]),
-            ("a Python that echoes", self.python.as_path(), &["-I", "-c", ECHO][..]),
+        for (other, program, args, aim) in [
+            ("`cat`", Path::new("cat"), &[][..], Aim::Figure(0.3)),
+            (
+                "a Python that echoes",
+                self.python.as_path(),
+                &["-I", "-c", ECHO][..],
+                Aim::Figure(0.3),
+            ),
+            (
+                "a Python that answers JSON",
+                self.python.as_path(),
+                &["-I", "-c", ANSWER][..],
+                Aim::Ratio(1.5),
+            ),
         ] {
             let mut echo = Echo::start(program, args);
             let (mut figures, mut limits) = (Vec::new(), Vec::new());
@@ -157,7 +180,7 @@ impl Rig {
                 unit: Unit::Milliseconds,
                 figure: milliseconds(median(figures)),
                 limit: Some(milliseconds(median(limits))),
-                aim: Aim::Figure(0.3),
+                aim,
             });
         }
         self.runtime.block_on(hosts.shutdown());
@@ -249,13 +272,16 @@ impl Echo {
     }
 
     pub(crate) fn round(&mut self) -> Duration {
-        let line = [b'x'; 100];
-        let mut answer = [0; 100];
+        let mut answer = [0; 1024];
         let started = Instant::now();
         let (stdin, stdout) = (&mut self.child.stdin, &mut self.child.stdout);
-        stdin.as_mut().expect("a pipe").write_all(&line).expect("a message");
-        stdout.as_mut().expect("a pipe").read_exact(&mut answer).expect("an answer");
-        started.elapsed()
+        stdin.as_mut().expect("a pipe").write_all(CALL).expect("a message");
+        let stdout = stdout.as_mut().expect("a pipe");
+        // So short a line comes in one piece.
+        let count = stdout.read(&mut answer).expect("an answer");
+        let time = started.elapsed();
+        assert_eq!(answer[..count].last(), Some(&b'\n'));
+        time
     }
 }
 
@@ -292,6 +318,7 @@ pub(crate) fn context() -> ToolContext {
         progress,
         spill: "/nowhere".into(),
         conversation: None,
+        view: contract::policy::View::default(),
     }
 }
 

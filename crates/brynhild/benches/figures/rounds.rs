@@ -61,9 +61,9 @@ pub(crate) fn measure(report: &mut Report) {
         let (rounds, cost) = rounds(&[]);
         kept.take(&rounds);
         peaks.push(cost.peak_megabytes);
-        synced.extend(limits::rounds(50, Some(&records.path("records"))));
+        synced.extend(limits::rounds(50, Some(&records.path("records")), limits::SIZE));
         unkept.take(&self::rounds(&["--no-save"]).0);
-        plain.extend(limits::rounds(50, None));
+        plain.extend(limits::rounds(50, None, limits::SIZE));
     }
     kept.report(report, "session synced", milliseconds(median(synced)));
     unkept.report(report, "session not kept", milliseconds(median(plain)));

@@ -18,7 +18,7 @@ use sessions::store::Store;
 use testkit::{ModelServer, Reply};
 
 use crate::job::{Cost, Rig};
-use crate::limits::THOUGHT;
+use crate::limits::{self, THOUGHT};
 use crate::plot::{Axis, Plot, Scale, Series};
 use crate::report::{Aim, Report, Row, Unit, median, milliseconds};
 
@@ -30,6 +30,11 @@ const MANY: usize = 10_000;
 const SIZES: [u64; 4] = [1, 10, 100, 1_000];
 /// How often each size is resumed and searched.
 const RUNS: usize = 5;
+
+/// Words that stand everywhere: together, near each other and never together, and words that stand
+/// in every record and in no text.
+const COMMON: [&[&str]; 5] =
+    [&["parse"], &["value", "index", "token"], &["cargo", "needle"], &["input_tokens"], &["id"]];
 
 /// Measures all of it.
 pub(crate) fn measure(report: &mut Report) {
@@ -45,19 +50,17 @@ pub(crate) fn measure(report: &mut Report) {
 
 /// What a round takes, early and late.
 fn rounds(report: &mut Report) {
-    let times = conversation(ROUNDS, None).times;
+    let Watched { times, sizes, .. } = conversation(ROUNDS, None);
     let times: Vec<f64> = times.into_iter().map(milliseconds).collect();
-    let part = |from: usize| median(times[from..from + 100].to_vec());
-    let (early, late) = (part(20), part(ROUNDS - 110));
-    report.add(row(
-        &format!("round 20 to 120 of {ROUNDS}"),
-        Unit::Milliseconds,
-        early,
-        Aim::Nothing,
-    ));
-    let late_row =
-        row(&format!("the last 100 of {ROUNDS} rounds"), Unit::Milliseconds, late, Aim::Nothing);
-    report.add(Row { limit: Some(early), ..late_row });
+    let records = Rig::new();
+    for from in [20, ROUNDS - 110] {
+        let figure = median(times[from..from + 100].to_vec());
+        let size = sizes[from + 50];
+        let bare = limits::rounds(100, Some(&records.path("records")), size);
+        let what = format!("rounds {from} to {} ({} KB each)", from + 100, size / 1000);
+        let row = row(&what, Unit::Milliseconds, figure, Aim::Nothing);
+        report.add(Row { limit: Some(milliseconds(median(bare))), ..row });
+    }
     let middle = times
         .chunks(20)
         .zip(1_u32..)
@@ -88,7 +91,7 @@ fn memory(report: &mut Report) {
         &format!("memory in the last 1,000 of {MANY} rounds"),
         Unit::Megabytes,
         late,
-        Aim::Figure(early + 10.0),
+        Aim::Figure(early + 1.0),
     ));
     Plot {
         title: format!("Memory over {MANY} rounds, the history shortened on the way"),
@@ -101,6 +104,8 @@ fn memory(report: &mut Report) {
 
 struct Watched {
     times: Vec<Duration>,
+    /// Bytes of the requests.
+    sizes: Vec<usize>,
     memory: Vec<(f64, f64)>,
 }
 
@@ -108,6 +113,7 @@ struct Watched {
 struct Seen {
     replied: Option<Instant>,
     times: Vec<Duration>,
+    sizes: Vec<usize>,
     memory: Vec<(f64, f64)>,
     process: Option<u32>,
     count: usize,
@@ -125,6 +131,7 @@ fn conversation(rounds: usize, context: Option<usize>) -> Watched {
         seen.count += 1;
         if let Some(replied) = seen.replied {
             seen.times.push(request.arrived.saturating_duration_since(replied));
+            seen.sizes.push(request.text.len());
         }
         if seen.count.is_multiple_of(50)
             && let Some(size) = seen.process.and_then(resident)
@@ -143,7 +150,8 @@ fn conversation(rounds: usize, context: Option<usize>) -> Watched {
         seen.replied = Some(Instant::now());
         reply
     })
-    .forget_requests();
+    .forget_requests()
+    .unparsed();
     let rig = Rig::with_model(&server);
     let registry = context.map_or_else(String::new, |tokens| {
         format!(
@@ -158,7 +166,8 @@ fn conversation(rounds: usize, context: Option<usize>) -> Watched {
     let status = child.wait().expect("a child that nobody else waits for");
     assert!(status.success(), "the conversation ended with {status}");
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    Watched { times: std::mem::take(&mut seen.times), memory: std::mem::take(&mut seen.memory) }
+    let Seen { times, sizes, memory, .. } = std::mem::take(&mut *seen);
+    Watched { times, sizes, memory }
 }
 
 /// Resident memory of a process, in megabytes.
@@ -194,6 +203,12 @@ fn session(report: &mut Report, megabytes: u64, shape: Shape) -> Figures {
     let resume = rig.brynhild(&["chat", "Go on", "--resume", "large"]);
     let find = rig.brynhild(&["session", "search", "needle77x"]);
     let first = find.wall();
+    let mut slowest = Duration::ZERO;
+    for words in COMMON {
+        let find = rig.brynhild(&[&["session", "search"], words].concat());
+        let times = (0..RUNS).map(|_| find.wall()).collect();
+        slowest = slowest.max(median(times));
+    }
     let (mut costs, mut readings, mut searches) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         readings.push(read(&log));
@@ -226,6 +241,13 @@ fn session(report: &mut Report, megabytes: u64, shape: Shape) -> Figures {
     ));
     let search = milliseconds(figures.search);
     report.add(row(&format!("search in {name}"), Unit::Milliseconds, search, Aim::Figure(100.0)));
+    let slowest = milliseconds(slowest);
+    report.add(row(
+        &format!("slowest search for common words in {name}"),
+        Unit::Milliseconds,
+        slowest,
+        Aim::Figure(100.0),
+    ));
     let first = milliseconds(first);
     report.add(row(
         &format!("first search, with gathering words: {name}"),

@@ -14,9 +14,9 @@ pub(crate) enum PluginCommand {
         /// Its name
         name: String,
     },
-    /// Check a plugin's folder strictly
+    /// Check a plugin strictly, with all its parts
     Validate {
-        /// The folder
+        /// The folder, or the name of a plugin that is installed
         path: PathBuf,
     },
     /// Print where plugins are looked for, the strongest place last

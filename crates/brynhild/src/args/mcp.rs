@@ -39,16 +39,7 @@ pub(crate) enum McpCommand {
         scope: McpScope,
     },
     /// Sign in to a server behind an address
-    Login {
-        /// Its name
-        name: String,
-        /// The client's id, where the server knows no registration
-        #[arg(long, value_name = "ID")]
-        client_id: Option<String>,
-        /// The variable that holds the client's secret, where it has one
-        #[arg(long, value_name = "VARIABLE", requires = "client_id")]
-        client_secret_env: Option<String>,
-    },
+    Login(McpLoginArgs),
     /// Forget the key of a server
     Logout {
         /// Its name
@@ -66,6 +57,25 @@ pub(crate) enum McpCommand {
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,
     },
+}
+
+/// `mcp login`.
+#[derive(Args, Debug)]
+pub(crate) struct McpLoginArgs {
+    /// Its name
+    pub(crate) name: String,
+    /// The client's id, where the server knows no registration
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The variable that holds the client's secret, where it has one
+    #[arg(long, value_name = "VARIABLE", requires = "client_id")]
+    pub(crate) client_secret_env: Option<String>,
+    /// Sign in by the client's secret alone, without a page: for machines
+    #[arg(long, requires = "client_secret_env")]
+    pub(crate) client_credentials: bool,
+    /// The address of a document that describes this client, for servers that read such
+    #[arg(long, value_name = "URL", conflicts_with = "client_id")]
+    pub(crate) client_metadata_url: Option<String>,
 }
 
 /// `mcp add`.
@@ -88,6 +98,12 @@ pub(crate) struct McpAddArgs {
     /// Let its program use the network
     #[arg(long, conflicts_with = "url")]
     pub(crate) allow_network: bool,
+    /// Let its program read this path; may be given more than once
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    pub(crate) allow_read: Vec<PathBuf>,
+    /// Let its program write this path; may be given more than once
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    pub(crate) allow_write: Vec<PathBuf>,
     /// Replace a server of that name
     #[arg(long)]
     pub(crate) force: bool,

@@ -11,7 +11,7 @@ pub(crate) struct RunArgs {
     pub(crate) role: PathBuf,
     /// The prompt, with or without `-p` before it; standard input where there is none
     pub(crate) prompt: Vec<String>,
-    /// The prompt
+    /// The prompt; `-p PROMPT` says the same
     #[arg(long = "prompt", value_name = "PROMPT")]
     pub(crate) prompt_option: Option<String>,
     /// Go on line by line, after the prompt or without one

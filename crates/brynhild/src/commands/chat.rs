@@ -7,6 +7,7 @@ use std::time::Duration;
 use contract::event::{Input, Level};
 use contract::id::Timestamp;
 use contract::skill::Skill;
+use plugins::claude;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 
@@ -32,16 +33,20 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// Answers a prompt.
 pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     check_target(args)?;
-    let Some(Spoken { prompt, skill }) = spoken(world, args).await? else {
+    let Some(Spoken { mut prompt, skill, is_command }) = spoken(world, args).await? else {
         return Ok(Exit::Done);
     };
     let root = world.root()?.to_owned();
     let mind = Arc::new(assemble::mind(world).await?);
     let setup = Setup::new(world, args, &root, &mind).await?;
     let chosen = session_choice::choose(world, &root, args.no_save)?;
+    if is_command {
+        prompt.content = prompt.content.replace(claude::SESSION, chosen.id.as_str());
+    }
     let log = log(world, args)?;
-    let before = args.markdown_output.is_some().then(|| chosen.history.clone());
-    let keeping = chosen.keeping;
+    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
+    let is_wanted = args.markdown_output.is_some() && keeping == Keeping::Unsaved;
+    let before = is_wanted.then(|| chosen.history.clone());
     if let Some(skill) = skill {
         setup.grants.activate(&skill.name);
     }
@@ -55,8 +60,8 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     let verdict =
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
-        let text = tee.markdown(args.markdown_title.as_deref());
-        if let Err(problem) = super::session::write_to(path, &text) {
+        let place = (path.as_path(), args.markdown_title.as_deref());
+        if let Err(problem) = super::session::export_talk(world, &id, tee.kept(), place) {
             // The answer is out; nothing may follow it on standard output.
             output::error(&problem.message());
             return Ok(Exit::Failed);
@@ -83,6 +88,8 @@ struct Spoken {
     prompt: PromptSource,
     /// The skill that the words activate.
     skill: Option<Skill>,
+    /// Whether a command was typed, whose text the model reads.
+    is_command: bool,
 }
 
 /// Gathers the prompt; none where it was a command that is done.
@@ -93,12 +100,12 @@ async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Proble
     // A command is typed; where nothing was, it may be piped in.
     let is_piped = words.iter().all(|word| word.trim().is_empty()) && files.is_empty();
     let line = if is_piped { stdin.clone().unwrap_or_default() } else { words.join(" ") };
-    let mut skill = None;
+    let (mut skill, mut is_command) = (None, false);
     match slash::once(world, &line).await? {
         Once::AsIs => {}
         Once::Done => return Ok(None),
         Once::Prompt { text, skill: activated } => {
-            skill = activated;
+            (skill, is_command) = (activated, true);
             if is_piped {
                 stdin = Some(text);
             } else {
@@ -110,7 +117,7 @@ async fn spoken(world: &World, args: &ChatArgs) -> Result<Option<Spoken>, Proble
         Problem::misuse("No prompt provided")
             .hint("`brynhild chat PROMPT`, `--prompt-file PATH`, or pipe text in")
     })?;
-    Ok(Some(Spoken { prompt, skill }))
+    Ok(Some(Spoken { prompt, skill, is_command }))
 }
 
 /// Standard input, with a word to the person where it is slow to end.
@@ -142,6 +149,7 @@ pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value
                 show_thinking: behavior.show_thinking,
                 show_cost: behavior.show_cost,
                 keeping,
+                theme: world.theme(),
                 palette: world.palette(),
                 error_palette: if terminal.stderr { world.palette() } else { Palette::plain() },
             }))

@@ -72,7 +72,7 @@ fn style(world: &World, color: bool) -> Style {
         Some("1" | "true" | "yes" | "on" | "always") => true,
         _ => world.is_colored(),
     };
-    if is_colored { Palette::themed(world.config().ui.theme).soft } else { Style::new() }
+    if is_colored { Palette::themed(&world.config().ui.theme.0).soft } else { Style::new() }
 }
 
 fn overview(world: &World) -> Outcome {

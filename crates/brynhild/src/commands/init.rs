@@ -117,7 +117,11 @@ fn next(template: Template, name: &str, folder: Option<&Path>) -> String {
             format!("`brynhild run {} -p PROMPT` plays it", at(format!("{name}.yaml")))
         }
         Template::Plugin => {
-            format!("`brynhild tools list --plugin-dir {}` shows its tool", at(name.to_owned()))
+            let folder = at(name.to_owned());
+            format!(
+                "`brynhild trust --plugin-dir {folder}` trusts it where it lies in a project, and \
+                 `brynhild tools list --plugin-dir {folder}` shows its tool"
+            )
         }
         Template::Skill => {
             format!("`brynhild skill validate {}` checks it", at(name.to_owned()))

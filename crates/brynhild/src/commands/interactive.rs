@@ -12,15 +12,16 @@ use contract::message::Usage;
 use sessions::snapshots::Keeper;
 use tui::host::{Leave, Request, Stop};
 use tui::message::Effect;
-use tui::theme::{Depth, Theme, background_of_variable};
+use tui::picture::Pictures;
+use tui::theme::{Theme, background_of_variable};
 use tui::{App, Link, Screen, Settings};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble::{self, Mind};
-use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::View as _;
+use crate::frontends::hush;
 use crate::frontends::tee::Tee;
 use crate::frontends::tui::{Desk, Keeps, Lobby, Unseen};
 use crate::output;
@@ -38,18 +39,27 @@ pub(crate) fn is_wanted(world: &World) -> bool {
     terminal.stdin && terminal.stdout && is_capable && is_text && !world.global.plain
 }
 
-/// Talks until the person has enough.
-pub(crate) async fn run(world: World) -> Outcome {
+/// Talks until the person has enough, after some first words where there are any.
+pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     let settings = settings(&world);
     let asks_background = settings.theme.is_none();
     let has_mouse = settings.has_mouse;
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(has_mouse, asks_background)?;
+    hush::take_screen();
     screen.draw(|frame| app.draw(frame))?;
     for warning in &world.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
+    let name = &world.config().ui.theme.0;
+    if crate::frontends::tui::theme(&world, name).is_none() {
+        let text = format!("there is no theme `{name}` (ui.theme)");
+        app.tell(Level::Warning, &text, Some("Ctrl+T d lists those that there are"));
+    }
     let world = settled(world, &app, &mut screen).await?;
+    if let Some(words) = words {
+        app.say(words);
+    }
     let (exit, saved) = talk(world, &mut app, &mut screen).await?;
     drop(screen);
     if let Some(id) = saved {
@@ -66,9 +76,9 @@ async fn settled(world: World, app: &App, screen: &mut Screen) -> Result<World, 
     let ask = async |brief: &Brief<'_>| {
         let title = "Trust what this folder brings?";
         let choices = [
-            ("y", "Trust these bytes: what they name can run"),
-            ("t", "Text only: nothing of it runs"),
-            ("n", "No"),
+            ("y", "Trust these bytes: what they name can run", true),
+            ("t", "Text only: nothing of it runs", true),
+            ("n", "No", false),
         ];
         let decided = tui::ask(screen, app.theme(), title, &brief.words(), &choices).await?;
         Ok(match decided {
@@ -199,7 +209,8 @@ async fn show(
     let mut unseen = Unseen;
     let log = chat::log(world, &ChatArgs::default())?;
     let has_begun = Cell::new(!before.is_empty());
-    let tee = Tee::new(&mut unseen, log, Some(before), chat::level(world));
+    let unsaved = (keeping == Keeping::Unsaved).then_some(before);
+    let tee = Tee::new(&mut unseen, log, unsaved, chat::level(world));
     let desk = Desk {
         world,
         mind: &mind,
@@ -230,17 +241,13 @@ async fn show(
 fn settings(world: &World) -> Settings {
     let environment = &world.environment;
     let ui = &world.config().ui;
-    let variable = |name: &str| environment.variable(name).unwrap_or_default();
     let is_colored = world.is_colored();
     Settings {
         theme: theme(world, is_colored),
-        depth: if is_colored {
-            Depth::of(variable("TERM"), variable("COLORTERM"))
-        } else {
-            Depth::None
-        },
+        depth: world.depth(),
+        pictures: Pictures::of(|name| environment.variable(name)),
         keys: ui.bindings(),
-        is_vim: ui.editing == config::Editing::Vim,
+        is_vim: ui.editing == crate::config::Editing::Vim,
         has_mouse: ui.mouse,
         // Closed to a line unless somebody has asked for it.
         shows_thinking: world.config().behavior.show_thinking
@@ -252,23 +259,17 @@ fn settings(world: &World) -> Settings {
 
 /// The colors that were chosen; none where the terminal's background decides.
 fn theme(world: &World, is_colored: bool) -> Option<Theme> {
-    let built_in = |name: &str| Theme::built_in().into_iter().find(|theme| theme.name == name);
+    let named = |name: &str| crate::frontends::tui::theme(world, name);
     if !is_colored {
-        return built_in("none");
+        return named("none");
     }
-    if let Some(chosen) = Keeps::new(world).theme() {
-        let found = built_in(&chosen).or_else(|| crate::frontends::tui::theme(world, &chosen));
-        if found.is_some() {
-            return found;
-        }
+    if let Some(found) = Keeps::new(world).theme().and_then(|chosen| named(&chosen)) {
+        return Some(found);
     }
-    if world.is_configured(&["ui", "theme"]) {
-        return built_in(match world.config().ui.theme {
-            config::Theme::Sixteen => "16-color",
-            config::Theme::Dark => "dark",
-            config::Theme::Light => "light",
-            config::Theme::None => "none",
-        });
+    if world.is_configured(&["ui", "theme"])
+        && let Some(found) = named(&world.config().ui.theme.0)
+    {
+        return Some(found);
     }
     let background = background_of_variable(world.environment.variable("COLORFGBG")?)?;
     Some(Theme::for_background(background))

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::mcp::config::{Scope, Server, Source, Transport};
+use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use ::mcp::{State, Status, name, oauth, serve};
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{McpAddArgs, McpCommand, McpScope};
+use crate::args::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
@@ -29,11 +29,7 @@ pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
         McpCommand::Test { name } => test(world, name).await,
         McpCommand::Approve { name } => approve(world, name).await,
         McpCommand::Import { file, scope } => import(world, file, *scope),
-        McpCommand::Login { name, client_id, client_secret_env } => {
-            let secret = token(world, client_secret_env.as_deref())?;
-            let client = client_id.clone().map(|id| oauth::Client { id, secret });
-            login(world, name, client.as_ref()).await
-        }
+        McpCommand::Login(args) => login(world, args).await,
         McpCommand::Logout { name } => logout(world, name),
         McpCommand::Serve { http, token_env, .. } => {
             offer(world, *http, token_env.as_deref()).await
@@ -63,20 +59,37 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
         if !env.is_empty() {
             entry.insert("env".to_owned(), json!(env));
         }
-        if args.allow_network {
+        let grants = grants(world, args);
+        if !grants.is_empty() {
             if args.scope == McpScope::Project {
-                return Err(Problem::misuse("a project's server cannot grant itself the network")
+                return Err(Problem::misuse("a project's server cannot grant itself anything")
                     .hint(format!(
-                        "set `mcp.servers.{}.sandbox.network: true` in your own configuration",
+                        "set `mcp.servers.{}.sandbox` in your own configuration",
                         args.name
                     )));
             }
-            entry.insert("sandbox".to_owned(), json!({"network": true}));
+            entry.insert("sandbox".to_owned(), Value::Object(grants));
         }
     }
     let entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
     let path = write(world, args.scope, &entries, args.force)?;
     told(world, &[&args.name], &path, args.scope)
+}
+
+/// What the flags grant a program.
+fn grants(world: &World, args: &McpAddArgs) -> Map<String, Value> {
+    let full = |path: &std::path::PathBuf| world.environment.cwd.join(path);
+    let paths = |paths: &[std::path::PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
+    let mut grants = Map::new();
+    if args.allow_network {
+        grants.insert("network".to_owned(), json!(true));
+    }
+    for (key, named) in [("read", &args.allow_read), ("write", &args.allow_write)] {
+        if !named.is_empty() {
+            grants.insert(key.to_owned(), json!(paths(named)));
+        }
+    }
+    grants
 }
 
 /// Writes servers into the file of a scope, after a check of each.
@@ -101,8 +114,18 @@ fn write(
     Ok(path)
 }
 
-/// Refuses a description that could not be used.
+/// Refuses a description that could not be used, and tells what is odd about others.
 fn check(world: &World, name: &str, entry: &Value) -> Result<(), Problem> {
+    let found = read(world, name, entry)?;
+    for problem in &found.problems {
+        output::warning(problem.trim_start_matches("this: "));
+    }
+    found.servers.iter().for_each(warn_of_floating);
+    Ok(())
+}
+
+/// A description as it would be used. Refuses one that could not be.
+fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if !is_plain || name::prefix(name).is_none() {
         return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
@@ -119,17 +142,11 @@ fn check(world: &World, name: &str, entry: &Value) -> Result<(), Problem> {
     if found.servers.is_empty() {
         let text = found.problems.first().map_or("it makes no sense", String::as_str);
         // A variable may be set where the server is used.
-        if text.contains("is not set") {
-            output::warning(text);
-            return Ok(());
+        if !text.contains("is not set") {
+            return Err(Problem::misuse(text.trim_start_matches("this: ").to_owned()));
         }
-        return Err(Problem::misuse(text.trim_start_matches("this: ").to_owned()));
     }
-    for problem in &found.problems {
-        output::warning(problem.trim_start_matches("this: "));
-    }
-    warn_of_floating(&found.servers[0]);
-    Ok(())
+    Ok(found)
 }
 
 /// Says where a package would be whatever is newest.
@@ -248,6 +265,8 @@ fn describe(status: &Status) -> String {
         format!("{} answers: {}", status.name, status.server.clone().unwrap_or_else(unknown)),
         format!("protocol: {}", status.protocol.clone().unwrap_or_else(unknown)),
     ];
+    let told = status.instructions.iter().flat_map(|words| words.lines());
+    lines.extend(told.map(|line| format!("instructions: {line}")));
     lines.extend(status.tools.iter().map(|tool| format!("tool: {tool}")));
     lines.extend(status.prompts.iter().map(|prompt| format!("prompt: /{prompt}")));
     if status.resources {
@@ -303,9 +322,32 @@ fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
+    let (entries, problems) = usable(world, entries);
+    if entries.is_empty() {
+        let problems = problems.iter().map(Problem::message).collect::<Vec<_>>();
+        return Err(wrong(problems.join("; ")));
+    }
+    for problem in &problems {
+        output::warning(&problem.message());
+    }
     let names: Vec<String> = entries.keys().cloned().collect();
     let path = write(world, scope, &entries, false)?;
     told(world, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
+}
+
+/// The entries that can be used, and what is wrong with the others.
+fn usable(world: &World, entries: Map<String, Value>) -> (Map<String, Value>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut usable = Map::new();
+    for (name, entry) in entries {
+        match read(world, &name, &entry) {
+            Ok(_) => {
+                usable.insert(name, entry);
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (usable, problems)
 }
 
 /// The address of a server.
@@ -320,8 +362,20 @@ fn address(world: &World, name: &str) -> Result<::mcp::config::Address, Problem>
     }
 }
 
-async fn login(world: &World, name: &str, client: Option<&oauth::Client>) -> Outcome {
+async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
+    let name = &args.name;
     let address = address(world, name)?;
+    let secret = token(world, args.client_secret_env.as_deref())?;
+    let client = args.client_id.clone().map(|id| oauth::Client { id, secret });
+    let credentials = mcp::credentials(world)?;
+    if let Some(client) = client.as_ref().filter(|_| args.client_credentials) {
+        let signed_in = oauth::sign_in_unattended(&address, &credentials, client).await;
+        signed_in.map_err(problem)?;
+        output::hint(&format!("signed in to {name}"));
+        return Ok(Exit::Done);
+    }
+    let configured = world.config().mcp.get("client_metadata_url").and_then(Value::as_str);
+    let metadata_url = args.client_metadata_url.as_deref().or(configured).map(str::to_owned);
     let show = |page: &str| {
         output::hint("open this page and agree there:");
         // The page is data: a script may want to open it.
@@ -329,7 +383,8 @@ async fn login(world: &World, name: &str, client: Option<&oauth::Client>) -> Out
             output::error("cannot show the page to sign in");
         }
     };
-    oauth::sign_in(&address, &mcp::credentials(world)?, client, show).await.map_err(problem)?;
+    let identity = oauth::Identity { client, metadata_url };
+    oauth::sign_in(&address, &credentials, &identity, show).await.map_err(problem)?;
     output::hint(&format!("signed in to {name}"));
     Ok(Exit::Done)
 }

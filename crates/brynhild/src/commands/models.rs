@@ -158,7 +158,7 @@ async fn listed(world: &World, choice: &Choice) -> Result<Vec<Model>, Problem> {
         return Ok(models);
     }
     let model = assemble::model(world, choice)?;
-    let provider = candidate.connect(world, &model)?;
+    let provider = candidate.connect(world, &model, None)?;
     let models = provider
         .models()
         .await

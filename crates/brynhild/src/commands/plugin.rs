@@ -1,5 +1,7 @@
 //! `plugin`: lists, shows and checks plugins, and switches them on and off.
 
+mod parts;
+
 use std::path::Path;
 
 use contract::text::{closest, head, visible};
@@ -23,7 +25,7 @@ pub(crate) async fn run(world: &World, command: &PluginCommand) -> Outcome {
     match command {
         PluginCommand::List => list(world, &foreign(world).await?),
         PluginCommand::Show { name } => show(world, name, &foreign(world).await?),
-        PluginCommand::Validate { path } => validate(world, path),
+        PluginCommand::Validate { path } => validate(world, path).await,
         PluginCommand::Paths => paths(world),
         PluginCommand::Enable { name } => switch(world, name, Switch::On),
         PluginCommand::Disable { name } => switch(world, name, Switch::Off),
@@ -186,8 +188,19 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn validate(world: &World, path: &Path) -> Outcome {
-    let validation = manifest::validate(&world.environment.cwd.join(path));
+async fn validate(world: &World, path: &Path) -> Outcome {
+    let mut folder = world.environment.cwd.join(path);
+    if !folder.exists()
+        && let Some(plugin) = path.to_str().and_then(|name| world.plugins().get(name))
+    {
+        folder.clone_from(&plugin.root);
+    }
+    let mut validation = manifest::validate(&folder);
+    let root = folder.parent().filter(|_| folder.is_file()).unwrap_or(&folder);
+    if validation.errors.is_empty() {
+        let root = root.canonicalize()?;
+        parts::check(world, &root, &mut validation).await?;
+    }
     let is_valid = validation.errors.is_empty();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };
     if world.wants_json() {

@@ -1,6 +1,6 @@
 //! `policy`: says how a call would be judged, with the whole reasoning, and runs nothing.
 
-use contract::policy::{Decision, Ruling};
+use contract::policy::{Access, Decision, Reason, Ruling};
 use contract::text::visible;
 use serde_json::{Value, json};
 
@@ -29,11 +29,17 @@ pub(crate) async fn run(world: &World, command: &PolicyCommand) -> Outcome {
 async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
     let root = world.root()?;
     let registry = setup::known_tools(world).await?;
-    registry.check(name, args).map_err(Problem::failed)?;
+    registry.check(name, args).map_err(Problem::misuse)?;
     let tool =
-        registry.get(name).ok_or_else(|| Problem::failed(format!("Unknown tool: {name}")))?;
-    let actions = tool.actions(args).map_err(|error| Problem::failed(error.to_string()))?;
-    let ruling = permissions::policy(world, root)?.judge(tool.spec(), &actions, world.mode());
+        registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;
+    let policy = permissions::policy(world, root)?;
+    let (actions, ruling) = match tool.actions(args) {
+        Ok(actions) => {
+            let ruling = policy.judge(tool.spec(), &actions, world.mode());
+            (actions, ruling)
+        }
+        Err(refusal) => (Vec::new(), refused(name, &refusal.to_string())),
+    };
     if world.wants_json() {
         output::json(&json!({"tool": name, "actions": actions, "ruling": ruling}))?;
     } else {
@@ -44,6 +50,17 @@ async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
         Decision::Ask => Exit::PermissionNeeded,
         Decision::Deny => Exit::Failed,
     })
+}
+
+/// The ruling on what a tool refuses before anybody judges it.
+fn refused(tool: &str, why: &str) -> Ruling {
+    let reason = Reason {
+        decision: Decision::Deny,
+        subject: tool.to_owned(),
+        why: why.to_owned(),
+        origin: format!("tool {tool}"),
+    };
+    Ruling { decision: Decision::Deny, reasons: vec![reason], access: Access::ReadOnly }
 }
 
 fn print(ruling: &Ruling) -> std::io::Result<()> {

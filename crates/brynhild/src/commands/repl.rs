@@ -1,6 +1,10 @@
 //! Without a command: a conversation, line by line.
 
+mod role_line;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use agent::conversation::Conversation;
 use contract::event::{Input, What};
@@ -16,17 +20,21 @@ use super::chat;
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble::{self, Mind};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::quiet::Quiet;
 use crate::frontends::repl::{Line, Lines};
+use crate::frontends::steering::Steering;
 use crate::frontends::tee::Tee;
 use crate::frontends::tui::Keeps;
 use crate::frontends::{self, Signals, View};
 use crate::mcp;
 use crate::output;
+use crate::role::{self, Opened};
 use crate::session_choice::{self, Keeping};
 use crate::setup::{self, Backstage, Reload, Setup};
 use crate::slash::{self, Control, Expansion, Facts};
 use crate::undo::{self, Detail};
 use crate::world::World;
+use role_line::{Attachments, RoleLine};
 
 /// Talks until nobody says anything more.
 pub(crate) async fn run(world: World) -> Outcome {
@@ -47,17 +55,34 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
         }
     }
     let mut exit = Exit::Done;
+    // What was named before `/model`, until that is known to work.
+    let mut former = None;
     loop {
-        let mind = Arc::new(assemble::mind(&world).await?);
-        let mut talk =
-            Talk { world: &world, mind: &mind, lines: &mut lines, signals: &mut signals };
+        let mind = match (assemble::mind(&world).await, former.take()) {
+            (Ok(mind), _) => Arc::new(mind),
+            (Err(problem), None) => return Err(problem),
+            (Err(problem), Some(model)) => {
+                told(&problem, &mut exit);
+                world.global.model = model;
+                continue;
+            }
+        };
+        let attachments = Attachments::default();
+        let (lines, signals) = (&mut lines, &mut signals);
+        let mut talk = Talk { world: &world, mind: &mind, lines, signals, attachments };
         match talk.session(first.take(), &mut exit).await? {
             Next::End => return Ok(exit),
             Next::Model { name, session } => {
-                world.global.model = Some(name);
+                former = Some(world.global.model.replace(name));
                 go_on_with(&mut world, session);
             }
             Next::Session(session) => go_on_with(&mut world, Some(session)),
+            Next::Role { module, session } => {
+                if let Err(problem) = role::renew(&mut world, module).await {
+                    told(&problem, &mut exit);
+                }
+                go_on_with(&mut world, session);
+            }
         }
     }
 }
@@ -67,7 +92,7 @@ fn lines(world: &World) -> Lines {
     let terminal = world.environment.terminal;
     let is_capable = world.environment.variable("TERM").is_some_and(|term| term != "dumb");
     if terminal.stdin && terminal.stderr && is_capable {
-        Lines::edited(Keeps::new(world).history())
+        Lines::edited(frontends::tui::line_editor(world))
     } else {
         Lines::new(terminal.stdin)
     }
@@ -93,6 +118,7 @@ enum Next {
     End,
     Model { name: String, session: Option<String> },
     Session(String),
+    Role { module: Option<String>, session: Option<String> },
 }
 
 /// What a line leads to.
@@ -106,6 +132,22 @@ struct Talk<'a> {
     mind: &'a Arc<Mind>,
     lines: &'a mut Lines,
     signals: &'a mut Signals,
+    attachments: Attachments,
+}
+
+/// What becomes of lines that are typed while the model works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Typing {
+    /// The model is told at its next step.
+    Heard,
+    /// They wait: each is a turn of its own.
+    Waiting,
+}
+
+impl Typing {
+    fn on(is_terminal: bool) -> Self {
+        if is_terminal { Self::Heard } else { Self::Waiting }
+    }
 }
 
 /// A session that is going on.
@@ -123,6 +165,14 @@ struct Session<'a> {
     has_begun: bool,
     /// Whether the person insisted on an end.
     is_given_up: bool,
+    /// The role whose answers are printed in its own form.
+    role: Option<Arc<Opened>>,
+    /// Whether the last turn could not go on.
+    has_failed: bool,
+    /// What becomes of lines that are typed while the model works.
+    typing: Typing,
+    /// Commands that were typed while the model worked.
+    later: VecDeque<String>,
 }
 
 impl Talk<'_> {
@@ -135,33 +185,41 @@ impl Talk<'_> {
         let chosen = session_choice::choose(world, &root, args.no_save)?;
         let watch = setup.watch(world);
         let (id, keeping) = (chosen.id.to_string(), chosen.keeping);
-        let before = chosen.history.clone();
-        let has_begun = !before.is_empty();
+        let has_begun = !chosen.history.is_empty();
+        let before = (keeping == Keeping::Unsaved).then(|| chosen.history.clone());
         let backstage = setup.backstage.clone();
+        let setup_role = setup.role.clone();
         let opening = setup::beginning(world, &root, chosen);
         let snapshots = opening.snapshots.clone();
         let conversation = setup.open(world, &root, Some(self.mind), opening)?;
-        let mut view = chat::view(world, world.global.verbose, keeping, Value::Null);
+        let role = setup_role.filter(|_| world.wants_json());
+        let mut view: Box<dyn View> = if role.is_some() {
+            Box::new(Quiet::new(world))
+        } else {
+            chat::view(world, world.global.verbose, keeping, Value::Null)
+        };
         let log = chat::log(world, &args)?;
         let mut session = Session {
             conversation,
             watch,
             backstage: backstage.clone(),
             snapshots,
-            view: Tee::new(view.as_mut(), log, Some(before), chat::level(world)),
+            view: Tee::new(view.as_mut(), log, before, chat::level(world)),
             id,
             keeping,
             usage: Usage::default(),
             mode: world.mode(),
             has_begun,
             is_given_up: false,
+            role,
+            has_failed: false,
+            typing: Typing::on(world.environment.terminal.stdin),
+            later: VecDeque::new(),
         };
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
-        let Session { conversation, mut view, id, keeping, has_begun, .. } = session;
-        for event in conversation.finish().await {
-            view.after(&event);
-        }
+        let Session { conversation, mut view, id, keeping, has_begun, has_failed, .. } = session;
+        frontends::part(conversation, &mut view, has_failed).await;
         backstage.close().await;
         let is_kept = keeping == Keeping::Kept && has_begun;
         if matches!(next, Ok(Next::End)) && is_kept && world.environment.terminal.stdin {
@@ -186,7 +244,8 @@ impl Talk<'_> {
         let is_terminal = self.world.environment.terminal.stdin;
         let mut was_interrupted = false;
         loop {
-            let line = match first.take() {
+            let typed = || session.later.pop_front().map(Line::Text);
+            let line = match first.take().or_else(typed) {
                 Some(line) => line,
                 None => self.lines.next(self.signals).await?,
             };
@@ -237,6 +296,10 @@ impl Talk<'_> {
         text: String,
         exit: &mut Exit,
     ) -> Result<Step, Problem> {
+        if let Some(line) = RoleLine::parse(&text).filter(|_| self.world.made.role.get().is_some())
+        {
+            return self.role_line(session, &line);
+        }
         let expansion = match slash::parse(&text) {
             None => Expansion::AsIs,
             Some(slash) => {
@@ -260,11 +323,39 @@ impl Talk<'_> {
             }
         };
         match expansion {
-            Expansion::AsIs => session.turn(Input::Prompt(text), exit).await?,
-            Expansion::Prompt { text, .. } => session.turn(Input::Prompt(text), exit).await?,
+            Expansion::AsIs | Expansion::Prompt { .. } => {
+                let text = match expansion {
+                    Expansion::Prompt { text, .. } => text,
+                    _ => text,
+                };
+                let text = self.attachments.put_to(text);
+                session.turn(Input::Prompt(text), exit).await?;
+            }
             Expansion::Show(text) => self.show(&text)?,
             Expansion::Control(control) => return self.control(session, control, exit).await,
         }
+        Ok(Step::Stay)
+    }
+
+    /// Does what a line asks for that only a role understands.
+    fn role_line(&mut self, session: &Session<'_>, line: &RoleLine<'_>) -> Result<Step, Problem> {
+        let text = match line {
+            RoleLine::AddTool("") => {
+                return Err(Problem::misuse("no module was named").hint("`/tool add MODULE`"));
+            }
+            RoleLine::Reload | RoleLine::AddTool(_) => {
+                let module = match line {
+                    RoleLine::AddTool(module) => Some((*module).to_owned()),
+                    _ => None,
+                };
+                let session = session.continued("/reload")?;
+                return Ok(Step::Leave(Next::Role { module, session }));
+            }
+            RoleLine::Attach(name) => self.attachments.add(&self.world.environment.cwd, name)?,
+            RoleLine::Attachments => self.attachments.told(),
+            RoleLine::ClearAttachments => self.attachments.clear(),
+        };
+        self.show(&text)?;
         Ok(Step::Stay)
     }
 
@@ -319,7 +410,9 @@ impl Talk<'_> {
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
                 let path = self.world.environment.cwd.join(path);
-                super::session::write_to(&path, &session.view.markdown(None))?;
+                let id = SessionId::parse(&session.id)?;
+                let unsaved = session.view.kept();
+                super::session::export_talk(self.world, &id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }
             Control::Quit => return Ok(Step::Leave(Next::End)),
@@ -332,18 +425,34 @@ impl Session<'_> {
     /// Sends a prompt and shows the answer.
     async fn turn(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
         self.has_begun = true;
-        let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
-        self.usage.add(&verdict.usage);
-        self.is_given_up = verdict.is_forced;
-        self.view.close(&verdict)?;
-        self.view.flush()?;
-        worsen(exit, verdict.exit());
+        let mut steering = (self.typing == Typing::Heard).then(Steering::default);
+        let mut input = Some(input);
+        loop {
+            let started = Instant::now();
+            let (talk, view) = (&mut self.conversation, &mut self.view);
+            let verdict = frontends::show(talk, input.take(), view, steering.as_mut()).await?;
+            self.usage.add(&verdict.usage);
+            self.is_given_up = verdict.is_forced;
+            self.has_failed = verdict.is_failure();
+            self.view.close(&verdict)?;
+            self.view.flush()?;
+            if let Some(role) = &self.role {
+                super::role::print(&verdict, role, &self.id, started)?;
+            }
+            worsen(exit, verdict.exit());
+            let is_over = self.is_given_up || self.conversation.inputs.is_closed();
+            if is_over || !steering.as_mut().is_some_and(Steering::follows) {
+                break;
+            }
+        }
+        self.later.extend(steering.into_iter().flat_map(|steering| steering.later));
         Ok(())
     }
 
     /// Does something with the history.
     async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
-        let verdict = frontends::show(&mut self.conversation, input, &mut self.view).await?;
+        let (talk, view) = (&mut self.conversation, &mut self.view);
+        let verdict = frontends::show(talk, Some(input), view, None).await?;
         self.usage.add(&verdict.usage);
         self.is_given_up = verdict.is_forced;
         self.view.flush()?;

@@ -102,6 +102,18 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
     Ok(result.exit)
 }
 
+/// Prints what a role answered as one object.
+pub(super) fn print(
+    verdict: &Verdict,
+    role: &Opened,
+    id: &str,
+    started: Instant,
+) -> Result<(), Problem> {
+    let played = Played::of(verdict, Some(role));
+    output::json(&played.object(verdict, id, started))?;
+    Ok(())
+}
+
 /// What was said, else what is piped in.
 async fn prompt(world: &World, said: &[String]) -> Result<String, Problem> {
     let words = said.join(" ");
@@ -141,10 +153,14 @@ impl Played {
             exit: verdict.exit(),
         };
         if let Some(limit) = role.and_then(|role| role.allowance.exceeded()) {
+            // What the tool says that reached the limit is no answer of the model's.
+            played.output.clear();
             played.error = Some(format!("a limit was reached: {limit}"));
             played.exit = Exit::Limited;
         } else if let Some(contract::event::Outcome::Limited { limit }) = &verdict.outcome {
             played.error = Some(format!("a limit was reached: {limit}"));
+        } else if let Some(contract::event::Outcome::Stuck { why }) = &verdict.outcome {
+            played.error = Some(format!("the model goes in circles: {why}"));
         } else if role.is_some_and(|role| role.output.is_some()) && played.exit == Exit::Done {
             let is_answer = |it: &&CallResult| it.tool == final_result::NAME && it.output.success;
             let given = verdict.results.iter().rev().find(is_answer);
@@ -185,7 +201,7 @@ impl Played {
 pub(crate) async fn validate(world: &World, path: &Path) -> Outcome {
     let (file, mut reading) = role::examine(world, path)?;
     if reading.errors().next().is_none() {
-        role::ask_python(world, &mut reading).await;
+        role::ask_python(world, &mut reading).await?;
     }
     let is_valid = reading.errors().next().is_none();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };

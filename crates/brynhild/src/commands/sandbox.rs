@@ -1,18 +1,27 @@
 //! `sandbox`: runs a command confined, and says what confinement there is.
 
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use contract::policy::Access;
-use contract::sandbox::{Channel, Exit as Ended, Spawn, Stdin};
+use contract::policy::{Access, Mode};
+use contract::sandbox::{Channel, Child, Exit as Ended, SandboxError, Spawn, Stdin};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
 
 use crate::args::{SandboxCommand, SandboxProfile};
 use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::Signals;
 use crate::output;
 use crate::world::World;
+
+/// By this shells say that a program was not found.
+const NOT_FOUND: u8 = 127;
+/// By this shells say that a program was found and could not be started.
+const NOT_STARTED: u8 = 126;
 
 /// Runs a `sandbox` command.
 pub(crate) async fn run(world: &World, command: SandboxCommand) -> Outcome {
@@ -32,7 +41,7 @@ pub(crate) async fn run(world: &World, command: SandboxCommand) -> Outcome {
     }
 }
 
-async fn confined(world: &World, access: Access, command: Vec<std::ffi::OsString>) -> Outcome {
+async fn confined(world: &World, access: Access, command: Vec<OsString>) -> Outcome {
     let root = world.root()?;
     let mut words = command.into_iter();
     let program = words.next().ok_or_else(|| Problem::misuse("no command was given"))?;
@@ -40,28 +49,95 @@ async fn confined(world: &World, access: Access, command: Vec<std::ffi::OsString
         program: program.into(),
         args: words.collect(),
         cwd: world.environment.cwd.canonicalize()?,
-        stdin: Stdin::Null,
+        stdin: Stdin::Piped,
         channel: Channel::None,
         env: std::collections::BTreeMap::new(),
     };
+    // Nothing is written in read-only mode, whatever the profile is.
+    let access = if world.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
     let confinement = assemble::confinement(world, root)?.with_access(access);
-    let mut child = confinement.start(&spawn).map_err(|error| {
-        let hint = match &error {
-            contract::sandbox::SandboxError::Unavailable { hint, .. } => Some(hint.clone()),
-            _ => None,
-        };
-        Problem { hint, ..Problem::new(Exit::Unsafe, error.to_string()) }
-    })?;
-    let (out, err, ended) = tokio::join!(
-        copy(child.stdout, io::stdout()),
-        copy(child.stderr, io::stderr()),
-        child.process.wait()
-    );
-    out.and(err)?;
-    Ok(match ended? {
+    let mut signals = Signals::new()?;
+    let child = confinement.start(&spawn).map_err(|error| unstarted(world, &spawn, &error))?;
+    let Child { stdin, stdout, stderr, mut process, .. } = child;
+    let streams =
+        async { tokio::try_join!(copy(stdout, io::stdout()), copy(stderr, io::stderr())) };
+    let run = async {
+        let (copied, ended) = tokio::join!(streams, process.wait());
+        copied.and(ended)
+    };
+    let ended = tokio::select! {
+        ended = run => ended?,
+        Err(error) = feed(stdin) => return Err(error.into()),
+        exit = signals.next() => {
+            process.kill();
+            process.wait().await?;
+            return Ok(exit);
+        }
+    };
+    Ok(match ended {
         Ended::Code(code) => Exit::Command(u8::try_from(code).unwrap_or(1)),
         Ended::Signal(signal) => Exit::Command(u8::try_from(128 + signal).unwrap_or(1)),
     })
+}
+
+/// Why a command did not start, with the code by which shells tell it.
+fn unstarted(world: &World, spawn: &Spawn, error: &SandboxError) -> Problem {
+    let (exit, hint) = match error {
+        SandboxError::Unavailable { hint, .. } => (Exit::Unsafe, Some(hint.clone())),
+        SandboxError::Refused(_) => (Exit::Unsafe, None),
+        SandboxError::Start { source, .. } => {
+            let is_missing = source.kind() == io::ErrorKind::NotFound;
+            let code = if is_missing { NOT_FOUND } else { NOT_STARTED };
+            (Exit::Command(code), hidden(world, &spawn.program))
+        }
+    };
+    Problem { hint, ..Problem::new(exit, error.to_string()) }
+}
+
+/// What to do where a program is there, but not for a confined process.
+fn hidden(world: &World, program: &Path) -> Option<String> {
+    let search = world.environment.variable("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(search);
+    let named = program.components().count() == 1 && !program.is_absolute();
+    let places: Vec<PathBuf> = if named {
+        folders.map(|folder| folder.join(program)).collect()
+    } else {
+        vec![world.environment.cwd.join(program)]
+    };
+    let place = places.into_iter().find(|place| place.is_file())?;
+    let root = world.root().ok()?;
+    if place.starts_with(root) {
+        return None;
+    }
+    Some(format!(
+        "{} is there, but a confined program does not see it: `sandbox.read_paths` in your \
+         configuration names folders that it may read",
+        place.display()
+    ))
+}
+
+/// Hands our standard input on; never ends while the command may go on.
+async fn feed(to: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> io::Result<()> {
+    let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(4);
+    // Nothing ends the wait for a terminal's next line, so it is on a thread that may stay behind.
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        let mut buffer = vec![0; 64 << 10];
+        let mut input = io::stdin().lock();
+        while let Ok(count @ 1..) = input.read(&mut buffer) {
+            if sender.blocking_send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    })?;
+    if let Some(mut to) = to {
+        while let Some(piece) = pieces.recv().await {
+            // Whether the command wants more is its own business.
+            if to.write_all(&piece).await.is_err() || to.flush().await.is_err() {
+                break;
+            }
+        }
+    }
+    std::future::pending().await
 }
 
 async fn copy(mut from: Box<dyn AsyncRead + Send + Unpin>, mut to: impl Write) -> io::Result<()> {

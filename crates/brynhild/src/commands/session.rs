@@ -1,6 +1,7 @@
 //! `session`: list, show, rename, title, delete, export, search.
 
-use std::io::{self, BufRead, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
 use contract::event::{Event, What};
@@ -9,9 +10,9 @@ use contract::log::Log;
 use contract::snapshots::Direction;
 use contract::text::{head, visible};
 use serde_json::json;
-use sessions::export::{self, Thinking};
-use sessions::search::{Hit, Who};
-use sessions::session::Session;
+use sessions::error::Error;
+use sessions::export::{Export, ExportError, Thinking};
+use sessions::search::{Gathered, Hit, Who};
 use sessions::store::Store;
 
 use super::undo;
@@ -101,23 +102,26 @@ fn list(world: &World, store: &Store, limit: usize) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn read(store: &Store, id: &str) -> Result<Session, Problem> {
+fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {
     let id = store.resolve(id)?;
-    let contents = store.read(&id)?;
-    for damage in session_choice::damage(&contents.repairs, contents.repair_count) {
+    let export = Export::of_log(store, &id)?;
+    for damage in session_choice::damage(&export.damage.repairs, export.damage.repair_count) {
         output::warning(&format!("session {id} is damaged: {damage}"));
     }
-    Ok(Session::of(&id, &contents.events))
+    Ok(export)
 }
 
 fn show(world: &World, store: &Store, id: &str) -> Outcome {
     let session = read(store, id)?;
-    if world.wants_json() {
-        output::line(export::json(&session).trim_end())?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let shown = if world.wants_json() {
+        session.json(&mut output::Quiet(&mut out)).and_then(|()| Ok(writeln!(out)?))
     } else {
-        let text = export::markdown(&session, None, Thinking::Summary);
-        output::line(visible(text.trim_end()))?;
-    }
+        let put = &mut |piece: &str| out.write_all(visible(piece).as_bytes());
+        session.markdown(None, Thinking::Summary, put)
+    };
+    shown.map_err(anyhow::Error::from)?;
+    out.flush()?;
     Ok(Exit::Done)
 }
 
@@ -185,22 +189,63 @@ fn export(
     thinking: Thinking,
 ) -> Outcome {
     let session = read(store, id)?;
-    let text = match format {
-        ExportFormat::Markdown => export::markdown(&session, None, thinking),
-        ExportFormat::Json => export::json(&session),
-    };
-    write_to(target, &text)?;
+    write_with(target, |out| match format {
+        ExportFormat::Markdown => {
+            session.markdown(None, thinking, &mut |piece| out.write_all(piece.as_bytes()))
+        }
+        ExportFormat::Json => session.json(out).and_then(|()| Ok(writeln!(out)?)),
+    })?;
     Ok(Exit::Done)
+}
+
+/// Writes a conversation that is going on, or just ended, as Markdown: from its log, or from
+/// `unsaved` where it is not kept.
+pub(crate) fn export_talk(
+    world: &World,
+    id: &SessionId,
+    unsaved: Option<&[Event]>,
+    (target, title): (&Path, Option<&str>),
+) -> Result<(), Problem> {
+    let store;
+    let export = if let Some(events) = unsaved {
+        Export::of_events(id, events)?
+    } else {
+        store = world.store()?;
+        Export::of_log(&store, id).map_err(|error| match error {
+            Error::NotFound(_) => Problem::misuse("there is nothing to export: nothing was said"),
+            error => error.into(),
+        })?
+    };
+    write_with(target, |out| {
+        let put = &mut |piece: &str| out.write_all(piece.as_bytes());
+        export.markdown(title, Thinking::Collapsible, put)
+    })
 }
 
 /// Writes to a file, or to standard output for `-`.
 pub(crate) fn write_to(target: &Path, text: &str) -> Result<(), Problem> {
+    write_with(target, |out| Ok(writeln!(out, "{}", text.trim_end())?))
+}
+
+fn write_with(
+    target: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+) -> Result<(), Problem> {
+    let cannot = |error: &dyn std::fmt::Display| {
+        Problem::failed(format!("cannot write {}: {error}", target.display()))
+    };
     if target == Path::new("-") {
-        output::line(text.trim_end())?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        write(&mut out).map_err(anyhow::Error::from)?;
+        out.flush()?;
         return Ok(());
     }
-    std::fs::write(target, text)
-        .map_err(|error| Problem::failed(format!("cannot write {}: {error}", target.display())))
+    let mut out = BufWriter::new(File::create(target).map_err(|error| cannot(&error))?);
+    let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+    written.map_err(|error| match error {
+        ExportError::Read(error) => error.into(),
+        ExportError::Write(error) => cannot(&error),
+    })
 }
 
 fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
@@ -209,9 +254,37 @@ fn search(world: &World, store: &Store, query: &str, limit: usize) -> Outcome {
     }
     let hits = store.search(query, limit)?;
     show_hits(world, &hits)?;
+    let mut progress = Progress::new(world.environment.terminal.stderr);
     // After the answer, for the next search. Where it fails, that one reads the logs themselves.
-    let _ = store.gather_words();
+    let _ = store.gather_words(&mut |gathered| progress.tell(gathered));
     Ok(Exit::Done)
+}
+
+/// Tells a person that waits what is still done after the answer.
+struct Progress {
+    is_seen: bool,
+    has_begun: bool,
+}
+
+impl Progress {
+    fn new(is_seen: bool) -> Self {
+        Self { is_seen, has_begun: false }
+    }
+
+    fn tell(&mut self, Gathered { done, all }: Gathered) {
+        let is_over = done >= all;
+        if !self.is_seen || (is_over && !self.has_begun) {
+            return;
+        }
+        if !self.has_begun {
+            output::hint("gathering words, so that the next search is fast; Ctrl+C may stop it");
+        }
+        self.has_begun = true;
+        let percent = done.saturating_mul(100) / all.max(1);
+        let end = if is_over { "\n" } else { "" };
+        // Where it cannot be shown, nobody misses it.
+        let _ = write!(io::stderr(), "\r{percent} %{end}");
+    }
 }
 
 fn show_hits(world: &World, hits: &[Hit]) -> io::Result<()> {

@@ -34,7 +34,7 @@ pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        output::line("Nothing was taken in that time.")?;
+        output::line(nothing(args, sessions.is_empty()))?;
         return Ok(Exit::Done);
     }
     let mut table = vec![kind.heading()];
@@ -44,6 +44,24 @@ pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
     }
     std::io::stdout().lock().write_all(output::table(&table).as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// What is said where there is nothing to show.
+fn nothing(args: &StatsArgs, has_no_session: bool) -> String {
+    if has_no_session {
+        return "No sessions yet, so nothing to count. `brynhild chat PROMPT` starts one."
+            .to_owned();
+    }
+    let what = match args.by {
+        StatsOrder::Plugin => "No call of a plugin's tool",
+        StatsOrder::Tool => "No call of a tool",
+        StatsOrder::Model | StatsOrder::Session | StatsOrder::Day => "No reply of a model",
+    };
+    match args.days {
+        Some(1) => format!("{what} today."),
+        Some(days) => format!("{what} in the last {days} days."),
+        None => format!("{what} in any session."),
+    }
 }
 
 /// What a table is about.

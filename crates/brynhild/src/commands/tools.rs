@@ -129,9 +129,8 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
 }
 
 fn exit(verdict: &Verdict) -> Exit {
-    let failed = verdict.results.iter().any(|result| !result.output.success);
     match verdict.exit() {
-        Exit::Done if failed => Exit::Failed,
+        Exit::Done if verdict.has_failed_call => Exit::Failed,
         exit => exit,
     }
 }

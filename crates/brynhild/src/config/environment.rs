@@ -25,6 +25,7 @@ const NOT_SETTINGS: &[&str] = &[
     "ERROR_TYPE",
     "EVENT",
     "LOG_LEVEL",
+    "MCP_SERVED",
     "MESSAGE",
     "OLLAMA_HOST",
     "PLUGIN_NAME",

@@ -39,38 +39,119 @@ pub(crate) fn is_secret(name: &str) -> bool {
 /// The tree without its secrets.
 pub(crate) fn redact(node: &Node) -> Node {
     let mut node = node.clone();
-    clear(&mut node, false);
+    clear(&mut node, false, &mut Vec::new());
     node
 }
 
-fn clear(node: &mut Node, is_hidden: bool) {
+/// The secrets of a tree.
+pub(crate) fn secrets(node: &Node) -> Vec<String> {
+    let mut taken = Vec::new();
+    clear(&mut node.clone(), false, &mut taken);
+    taken
+}
+
+/// Takes secrets out of a tree.
+fn clear(node: &mut Node, is_hidden: bool, taken: &mut Vec<String>) {
     match &mut node.content {
         Content::Map(entries) => {
             for (name, node) in entries {
                 let hidden = is_hidden || is_secret(name);
-                clear(node, hidden);
+                clear(node, hidden, taken);
             }
         }
-        Content::List(items) => items.iter_mut().for_each(|item| clear(item, is_hidden)),
+        Content::List(items) => {
+            let mut follows = false;
+            for item in items {
+                let leads =
+                    matches!(&item.content, Content::Scalar(Value::String(text)) if leads(text));
+                clear(item, is_hidden || follows, taken);
+                follows = leads;
+            }
+        }
         Content::Scalar(Value::Null | Value::Bool(_)) => {}
-        Content::Scalar(value) if is_hidden => *value = Value::from(REDACTED),
-        Content::Scalar(Value::String(text)) => {
-            if SECRET_STARTS.iter().any(|start| text.starts_with(start)) {
-                *text = REDACTED.into();
-            } else if let Some(cleared) = without_login(text) {
-                *text = cleared;
+        Content::Scalar(value) if is_hidden => {
+            if let Value::String(text) = value {
+                taken.push(std::mem::take(text));
             }
+            *value = Value::from(REDACTED);
         }
+        Content::Scalar(Value::String(text)) => clear_text(text, taken),
         Content::Scalar(_) => {}
     }
 }
 
-/// An address without the login in it; none where it has none.
+/// Whether a word of a command line says that the next one is a secret: `--token`.
+fn leads(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=') && is_secret(word)
+}
+
+/// Takes secrets out of a text: a key as it is, `--token=x`, `Authorization: x`, or an address with
+/// a login or a key in it.
+fn clear_text(text: &mut String, taken: &mut Vec<String>) {
+    if SECRET_STARTS.iter().any(|start| text.starts_with(start)) {
+        taken.push(std::mem::replace(text, REDACTED.into()));
+        return;
+    }
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    for mark in ["=", ": "] {
+        if let Some((name, value)) = text.split_once(mark)
+            && is_name(name)
+            && is_secret(name)
+            && !value.is_empty()
+        {
+            taken.push(value.trim().to_owned());
+            *text = format!("{name}{mark}{REDACTED}");
+            return;
+        }
+    }
+    if let Some(cleared) = cleared_address(text, taken) {
+        *text = cleared;
+    }
+}
+
+/// A command line without the secrets in it.
+pub(crate) fn without_keys(line: &str) -> String {
+    let mut follows = false;
+    let words = line.split(' ').map(|word| {
+        let mut shown = if follows { REDACTED.to_owned() } else { word.to_owned() };
+        follows = leads(word);
+        clear_text(&mut shown, &mut Vec::new());
+        shown
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// An address without the login and the keys in it; none where it has none.
 pub(crate) fn without_login(address: &str) -> Option<String> {
+    cleared_address(address, &mut Vec::new())
+}
+
+fn cleared_address(address: &str, taken: &mut Vec<String>) -> Option<String> {
+    let known = taken.len();
     let (scheme, rest) = address.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (_, host) = rest[..end].rsplit_once('@')?;
-    Some(format!("{scheme}://{REDACTED}@{host}{}", &rest[end..]))
+    let (host, path) = rest.split_at(end);
+    let host = match host.rsplit_once('@') {
+        Some((login, host)) => {
+            taken.push(login.split_once(':').map_or(login, |(_, password)| password).to_owned());
+            format!("{REDACTED}@{host}")
+        }
+        None => host.to_owned(),
+    };
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let pairs: Vec<String> = query
+        .split('&')
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value)) if is_secret(name) && !value.is_empty() => {
+                taken.push(value.to_owned());
+                format!("{name}={REDACTED}")
+            }
+            _ => pair.to_owned(),
+        })
+        .collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    let cleared = || format!("{scheme}://{host}{path}{mark}{}", pairs.join("&"));
+    (taken.len() > known).then(cleared)
 }
 
 #[cfg(test)]
@@ -94,12 +175,12 @@ mod tests {
         let tree = json!({
             "openrouter_api_key": "sk-1",
             "providers": {"instances": {"a": {
-                "base_url": "https://me:pass@host/v1?x=1",
+                "base_url": "https://me:pass@host/v1?x=1&key=k",
                 "api_key_env": "MY_KEY",
                 "headers": {"X-Custom": "abc"},
                 "api_key": null,
             }}},
-            "mcp": {"s": {"env": {"GITHUB_TOKEN": "t"}, "args": ["sk-abc"], "secret": [1, true]}},
+            "mcp": {"s": {"env": {"GITHUB_TOKEN": "t"}, "args": ["sk-abc", "--token=t", "--api-key", "k", "Authorization: Bearer b", "https://h", "Bash(secret:*)"], "secret": [1, true]}},
         });
         let node = Node::from_value(tree, &Origin::layer(Layer::User));
         assert_eq!(
@@ -107,17 +188,34 @@ mod tests {
             json!({
                 "openrouter_api_key": "[redacted]",
                 "providers": {"instances": {"a": {
-                    "base_url": "https://[redacted]@host/v1?x=1",
+                    "base_url": "https://[redacted]@host/v1?x=1&key=[redacted]",
                     "api_key_env": "MY_KEY",
                     "headers": {"X-Custom": "[redacted]"},
                     "api_key": null,
                 }}},
                 "mcp": {"s": {
                     "env": {"GITHUB_TOKEN": "[redacted]"},
-                    "args": ["[redacted]"],
+                    "args": [
+                        "[redacted]",
+                        "--token=[redacted]",
+                        "--api-key",
+                        "[redacted]",
+                        "Authorization: [redacted]",
+                        "https://h",
+                        "Bash(secret:*)",
+                    ],
                     "secret": ["[redacted]", true],
                 }},
             })
+        );
+    }
+
+    #[test]
+    fn a_command_line_is_shown_without_its_keys() {
+        let shown = without_keys("npx server --token abc --port=80 https://u:p@h/x?token=q");
+        assert_eq!(
+            shown,
+            "npx server --token [redacted] --port=80 https://[redacted]@h/x?token=[redacted]"
         );
     }
 }

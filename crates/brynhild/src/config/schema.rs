@@ -134,6 +134,7 @@ pub(crate) const TOOLS: &[&str] = &[
     "Inspect",
     "GitCommit",
     "LearnSkill",
+    "TodoWrite",
     "Task",
     "Finish",
     "__builtin__",
@@ -405,13 +406,14 @@ static MCP: Section = Section {
         key("servers", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
         key("defer_above", Kind::Count { least: 0, most: 100_000 }, Project::Never),
         key("defer_bytes", Kind::Count { least: 0, most: ENDLESS }, Project::Never),
+        key("client_metadata_url", TEXT, OWN),
     ],
     others: Others::Named(each(&Kind::Anything, Project::Never)),
 };
 
 static UI: Section = Section {
     keys: &[
-        key("theme", Kind::Choice(&["16-color", "dark", "light", "none"]), Project::Free),
+        key("theme", Kind::Text, Project::Free),
         key("editing", Kind::Choice(&["emacs", "vim"]), OWN),
         key("mouse", Kind::Switch, OWN),
         key("notify", Kind::Switch, OWN),

@@ -505,7 +505,7 @@ pub(crate) enum Approval {
 #[serde(default)]
 pub(crate) struct Ui {
     /// Its colors.
-    pub(crate) theme: Theme,
+    pub(crate) theme: ThemeName,
     /// Which keys edit.
     pub(crate) editing: Editing,
     /// Whether the mouse is caught.
@@ -539,20 +539,15 @@ pub(crate) enum Editing {
     Vim,
 }
 
-/// Which colors a terminal shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Theme {
-    /// The terminal's own sixteen.
-    #[default]
-    #[serde(rename = "16-color")]
-    Sixteen,
-    /// Shades for a dark background.
-    Dark,
-    /// Shades for a light background.
-    Light,
-    /// No colors.
-    None,
+/// The name of a theme: a built-in one, or that of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ThemeName(pub(crate) String);
+
+impl Default for ThemeName {
+    fn default() -> Self {
+        Self("16-color".to_owned())
+    }
 }
 
 /// What is allowed, asked about and denied, as written.

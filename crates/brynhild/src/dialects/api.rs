@@ -15,6 +15,7 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::{Dialect, Listed, Named};
+use crate::assemble;
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -26,6 +27,8 @@ const NAME: &str = "api";
 struct Apis {
     tools: Vec<Arc<dyn Tool>>,
     listing: Vec<Listed>,
+    /// Whether the person has approved of what would be asked about.
+    is_approved: bool,
 }
 
 /// Reads them. None where there are none.
@@ -36,7 +39,7 @@ pub(super) fn open(world: &World) -> Option<Arc<dyn Dialect>> {
     let settings = settings(world);
     let switches = plugin_set::state(world);
     let is_off = |entry: &Value| plugin_set::is_off(world, &switches, NAME, name(entry));
-    let mut apis = Apis::default();
+    let mut apis = Apis { is_approved: assemble::asks_nothing(world), ..Apis::default() };
     let origin = world.loaded.origin(&["api", "tools"]).map(ToString::to_string);
     let origin = origin.unwrap_or_default();
     let place = Path::new(&origin);
@@ -161,6 +164,7 @@ impl Apis {
         if let Some(api) = api {
             match Guard::read(entry) {
                 Ok(guard) => {
+                    let guard = if self.is_approved { guard.approved() } else { guard };
                     let tools = api.tools(settings, source).into_iter();
                     self.tools.extend(tools.map(|tool| guard.around(tool)));
                     let names: Vec<&str> = api.tool_names().collect();

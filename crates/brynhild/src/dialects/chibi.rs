@@ -6,26 +6,32 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::ChannelEnds;
 use contract::tool::Tool;
-use plugins::chibi::{Candidate, Console, Plugins, Settings, find};
+use plugins::chibi::{Agent, Agents, Candidate, Console, Plugins, Settings, find};
 use plugins::discovery::Trust;
+use plugins::initrunner::role;
 use plugins::plugin::Place;
 use plugins::problem::Problem as Fault;
 use rustix::fs::OFlags;
+use tokio::io::AsyncWrite;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::{Dialect, Listed, Named};
 use crate::args::OutputFormat;
 use crate::assemble;
 use crate::exit::Problem;
+use crate::frontends::hush::{self, Hush};
 use crate::output;
 use crate::plugin_set;
+use crate::subagents::{Kind, PLAIN, Roster};
 use crate::workers;
 use crate::world::World;
 
@@ -47,6 +53,9 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     let open = Plugins::open(candidates, settings(world)?, world.mode(), world.folders());
     let plugins = open.await;
     report(&plugins.problems);
+    if plugins.hears_of_agents() {
+        plugins.learn_agents(agents(world));
+    }
     Ok(Some(Arc::new(Chibi(plugins))))
 }
 
@@ -143,6 +152,25 @@ fn home(world: &World) -> PathBuf {
     environment.variable("CHIBI_HOME").map_or_else(usual, |named| environment.cwd.join(named))
 }
 
+/// Which agents work can be handed to.
+fn agents(world: &World) -> Agents {
+    let roster = Roster::find(world);
+    let models = &world.config().models;
+    let configured = world.is_configured(&["models", "default"]).then(|| models.default.clone());
+    let usual = world.global.model.clone().or(configured);
+    Arc::new(move |name| {
+        let (instructions, model) = match &roster.get(name.unwrap_or(PLAIN))?.kind {
+            Kind::Plain => (None, None),
+            Kind::File(file) => (Some(file.body.clone()), file.model.clone()),
+            Kind::Role(file) => {
+                let role = role::read(file).role?;
+                (Some(role.prompt), role.model.name)
+            }
+        };
+        Some(Agent { instructions, model: model.or_else(|| usual.clone()) })
+    })
+}
+
 fn settings(world: &World) -> Result<Settings, Problem> {
     let config_dir = world.config_dir()?;
     Ok(Settings {
@@ -160,7 +188,8 @@ fn settings(world: &World) -> Result<Settings, Problem> {
 /// Whether somebody sits at a terminal and reads what is said there.
 fn has_person(world: &World) -> bool {
     let terminal = world.environment.terminal;
-    terminal.stdin && terminal.stderr && world.format() == OutputFormat::Text
+    let is_text = world.format() == OutputFormat::Text;
+    terminal.stdin && terminal.stderr && is_text && !hush::is_screen_taken()
 }
 
 /// The terminal of this program, opened so that nobody waits in vain for what is typed there.
@@ -168,8 +197,33 @@ fn terminal() -> io::Result<ChannelEnds> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
     let reader = Receiver::from_file_unchecked(file.try_clone()?)?;
-    let writer = Sender::from_file_unchecked(file)?;
+    let writer = Asking { writer: Sender::from_file_unchecked(file)?, hush: None };
     Ok(ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) })
+}
+
+/// The terminal as a plugin writes to it. From its first word on nothing else moves there.
+struct Asking {
+    writer: Sender,
+    hush: Option<Hush>,
+}
+
+impl AsyncWrite for Asking {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.hush.get_or_insert_with(Hush::new);
+        Pin::new(&mut self.writer).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(context)
+    }
 }
 
 #[async_trait]

@@ -21,8 +21,9 @@ use plugins::state::State;
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, Listed, Named};
-use crate::assemble;
+use crate::assemble::{self, Mind};
 use crate::exit::Problem;
+use crate::hooks::Models;
 use crate::output;
 use crate::plugin_set;
 use crate::workers;
@@ -37,6 +38,8 @@ pub(crate) struct ClaudeSet {
     pub(crate) loaded: Vec<Loaded>,
     /// Those that do not.
     idle: Vec<Plugin>,
+    /// Those that cannot be loaded, each with what is wrong with it.
+    rejected: Vec<(Plugin, Fault)>,
     /// The names of those that say of themselves that they are off.
     sleeping: BTreeSet<String>,
     /// What cannot be used.
@@ -87,6 +90,8 @@ impl ClaudeSet {
                     Trust::Given => match claude::read(&plugin.root) {
                         Ok(declared) => declared,
                         Err(problem) => {
+                            plugin.enabled = false;
+                            self.rejected.push((plugin, problem.clone()));
                             self.problems.push(problem);
                             continue;
                         }
@@ -124,7 +129,12 @@ impl ClaudeSet {
             sleeps: self.sleeping.contains(plugin.name()),
             ..Named::plugin(plugin, NAME)
         });
-        active.map(|plugin| Named::plugin(plugin, NAME)).chain(idle)
+        let rejected = self.rejected.iter().map(|(plugin, problem)| Named {
+            state: "rejected",
+            description: problem.what.clone(),
+            ..Named::plugin(plugin, NAME)
+        });
+        active.map(|plugin| Named::plugin(plugin, NAME)).chain(idle).chain(rejected)
     }
 
     /// What people can type.
@@ -223,7 +233,7 @@ struct Claude {
 /// Makes their hooks ready. None where there are none of them.
 pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
     let set = world.claude();
-    if set.loaded.is_empty() && set.idle.is_empty() {
+    if set.loaded.is_empty() && set.idle.is_empty() && set.rejected.is_empty() {
         return Ok(None);
     }
     let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
@@ -249,7 +259,10 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
         };
         of(plugin, vec![why.to_owned()])
     });
-    let mut listing: Vec<Listed> = active.chain(idle).collect();
+    let rejected = set.rejected.iter().map(|(plugin, problem)| {
+        of(plugin, vec![format!("nothing is loaded: {} ({})", problem.what, problem.hint)])
+    });
+    let mut listing: Vec<Listed> = active.chain(idle).chain(rejected).collect();
     listing.sort_by(|one, other| one.name.cmp(&other.name));
     listing
 }
@@ -263,8 +276,11 @@ fn settings(world: &World) -> Result<Settings, Problem> {
         data: data(world),
         transcripts: world.state_dir()?.join("transcripts"),
         source: if is_resumed { "resume" } else { "startup" },
+        expansions: Arc::clone(world.expansions()),
         mode: world.mode(),
+        requests: super::api::settings(world),
         notice: Arc::new(|text| output::warning(&text)),
+        vouch: world.trust.vouch(),
     })
 }
 
@@ -280,6 +296,12 @@ impl Dialect for Claude {
 
     fn listing(&self) -> Vec<Listed> {
         self.listing.clone()
+    }
+
+    fn set_mind(&self, mind: &Mind) {
+        if let Some(stage) = &self.stage {
+            stage.set_ask(Arc::new(Models::new(mind)));
+        }
     }
 
     fn set_mode(&self, mode: Mode) {

@@ -9,12 +9,13 @@ use contract::tool::Tool;
 use plugins::discovery::Trust;
 use plugins::entry_points::{self, Surroundings};
 use plugins::index::Index;
-use plugins::initrunner::custom::{self, RolePython, Wanted};
-use plugins::initrunner::registry::{self, Point, TypeFile, Types};
+use plugins::initrunner::custom::{self, Depth, RolePython, Wanted};
+use plugins::initrunner::registry::{self, Maker, Point, TypeFile, Types};
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
 use plugins::plugin::{Place, PluginSettings};
 
 use super::{Listed, Named};
+use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
@@ -29,6 +30,15 @@ pub(crate) struct Loaded {
     numbers: BTreeMap<usize, usize>,
     /// What there is to say about the entries.
     pub(crate) findings: Vec<Finding>,
+}
+
+/// Whether the tools of an entry are Python.
+pub(crate) fn is_python(world: &World, role: &Role, entry: &ToolEntry) -> bool {
+    match registry::maker(entry) {
+        Maker::BuiltIn => false,
+        Maker::Python => true,
+        Maker::PythonIfBrought => types(world, role).brings(&entry.kind),
+    }
 }
 
 impl Loaded {
@@ -64,13 +74,37 @@ pub(crate) fn check(
     missing.map(|what| finding(Severity::Error, what)).into_iter().collect()
 }
 
-/// Loads the entries of a role that are Python: from what is kept, else by running them, confined.
-pub(crate) async fn load(world: &World, role: &Role, entries: &[&ToolEntry]) -> Loaded {
-    let is_python = |entry: &ToolEntry| registry::is_python(&entry.kind);
+/// Whether those who only look may have the Python of a role run: it does not lie in the project,
+/// the person trusts its bytes, or all of it belongs to packages that the person has installed.
+pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> bool {
+    let folder = role.folder();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if plugin_set::trust(world, &folder, Place::Flag) == Trust::Given {
+        return true;
+    }
+    let files = Types { points: Vec::new(), files: Types::of_files(role.folder()) };
+    let is_own = |entry: &&ToolEntry| entry.kind == "custom" || files.has_file(&entry.kind);
+    !has_venv(role) && !entries.iter().any(is_own)
+}
+
+/// Whether an interpreter lies beside a role.
+pub(crate) fn has_venv(role: &Role) -> bool {
+    [".venv", "venv"].iter().any(|name| role.folder().join(name).symlink_metadata().is_ok())
+}
+
+/// Loads the entries of a role that are Python: from what is kept, else by a confined worker, which
+/// goes as far as it is told.
+pub(crate) async fn load(
+    world: &World,
+    role: &Role,
+    entries: &[&ToolEntry],
+    depth: Depth,
+) -> Result<Loaded, Problem> {
+    let is_python = |entry: &ToolEntry| is_python(world, role, entry);
     let own: Vec<(usize, &ToolEntry)> =
         entries.iter().copied().enumerate().filter(|(_, entry)| is_python(entry)).collect();
     if own.is_empty() || world.global.safe {
-        return Loaded::default();
+        return Ok(Loaded::default());
     }
     let mut loaded = Loaded::default();
     let mut wanted = Wanted {
@@ -78,23 +112,19 @@ pub(crate) async fn load(world: &World, role: &Role, entries: &[&ToolEntry]) -> 
         entries: own.iter().map(|(_, entry)| *entry).collect(),
         types: Types::default(),
         sites: Vec::new(),
+        depth,
     };
     if wanted.entries.iter().any(|entry| entry.kind != "custom") {
         wanted.types = types(world, role);
         wanted.sites = wanted.types.points.iter().map(|point| point.site.clone()).collect();
         wanted.sites.dedup();
     }
-    let settings = settings(world, &wanted);
-    let plugin = custom::plugin(&wanted, settings);
-    let hosts = match world.hosts() {
-        Ok(hosts) => hosts.clone(),
-        Err(problem) => {
-            let message = problem.message();
-            let path = crate::role::place(own[0].0);
-            loaded.findings.push(Finding { severity: Severity::Error, path, message });
-            return loaded;
-        }
+    let settings = match depth {
+        Depth::Run => settings(world, &wanted),
+        Depth::Look => PluginSettings::default(),
     };
+    let plugin = custom::plugin(&wanted, settings);
+    let hosts = world.hosts()?.clone();
     let python = RolePython::open(hosts, plugin, world.folders()).await;
     for (number, (index, entry)) in own.into_iter().enumerate() {
         let place = crate::role::place(index);
@@ -102,7 +132,7 @@ pub(crate) async fn load(world: &World, role: &Role, entries: &[&ToolEntry]) -> 
         loaded.numbers.insert(index, number);
     }
     loaded.python = Some(python);
-    loaded
+    Ok(loaded)
 }
 
 /// What the person's configuration says of a role. A file that came with a project has a name that

@@ -121,9 +121,8 @@ mod tests {
     use testkit::Terminal;
 
     use super::*;
-    use crate::config::Theme;
-    use crate::frontends::markdown::Markdown;
-    use crate::frontends::style::Palette;
+    use ::tui::prose::Prose;
+    use ::tui::theme::Theme;
 
     const SIZE: Size = Size { columns: 10, rows: 4 };
 
@@ -181,21 +180,22 @@ mod tests {
         );
         for (columns, rows) in [(80, 24), (40, 6), (21, 3), (7, 4), (60, 2)] {
             let size = Size { columns, rows };
-            let mut markdown = Markdown::new(columns, Palette::themed(Theme::Sixteen));
+            let [.., sixteen, _] = &Theme::built_in()[..] else { panic!("four themes") };
+            let mut prose = Prose::new(columns, sixteen.clone());
             let (mut draft, mut drawn, mut settled) =
                 (Draft::default(), String::new(), String::new());
             for letter in text.chars() {
-                markdown.push(letter.encode_utf8(&mut [0; 4]));
-                let done = markdown.settled();
+                prose.push(letter.encode_utf8(&mut [0; 4]));
+                let done = prose.settled();
                 if !done.is_empty() {
                     drawn += &draft.clear();
                     drawn += &done;
                     settled += &done;
                 }
-                drawn += &draft.redraw(&markdown.draft(), size);
+                drawn += &draft.redraw(&prose.draft(), size);
             }
             drawn += &draft.clear();
-            let rest = markdown.finish();
+            let rest = prose.finish();
             assert_eq!(
                 shown(&(drawn + &rest), size),
                 shown(&(settled + &rest), size),

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event, Outcome};
+use contract::event::{Answer, Event, Level, Outcome, What};
 use serde_json::{Map, Value, json};
 
 use super::View;
 use super::verdict::Verdict;
+use crate::output;
 
-/// Shows nothing until the end.
+/// Shows nothing but warnings until the end.
 pub(crate) struct Json {
     prompt: Value,
 }
@@ -23,12 +24,20 @@ impl Json {
 
 #[async_trait(?Send)]
 impl View for Json {
-    fn event(&mut self, _event: &Event) -> io::Result<()> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        // What went wrong stands in the answer.
+        if let What::Notice { level: Level::Warning, text, .. } = &event.what {
+            super::warn(event, text);
+        }
         Ok(())
     }
 
     async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {
         Ok(Answer::Nobody)
+    }
+
+    fn shows_calls_at_end(&self) -> bool {
+        true
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -37,10 +46,8 @@ impl View for Json {
 
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
         let object = answer(verdict, &self.prompt);
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &object)?;
-        writeln!(out)?;
-        out.flush()
+        output::json(&object)?;
+        io::stdout().flush()
     }
 }
 

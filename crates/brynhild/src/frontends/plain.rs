@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use ::tui::prose::Prose;
+use ::tui::theme::Theme;
 use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use super::View;
 use super::draft::{Draft, Size, clipped};
-use super::markdown::Markdown;
+use super::hush;
 use super::nested::{self, Nesting};
 use super::question;
 use super::style::{Palette, paint};
@@ -45,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) show_cost: bool,
     /// Whether there is a session to go on with.
     pub(crate) keeping: Keeping,
+    /// The styles of the answer.
+    pub(crate) theme: Theme,
     /// The colors on standard output.
     pub(crate) palette: Palette,
     /// The colors on standard error.
@@ -55,7 +59,7 @@ pub(crate) struct Options {
 pub(crate) struct Plain {
     options: Options,
     palette: Palette,
-    markdown: Markdown,
+    prose: Prose,
     draft: Draft,
     /// When the answer may be drawn again.
     next_frame: Instant,
@@ -81,10 +85,11 @@ impl Plain {
     /// A view with these options.
     pub(crate) fn new(options: Options) -> Self {
         let palette = options.palette;
+        let theme = options.theme.clone();
         Self {
             options,
             palette,
-            markdown: Markdown::new(terminal_size().columns, palette),
+            prose: Prose::new(terminal_size().columns, theme),
             draft: Draft::default(),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
@@ -133,6 +138,7 @@ impl Plain {
             && waiting.is_drawn
         {
             waiting.is_drawn = false;
+            hush::drawn(false);
             let mut err = io::stderr().lock();
             err.write_all(b"\r\x1b[K")?;
             err.flush()?;
@@ -147,7 +153,7 @@ impl Plain {
         match piece {
             Piece::Text { text } => {
                 self.end_thinking()?;
-                self.markdown.push(text);
+                self.prose.push(text);
                 self.is_stale = true;
                 self.relabel("writing");
                 Ok(())
@@ -177,9 +183,9 @@ impl Plain {
         self.is_stale = false;
         let begun = Instant::now();
         let size = terminal_size();
-        self.markdown.width = size.columns;
-        let settled = self.markdown.settled();
-        let draft = if self.options.can_redraw { self.markdown.draft() } else { String::new() };
+        self.prose.width = size.columns;
+        let settled = self.prose.settled();
+        let draft = if self.options.can_redraw { self.prose.draft() } else { String::new() };
         // A block so long that it takes time to draw is drawn less often.
         self.next_frame = Instant::now() + FRAME.max(begun.elapsed() * 10);
         if settled.is_empty() && draft.trim().is_empty() && !self.draft.is_drawn() {
@@ -202,7 +208,7 @@ impl Plain {
 
     /// Shows all that has come of the answer for good.
     fn settle(&mut self) -> io::Result<()> {
-        let rendered = self.markdown.finish();
+        let rendered = self.prose.finish();
         self.print(&rendered)?;
         self.is_stale = false;
         Ok(())
@@ -263,7 +269,7 @@ impl Plain {
         self.activity(&line)?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
-            None => self.excerpt(&output.for_model()),
+            Some(Display::Image { .. }) | None => self.excerpt(&output.for_model()),
         };
         self.activity(&body)
     }
@@ -409,9 +415,12 @@ impl View for Plain {
             && let Some(waiting) = &mut self.waiting
         {
             let seconds = waiting.since.elapsed().as_secs_f64();
-            if seconds >= 0.3 && !self.is_thinking {
+            if hush::is_wanted() {
+                waiting.is_drawn = false;
+            } else if seconds >= 0.3 && !self.is_thinking {
                 waiting.frame += 1;
                 waiting.is_drawn = true;
+                hush::drawn(true);
                 let frame = SPINNER[waiting.frame % SPINNER.len()];
                 let what = question::one_line(&waiting.what);
                 let time = format!("({seconds:.0} s)");

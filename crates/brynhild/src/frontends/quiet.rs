@@ -8,7 +8,6 @@ use contract::event::{Answer, Event, What};
 use super::style::Palette;
 use super::verdict::Verdict;
 use super::{View, question};
-use crate::output;
 use crate::world::World;
 
 /// A view that keeps quiet.
@@ -30,9 +29,7 @@ impl Quiet {
 impl View for Quiet {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         if let What::Notice { text, .. } = &event.what {
-            let agent = event.within.as_ref();
-            let agent = agent.map_or_else(String::new, |it| format!("{}: ", it.agent));
-            output::warning(&format!("{agent}{text}"));
+            super::warn(event, text);
         }
         Ok(())
     }
@@ -42,6 +39,10 @@ impl View for Quiet {
             return question::ask(event, self.palette).await;
         }
         Ok(Answer::Nobody)
+    }
+
+    fn shows_calls_at_end(&self) -> bool {
+        true
     }
 
     fn flush(&mut self) -> io::Result<()> {

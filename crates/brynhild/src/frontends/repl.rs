@@ -55,9 +55,9 @@ impl Lines {
         Self { source, pending: None }
     }
 
-    /// Reads from a terminal with keys that edit and a history, the newest last.
-    pub(crate) fn edited(history: Vec<String>) -> Self {
-        Self { source: Source::Edited(Some(Box::new(Editor::new(history)))), pending: None }
+    /// Reads from a terminal with an editor.
+    pub(crate) fn edited(editor: Editor) -> Self {
+        Self { source: Source::Edited(Some(Box::new(editor))), pending: None }
     }
 
     /// The next one.

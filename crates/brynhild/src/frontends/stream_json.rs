@@ -7,6 +7,7 @@ use contract::event::{Answer, Event};
 
 use super::View;
 use super::verdict::Verdict;
+use crate::output;
 
 /// Writes every event.
 pub(crate) struct StreamJson {
@@ -23,8 +24,8 @@ impl StreamJson {
 #[async_trait(?Send)]
 impl View for StreamJson {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, event)?;
-        self.out.write_all(b"\n")
+        let json = serde_json::to_string(event)?;
+        writeln!(self.out, "{}", output::quiet(&json))
     }
 
     async fn ask(&mut self, _event: &Event) -> io::Result<Answer> {

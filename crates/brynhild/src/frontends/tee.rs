@@ -5,8 +5,6 @@ use std::io;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Level, What};
 use sessions::conversation_log::ConversationLog;
-use sessions::export::{self, Thinking};
-use sessions::session::Session;
 
 use super::View;
 use super::verdict::Verdict;
@@ -40,8 +38,8 @@ impl LogLevel {
 }
 
 impl<'a> Tee<'a> {
-    /// A view with a log beside it. `kept` is what happened before; further events are added to
-    /// it for [`Tee::markdown`].
+    /// A view with a log beside it. `kept` is what happened before, where the session's log does
+    /// not keep it; further events are added to it.
     pub(crate) fn new(
         view: &'a mut dyn View,
         log: Option<ConversationLog>,
@@ -67,12 +65,9 @@ impl<'a> Tee<'a> {
         }
     }
 
-    /// The conversation as Markdown.
-    pub(crate) fn markdown(&self, title: Option<&str>) -> String {
-        let events = self.kept.as_deref().unwrap_or_default();
-        let Some(first) = events.first() else { return String::new() };
-        let session = Session::of(&first.session, events);
-        export::markdown(&session, title, Thinking::Collapsible)
+    /// What was kept.
+    pub(crate) fn kept(&self) -> Option<&[Event]> {
+        self.kept.as_deref()
     }
 }
 
@@ -93,6 +88,10 @@ impl View for Tee<'_> {
 
     fn tick(&mut self) -> io::Result<bool> {
         self.view.tick()
+    }
+
+    fn shows_calls_at_end(&self) -> bool {
+        self.view.shows_calls_at_end()
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -110,9 +110,19 @@ fn done(result: Result<(), Problem>) -> Answer {
     result.map_or_else(|problem| told(&problem), |()| Answer::Done)
 }
 
-/// A theme of the person's or of a plugin's, by its name.
+/// What reads lines on a terminal: with the keys, history and completions of the interface.
+pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
+    let mut editor = ::tui::line::Editor::new(Keeps::new(world).history());
+    let root = world.place().to_owned();
+    editor.offer(lists::commands(world), move || lists::walk(&root));
+    editor
+}
+
+/// A theme by its name: a built-in one, the person's own, or a plugin's.
 pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
-    lists::themes(world).0.into_iter().find(|theme| theme.name == name)
+    let named = |theme: &::tui::theme::Theme| theme.name == name;
+    let built_in = ::tui::theme::Theme::built_in().into_iter().find(named);
+    built_in.or_else(|| lists::themes(world).0.into_iter().find(named))
 }
 
 /// A problem as the interface tells it.
@@ -125,8 +135,8 @@ impl Host for Desk<'_> {
     async fn answer(&self, request: Request) -> Answer {
         let answered = match request {
             Request::Command(line) => self.command(&line).await,
-            Request::Models => lists::models(self.world).await,
-            Request::Sessions => lists::sessions(self.world),
+            Request::Models => lists::models(self.world, &self.mind.model).await,
+            Request::Sessions => lists::sessions(self.world, &self.id),
             Request::Preview(id) => lists::preview(self.world, &id),
             Request::Plugins => Ok(lists::plugins(self.world)),
             Request::Switch { plugin, on } => lists::switch(self.world, &plugin, on),
@@ -220,8 +230,9 @@ impl Desk<'_> {
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.world.environment.cwd.join(path);
-                let text = self.tee.borrow().markdown(None);
-                crate::commands::session::write_to(&path, &text)?;
+                let tee = self.tee.borrow();
+                let place = (path.as_path(), None);
+                crate::commands::session::export_talk(self.world, &self.id, tee.kept(), place)?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),
@@ -257,7 +268,7 @@ impl Desk<'_> {
             sandbox: short(&sandbox.unwrap_or_default()),
             is_unconfined: self.world.is_unconfined(),
             context_window: self.mind.context_window,
-            processes: 0,
+            processes: sandbox::running(),
             parts: self.health(),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),

@@ -1,7 +1,7 @@
 //! What a run came to: the fold of its events that decides the exit code and the JSON answer.
 
 use contract::event::{CallOutcome, Event, Level, Outcome, What};
-use contract::message::{ToolCall, Usage};
+use contract::message::{Part, Reply, ToolCall, Usage};
 use contract::tool::ToolOutput;
 
 use crate::exit::Exit;
@@ -19,14 +19,17 @@ pub(crate) struct Verdict {
     pub(crate) outcome: Option<Outcome>,
     /// What the turn cost.
     pub(crate) usage: Usage,
-    /// The calls, in order.
+    /// The calls, in order, where the view shows them at the end.
     pub(crate) calls: Vec<ToolCall>,
-    /// Their results, in order.
+    /// Their results, in order, where the view shows them at the end.
     pub(crate) results: Vec<CallResult>,
     /// What went wrong.
     pub(crate) errors: Vec<String>,
-    /// How calls of conversations within ended.
-    inner: Vec<CallOutcome>,
+    /// Whether a call did not do what it was asked.
+    pub(crate) has_failed_call: bool,
+    keeps_calls: bool,
+    /// The ways in which calls ended, also those of conversations within.
+    endings: Vec<CallOutcome>,
     signal: Option<Exit>,
     /// Whether the person insisted on an end.
     pub(crate) is_forced: bool,
@@ -41,12 +44,20 @@ pub(crate) struct CallResult {
 }
 
 impl Verdict {
+    /// The verdict on a run that begins. A long run has many calls, so they are kept only where the
+    /// view shows them at the end.
+    pub(crate) fn new(keeps_calls: bool) -> Self {
+        Self { keeps_calls, ..Self::default() }
+    }
+
     /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event) {
+        if let What::ToolFinished { outcome, .. } = &event.what
+            && !self.endings.contains(outcome)
+        {
+            self.endings.push(*outcome);
+        }
         if event.within.is_some() {
-            if let What::ToolFinished { outcome, .. } = &event.what {
-                self.inner.push(*outcome);
-            }
             return;
         }
         match &event.what {
@@ -58,23 +69,29 @@ impl Verdict {
                 // What came before closed a turn of an earlier run.
                 self.calls.clear();
                 self.results.clear();
-                self.inner.clear();
+                self.endings.clear();
+                self.has_failed_call = false;
                 self.outcome = None;
             }
             What::ReplyFinished { reply, .. } => {
                 let text = reply.text();
-                if !text.is_empty() {
+                // Empty words that end a turn are a hook's doing, and count.
+                let is_last = reply.calls().next().is_none() && has_words(reply);
+                if !text.is_empty() || is_last {
                     self.response = text;
                 }
             }
-            What::ToolCalled { call } => self.calls.push(call.clone()),
+            What::ToolCalled { call } if self.keeps_calls => self.calls.push(call.clone()),
             What::ToolFinished { call, name, outcome, output, .. } => {
-                self.results.push(CallResult {
-                    tool: name.clone(),
-                    id: call.0.clone(),
-                    outcome: *outcome,
-                    output: output.clone(),
-                });
+                self.has_failed_call |= !output.success;
+                if self.keeps_calls {
+                    self.results.push(CallResult {
+                        tool: name.clone(),
+                        id: call.0.clone(),
+                        outcome: *outcome,
+                        output: output.clone(),
+                    });
+                }
             }
             What::Notice { level: Level::Error, text, .. } => self.errors.push(text.clone()),
             What::TurnFinished { outcome, usage } => {
@@ -101,6 +118,11 @@ impl Verdict {
         self.is_forced
     }
 
+    /// Whether the run could not go on.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self.outcome, Some(Outcome::Failed { .. }) | None)
+    }
+
     /// The word for why the run stopped.
     pub(crate) fn stop_reason(&self) -> &str {
         match &self.outcome {
@@ -119,10 +141,7 @@ impl Verdict {
         if let Some(signal) = self.signal {
             return signal;
         }
-        let has = |outcome| {
-            self.inner.contains(&outcome)
-                || self.results.iter().any(|result| result.outcome == outcome)
-        };
+        let has = |outcome| self.endings.contains(&outcome);
         match &self.outcome {
             Some(Outcome::Cancelled) => Exit::Interrupted,
             Some(Outcome::Limited { .. } | Outcome::Stuck { .. }) => Exit::Limited,
@@ -133,6 +152,10 @@ impl Verdict {
             Some(Outcome::Finished(_) | Outcome::Answered { .. }) => Exit::Done,
         }
     }
+}
+
+fn has_words(reply: &Reply) -> bool {
+    reply.parts.iter().any(|part| matches!(part, Part::Text { .. }))
 }
 
 fn is_failure(status: &str) -> bool {

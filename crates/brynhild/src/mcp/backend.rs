@@ -1,10 +1,12 @@
 //! Runs calls of other agents: each as a conversation of its own, so that it goes the same way as
 //! a call of our model, through rules, questions and sandbox.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::mcp::serve::{Backend, Call};
+use ::mcp::PromptEntry;
+use ::mcp::serve::{Backend, Call, Text};
 use agent::conversation::{Beginning, Conversation};
 use agent::registry::Registry;
 use agent::settings::{Parts, Settings};
@@ -20,13 +22,16 @@ use plugins::hooks::Lifecycle;
 use plugins::python::{Hosts, Missing};
 use sessions::unsaved::Unsaved;
 
-use crate::assemble;
+use super::Mcp;
+use super::offered::Offered;
+use crate::assemble::{self, Knowledge, Mind};
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::hooks::{self, Needs};
 use crate::output;
 use crate::permissions;
 use crate::role::{self, Opened};
+use crate::subagents;
 use crate::world::World;
 
 /// Runs calls of other agents.
@@ -39,6 +44,8 @@ pub(crate) struct Guarded {
     settings: Settings,
     session: SessionId,
     role: Option<Arc<Opened>>,
+    mind: Option<Arc<Mind>>,
+    offered: Offered,
 }
 
 /// What runs behind the calls.
@@ -47,6 +54,7 @@ pub(crate) struct Behind {
     hosts: Hosts,
     guests: Vec<Arc<dyn Dialect>>,
     role: Option<Arc<Opened>>,
+    mcp: Option<Mcp>,
 }
 
 impl Behind {
@@ -57,33 +65,45 @@ impl Behind {
         if let Some(role) = &self.role {
             role.shutdown().await;
         }
+        if let Some(mcp) = &self.mcp {
+            mcp.shutdown().await;
+        }
         futures::future::join_all(self.guests.iter().map(|guest| guest.shutdown())).await;
     }
 }
 
 impl Guarded {
-    /// Makes what runs all tools but those of other servers, which clients reach by their own
-    /// addresses: two programs of this kind could else call each other without end. Where a role
-    /// was chosen, its tools are all there is.
+    /// Makes what runs all tools there are. Where a role was chosen, its tools are all.
     pub(crate) async fn new(world: &World, root: &Path) -> Result<(Self, Behind), Problem> {
         let skills = assemble::skills(world, root);
         let workers = world.workers(Missing::Install).await?;
         let role = role::open(world, None).await?;
         let guests = dialects::open(world).await?;
         let mut tools = Vec::new();
+        let (mut mind, mut mcp) = (None, None);
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else {
-            tools.extend(assemble::tools(world, root, skills));
+            // Tools need no model; only work that is handed to an agent does.
+            mind = assemble::mind(world).await.ok().map(Arc::new);
+            let knowledge = Knowledge { rules: String::new(), skills: skills.clone() };
+            let knowledge = Arc::new(knowledge);
+            let errands =
+                mind.as_ref().and_then(|mind| subagents::tool(world, root, Some(mind), &knowledge));
+            mcp = super::for_others(world, mind.as_deref()).await?;
+            tools.extend(assemble::tools(world, root, skills.clone()));
+            tools.extend(errands);
             tools.extend(workers.tools(world));
             tools.extend(guests.iter().flat_map(|guest| guest.tools()));
+            tools.extend(mcp.iter().flat_map(Mcp::all_tools));
         }
+        let offered_skills = if role.is_some() { Vec::new() } else { skills };
         let loaded = hooks::load(
             world,
             Needs {
                 root,
                 sandbox: assemble::sandbox(world)?,
-                mind: None,
+                mind: mind.as_deref(),
                 ledger: Arc::default(),
                 notice: Arc::new(|text| output::warning(&text)),
             },
@@ -98,12 +118,14 @@ impl Guarded {
             hooks: asked,
             policy: permissions::policy(world, root)?,
             confinement: assemble::confinement(world, root)?,
-            settings: assemble::settings(world, root, None, String::new()),
+            settings: assemble::settings(world, root, mind.as_deref(), String::new()),
             session: SessionId::parse("mcp-serve")?,
             role: role.clone(),
+            mind,
+            offered: Offered::new(world, offered_skills)?,
         };
         let hosts = workers.hosts().clone();
-        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts, guests, role }))
+        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts, guests, role, mcp }))
     }
 
     fn open(&self) -> Conversation {
@@ -114,7 +136,7 @@ impl Guarded {
         // Clashes were told when the tools were listed.
         let (registry, _) = Registry::new(self.tools.iter().cloned());
         let parts = Parts {
-            provider: None,
+            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
             registry: Arc::new(registry),
             policy: Arc::clone(&self.policy),
             confinement: self.confinement.clone(),
@@ -170,11 +192,12 @@ impl Backend for Guarded {
                 }
                 What::ToolFinished { output, content, .. } if event.within.is_none() => {
                     let text = content.clone();
-                    result = Some(if output.success {
+                    let told = if output.success {
                         ToolOutput::success(text)
                     } else {
                         ToolOutput::failure(text)
-                    });
+                    };
+                    result = Some(ToolOutput { facts: output.facts.clone(), ..told });
                 }
                 What::Notice { level: Level::Warning | Level::Error, text, .. } => {
                     output::warning(text);
@@ -185,6 +208,26 @@ impl Backend for Guarded {
         }
         conversation.finish().await;
         result.unwrap_or_else(|| ToolOutput::failure("the call did not end"))
+    }
+
+    fn prompts(&self) -> Vec<PromptEntry> {
+        self.offered.prompts()
+    }
+
+    async fn prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<String, String> {
+        self.offered.prompt(name, arguments)
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        self.offered.texts()
+    }
+
+    fn text(&self, uri: &str) -> Option<String> {
+        self.offered.text(uri)
     }
 }
 

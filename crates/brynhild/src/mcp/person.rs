@@ -1,4 +1,4 @@
-//! The person at the terminal, as servers may ask them. Nothing is answered without them.
+//! The person, as servers may ask them. Nothing is answered without them, or their word beforehand.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,26 +11,49 @@ use futures::StreamExt;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
+use crate::args::OutputFormat;
+use crate::frontends::hush::{self, Hush};
 use crate::frontends::question::{line, ready, show};
+use crate::world::World;
 
-/// The person at the terminal.
-#[derive(Default)]
-pub(crate) struct AtTerminal {
+/// Whoever answers servers: the person at the terminal, or what they said beforehand (`--yes`).
+pub(crate) struct Answering {
     mind: OnceLock<(Arc<dyn Provider>, String)>,
     /// One question at a time.
     turn: Mutex<()>,
+    /// Somebody sits at the terminal.
+    can_ask: bool,
+    /// They said yes to whatever would be asked.
+    has_agreed: bool,
 }
 
-impl AtTerminal {
+impl Answering {
+    /// Whoever answers in this run.
+    pub(crate) fn new(world: &World) -> Self {
+        let terminal = world.environment.terminal;
+        let is_text = world.format() == OutputFormat::Text;
+        Self {
+            mind: OnceLock::new(),
+            turn: Mutex::default(),
+            can_ask: terminal.stdin && terminal.stderr && is_text,
+            has_agreed: world.global.yes,
+        }
+    }
+
     /// Names the model that writes where the person agrees to it.
     pub(crate) fn set_mind(&self, provider: Arc<dyn Provider>, model: String) {
         // The first stays: a conversation has one.
         let _ = self.mind.set((provider, model));
     }
 
+    /// Whether lines can be asked for.
+    fn is_present(&self) -> bool {
+        self.can_ask && !hush::is_screen_taken()
+    }
+
     /// Whether the person says yes.
     async fn agrees(&self, text: &str, question: &str) -> bool {
-        if show(text).is_err() {
+        if !self.is_present() || show(text).is_err() {
             return false;
         }
         ready().await;
@@ -63,10 +86,50 @@ impl AtTerminal {
     }
 }
 
+/// The fields of a form as its author has them where nobody says otherwise; none where that leaves
+/// out one that is needed.
+fn usual_fields(schema: &Value) -> Option<Map<String, Value>> {
+    let none = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let usual =
+        |(name, field): (&String, &Value)| Some((name.clone(), field.get("default")?.clone()));
+    let fields: Map<String, Value> = properties.iter().filter_map(usual).collect();
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let is_there = |name: &Value| name.as_str().is_some_and(|name| fields.contains_key(name));
+    required.into_iter().all(is_there).then_some(fields)
+}
+
+/// What a field, or each of its items, may be; none where it may be anything.
+fn choices(field: &Value) -> Option<Vec<Value>> {
+    let field = field.get("items").unwrap_or(field);
+    if let Some(plain) = field.get("enum").and_then(Value::as_array) {
+        return Some(plain.clone());
+    }
+    let titled = field.get("oneOf").or(field.get("anyOf")).and_then(Value::as_array)?;
+    Some(titled.iter().filter_map(|choice| choice.get("const").cloned()).collect())
+}
+
+/// The choices as people read them, each with its title where it has one.
+fn shown_choices(field: &Value) -> String {
+    let Some(choices) = choices(field) else { return String::new() };
+    let items = field.get("items").unwrap_or(field);
+    let titled = items.get("oneOf").or(items.get("anyOf")).and_then(Value::as_array);
+    let names = items.get("enumNames").and_then(Value::as_array);
+    let title = |index: usize| {
+        let of_choice = titled.and_then(|titled| titled.get(index)?.get("title")?.as_str());
+        of_choice.or_else(|| names?.get(index)?.as_str())
+    };
+    let shown = choices.iter().enumerate().map(|(index, choice)| {
+        let word = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
+        title(index).map_or_else(|| word.clone(), |title| format!("{word} ({title})"))
+    });
+    format!(" [{}]", shown.collect::<Vec<_>>().join(", "))
+}
+
 /// Asks for one field until what was typed fits; none where nobody types.
 async fn ask_field(name: &str, field: &Value, is_needed: bool) -> Option<Option<Value>> {
     let about = field.get("description").or(field.get("title")).and_then(Value::as_str);
-    let choices = field.get("enum").map(Value::to_string).unwrap_or_default();
+    let choices = shown_choices(field);
     let usual = field.get("default");
     let shown = format!(
         "{} {}{}{}: ",
@@ -104,20 +167,27 @@ fn fitting(typed: &str, field: &Value) -> Option<Value> {
         "array" => json!(typed.split(',').map(str::trim).collect::<Vec<_>>()),
         _ => json!(typed),
     };
-    match field.get("enum").and_then(Value::as_array) {
-        Some(choices) if !choices.contains(&value) => None,
-        _ => Some(value),
-    }
+    let is_one = |choices: Vec<Value>| match &value {
+        Value::Array(items) => items.iter().all(|item| choices.contains(item)),
+        single => choices.contains(single),
+    };
+    choices(field).is_none_or(is_one).then_some(value)
 }
 
 #[async_trait]
-impl Person for AtTerminal {
+impl Person for Answering {
     fn can_answer(&self) -> bool {
-        true
+        self.has_agreed || self.is_present()
     }
 
     async fn answer(&self, question: Question) -> Answer {
         let _turn = self.turn.lock().await;
+        if let (Wanted::Form(schema), true) = (&question.wanted, self.has_agreed)
+            && let Some(fields) = usual_fields(schema)
+        {
+            return Answer::Accept(fields);
+        }
+        let _hush = Hush::new();
         let (server, message) = (visible(&question.server), visible(&question.message));
         let text = format!("\nMCP server `{server}` asks: {message}\n");
         match &question.wanted {
@@ -153,7 +223,8 @@ impl Person for AtTerminal {
             visible(&sampling.server),
             words.join("\n")
         );
-        if !self.agrees(&text, "Let it? [y]es, [n]o: ").await {
+        let _hush = Hush::new();
+        if !self.has_agreed && !self.agrees(&text, "Let it? [y]es, [n]o: ").await {
             return Err("declined by the person".to_owned());
         }
         let text = written(provider.as_ref(), model, &sampling).await?;
@@ -196,4 +267,40 @@ async fn written(
         }
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_author_s_values_answer_a_form_where_they_are_enough() {
+        let schema = json!({
+            "properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "string"}},
+            "required": ["a"],
+        });
+        assert_eq!(usual_fields(&schema), json!({"a": 3}).as_object().cloned());
+        let schema = json!({"properties": {"b": {"type": "string"}}, "required": ["b"]});
+        assert_eq!(usual_fields(&schema), None);
+    }
+
+    #[test]
+    fn choices_of_every_spelling_hold() {
+        for field in [
+            json!({"type": "string", "enum": ["a", "b"]}),
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}),
+        ] {
+            assert_eq!(fitting("a", &field), Some(json!("a")));
+            assert_eq!(fitting("c", &field), None);
+        }
+        for items in
+            [json!({"enum": ["a", "b"]}), json!({"anyOf": [{"const": "a"}, {"const": "b"}]})]
+        {
+            let field = json!({"type": "array", "items": items});
+            assert_eq!(fitting("a, b", &field), Some(json!(["a", "b"])));
+            assert_eq!(fitting("a, c", &field), None);
+        }
+        let field = json!({"type": "string", "enum": ["a"], "enumNames": ["The first"]});
+        assert_eq!(shown_choices(&field), " [a (The first)]");
+    }
 }

@@ -1,6 +1,7 @@
 //! `delegate`: other roles and agents as tools of a role. Each call holds a conversation of its own
 //! within the one that made it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,15 @@ use agent::nested::Parent;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::secret::Secret;
 use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use plugins::initrunner::remote::{Address, RemoteAgent};
 use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
 
 use super::tools::source;
 use crate::assemble::{Knowledge, Mind};
+use crate::dialects::api;
 use crate::subagents::{Agent, Kind, Roster, Workplace};
 use crate::world::World;
 
@@ -30,10 +34,18 @@ const DEEPEST: u64 = 10;
 /// What an entry says.
 pub(super) struct Described {
     agents: Vec<Agent>,
+    remote: Vec<Far>,
     max_depth: u32,
     time: Duration,
     /// What does not count.
     pub(super) notes: Vec<String>,
+}
+
+/// An agent of another program.
+struct Far {
+    name: String,
+    description: String,
+    address: Address,
 }
 
 /// Reads an entry. An error says what is wrong with it.
@@ -73,6 +85,7 @@ pub(super) fn described(
         time.map_or(Some(120.0), Value::as_f64).filter(|time| (0.001..=86_400.0).contains(time));
     let time = time.ok_or("`timeout_seconds` is no number of seconds from 0.001 to 86400")?;
     let mut agents = Vec::new();
+    let mut remote = Vec::new();
     match mode {
         "inline" => {
             let roster = Roster::find(world);
@@ -80,23 +93,61 @@ pub(super) fn described(
                 agents.push(agent(role, &roster, value)?);
             }
         }
-        "mcp" | "a2a" => notes.push(format!(
-            "`mode: {mode}` is not supported, and its agents are left out; only inline ones work"
+        "a2a" => {
+            for value in listed {
+                remote.push(far(world, role, value, &mut notes)?);
+            }
+        }
+        "mcp" => notes.push(String::from(
+            "`mode: mcp` is not supported, and its agents are left out; inline and a2a ones work, \
+             and an entry of type `mcp` has the tools of a server",
         )),
-        other => return Err(format!("`mode: {other}` is not known; there is inline")),
+        other => return Err(format!("`mode: {other}` is not known; there are inline and a2a")),
     }
     let max_depth = u32::try_from(max_depth).unwrap_or(1);
-    Ok(Described { agents, max_depth, time: Duration::from_secs_f64(time), notes })
+    Ok(Described { agents, remote, max_depth, time: Duration::from_secs_f64(time), notes })
+}
+
+/// One agent at an address, with the headers whose values stand in variables.
+fn far(world: &World, role: &Role, value: &Value, notes: &mut Vec<String>) -> Result<Far, String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let name = text("name").ok_or("an agent has no `name`")?;
+    check_keys(name, value)?;
+    let url = text("url").ok_or_else(|| format!("agent `{name}` has no `url`"))?;
+    let wanted = value.get("headers_env").and_then(Value::as_object);
+    let came_along = wanted.is_some() && super::came_with_project(world, role);
+    if came_along {
+        notes.push(format!(
+            "agent `{name}`: what `headers_env` names is not sent: the role came with a project \
+             that is not trusted"
+        ));
+    }
+    let mut headers = BTreeMap::new();
+    for (header, variable) in wanted.into_iter().flatten().filter(|_| !came_along) {
+        let variable = variable.as_str().unwrap_or_default();
+        match world.environment.variable(variable) {
+            Some(found) => drop(headers.insert(header.clone(), Secret::new(found.to_owned()))),
+            None => notes.push(format!("agent `{name}`: {variable} is not set")),
+        }
+    }
+    let address = Address::new(url, headers).map_err(|what| format!("agent `{name}`: {what}"))?;
+    let description = text("description").unwrap_or_default().to_owned();
+    Ok(Far { name: name.to_owned(), description, address })
+}
+
+fn check_keys(name: &str, value: &Value) -> Result<(), String> {
+    let keys = value.as_object().into_iter().flat_map(|fields| fields.keys());
+    match keys.into_iter().find(|key| !AGENT_KEYS.contains(&key.as_str())) {
+        Some(key) => Err(format!("agent `{name}`: `{key}` is not known")),
+        None => Ok(()),
+    }
 }
 
 /// One agent of an entry: a role's file, or one that is known by its name.
 fn agent(role: &Role, roster: &Roster, value: &Value) -> Result<Agent, String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let name = text("name").ok_or("an agent has no `name`")?;
-    let keys = value.as_object().into_iter().flat_map(|fields| fields.keys());
-    if let Some(key) = keys.into_iter().find(|key| !AGENT_KEYS.contains(&key.as_str())) {
-        return Err(format!("agent `{name}`: `{key}` is not known"));
-    }
+    check_keys(name, value)?;
     let Some(file) = text("role_file") else {
         let known = roster.get(name).cloned().ok_or_else(|| {
             format!("agent `{name}` has no `role_file`, and there is no agent of that name")
@@ -134,26 +185,39 @@ pub(super) fn open(
     let knowledge = Arc::new(Knowledge::default());
     let mut workplace = Workplace::new(world, root, (mind, knowledge), &roster);
     workplace.max_depth = described.max_depth;
+    workplace.time = Some(described.time);
     let workplace = Arc::new(workplace);
     let made = |agent: Agent| {
         let tool = Delegate {
-            spec: spec(&agent, role),
+            spec: spec((&agent.name, &agent.description), role),
             agent,
             workplace: Arc::clone(&workplace),
-            time: described.time,
         };
         Arc::new(tool) as Arc<dyn Tool>
     };
-    described.agents.into_iter().map(made).collect()
+    let requests = api::settings(world);
+    let reached = |far: Far| {
+        // What is said leaves the machine.
+        let spec = ToolSpec {
+            requires_permission: true,
+            risk_level: Risk::Mutating,
+            recovery_policy: Recovery::Confirm,
+            ..spec((&far.name, &far.description), role)
+        };
+        let agent = RemoteAgent::new(spec, far.address, described.time, requests.clone());
+        Arc::new(agent) as Arc<dyn Tool>
+    };
+    let remote = described.remote.into_iter().map(reached);
+    described.agents.into_iter().map(made).chain(remote).collect()
 }
 
-fn spec(agent: &Agent, role: &Role) -> ToolSpec {
+fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
     let usable = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
-    let name: String = agent.name.chars().map(usable).collect();
-    let about = if agent.description.is_empty() {
-        format!("Hand a task to the agent {} and return its answer.", agent.name)
+    let name: String = agent.chars().map(usable).collect();
+    let about = if description.is_empty() {
+        format!("Hand a task to the agent {agent} and return its answer.")
     } else {
-        format!("Hand a task to the agent {}: {}", agent.name, agent.description)
+        format!("Hand a task to the agent {agent}: {description}")
     };
     ToolSpec {
         name: format!("delegate_to_{name}"),
@@ -182,7 +246,6 @@ struct Delegate {
     spec: ToolSpec,
     agent: Agent,
     workplace: Arc<Workplace>,
-    time: Duration,
 }
 
 impl Delegate {
@@ -196,11 +259,7 @@ impl Delegate {
             let words = format!("the depth of delegation ({most}) is reached");
             return Ok(ToolOutput::failure(words));
         }
-        let work = self.workplace.hand_on(context, &self.agent, prompt);
-        tokio::time::timeout(self.time, work).await.unwrap_or_else(|_| {
-            let (name, seconds) = (&self.agent.name, self.time.as_secs_f64());
-            Ok(ToolOutput::failure(format!("the agent {name} did not answer within {seconds} s")))
-        })
+        self.workplace.hand_on(context, &self.agent, prompt).await
     }
 }
 

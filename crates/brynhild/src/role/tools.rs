@@ -16,24 +16,6 @@ use crate::mcp::Mcp;
 use crate::workers;
 use crate::world::World;
 
-/// The tool types that are known and that nothing here can offer.
-const NOT_OFFERED: [&str; 14] = [
-    "script",
-    "email",
-    "search",
-    "calculator",
-    "csv_analysis",
-    "pdf_extract",
-    "image_gen",
-    "audio",
-    "think",
-    "todo",
-    "spawn",
-    "clarify",
-    "blackboard",
-    "plugin",
-];
-
 /// What an entry brings.
 #[derive(Default)]
 pub(super) struct Brought {
@@ -64,6 +46,10 @@ pub(super) fn check(
         note(Severity::Error, what);
     }
     let kind = entry.kind.as_str();
+    if initrunner::is_python(world, role, entry) {
+        findings.extend(initrunner::check(world, role, (place, entry)));
+        return findings;
+    }
     if let Some(unknown) = builtin::unknown_keys(entry) {
         // Only the flat shape refuses what it does not know.
         let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
@@ -97,11 +83,10 @@ pub(super) fn check(
             }
             Err(what) => note(Severity::Error, what),
         },
-        kind if NOT_OFFERED.contains(&kind) => {
+        kind => {
             let what = format!("tools of type `{kind}` are not supported and are left out");
             note(Severity::Warning, what);
         }
-        _ => findings.extend(initrunner::check(world, role, (place, entry))),
     }
     findings
 }
@@ -113,6 +98,9 @@ pub(super) async fn made(
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
     let kind = entry.kind.as_str();
+    if initrunner::is_python(world, role, entry) {
+        return Brought::default();
+    }
     if builtin::is_known(kind) {
         let built = builtin::build(entry, &ground(world, role));
         return built.map(|built| built.tools).unwrap_or_default().into();

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use contract::event::{Level, What};
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
+use plugins::claude::Expansions;
 use plugins::folders::Folders;
 use plugins::python::Hosts;
 
@@ -58,6 +59,9 @@ struct State {
     present: Present,
     /// What the next turn is to be told.
     change: Option<Change>,
+    /// What was said of the project's trust, and what is to be said at the next turn.
+    told: Option<String>,
+    untold: Vec<String>,
 }
 
 /// What holds at this moment, for whoever reads lines beside a conversation.
@@ -76,6 +80,7 @@ struct Kept {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
     folders: Arc<Folders>,
+    expansions: Arc<Expansions>,
 }
 
 /// What was seen last.
@@ -92,8 +97,11 @@ impl Reload {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
             folders: Arc::clone(world.folders()),
+            expansions: Arc::clone(world.expansions()),
         };
-        let state = State { seen: Seen::of(world, &needed), present, change: None };
+        let told = world.trust.warning(&world.loaded);
+        let seen = Seen::of(world, &needed);
+        let state = State { seen, present, change: None, told, untold: Vec::new() };
         let state = tokio::sync::Mutex::new(state);
         let (global, environment) = (world.global.clone(), world.environment.clone());
         Self { global, environment, needed, kept, state }
@@ -132,17 +140,23 @@ impl Reload {
         }
         self.kept.folders.again();
         world.made.folders.get_or_init(|| Arc::clone(&self.kept.folders));
+        world.made.expansions.get_or_init(|| Arc::clone(&self.kept.expansions));
         let seen = Seen::of(&world, &self.needed);
         if let Some(hosts) = &self.kept.hosts {
             world.adopt(hosts.clone()).await;
         }
         state.seen = seen;
+        let told = world.trust.warning(&world.loaded);
+        if told != state.told {
+            state.untold.extend(told.clone());
+            state.told = told;
+        }
         let policy = permissions::policy(&world, &self.needed.root)?;
         if self.needed.offers_tools {
             let mcp = mcp::renewed(&world, self.needed.mcp.present()).await?;
             self.needed.mcp.put(mcp);
         }
-        self.needed.guests.find(&world).await?;
+        self.needed.guests.find(&world, self.needed.mind.as_deref()).await?;
         let outfit = Outfit::new(&world, &self.needed).await?;
         for origin in self.needed.policy.renew(policy) {
             outfit.grants.renew(&origin);
@@ -172,11 +186,11 @@ impl Renewal for Reload {
         let mut state = self.state.lock().await;
         let looked = self.look(&mut state).await;
         let change = state.change.take();
-        let notice = looked.err().map(|problem| {
-            let text = unused(&problem);
-            What::Notice { level: Level::Warning, text, hint: problem.hint }
-        });
-        Renewed { change, notices: notice.into_iter().collect() }
+        let warning = |text, hint| What::Notice { level: Level::Warning, text, hint };
+        let untold = std::mem::take(&mut state.untold).into_iter();
+        let mut notices: Vec<What> = untold.map(|text| warning(text, None)).collect();
+        notices.extend(looked.err().map(|problem| warning(unused(&problem), problem.hint)));
+        Renewed { change, notices }
     }
 }
 

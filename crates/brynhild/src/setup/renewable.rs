@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling};
+use contract::policy::{Action, Granted, Kept, Mode, Policy, Reach, Ruling, View};
 use contract::tool::ToolSpec;
 
 /// A policy that another one can take the place of.
@@ -68,6 +68,10 @@ impl Policy for Renewable {
             self.note(tool, actions);
         }
         kept
+    }
+
+    fn view(&self, tool: &ToolSpec) -> View {
+        self.present().view(tool)
     }
 
     fn grant(&self, rules: &[String], origin: &str) -> Granted {

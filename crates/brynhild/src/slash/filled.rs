@@ -6,7 +6,7 @@ use std::path::Path;
 use contract::policy::{Action, Decision, Policy, Ruling};
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
-use plugins::claude::{Piece, Recipe, shell};
+use plugins::claude::{Here, Piece, Recipe, shell};
 use plugins::commands::Command;
 
 use crate::assemble;
@@ -25,20 +25,21 @@ pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
         Piece::Shell(line) => format!("!`{line}`"),
         Piece::File(_) => String::new(),
     };
-    recipe.pieces(&command.body, words).into_iter().map(text).collect()
+    recipe.pieces(&command.body, words, Here::default()).into_iter().map(text).collect()
 }
 
-/// The text that goes to the model.
+/// The text that goes to the model in a session, whose name may not be known yet.
 pub(super) async fn text(
     world: &World,
-    command: &Command,
-    recipe: &Recipe,
+    (command, recipe): (&Command, &Recipe),
     words: &str,
+    session: Option<&str>,
 ) -> Result<String, Problem> {
+    let here = Here { session, effort: Some(&world.config().behavior.reasoning_level) };
     let mut text = String::new();
     let mut files: Vec<String> = Vec::new();
     let mut clerk = None;
-    for piece in recipe.pieces(&command.body, words) {
+    for piece in recipe.pieces(&command.body, words, here) {
         match piece {
             Piece::Text(more) => text.push_str(&more),
             Piece::Shell(line) => {

@@ -213,7 +213,7 @@ impl Workplace {
         at_hand: &[Arc<dyn Tool>],
         mind: Option<&Mind>,
     ) -> Persona {
-        let (tools, missing) = narrowed(at_hand, file);
+        let (tools, missing) = narrowed(at_hand, file, &self.root);
         let mut remarks = Vec::new();
         if !missing.is_empty() {
             let names = missing.join(", ");

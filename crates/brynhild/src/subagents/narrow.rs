@@ -1,15 +1,19 @@
-//! Which of the tools at hand an agent gets. Never one that is not there; pure.
+//! Which of the tools at hand an agent gets, and for what. Never one that is not there; pure.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
 
+use super::scoped::Scoped;
+
 /// The tools that an agent's file leaves of those at hand, and the names in it that none of them
-/// has.
+/// has. What an entry says in parentheses is all that its tool is left for.
 pub(super) fn narrowed(
     at_hand: &[Arc<dyn Tool>],
     file: &AgentFile,
+    root: &Path,
 ) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
     let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
         names.iter().any(|name| fits(base(name), &tool.spec().name))
@@ -23,7 +27,18 @@ pub(super) fn narrowed(
         .iter()
         .flatten()
         .filter(|name| !at_hand.iter().any(|tool| fits(base(name), &tool.spec().name)));
-    (at_hand.iter().filter(wanted).cloned().collect(), missing.cloned().collect())
+    let left = |tool: &Arc<dyn Tool>| {
+        let entries = file.tools.iter().flatten();
+        let own: Vec<&str> = entries
+            .filter(|entry| fits(base(entry), &tool.spec().name))
+            .map(String::as_str)
+            .collect();
+        if own.is_empty() || own.iter().any(|entry| !entry.contains('(')) {
+            return Arc::clone(tool);
+        }
+        Arc::new(Scoped::new(Arc::clone(tool), &own, root)) as Arc<dyn Tool>
+    };
+    (at_hand.iter().filter(wanted).map(left).collect(), missing.cloned().collect())
 }
 
 /// The name in an entry, which may say more in parentheses.

@@ -49,7 +49,7 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
             partial(format!("the agent {agent} was stopped: it went in circles: {why}"))
         }
         Outcome::Blocked { hook, reason } => {
-            partial(format!("the agent {agent} did not begin, because of hook {hook}: {reason}"))
+            partial(format!("the agent {agent} was stopped by hook {hook}: {reason}"))
         }
         Outcome::Failed { error, hint } => {
             let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));

@@ -11,7 +11,6 @@ use super::changes::{Change, changes};
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
-use super::surfaces;
 use crate::frontends::question::{line, one_line, ready, show};
 
 /// All that the person should know to decide.
@@ -59,7 +58,7 @@ impl<'a> Brief<'a> {
                 "hash": entry.hash,
                 "mode": format!("{:o}", entry.mode),
                 "kind": kind(entry),
-                "could": surfaces::of(&entry.part.path).could,
+                "could": entry.part.could(),
             })
         };
         let command = |(path, line): &(String, String)| json!({"file": path, "command": line});
@@ -86,7 +85,7 @@ impl<'a> Brief<'a> {
                 "other" => " (no regular file, never read)",
                 _ => "",
             };
-            let could = surfaces::of(&entry.part.path).could;
+            let could = entry.part.could();
             let path = one_line(&entry.part.path);
             let _ = writeln!(text, "  {}  {path}{note}: could {could}", &entry.hash[..16]);
         }

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::surfaces::{self, Effect};
+use super::scripts;
+use super::surfaces::{self, Effect, Surface};
 
 const MOST_FILES: usize = 5_000;
 const MOST_BYTES: u64 = 64 << 20;
@@ -20,6 +21,8 @@ pub(crate) struct Part {
     pub(crate) path: String,
     /// What kind of file it is.
     pub(crate) kind: Kind,
+    /// Whether it counts because a command line leads to it.
+    pub(crate) is_named: bool,
 }
 
 /// A kind of file.
@@ -58,7 +61,16 @@ pub(crate) struct Snapshot {
 impl Part {
     /// What trust would change for it.
     pub(crate) fn effect(&self) -> Effect {
-        surfaces::of(&self.path).effect
+        self.surface().effect
+    }
+
+    /// What it could do.
+    pub(crate) fn could(&self) -> &'static str {
+        self.surface().could
+    }
+
+    fn surface(&self) -> &'static Surface {
+        if self.is_named { &surfaces::NAMED } else { surfaces::of(&self.path) }
     }
 }
 
@@ -128,7 +140,7 @@ fn push(parts: &mut Vec<Part>, path: String, kind: Kind) -> Result<(), String> {
     }
     // Two places may lead to the same link.
     if kind != Kind::Link || !parts.iter().any(|part| part.path == path) {
-        parts.push(Part { path, kind });
+        parts.push(Part { path, kind, is_named: false });
     }
     Ok(())
 }
@@ -144,9 +156,14 @@ fn kind(found: &std::fs::Metadata) -> Kind {
 }
 
 impl Snapshot {
-    /// Reads all of it.
+    /// Reads all of it, and all that it would run.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
-        Self::of_parts(root, parts(root)?)
+        let mut left = MOST_BYTES;
+        let mut entries = read(root, parts(root)?, &mut left)?;
+        let named = scripts::named(root, &entries)?;
+        let named = named.into_iter().map(|path| Part { path, kind: Kind::File, is_named: true });
+        entries.extend(read(root, named.collect(), &mut left)?);
+        Ok(Self::hashed(entries))
     }
 
     /// Reads all of one folder, which must not lead out of itself.
@@ -167,17 +184,10 @@ impl Snapshot {
         if let Some(part) = parts.iter().find(leads_out) {
             return Err(format!("{} is a link that leads out of the plugin's folder", part.path));
         }
-        Self::of_parts(parent, parts)
+        Ok(Self::hashed(read(parent, parts, &mut { MOST_BYTES })?))
     }
 
-    fn of_parts(root: &Path, parts: Vec<Part>) -> Result<Self, String> {
-        let mut left = MOST_BYTES;
-        let mut entries = Vec::new();
-        for part in parts {
-            let entry = entry(root, part, left)?;
-            left = left.saturating_sub(entry.bytes.len() as u64);
-            entries.push(entry);
-        }
+    fn hashed(entries: Vec<Entry>) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"brynhild trust 1\n");
         for entry in &entries {
@@ -192,8 +202,35 @@ impl Snapshot {
             hasher.update(&entry.mode.to_le_bytes());
             hasher.update(entry.hash.as_bytes());
         }
-        Ok(Self { entries, hash: hasher.finalize().to_hex().to_string() })
+        Self { entries, hash: hasher.finalize().to_hex().to_string() }
     }
+}
+
+impl Entry {
+    /// The same, to be compared later.
+    pub(crate) fn without_bytes(&self) -> Self {
+        let Self { part, mode, hash, .. } = self;
+        Self { part: part.clone(), mode: *mode, hash: hash.clone(), bytes: Vec::new() }
+    }
+
+    /// Whether the file is still the same.
+    pub(crate) fn is_unchanged(&self, root: &Path) -> bool {
+        let path = root.join(&self.part.path);
+        let is_there = path.canonicalize().is_ok_and(|real| real == path);
+        let found = entry(root, self.part.clone(), MOST_BYTES);
+        is_there
+            && found.is_ok_and(|found| (found.mode, found.hash) == (self.mode, self.hash.clone()))
+    }
+}
+
+fn read(root: &Path, parts: Vec<Part>, left: &mut u64) -> Result<Vec<Entry>, String> {
+    let mut entries = Vec::new();
+    for part in parts {
+        let entry = entry(root, part, *left)?;
+        *left = left.saturating_sub(entry.bytes.len() as u64);
+        entries.push(entry);
+    }
+    Ok(entries)
 }
 
 fn entry(root: &Path, part: Part, left: u64) -> Result<Entry, String> {
@@ -295,7 +332,7 @@ mod tests {
         write(other.path(), "real/settings.json", "{}");
         symlink("real", other.path().join(".claude")).unwrap();
         let found = parts(other.path()).unwrap();
-        let link = |path: &str| Part { path: path.into(), kind: Kind::Link };
+        let link = |path: &str| Part { path: path.into(), kind: Kind::Link, is_named: false };
         assert_eq!(found, [link(".brynhild"), link(".claude")]);
         let read = Snapshot::read(other.path()).unwrap().entries;
         assert!(read[0].bytes.ends_with(b"/.brynhild"));

@@ -23,6 +23,9 @@ pub(crate) enum Effect {
     Lies,
 }
 
+/// What a command line leads to, wherever it lies.
+pub(crate) static NAMED: Surface = surface("", "be run by the commands below", Effect::Runs);
+
 /// All of them; the first that fits a file counts.
 const SURFACES: &[Surface] = &[
     surface(".brynhild/config.yaml", "change settings", Effect::Sets),

@@ -2,6 +2,7 @@
 //! commands here, and in the folder on files, names, secrets and what the model is told.
 
 mod files;
+mod looking;
 mod names;
 mod secrets;
 mod words;

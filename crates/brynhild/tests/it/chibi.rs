@@ -1,5 +1,6 @@
 //! Plugins in the manner of chibi: executables that are found, described, called and confined.
 
+mod agents;
 mod guards;
 mod hooks;
 mod refused;

@@ -80,6 +80,26 @@ fn commands_are_typed_by_their_files_names_and_take_arguments() {
 }
 
 #[test]
+fn a_text_names_the_session_and_the_effort() {
+    let learn = Reply::calls([("LearnSkill", json!({"skill": "place"}))]);
+    let server = ModelServer::start([learn, Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    let text = "In ${CLAUDE_SESSION_ID} with ${CLAUDE_EFFORT}: $0";
+    let skill =
+        "---\nname: place\ndescription: Where it is\n---\nWrite to ${CLAUDE_SESSION_ID}.log";
+    plugin(&project, "demo", &[("commands/where.md", text), ("skills/place/SKILL.md", skill)]);
+    project.brynhild(&["--session", "first", "chat", "go"]).success();
+    let read = server.chats().last().unwrap().body["messages"].to_string();
+    assert!(read.contains("Write to first.log"), "{read}");
+    let typed = "/where '${CLAUDE_EFFORT}'";
+    project.brynhild(&["--session", "mine", "chat", typed]).success();
+    let read = last_user(server.chats().last().unwrap());
+    assert!(read.contains("In mine with auto: ${CLAUDE_EFFORT}"), "{read}");
+    project.command(&["--session", "other"]).stdin("/where x\n").run().success();
+    assert_eq!(last_user(server.chats().last().unwrap()), "In other with auto: x");
+}
+
+#[test]
 fn commands_in_a_text_run_as_far_as_they_are_allowed() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
@@ -202,6 +222,12 @@ fn bad_plugins_cost_one_message_each_and_nothing_else() {
     ] {
         assert_eq!(run.stderr.matches(words).count(), 1, "{words}: {run}");
     }
+    let shown = project.brynhild(&["plugin", "show", "worst"]);
+    assert!(shown.success().stdout.contains("nothing is loaded: `name` is not text"), "{shown}");
+    let listed = project.brynhild(&["plugins", "--json"]).json();
+    let rows = listed["plugins"].as_array().unwrap();
+    let worst = rows.iter().find(|row| row["name"] == "worst").unwrap();
+    assert_eq!((&worst["dialect"], &worst["enabled"]), (&json!("claude"), &json!(false)));
 }
 
 #[test]
@@ -249,6 +275,7 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
             ("hooks/hooks.json", &hooks.to_string()),
             ("themes/a.json", "{}"),
             ("SKILL.md", "no keys"),
+            (".mcp.json", r#"{"old": {"type": "sse", "url": "https://a.example"}}"#),
         ],
     );
     let shown = project.brynhild(&["plugin", "show", "demo"]);
@@ -258,9 +285,11 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
         "ignored hooks of FileChanged: it has no counterpart here",
         "ignored themes: themes are not used",
         "ignored SKILL.md: `description` is missing",
+        "ignored MCP server old: the transport `sse` is not supported",
     ] {
         assert!(shown.stdout.contains(words), "{words}: {shown}");
     }
+    assert!(!shown.stdout.contains("loaded MCP server"), "{shown}");
 }
 
 #[test]

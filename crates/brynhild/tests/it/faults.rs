@@ -4,10 +4,12 @@
 //! `cargo test -p brynhild --test it faults:: -- --ignored --nocapture --test-threads 1`.
 
 mod errors;
+mod hosts;
 mod images;
 mod kills;
 mod large;
 mod limits;
+mod panics;
 mod rows;
 mod streams;
 mod task;

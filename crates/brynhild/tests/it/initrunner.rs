@@ -18,7 +18,7 @@ use testkit::{Project, Run};
 
 /// A request that came in.
 #[derive(Clone, Debug)]
-struct Seen {
+pub(crate) struct Seen {
     /// Method and path with its query.
     line: String,
     /// The headers, names in lower case.
@@ -27,22 +27,26 @@ struct Seen {
 }
 
 impl Seen {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn body(&self) -> &str {
+        &self.body
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// A server on loopback that answers each request with a status, further headers and a body. Its
 /// thread ends with the program.
-struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-type Answer = (u16, Vec<(&'static str, String)>, String);
+pub(crate) type Answer = (u16, Vec<(&'static str, String)>, String);
 
 impl Server {
-    fn start(answer: impl Fn(&Seen) -> Answer + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&Seen) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -56,11 +60,11 @@ impl Server {
         Self { address, seen }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 }

@@ -222,15 +222,65 @@ fn rules_of_the_entry_and_of_the_role_hold() {
 }
 
 #[test]
-fn a_module_that_is_usually_blocked_is_named_and_runs_confined() {
+fn a_module_that_is_usually_blocked_runs_where_the_role_says_so() {
     let project = with_tools(project());
     project.file(
         "my_tools.py",
         "import os\ndef where() -> str:\n    return os.path.basename(os.getcwd())\n",
     );
     let run = exec(&project, "where", &json!({}));
+    assert!(run.code(2).stderr.contains("Custom tool imports blocked module 'os'"), "{run}");
+    let rules = "security: {tools: {blocked_custom_modules: []}}\n";
+    project.file("role.yaml", format!("{ROLE}{rules}"));
+    let run = exec(&project, "where", &json!({}));
     assert_eq!(run.success().stdout.trim(), "project");
-    assert!(run.stderr.contains("Custom tool imports blocked module 'os'"), "{run}");
+}
+
+#[test]
+fn a_role_of_a_project_that_is_not_trusted_is_only_read_by_those_who_look() {
+    let project = with_tools(project());
+    let marked = format!("open('/tmp/x', 'w') if 0 else print('imported')\n{TOOLS}");
+    project.file("my_tools.py", &marked);
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
+    assert!(run.stderr.contains("was not loaded, only looked at"), "{run}");
+    assert!(run.stderr.contains("brynhild trust --plugin-dir"), "{run}");
+    project.file("my_tools.py", "def f(:\n");
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("SyntaxError"), "{run}");
+    project.file("my_tools.py", &marked);
+    let folder = project.path().display().to_string();
+    project.brynhild(&["trust", "--plugin-dir", &folder, "--yes"]).success();
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stderr.contains("imported"), "{run}");
+    assert!(!run.stderr.contains("only looked at"), "{run}");
+}
+
+#[test]
+fn a_file_of_variables_beside_a_role_counts_where_the_role_is_the_persons_own() {
+    let model =
+        ModelServer::start([Reply::calls([("search", json!({"query": "q"}))]), Reply::text("ok")]);
+    let project = project_with(&model);
+    let folder = project.home().join("mine");
+    std::fs::create_dir_all(&folder).unwrap();
+    let role = ROLE.replace("prefix: P", "prefix: '${FROM_FILE}'");
+    for (name, text) in [("my_tools.py", TOOLS), ("role.yaml", &role), (".env", "FROM_FILE=seen\n")]
+    {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let role = folder.join("role.yaml").display().to_string();
+    project.brynhild(&["run", &role, "-p", "x", "--yes"]).success();
+    assert!(model.chats()[1].text.contains("[seen] q"), "{}", model.chats()[1].text);
+}
+
+#[test]
+fn a_deadline_counts_from_the_call_and_not_from_the_start_of_python() {
+    let project = with_tools(project());
+    let slow = "import time\ntime.sleep(2.5)\ndef quick() -> str:\n    return 'ok'\n";
+    project.file("my_tools.py", slow);
+    project.file("role.yaml", format!("{ROLE}execution: {{tool_timeout_seconds: 2}}\n"));
+    let run = exec(&project, "quick", &json!({}));
+    assert_eq!(run.success().stdout.trim(), "ok");
 }
 
 #[test]

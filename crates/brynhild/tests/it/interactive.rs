@@ -1,7 +1,10 @@
 //! The interactive interface on a real pseudo-terminal: keys, approvals, resizing, suspending, and
 //! that the terminal is given back whatever happens.
 
+mod closed;
 mod restored;
+mod shown;
+mod steering;
 mod writing;
 
 use std::ffi::OsString;

@@ -30,6 +30,8 @@ mod remembered;
 mod rounds;
 mod safe;
 mod sandbox_hosts;
+mod sandbox_run;
+mod searches;
 mod sessions;
 mod stats;
 mod structure;

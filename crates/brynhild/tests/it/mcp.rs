@@ -1,6 +1,8 @@
 //! MCP servers through the shipped program: configured, started confined, called by a model, and
 //! our own tools as a server. `real` has servers of others.
 
+mod answers;
+mod oauth;
 mod offering;
 mod real;
 
@@ -9,7 +11,8 @@ use testkit::{ModelServer, Project, Reply, Run};
 
 use crate::{has_bubblewrap, project, project_with};
 
-const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
+pub(crate) const SERVER: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
 
 /// Adds the test server under the name `test`.
 fn add(project: &Project, words: &[&str]) {
@@ -155,15 +158,46 @@ fn a_model_calls_a_tool_and_nothing_is_left_running() {
     assert!(chats[0].body["tools"].to_string().contains("mcp__test__echo"));
     assert!(!chats[0].body.to_string().contains('\u{200b}'));
     assert!(chats[1].body.to_string().contains("said: from the model"));
-    assert_eq!(left_running(&project), Vec::<String>::new());
+    until("everything ends", || left_running(&project).is_empty());
 }
 
-/// The processes that were started in a project.
+#[test]
+fn nothing_is_left_running_after_a_kill() {
+    let server = ModelServer::start([Reply::calls([("mcp__test__hang", json!({}))])]);
+    let project = project_with(&server);
+    add(&project, &[]);
+    project.brynhild(&["mcp", "test", "test"]).success();
+    let mut running = project.command(&["chat", "--yes", "go"]).spawn();
+    running.close_stdin();
+    let main = format!("/proc/{}", running.id());
+    let others = || left_running(&project).into_iter().filter(|path| *path != main).count();
+    until("the server starts", || server.chats().len() == 1 && others() > 0);
+    running.kill();
+    running.wait();
+    until("everything ends", || left_running(&project).is_empty());
+}
+
+/// Waits for something that comes soon.
+fn until(what: &str, is_reached: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_reached() {
+        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// The processes that were started in a project or know its home by a variable: where a process
+/// runs is not told of one that sees other folders.
 fn left_running(project: &Project) -> Vec<String> {
     let place = project.path().canonicalize().unwrap();
+    let home = project.home().canonicalize().unwrap();
+    let home = home.to_str().unwrap().as_bytes();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let within = |path: &std::path::Path| {
-        std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&place))
+        let runs_there =
+            std::fs::read_link(path.join("cwd")).is_ok_and(|it| it.starts_with(&place));
+        let variables = std::fs::read(path.join("environ")).unwrap_or_default();
+        runs_there || variables.windows(home.len()).any(|part| part == home)
     };
     let found = processes.map(|entry| entry.path()).filter(|path| within(path));
     found.map(|path| path.display().to_string()).collect()

@@ -215,3 +215,20 @@ fn only_the_persons_own_words_switch_the_sandbox_off() {
     assert!(run.stderr.contains("without a sandbox"), "{run}");
     assert!(outside.exists());
 }
+
+#[test]
+fn what_a_tool_refuses_by_itself_is_explained_as_a_denial_and_bad_input_is_misuse() {
+    let project = project();
+    let input = r#"{"file_path": ".git/config", "content": "x"}"#;
+    let words = ["policy", "explain", "--tool", "Write", "--input", input];
+    let run = project.brynhild(&[&words[..], &["--json"]].concat());
+    run.code(1);
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["ruling"]["decision"], "deny", "{told}");
+    assert_eq!(told["ruling"]["reasons"][0]["origin"], "tool Write", "{told}");
+    let run = project.brynhild(&words);
+    run.code(1);
+    assert!(run.stdout.starts_with("deny\n"), "{run}");
+    project.brynhild(&["policy", "explain", "--tool", "Write", "--input", "{}"]).code(2);
+    project.brynhild(&["policy", "explain", "--tool", "Nothing", "--input", "{}"]).code(2);
+}

@@ -163,6 +163,34 @@ fn validation_says_what_is_missing_and_fails_where_there_is_no_plugin() {
 }
 
 #[test]
+fn validation_looks_at_every_part_and_takes_a_name_too() {
+    let project = project();
+    let root = global(&project).join("parts");
+    let manifest = "name: parts\nversion: '1'\ncommands: [c]\nskills: [s]\nrules: [r]\n\
+                    hooks: true\ntools: [t]\n";
+    write(&root.join("plugin.yaml"), manifest);
+    write(&root.join("commands/c.md"), "no front matter");
+    write(&root.join("skills/s/SKILL.md"), "no front matter");
+    write(&root.join("rules/r.md"), "fine");
+    write(&root.join("profiles/p.yaml"), "name: p\nunknown: 1\n");
+    write(&root.join("hooks.yaml"), "hooks: {pre_tool_use: [{name: x, type: odd}]}\n");
+    write(&root.join("tools/t.py"), "def (\n");
+    let run = project.brynhild(&["plugin", "validate", "parts"]);
+    run.code(1);
+    for part in ["c.md", "SKILL.md", "p.yaml", "hooks.yaml", "t.py"] {
+        assert!(run.stderr.contains(part), "{part}: {run}");
+    }
+    assert!(!run.stderr.contains("r.md"), "{run}");
+}
+
+#[test]
+fn an_interpreter_that_is_not_there_is_told() {
+    let project = project().env("BRYNHILD_PLUGINS__PYTHON", "/nonexistent/python");
+    let run = project.brynhild(&["plugin", "list"]);
+    assert!(run.stderr.contains("`plugins.python` names no program"), "{run}");
+}
+
+#[test]
 fn installed_packages_are_plugins_without_running_python() {
     let project = project();
     let prefix = project.home().join("python");

@@ -25,7 +25,7 @@ fn write(path: &Path, text: &str) {
 }
 
 /// A plugin of the person's own with these files; tools and providers count.
-fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
+pub(crate) fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
     let root = project.config_folder().join("plugins").join(name);
     let manifest =
         format!("name: {name}\nversion: '1.0.0'\ntools: [all]\nproviders: [all]\nhooks: true\n");
@@ -40,7 +40,7 @@ fn plugin(project: &Project, name: &str, files: &[(&str, &str)]) -> PathBuf {
 }
 
 /// A tool's file whose `execute` has this body, four spaces deep from the margin.
-fn tool(name: &str, body: &str) -> String {
+pub(crate) fn tool(name: &str, body: &str) -> String {
     let body = body.replace('\n', "\n        ");
     format!(
         "import asyncio, json, os, socket, subprocess, sys, time\n\

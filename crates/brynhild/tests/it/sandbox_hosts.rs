@@ -1,15 +1,19 @@
-//! Single hosts as a plugin's network: reached by name through the sandbox's proxy, and nothing
-//! beside them.
+//! Single hosts as the network of a plugin's tool, of its hooks and of an MCP server: reached by name
+//! through the sandbox's proxy, and nothing beside them.
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::json;
-use testkit::{Project, Run};
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::{has_bubblewrap, project};
+use crate::{has_bubblewrap, project, project_with};
+
+/// Tries every way to the host's network.
+const REACH: &str = include_str!("sandbox_hosts/reach.py");
 
 /// Fetches an address as ordinary Python does.
 const FETCH: &str = r#"import urllib.request
@@ -74,6 +78,49 @@ fn hello() -> u16 {
     port
 }
 
+/// The same for datagrams.
+fn hello_by_datagram() -> u16 {
+    let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((_, sender)) = socket.recv_from(&mut [0; 16]) {
+            let _ = socket.send_to(b"hello", sender);
+        }
+    });
+    port
+}
+
+/// Servers of this machine: the one that is granted, another one, and one for datagrams.
+struct Ports {
+    granted: u16,
+    other: u16,
+    udp: u16,
+}
+
+impl Ports {
+    fn open() -> Self {
+        Self { granted: hello(), other: hello(), udp: hello_by_datagram() }
+    }
+
+    /// The grant, as it is configured.
+    fn network(&self) -> String {
+        format!("['127.0.0.1:{}']", self.granted)
+    }
+
+    /// The arguments of the script.
+    fn words(&self) -> String {
+        format!("{} {} {}", self.granted, self.other, self.udp)
+    }
+}
+
+/// Checks what the script found with the grant, or without it.
+fn check(found: &Value, is_granted: bool) {
+    // Where hosts cannot be told apart there is no network at all.
+    let has_proxy = is_granted && has_bubblewrap();
+    let (granted, other) = if has_proxy { ("hello", "403") } else { ("nothing", "nothing") };
+    assert_eq!(*found, json!({"granted": granted, "other": other, "around": []}));
+}
+
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -129,4 +176,132 @@ fn a_name_that_leads_to_this_machine_is_refused_and_read_only_mode_shuts_everyth
     assert!(run.stdout.contains("hello"), "{run}");
     let run = exec(&project, &["--mode", "read-only"], "fetch_it", &url);
     assert!(!run.stdout.contains("hello"), "{run}");
+}
+
+#[test]
+fn without_walls_every_way_is_open() {
+    let ports = Ports::open();
+    let project = project();
+    project.file("reach.py", REACH);
+    let script = format!("python3 reach.py {}", ports.words());
+    let words = ["--dangerously-skip-sandbox", "sandbox", "run", "--", "sh", "-c", &script];
+    let run = project.brynhild(&words);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&found["granted"], &found["other"]), (&json!("hello"), &json!("hello")), "{run}");
+    let around = found["around"].as_array().unwrap();
+    for way in ["tcp", "udp", "routes"] {
+        assert!(around.contains(&json!(way)), "{way}: {run}");
+    }
+}
+
+#[test]
+fn a_hook_of_a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
+    let ports = Ports::open();
+    let project = project();
+    let root = project.config_folder().join("plugins/net");
+    write(&root.join("plugin.yaml"), "name: net\nversion: '1'\nhooks: true\n");
+    write(&root.join("reach.py"), REACH);
+    let command = format!(
+        "python3 {}/reach.py {} > $BRYNHILD_PLUGIN_DATA/found",
+        root.display(),
+        ports.words()
+    );
+    let hook = json!({"name": "a", "type": "command", "command": command});
+    let hooks = json!({"hooks": {"session_start": [hook]}});
+    write(&root.join("hooks.yaml"), &hooks.to_string());
+    project.brynhild(&["hooks", "test", "session_start"]).success();
+    check(&found_by(&project), false);
+    let config = format!("plugins: {{net: {{sandbox: {{network: {}}}}}}}\n", ports.network());
+    project.config(&config);
+    project.brynhild(&["hooks", "test", "session_start"]).success();
+    check(&found_by(&project), true);
+    project.brynhild(&["--mode", "read-only", "hooks", "test", "session_start"]).success();
+    check(&found_by(&project), false);
+}
+
+#[test]
+fn a_hook_in_the_manner_of_claude_reaches_the_hosts_that_it_was_granted_and_no_others() {
+    let ports = Ports::open();
+    let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
+    let project = project_with(&server);
+    let root = project.config_folder().join("plugins/net");
+    write(&root.join(".claude-plugin/plugin.json"), r#"{"name": "net", "version": "1.0.0"}"#);
+    write(&root.join("reach.py"), REACH);
+    let command = format!(
+        "python3 \"$CLAUDE_PLUGIN_ROOT/reach.py\" {} > \"$CLAUDE_PLUGIN_DATA/found\"",
+        ports.words()
+    );
+    let handler = json!({"type": "command", "command": command});
+    let hooks = json!({"hooks": {"SessionStart": [{"hooks": [handler]}]}});
+    write(&root.join("hooks/hooks.json"), &hooks.to_string());
+    project.brynhild(&["chat", "go"]).success();
+    check(&found_by(&project), false);
+    let config = format!("plugins: {{net: {{sandbox: {{network: {}}}}}}}\n", ports.network());
+    project.config_more(&config);
+    project.brynhild(&["chat", "go"]).success();
+    check(&found_by(&project), true);
+}
+
+/// What the hook wrote into its plugin's folder for data; it is there once for each run.
+fn found_by(project: &Project) -> Value {
+    let file = project.config_folder().join("plugin-data/net/found");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(file).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn an_mcp_server_reaches_the_hosts_that_it_was_granted_and_no_others() {
+    let ports = Ports::open();
+    let project = project();
+    project.file("reach.py", REACH);
+    let input = json!({"granted": ports.granted, "other": ports.other, "udp": ports.udp});
+    let reach = |flags: &[&str]| {
+        let run = exec(&project, flags, "mcp__net__reach", &input);
+        let text = run.json()["output"].as_str().map(str::to_owned);
+        serde_json::from_str(&text.unwrap_or_else(|| panic!("{run}"))).unwrap()
+    };
+    let server = "command: python3, args: [reach.py, serve]";
+    let config = |more: &str| {
+        project.config(&format!("mcp: {{servers: {{net: {{{server}{more}}}}}}}\n"));
+    };
+    config("");
+    check(&reach(&["--mode", "yolo"]), false);
+    config(&format!(", sandbox: {{network: {}}}", ports.network()));
+    check(&reach(&["--mode", "yolo"]), true);
+}
+
+#[test]
+fn a_name_is_asked_of_the_name_server_only_where_its_host_was_granted() {
+    const LEAK: &str = "python3 - <<'END'\nimport socket, urllib.request\n\
+        def attempt(way):\n    try:\n        way()\n    except OSError:\n        pass\n\
+        attempt(lambda: socket.getaddrinfo('direct.test', 80))\n\
+        attempt(lambda: urllib.request.urlopen('http://other.test/', timeout=20))\n\
+        attempt(lambda: urllib.request.urlopen('http://granted.test/', timeout=20))\nEND";
+    if !has_bubblewrap() {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let path = |name: &str| base.path().join(name);
+    write(&path("nameserver.py"), include_str!("sandbox_hosts/nameserver.py"));
+    // Without privileges of its own the machine is one in a user namespace.
+    let own = if rustix::process::geteuid().is_root() { "" } else { "--user --map-root-user" };
+    let wrapper = format!(
+        "#!/bin/sh\nexec unshare {own} --mount --net python3 '{0}/nameserver.py' '{0}' '{1}' \"$@\"\n",
+        base.path().display(),
+        env!("CARGO_BIN_EXE_brynhild")
+    );
+    write(&path("brynhild"), &wrapper);
+    fs::set_permissions(path("brynhild"), fs::Permissions::from_mode(0o755)).unwrap();
+    let project = Project::with_binary(path("brynhild"));
+    let root = project.config_folder().join("plugins/net");
+    write(&root.join("plugin.yaml"), "name: net\nversion: '1'\nhooks: true\n");
+    let hook = json!({"name": "a", "type": "command", "command": LEAK});
+    write(&root.join("hooks.yaml"), &json!({"hooks": {"session_start": [hook]}}).to_string());
+    project.config("plugins: {net: {sandbox: {network: [granted.test]}}}\n");
+    let run = project.brynhild(&["hooks", "test", "session_start"]);
+    run.success();
+    let asked = fs::read_to_string(path("asked")).unwrap();
+    let asked: std::collections::BTreeSet<&str> = asked.lines().collect();
+    assert_eq!(asked, ["granted.test"].into(), "{run}");
 }

@@ -69,7 +69,10 @@ fn figures_are_made_anew_where_they_are_missing_or_broken() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
-    assert_eq!(project.brynhild(&["stats"]).success().stdout, "Nothing was taken in that time.\n");
+    assert_eq!(
+        project.brynhild(&["stats"]).success().stdout,
+        "No sessions yet, so nothing to count. `brynhild chat PROMPT` starts one.\n"
+    );
     project.brynhild(&["chat", "--session", "one", "Go."]).success();
     let first = stats(&project, &[]);
     let file = project.config_folder().join("sessions/statistics.json");

@@ -1,6 +1,8 @@
 //! Trust in what a project brings: nothing of it runs or redirects before the person trusts those
 //! very bytes, and some of it never does.
 
+mod scripts;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

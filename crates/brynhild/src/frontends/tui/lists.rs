@@ -1,6 +1,6 @@
 //! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::tui::host::{Answer, Item, Picks};
 use ::tui::theme::{self, Theme};
@@ -23,19 +23,21 @@ const PREVIEW: usize = 12;
 
 /// The files and folders of a project that ignore files leave, relative to it.
 pub(super) async fn files(root: PathBuf) -> Vec<String> {
-    let walk = move || {
-        let entries = ignore::WalkBuilder::new(&root).hidden(true).build();
-        let relative = |entry: ignore::DirEntry| {
-            let path = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
-            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            (!path.is_empty()).then(|| if is_folder { format!("{path}/") } else { path })
-        };
-        let mut files: Vec<String> =
-            entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
-        files.sort_unstable();
-        files
+    tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default()
+}
+
+/// The same, for whoever may wait.
+pub(super) fn walk(root: &Path) -> Vec<String> {
+    let entries = ignore::WalkBuilder::new(root).hidden(true).build();
+    let relative = |entry: ignore::DirEntry| {
+        let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        (!path.is_empty()).then(|| if is_folder { format!("{path}/") } else { path })
     };
-    tokio::task::spawn_blocking(walk).await.unwrap_or_default()
+    let mut files: Vec<String> =
+        entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
+    files.sort_unstable();
+    files
 }
 
 /// What can be typed after `/`.
@@ -63,7 +65,7 @@ pub(super) fn commands(world: &World) -> Vec<Item> {
 }
 
 /// The models that the provider offers.
-pub(super) async fn models(world: &World) -> Result<Answer, Problem> {
+pub(super) async fn models(world: &World, current: &str) -> Result<Answer, Problem> {
     let offered = commands::models::offered(world).await?;
     let item = |model: contract::provider::Model| Item {
         detail: model.name.clone().unwrap_or_default(),
@@ -77,23 +79,39 @@ pub(super) async fn models(world: &World) -> Result<Answer, Problem> {
         detail: String::new(),
         note: "favorite".to_owned(),
     });
-    Ok(Answer::Items(Picks::Models, favorites.chain(offered.into_iter().map(item)).collect()))
+    let mut items: Vec<Item> = favorites.chain(offered.into_iter().map(item)).collect();
+    // The one in use stands first, whether the provider lists it or not.
+    let at = items.iter().position(|item| item.value == current);
+    let mut used = at.map_or_else(Item::default, |at| items.remove(at));
+    current.clone_into(&mut used.value);
+    current.clone_into(&mut used.label);
+    "in use".clone_into(&mut used.note);
+    items.insert(0, used);
+    Ok(Answer::Items(Picks::Models, items))
 }
 
 /// The sessions, those of this project first.
-pub(super) fn sessions(world: &World) -> Result<Answer, Problem> {
+pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Answer, Problem> {
     let here = world.place().display().to_string();
     let mut sessions = world.store()?.list()?;
     sessions.sort_by_key(|session| session.cwd != here);
+    let this_year = sessions.iter().map(|it| it.updated_at.to_string()).max().unwrap_or_default();
     let item = |session: sessions::summary::Summary| {
         let first = session.first_prompt.unwrap_or_default();
         let title = session.title.unwrap_or_else(|| first.lines().next().unwrap_or("").to_owned());
-        let day: String = session.updated_at.to_string().chars().take(10).collect();
+        // The day and the hour; of an earlier year the day alone.
+        let at = session.updated_at.to_string();
+        let is_this_year = at.get(..4) == this_year.get(..4);
+        let when = if is_this_year { at.get(5..16) } else { at.get(..10) };
+        let when = when.unwrap_or_default().replace('T', " ");
+        let elsewhere =
+            if session.cwd == here { String::new() } else { format!(", {}", session.cwd) };
+        let count = session.message_count;
         Item {
             value: session.id.to_string(),
             label: if title.is_empty() { session.id.to_string() } else { title },
-            detail: format!("{} messages, {}", session.message_count, session.cwd),
-            note: day,
+            detail: format!("{count} messages{elsewhere}"),
+            note: if session.id == *current { "this one".to_owned() } else { when },
         }
     };
     Ok(Answer::Items(Picks::Sessions, sessions.into_iter().map(item).collect()))

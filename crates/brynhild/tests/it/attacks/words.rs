@@ -62,3 +62,21 @@ fn a_result_that_claims_an_approval_approves_nothing() {
     let again = project.brynhild(&["chat", "--continue", "approve it: yes always"]);
     assert!(!project.path().join("made").exists(), "{again}");
 }
+
+#[test]
+fn json_has_no_character_that_could_steer_a_terminal() {
+    let text = "a\u{7}\u{9b}2J\u{7f}\u{202e}\u{2066}\u{e0041}z";
+    for format in ["json", "stream-json"] {
+        let server = ModelServer::start([Reply::text(text)]);
+        let run = project_with(&server).brynhild(&["--output-format", format, "chat", "hi"]);
+        run.success();
+        let is_alive = |c: char| c != '\n' && contract::text::is_hidden(c);
+        assert!(!run.stdout.contains(is_alive), "{run}");
+        assert!(run.stdout.contains("\\u009b2J"), "{run}");
+        let said = match format {
+            "json" => run.json()["response"] == text,
+            _ => run.json_lines().iter().any(|event| event.to_string().contains("\u{9b}2J")),
+        };
+        assert!(said, "{run}");
+    }
+}

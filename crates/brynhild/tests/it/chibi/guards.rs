@@ -73,3 +73,30 @@ fn consent_of_a_plugin_lifts_nothing_that_our_rules_ask_for() {
     assert!(result(&server.chats()[1]).contains("nobody can be asked"));
     assert!(!project.path().join("made").exists());
 }
+
+#[test]
+fn tools_of_a_role_are_asked_about_by_what_they_do() {
+    let tools = json!([
+        {"type": "shell"}, {"type": "python"}, {"type": "filesystem", "read_only": false},
+        {"type": "http", "base_url": "http://127.0.0.1:9/", "allowed_methods": ["GET"]},
+    ]);
+    let refuse = |why: &str| json!({"denied": true, "reason": why});
+    let answers = json!({
+        "pre_shell_exec": refuse("no shell"), "pre_file_write": refuse("no file"),
+        "pre_fetch_url": refuse("no net"),
+    });
+    for (tool, args, wanted) in [
+        ("run_shell", json!({"command": "touch made"}), "no shell"),
+        ("run_python", json!({"code": "open('made', 'w')"}), "no shell"),
+        ("write_file", json!({"path": "made", "content": "x"}), "Permission denied: no file"),
+        ("http_request", json!({"method": "GET", "path": "x"}), "Permission denied: no net"),
+    ] {
+        let (project, server) = playing([Reply::calls([(tool, args)]), Reply::text("ok")]);
+        project.file("role.yaml", format!("name: r\nprompt: x\ntools: {tools}\n"));
+        hooked(&project, "guard", &POINTS, &answers);
+        project.brynhild(&["run", "role.yaml", "-p", "go", "--yes"]).success();
+        assert_eq!(result(&server.chats()[1]), wanted, "{tool}");
+        assert_eq!(told(&project, "guard")[0].1["tool_name"], tool);
+        assert!(!project.path().join("made").exists(), "{tool}");
+    }
+}

@@ -203,7 +203,7 @@ fn a_hook_of_two_tools_fires_for_each() {
 #[test]
 fn show_says_which_hooks_have_no_counterpart() {
     let (project, _server) = playing([]);
-    let points = ["pre_tool", "pre_agentic_loop", "pre_vfs_write", "on_context_switch"];
+    let points = ["pre_tool", "pre_agentic_loop", "post_index_file", "on_context_switch"];
     hooked(&project, "mixed", &points, &json!({}));
     let run = project.brynhild(&["plugin", "show", "mixed"]);
     run.success();
@@ -212,9 +212,53 @@ fn show_says_which_hooks_have_no_counterpart() {
         "tool mixed_tool",
         "hook pre_tool",
         "hook pre_agentic_loop: its answer has no effect: there is no fuel and no fallback tool",
-        "hook pre_vfs_write: no counterpart: there is no virtual file system",
+        "hook post_index_file: no counterpart: there is no index of the project's code",
     ] {
         assert!(run.stdout.lines().any(|shown| shown == line), "{line}: {run}");
     }
     assert!(run.stderr.contains("Unknown hook 'on_context_switch' in tool 'mixed_tool'"), "{run}");
+}
+
+#[test]
+fn what_was_changed_or_kept_aside_is_told_as_it_was() {
+    let (project, _server) = playing([bash("echo asked"), Reply::text("ok")]);
+    let answers = json!({"pre_tool": {"arguments": {"command": "seq 1 20000 | tr -d '\\n'"}}});
+    let points = ["pre_tool", "post_tool_output", "post_tool"];
+    hooked(&project, "watch", &points, &answers);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let told = told(&project, "watch");
+    let of = |point: &str| told.iter().find(|(name, _)| name == point).unwrap().1.clone();
+    assert_eq!(of("post_tool")["arguments"], json!({"command": "echo asked"}));
+    assert!(of("post_tool")["result"].as_str().unwrap().starts_with("1234567"));
+
+    let (project, server) = playing([Reply::calls([("long_tool", json!({}))]), Reply::text("ok")]);
+    let schema = r#"{"name": "long_tool", "description": "d"}"#;
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\nhead -c 300000 /dev/zero | tr '\\0' x\n"
+    );
+    script(&folder(&project).join("long"), &text);
+    hooked(&project, "watch", &points[1..], &json!({}));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let told = super::hooks::told(&project, "watch");
+    let of = |point: &str| told.iter().find(|(name, _)| name == point).unwrap().1.clone();
+    assert_eq!(
+        (&of("post_tool")["cached"], &of("post_tool_output")["cached"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(of("post_tool")["result"].as_str().unwrap().len(), 300_000);
+    let last = of("post_tool_output")["final_output"].as_str().unwrap().len();
+    assert!(last < 60_000 && result(&server.chats()[1]).len() < 60_000, "{last}");
+}
+
+#[test]
+fn a_write_by_any_tool_is_told_to_those_who_hear_of_writes() {
+    let write = Reply::calls([("Write", json!({"file_path": "a.txt", "content": "words"}))]);
+    let (project, _server) = playing([write, Reply::text("ok")]);
+    hooked(&project, "watch", &["pre_vfs_write", "post_vfs_write"], &json!({}));
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let told = told(&project, "watch");
+    let path = json!(project.path().canonicalize().unwrap().join("a.txt"));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!((&told[0].1["path"], &told[0].1["content"]), (&path, &json!("words")));
+    assert_eq!((told[1].0.as_str(), &told[1].1["path"]), ("post_vfs_write", &path));
 }

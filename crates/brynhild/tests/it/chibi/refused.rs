@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
+use testkit::{ModelServer, Reply};
 
 use super::{exec, folder, plugin, schema, script};
-use crate::{beside_the_sandbox, has_bubblewrap, project};
+use crate::{beside_the_sandbox, has_bubblewrap, project, project_with};
 
 #[test]
 fn every_bad_plugin_costs_one_message() {
@@ -46,25 +47,40 @@ fn every_bad_plugin_costs_one_message() {
 }
 
 #[test]
-fn a_plugin_has_no_network_writes_only_its_data_and_sees_no_home() {
+fn a_plugin_has_no_network_and_sees_no_home_and_writes_where_commands_of_the_model_may() {
     if !has_bubblewrap() {
         return;
     }
     let project = project();
     fs::write(project.home().join("diary"), "dear diary\n").unwrap();
+    project.file(".git/config", "theirs");
     let body = "touch here 2>/dev/null && echo workspace; cat \"$HOME/diary\" 2>/dev/null\n\
+                touch .git/hook 2>/dev/null && echo protected\n\
                 echo kept > \"$BRYNHILD_PLUGIN_DATA/note\" && echo data\n\
                 touch \"$(dirname \"$0\")/mine\" 2>/dev/null && echo folder\n\
                 [ \"$(ls /sys/class/net 2>/dev/null | grep -cv '^lo$')\" = 0 ] || grep -c : /proc/net/dev";
     plugin(&project, "nosy", &schema("nosy"), body);
     let run = exec(&project, "nosy", &json!({}));
     let lines: Vec<&str> = run.stdout.split_whitespace().collect();
-    assert_eq!(lines.first(), Some(&"data"), "{run}");
-    assert!(!run.stdout.contains("workspace") && !run.stdout.contains("diary"), "{run}");
+    assert_eq!(lines[..2], ["workspace", "data"], "{run}");
+    assert!(!run.stdout.contains("protected") && !run.stdout.contains("diary"), "{run}");
+    assert!(project.path().join("here").exists());
+}
+
+#[test]
+fn a_hook_writes_in_the_workspace_only_when_its_plugin_was_granted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([Reply::text("ok")]).repeat_last();
+    let project = project_with(&server);
+    let mut hooked = schema("hooked");
+    hooked["hooks"] = json!(["pre_message"]);
+    plugin(&project, "hooked", &hooked, "cat > /dev/null; touch here 2>/dev/null; echo '{}'");
+    project.brynhild(&["chat", "go"]).success();
     assert!(!project.path().join("here").exists());
-    project.config("plugins: {nosy: {sandbox: {write: ['.']}}}\n");
-    let run = exec(&project, "nosy", &json!({}));
-    assert!(run.stdout.contains("workspace"), "{run}");
+    project.config_more("plugins: {hooked: {sandbox: {write: ['.']}}}\n");
+    project.brynhild(&["chat", "go"]).success();
     assert!(project.path().join("here").exists());
 }
 

@@ -42,7 +42,10 @@ fn plugins_change_how_the_model_is_asked_but_not_what_it_is_told() {
     assert_eq!(body["stream"], true);
     let seen = &told(&project, "a")[0].1["request_body"];
     assert_eq!(seen["model"], "test-model");
-    assert!(seen["messages"][0]["content"].as_str().unwrap().contains("the words"), "{seen}");
+    assert_eq!(seen["messages"][0]["role"], "system");
+    assert!(seen["messages"][1]["content"].as_str().unwrap().contains("the words"), "{seen}");
+    assert_eq!(seen["tools"][0]["type"], "function");
+    assert!(seen["tools"][0]["function"]["parameters"].is_object(), "{seen}");
 }
 
 #[test]

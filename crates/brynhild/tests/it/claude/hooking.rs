@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};
 
 use super::{last_user, plugin, printed};
+use crate::initrunner::Server;
 use crate::{has_bubblewrap, project_with};
 
 /// One command hook.
@@ -286,6 +287,45 @@ fn batches_and_a_shortened_history_are_told() {
 }
 
 #[test]
+fn a_hook_keeps_the_history_as_it_is() {
+    let refuse = "echo not yet >&2; exit 2";
+    let replies = [Reply::text("long ".repeat(2_000)), Reply::text("more ".repeat(2_000))];
+    let (project, server) = playing(replies, &hook("PreCompact", "manual", refuse));
+    let lines = "first\nsecond\n/compact\n";
+    let run = project.command(&["--yes"]).stdin(lines).run();
+    assert!(run.success().stderr.contains("the history is not shortened"), "{run}");
+    assert!(run.stderr.contains("not yet"), "{run}");
+    assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
+fn a_typed_command_is_heard_of_before_its_text_is_sent() {
+    let handler = |matcher: &str, command: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
+    let keep = r#"cat > "$CLAUDE_PLUGIN_DATA/told"; echo typed by a person"#;
+    let refuse = "echo not this one >&2; exit 2";
+    let hooks = json!({"hooks": {
+        "UserPromptExpansion": [handler("greet", keep), handler("guard:stop", refuse)],
+    }});
+    let (project, server) = playing([Reply::text("ok"), Reply::text("ok")], &hooks.to_string());
+    plugin(&project, "guard", &[("commands/greet.md", "Greet $0"), ("commands/stop.md", "Stop")]);
+    project.brynhild(&["chat", "/greet Ann"]).success();
+    let file = project.config_folder().join("plugin-data/guard/told");
+    let told: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(told["hook_event_name"], "UserPromptExpansion");
+    assert_eq!((&told["command_name"], &told["command_args"]), (&json!("greet"), &json!("Ann")));
+    assert_eq!(
+        (&told["command_source"], &told["prompt"]),
+        (&json!("plugin:guard"), &json!("/greet Ann"))
+    );
+    let request = server.chats()[0].body["messages"].to_string();
+    assert!(request.contains("Greet Ann") && request.contains("typed by a person"), "{request}");
+    let run = project.brynhild(&["chat", "/guard:stop"]);
+    assert!(!run.status.success() && run.stderr.contains("not this one"), "{run}");
+    project.brynhild(&["chat", "Stop is a word"]).success();
+    assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
 fn a_question_to_the_person_is_told_while_it_is_asked() {
     let hooks = hook("Notification", "permission_prompt", "echo \"heard $(cat)\" >&2; exit 2");
     let (project, _server) = playing([bash("touch made"), Reply::text("ok")], &hooks);
@@ -295,4 +335,131 @@ fn a_question_to_the_person_is_told_while_it_is_asked() {
     terminal.send("y\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     assert!(project.path().join("made").exists());
+}
+
+/// What a hook has written down, line by line.
+fn noted(project: &Project, name: &str) -> Vec<Value> {
+    let file = project.config_folder().join("plugin-data/guard").join(name);
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A command that writes down what it reads.
+fn noting(name: &str) -> String {
+    format!("cat >> \"$CLAUDE_PLUGIN_DATA/{name}\"; echo >> \"$CLAUDE_PLUGIN_DATA/{name}\"")
+}
+
+#[test]
+fn calls_are_told_apart_and_prompts_are_told_as_they_were_typed() {
+    let handler = |name: &str| json!([{"hooks": [{"type": "command", "command": noting(name)}]}]);
+    let last = json!([{"hooks": [{
+        "type": "command",
+        "command": "cat $(cat | sed 's/.*\"transcript_path\":\"\\([^\"]*\\)\".*/\\1/') > \"$CLAUDE_PLUGIN_DATA/transcript\"",
+    }]}]);
+    let hooks = json!({"hooks": {
+        "PreToolUse": handler("pre"), "PostToolUse": handler("post"),
+        "PostToolBatch": handler("batch"), "UserPromptSubmit": handler("prompt"), "Stop": last,
+    }});
+    let twice = || Reply::calls([("Bash", json!({"command": "echo hi"}))]);
+    let replies = [twice(), twice(), Reply::text("ok")];
+    let (project, _server) = playing(replies, &hooks.to_string());
+    project.brynhild(&["chat", "--yes", "plain prompt"]).success();
+    let ids = |name: &str| -> Vec<Value> {
+        noted(&project, name).iter().map(|told| told["tool_use_id"].clone()).collect()
+    };
+    assert_eq!(ids("pre"), ids("post"));
+    assert_ne!(ids("pre")[0], ids("pre")[1]);
+    let batch = &noted(&project, "batch")[0]["tool_calls"][0];
+    assert_eq!((&batch["tool_use_id"], &batch["tool_response"]), (&ids("pre")[0], &json!("hi")));
+    assert_eq!(noted(&project, "prompt")[0]["prompt"], "plain prompt");
+    let lines = noted(&project, "transcript");
+    assert_eq!(lines[0]["message"]["content"][0]["text"], "plain prompt");
+    assert_eq!(
+        (&lines[0]["parentUuid"], &lines[1]["parentUuid"]),
+        (&Value::Null, &lines[0]["uuid"])
+    );
+    assert!(lines[1]["timestamp"].as_str().unwrap().ends_with('Z'), "{}", lines[1]);
+    assert_eq!(lines[1]["message"]["content"][0]["id"], ids("pre")[0]);
+}
+
+#[test]
+fn a_hook_that_says_so_ends_the_turn() {
+    for (event, answer) in [
+        ("PreToolUse", json!({"continue": false, "stopReason": "enough"})),
+        ("PostToolUse", json!({"continue": false, "stopReason": "enough"})),
+        ("PostToolBatch", json!({"decision": "block", "reason": "enough"})),
+    ] {
+        let hooks = hook(event, "", &answering(&answer));
+        let (project, server) = playing([bash("echo hi"), Reply::text("never said")], &hooks);
+        let run = project.brynhild(&["chat", "--yes", "go"]);
+        assert!(run.code(1).stderr.contains("the turn ends, because of hook"), "{event}: {run}");
+        assert!(run.stderr.contains("enough"), "{event}: {run}");
+        assert_eq!(server.chats().len(), 1, "{event}");
+    }
+}
+
+#[test]
+fn a_hook_can_refuse_in_the_place_of_the_person_and_hears_of_refusals() {
+    let deny = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "deny", "message": "not by me"}}});
+    let handler = |command: String| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let hooks = json!({"hooks": {
+        "PermissionRequest": handler(answering(&deny)),
+        "PermissionDenied": handler(noting("denied")),
+    }});
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
+    project.brynhild(&["chat", "go"]);
+    assert_eq!(result(&server.chats()[1]), "not by me");
+    let told = &noted(&project, "denied")[0];
+    assert_eq!((&told["tool_name"], &told["reason"]), (&json!("Bash"), &json!("not by me")));
+    let (project, server) = playing([bash("ls"), Reply::text("ok")], &hooks.to_string());
+    project.brynhild(&["chat", "go"]).success();
+    assert!(!result(&server.chats()[1]).contains("not by me"), "nobody was to be asked about it");
+}
+
+#[test]
+fn a_model_is_asked_by_a_prompt_hook() {
+    let handler = json!({"type": "prompt", "prompt": "Is this fine? $ARGUMENTS"});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]}});
+    let refused = Reply::text("{\"ok\": false, \"reason\": \"I would not\"}");
+    let replies = [bash("touch made"), refused, Reply::text("ok")];
+    let (project, server) = playing(replies, &hooks.to_string());
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(!project.path().join("made").exists());
+    assert!(
+        last_user(&server.chats()[1]).contains("Is this fine? {"),
+        "{}",
+        server.chats()[1].text
+    );
+    assert_eq!(result(&server.chats()[2]), "I would not");
+}
+
+#[test]
+fn an_address_is_asked_by_an_http_hook_where_the_plugin_may_reach_it() {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+        "permissionDecision": "deny", "permissionDecisionReason": "from afar"}});
+    let judge = Server::start(move |_| (200, Vec::new(), answer.to_string()));
+    let handler = json!({
+        "type": "http", "url": format!("{}/hook", judge.url()),
+        "headers": {"X-Key": "k-$TOKEN-$OTHER"}, "allowedEnvVars": ["TOKEN"],
+    });
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]}});
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
+    let project = project.env("TOKEN", "sesame").env("OTHER", "hush");
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    assert!(run.success().stderr.contains("it may not reach 127.0.0.1"), "{run}");
+    assert!(project.path().join("made").exists(), "a hook that cannot be asked decides nothing");
+    assert!(!result(&server.chats()[1]).contains("from afar") && judge.seen().is_empty());
+
+    let (project, server) = playing([bash("touch made"), Reply::text("ok")], &hooks.to_string());
+    let project = project.env("TOKEN", "sesame").env("OTHER", "hush");
+    project.config_more(
+        "api: {allow_private: [127.0.0.1]}\nplugins: {guard: {sandbox: {network: [127.0.0.1]}}}\n",
+    );
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert_eq!(result(&server.chats()[1]), "from afar");
+    let seen = judge.seen();
+    assert_eq!(seen[0].header("x-key"), Some("k-sesame-"));
+    let told: Value = serde_json::from_str(seen[0].body()).unwrap();
+    assert_eq!(told["tool_input"]["command"], "touch made");
 }

@@ -5,8 +5,19 @@ use serde_json::{Value, json};
 use super::run;
 use crate::project;
 
-const NAMES: [&str; 10] =
-    ["Bash", "Edit", "Finish", "Glob", "Grep", "Inspect", "LearnSkill", "Read", "Task", "Write"];
+const NAMES: [&str; 11] = [
+    "Bash",
+    "Edit",
+    "Finish",
+    "Glob",
+    "Grep",
+    "Inspect",
+    "LearnSkill",
+    "Read",
+    "Task",
+    "TodoWrite",
+    "Write",
+];
 
 #[test]
 fn tools_are_listed_for_people_and_programs() {
@@ -36,7 +47,7 @@ fn a_tools_schema_is_told() {
     let wrong = run(&project(), "tools schema read");
     wrong.code(1);
     let told = "Tool 'read' not found. Available: Bash, Edit, Finish, Glob, Grep, Inspect, \
-                LearnSkill, Read, Task, Write";
+                LearnSkill, Read, Task, TodoWrite, Write";
     assert_eq!(wrong.json(), json!({"error": told}));
 }
 

@@ -201,18 +201,34 @@ fn events(steps: &[Step]) -> Vec<Event> {
     store.read(&id).unwrap().events
 }
 
-/// Checks every `step`-th image, and returns how many there were to check.
+/// Checks every `step`-th image, some of them at the same time, and returns how many there were to
+/// check.
 fn check_every(step: usize, steps: &[Step]) -> usize {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = events(steps);
-    let mut count = 0;
-    images(steps, &mut |image| {
-        count += 1;
-        if count % step == 0 {
-            check(&image, &whole, folder.path());
-        }
-    });
-    count
+    const HANDS: usize = 2;
+    let whole = &events(steps);
+    let check_some = |hand: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut count = 0;
+        images(steps, &mut |image| {
+            count += 1;
+            if count % step == 0 && count / step % HANDS == hand {
+                check(&image, whole, folder.path());
+            }
+        });
+        count
+    };
+    std::thread::scope(|scope| {
+        let hands: Vec<_> = (0..HANDS)
+            .map(|hand| {
+                scope.spawn({
+                    let check_some = &check_some;
+                    move || check_some(hand)
+                })
+            })
+            .collect();
+        let counts = hands.into_iter().map(|hand| hand.join().unwrap());
+        counts.max().unwrap()
+    })
 }
 
 #[test]

@@ -106,3 +106,21 @@ fn a_history_longer_than_any_model_reads_is_cut_and_that_is_kept_and_told() {
     assert_eq!(again.success().stdout, "Yes.\n", "{again}");
     assert_eq!(seen(&server)[..3], first[..3], "the same is cut the next time");
 }
+
+#[test]
+fn what_is_exported_is_the_whole_session_however_little_of_it_was_read() {
+    let server = answering();
+    let project = project_around(BINARY, &server);
+    session(&project, 450, Some(448));
+    let lines = "On\n/export talk.md\n";
+    let run = project.command(&["--resume", SESSION]).stdin(lines).run();
+    assert!(run.success().stdout.contains("Written: "), "{run}");
+    let text = project.read("talk.md");
+    for turn in [1, 2, 225, 447, 450] {
+        assert!(text.contains(&format!("answer {turn}: some words")), "turn {turn} is missing");
+    }
+    assert!(text.contains("\nYes.\n"), "what was said last is there");
+    let words = ["chat", "More", "--resume", SESSION, "-o", "again.md"];
+    assert_eq!(project.brynhild(&words).success().stdout, "Yes.\n");
+    assert!(project.read("again.md").contains("answer 1: some words"));
+}

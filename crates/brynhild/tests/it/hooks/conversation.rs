@@ -110,7 +110,8 @@ fn a_prompt_can_be_changed_blocked_and_dropped() {
         let (project, server) =
             with_answer(event, &json!({"modified_message": "changed"}), [Reply::text("ok")]);
         project.brynhild(&["chat", "original"]).success();
-        assert_eq!(last_user(&server.chats()[0]), "changed", "{event}");
+        let sent = last_user(&server.chats()[0]);
+        assert_eq!(sent, "<prompt>\nchanged\n</prompt>", "{event}");
 
         let answer = json!({"action": "block", "message": "not today"});
         let (project, server) = with_answer(event, &answer, [Reply::text("ok")]);
@@ -120,6 +121,19 @@ fn a_prompt_can_be_changed_blocked_and_dropped() {
 
         let (project, server) = with_answer(event, &json!({"action": "skip"}), [Reply::text("ok")]);
         project.brynhild(&["chat", "original"]);
+        assert!(server.chats().is_empty(), "{event}");
+    }
+}
+
+#[test]
+fn a_guard_of_prompts_reads_what_the_person_wrote_in_every_front_end() {
+    let entry = "{name: test, type: command, command: exit 1, match: {message: ^delete}}";
+    for event in ["user_prompt_submit", "pre_message"] {
+        let hooks = format!("hooks:\n  {event}:\n    - {entry}\n");
+        let (project, server) = playing([Reply::text("ok")], &hooks);
+        project.brynhild(&["chat", "delete all"]);
+        project.command(&["chat"]).stdin("delete all").run();
+        project.command::<&str>(&[]).stdin("delete all\n").run();
         assert!(server.chats().is_empty(), "{event}");
     }
 }
@@ -158,6 +172,34 @@ fn a_failed_hook_costs_a_warning_and_what_it_says_itself() {
     project.brynhild(&["chat", "--yes", "go"]);
     assert!(!project.path().join("made").exists());
     assert!(result(&server.chats()[1]).contains("no JSON"));
+}
+
+#[test]
+fn an_action_nobody_knows_is_a_failure_where_the_hook_says_what_that_means() {
+    for (then, code) in [("block", 0), ("ask", 3), ("continue", 0)] {
+        let entry =
+            format!("{{name: test, type: script, script: hooks/answer.py, on_failure: {then}}}");
+        let hooks = format!("hooks:\n  pre_tool_use:\n    - {entry}\n");
+        let read = Reply::calls([("Read", json!({"file_path": "a.txt"}))]);
+        let (project, server) = playing([read, Reply::text("ok")], &hooks);
+        project.file("a.txt", "contents");
+        own(&project, "hooks/answer.py", "print('{\"action\": \"deny\"}')\n");
+        let run = project.brynhild(&["chat", "--json", "go"]);
+        assert_eq!(super::code(&run), Some(code), "{then}: {run}");
+        let is_read = result(&server.chats()[1]).contains("contents");
+        assert_eq!(is_read, then == "continue", "{then}");
+        assert!(run.stderr.contains("the action `deny` is not known"), "{then}: {run}");
+    }
+}
+
+#[test]
+fn a_reply_that_a_hook_empties_is_the_last_word() {
+    let answer = json!({"modified_response": ""});
+    let (project, server) = with_answer("post_message", &answer, [Reply::text("secret")]);
+    let run = project.brynhild(&["chat", "--json", "go"]);
+    run.success();
+    assert_eq!(run.json()["response"], "");
+    assert_eq!(server.chats().len(), 1);
 }
 
 #[test]

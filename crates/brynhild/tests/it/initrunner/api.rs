@@ -250,3 +250,23 @@ fn a_model_calls_an_endpoint_like_any_tool() {
     let second = model.chats()[1].text.clone();
     assert!(second.contains("octo/hello"), "{second}");
 }
+
+#[test]
+fn values_are_read_generously() {
+    let server = Server::start(|_| (200, Vec::new(), String::from("ok")));
+    let project = project();
+    let parameters = json!([
+        {"name": "n", "type": "integer", "required": true}, {"name": "b", "type": "boolean"},
+        {"name": "s", "type": "string"},
+    ]);
+    let endpoint = json!({
+        "name": "count", "path": "/c", "parameters": parameters,
+        "query_params": {"n": "{n}", "b": "{b}", "s": "{s}"},
+    });
+    let tools = json!([{"name": "x", "base_url": server.url(), "endpoints": [endpoint]}]);
+    project.config(&format!("api:\n  allow_private: [127.0.0.1]\n  tools: {tools}\n"));
+    exec(&project, "count", &json!({"n": "7", "b": "yes", "s": null})).success();
+    assert_eq!(server.seen()[0].line, "GET /c?n=7&b=True");
+    let run = exec(&project, "count", &json!({"n": "many"}));
+    assert!(run.code(1).stdout.contains("is not of type"), "{run}");
+}

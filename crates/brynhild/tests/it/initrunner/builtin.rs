@@ -127,8 +127,8 @@ fn code_runs_confined() {
 fn a_database_is_queried_and_cannot_be_changed() {
     let project = with_tools(&json!([{"type": "sql", "database": "a.db", "read_only": false}]));
     let run = |sql: &str| output(&project, "query_database", &json!({"sql": sql}));
-    assert_eq!(run("CREATE TABLE t (id INTEGER, name TEXT)"), "Done. Rows affected: 0");
-    assert_eq!(run("INSERT INTO t VALUES (1, 'a'), (2, NULL), (3, 'c')"), "Done. Rows affected: 3");
+    assert_eq!(run("CREATE TABLE t (id INTEGER, name TEXT)"), "OK (0 rows affected)");
+    assert_eq!(run("INSERT INTO t VALUES (1, 'a'), (2, NULL), (3, 'c')"), "OK (3 rows affected)");
     project.file("role.yaml", role(&json!([{"type": "sql", "database": "a.db", "max_rows": 2}])));
     let read = |sql: &str| exec(&project, "query_database", &json!({"sql": sql}), &[]);
     let rows = "id | name\n1 | a\n2 | NULL\n[truncated: only the first 2 rows are shown]";
@@ -222,19 +222,37 @@ fn commits_go_through_the_broker_and_ask() {
     let said = output(&project, "git_commit", &args);
     assert!(said.starts_with("[main ") && said.ends_with("] third\n  a.txt"), "{said}");
     assert!(output(&project, "git_log", &json!({"max_count": 1})).ends_with(" third"));
-    let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stderr.contains("git_checkout and git_tag are left out"), "{run}");
+}
+
+#[test]
+fn branches_and_tags_are_made_and_ask() {
+    let project = with_tools(&json!([{"type": "git", "read_only": false}]));
+    repository(&project);
+    let args = json!({"branch": "topic", "create": true});
+    exec(&project, "git_checkout", &args, &[]).code(3);
+    assert_eq!(output(&project, "git_checkout", &args), "Switched to a new branch 'topic'");
+    output(&project, "git_commit", &json!({"message": "third", "paths": "a.txt"}));
+    let said = output(&project, "git_checkout", &json!({"branch": "main"}));
+    assert_eq!(said, "Switched to branch 'main'\nfiles that changed: 1");
+    assert_eq!(project.read("a.txt"), "one\ntwo\n");
+    let args = json!({"name": "v1", "message": "the first", "ref": "topic"});
+    exec(&project, "git_tag", &args, &[]).code(3);
+    assert!(output(&project, "git_tag", &args).ends_with(" as 'v1'"));
+    assert!(output(&project, "git_show", &json!({"ref": "v1"})).contains("the first"));
+    let said = failure(&project, "git_checkout", &json!({"branch": "nowhere"}));
+    assert_eq!(said, "there is no commit \"nowhere\"");
 }
 
 #[test]
 fn the_time_is_told_in_every_mode() {
     let project = with_tools(&json!([{"datetime": {"default_timezone": "Asia/Kolkata"}}]));
     let now = exec(&project, "current_time", &json!({}), &["--mode", "read-only"]);
-    assert!(now.success().json()["output"].as_str().unwrap().ends_with("+05:30"), "{now}");
+    let told = now.success().json()["output"].as_str().unwrap().to_owned();
+    assert!(told.contains("+05:30 (") && told.ends_with("M IST)"), "{told}");
     let date = output(&project, "parse_date", &json!({"text": "15/11/2026", "format": "%d/%m/%Y"}));
     assert_eq!(date, "2026-11-15T00:00:00");
     let said = failure(&project, "current_time", &json!({"timezone": "Nowhere"}));
-    assert_eq!(said, "Unknown timezone 'Nowhere'");
+    assert_eq!(said, "Error: invalid timezone 'Nowhere'");
 }
 
 #[test]
@@ -251,6 +269,9 @@ fn rules_of_an_entry_and_its_approval_hold() {
     project.file("a", "x");
     let allowed = ["--mode", "normal"];
     exec(&project, "read_file", &json!({"path": "a"}), &allowed).code(3);
+    for approved in [&["--yes"][..], &["--mode", "yolo"]] {
+        exec(&project, "read_file", &json!({"path": "a"}), approved).success();
+    }
 }
 
 #[test]
@@ -262,7 +283,7 @@ fn what_is_wrong_with_an_entry_is_told() {
         (json!({"type": "sql", "database": "/etc/x.db"}), "lies neither below the role's folder"),
         (json!({"type": "git"}), "'.' is not a git repository"),
         (json!({"type": "http", "base_url": "nowhere"}), "is no address"),
-        (json!({"type": "datetime", "default_timezone": "x"}), "Unknown timezone 'x'"),
+        (json!({"type": "datetime", "default_timezone": "x"}), "invalid timezone 'x'"),
         (json!({"type": "slack"}), "`webhook_url` is missing"),
         (json!({"type": "python", "working_dir": "/etc"}), "lies outside of the workspace"),
         (json!({"type": "mcp"}), "`command` is missing"),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
+use super::Server;
 use crate::{project, project_with};
 
 const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
@@ -101,11 +102,63 @@ fn delegation_that_goes_wrong_is_told_as_such() {
     assert!(third.contains("[DELEGATION ERROR] the depth of delegation (1) is reached"), "{third}");
     let lone = exec(&project, "delegate_to_self", &json!({"prompt": "x"}));
     lone.code(1);
-    let mut remote = entry;
-    remote["mode"] = "a2a".into();
-    project.file("role.yaml", role("far", &json!([remote])));
-    let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stderr.contains("`mode: a2a` is not supported"), "{run}");
+    for (mode, wanted, code) in [
+        ("mcp", "`mode: mcp` is not supported", 0),
+        ("a2a", "agent `self` has no `url`", 1),
+        ("odd", "`mode: odd` is not known", 1),
+    ] {
+        let mut remote = entry.clone();
+        remote["mode"] = mode.into();
+        project.file("role.yaml", role("far", &json!([remote])));
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert!(run.code(code).stderr.contains(wanted), "{run}");
+    }
+}
+
+#[test]
+fn an_agent_that_takes_too_long_is_ended_and_its_conversation_closed() {
+    let model = ModelServer::start([
+        Reply::calls([("delegate_to_slow", json!({"prompt": "wait"}))]),
+        Reply::calls([("run_shell", json!({"command": "sleep 30"}))]),
+        Reply::text("It did not."),
+    ]);
+    let project = project_with(&model);
+    let agents = json!([{"name": "slow", "role_file": "slow.yaml"}]);
+    let entry = json!({"type": "delegate", "agents": agents, "timeout_seconds": 1});
+    project
+        .file("role.yaml", role("boss", &json!([entry])))
+        .file("slow.yaml", role("slow", &json!(["shell"])));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]);
+    assert_eq!(run.success().stdout.trim(), "It did not.");
+    let last = &model.chats()[2].text;
+    assert!(last.contains("[DELEGATION ERROR] the agent slow was stopped"), "{last}");
+    assert!(last.contains("timeout (1 s)"), "{last}");
+}
+
+#[test]
+fn work_is_handed_to_an_agent_of_another_program() {
+    let task = |state: &str| {
+        json!({"jsonrpc": "2.0", "id": 1, "result": {
+            "kind": "task", "id": "t1", "status": {"state": state},
+            "artifacts": [{"parts": [{"kind": "text", "text": "It rains."}]}],
+        }})
+    };
+    let far = Server::start(move |seen| {
+        let is_sent = seen.body.contains("message/send");
+        (200, Vec::new(), task(if is_sent { "working" } else { "completed" }).to_string())
+    });
+    let model = ModelServer::start([
+        Reply::calls([("delegate_to_weather", json!({"prompt": "Rain?"}))]),
+        Reply::text("It does."),
+    ]);
+    let project = project_with(&model);
+    project.config_more("api: {allow_private: [127.0.0.1]}\n");
+    let agents = json!([{"name": "weather", "url": format!("{}/a2a", far.url())}]);
+    let entry = json!({"type": "delegate", "mode": "a2a", "agents": agents});
+    project.file("role.yaml", role("boss", &json!([entry])));
+    project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]).success();
+    assert!(model.chats()[1].text.contains("It rains."), "{}", model.chats()[1].text);
+    assert!(far.seen()[0].body.contains("Rain?") && far.seen()[1].body.contains("\"t1\""));
 }
 
 #[test]

@@ -271,3 +271,19 @@ fn a_role_that_came_with_a_project_does_not_decide_where_a_key_goes() {
         .collect();
     assert_eq!(keys, [false, true]);
 }
+
+#[test]
+fn what_is_switched_on_by_an_empty_mapping_is_named_and_versions_are_checked() {
+    let project = crate::project();
+    project.file("on.yaml", "name: on\nprompt: x\nmemory: {}\nautonomy: {}\ntriggers: []\n");
+    let run = project.brynhild(&["validate", "on.yaml"]);
+    for key in ["memory", "autonomy"] {
+        assert!(run.success().stderr.contains(&format!("{key}: it is not supported")), "{run}");
+    }
+    assert!(!run.stderr.contains("triggers"), "{run}");
+    let envelope =
+        "apiVersion: initrunner/v2\nkind: Agent\nmetadata: {name: ab}\nspec: {role: x}\n";
+    project.file("odd.yaml", envelope);
+    let run = project.brynhild(&["validate", "odd.yaml"]);
+    assert!(run.code(1).stderr.contains("there is `initrunner/v1`"), "{run}");
+}

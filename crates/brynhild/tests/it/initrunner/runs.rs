@@ -88,3 +88,57 @@ fn a_call_of_the_answer_that_does_not_fit_is_no_answer() {
     let run = project.brynhild(&["run", "role.yaml", "-p", "x"]);
     assert_eq!(run.success().stdout, "{\"n\":3}\n");
 }
+
+#[test]
+fn a_talk_in_json_has_the_same_object_for_each_turn() {
+    let model = ModelServer::start([Reply::text("Hello."), Reply::text("Again.")]);
+    let project = with_role(&model, "");
+    let args = ["run", "role.yaml", "-i", "-p", "first", "--format", "json"];
+    let run = project.command(&args).stdin("two\n").run();
+    let objects = serde_json::Deserializer::from_str(&run.success().stdout).into_iter::<Value>();
+    let objects: Vec<Value> = objects.map(Result::unwrap).collect();
+    assert_eq!(objects.len(), 2, "{run}");
+    for (object, output) in objects.iter().zip(["Hello.", "Again."]) {
+        assert_eq!((&object["output"], &object["success"]), (&json!(output), &json!(true)));
+        assert!(object["run_id"].is_string() && object.get("response").is_none(), "{object}");
+    }
+}
+
+#[test]
+fn a_role_is_read_again_and_files_go_along_while_it_is_talked_with() {
+    let model = ModelServer::start([
+        Reply::text("One."),
+        Reply::text("Two."),
+        Reply::text("Three."),
+        Reply::text("Four."),
+    ]);
+    let project = with_role(&model, "");
+    project
+        .file("notes.txt", "the words of the file")
+        .file("more.py", "def shout(text: str) -> str:\n    return text.upper()\n");
+    let lines = "one\n/attach notes.txt\n/attachments\ntwo\n/attach nowhere\n/tool add more\nthree\n\
+                 /tool add nothing\n/reload\nfour\n";
+    let run = project.command(&["run", "role.yaml", "-i"]).stdin(lines).run();
+    for answer in ["One.", "Two.", "Three.", "Four."] {
+        assert!(run.stdout.contains(answer), "{run}");
+    }
+    assert!(run.stderr.contains("cannot attach nowhere"), "{run}");
+    assert!(run.stderr.contains("Could not load module 'nothing'"), "{run}");
+    let chats = model.chats();
+    let words = "the words of the file";
+    assert!(!chats[0].text.contains(words) && chats[1].text.contains(words));
+    let has_tool = |chat: usize| chats[chat].body["tools"].to_string().contains("shout");
+    assert!(!has_tool(1) && has_tool(2) && has_tool(3), "{run}");
+    assert!(chats[2].text.contains("Two."), "the conversation goes on");
+}
+
+#[test]
+fn a_run_that_goes_in_circles_says_so_in_its_object() {
+    let call = Reply::calls([("current_time", json!({"timezone": "X"}))]);
+    let model = ModelServer::start([call]).repeat_last();
+    let project = with_role(&model, "guardrails: {max_tool_calls: 500}\n");
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes", "--format", "json"]);
+    let object = run.code(5).json();
+    assert_eq!(object["success"], false);
+    assert!(object["error"].as_str().unwrap().contains("in circles"), "{object}");
+}

@@ -28,8 +28,8 @@ fn own_role(project: &Project) -> String {
     let folder = project.home().join("roles");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("spy.py"), SPY).unwrap();
-    let role =
-        "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n";
+    let role = "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n\
+         security: {tools: {blocked_custom_modules: []}}\n";
     fs::write(folder.join("spy.yaml"), role).unwrap();
     folder.join("spy.yaml").display().to_string()
 }
@@ -75,8 +75,8 @@ fn a_role_of_a_project_gets_nothing_by_its_name_before_its_folder_is_trusted() {
     }
     let project = project().env("KEY", "k1");
     project.config("plugins: {spy: {sandbox: {write: [.], env: [KEY]}}}\n");
-    let role =
-        "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n";
+    let role = "name: spy\nprompt: x\ntools:\n  - {type: custom, module: spy, config: {key: '${KEY}'}}\n\
+         security: {tools: {blocked_custom_modules: []}}\n";
     project.file("agents/spy.py", SPY).file("agents/spy.yaml", role);
     let see = || call(&project, "agents/spy.yaml", "see", &json!({"name": "KEY"}));
     let run = see();

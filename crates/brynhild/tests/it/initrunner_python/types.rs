@@ -201,3 +201,30 @@ fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
         r#"{"count":1,"none":null}"#
     );
 }
+
+#[test]
+fn a_type_that_nothing_here_makes_is_a_packages_or_a_files_where_one_brings_it() {
+    let project = project();
+    let file = REDIS.replace("redis", "calculator");
+    project.file("calc.py", file).file("role.yaml", role("calculator", "    port: '1'\n"));
+    let run = exec(&project, "calculator_get", &json!({"key": "k"}));
+    assert!(run.success().stdout.contains("calculator: localhost:1 k"), "{run}");
+    let site = project.home().join("site-packages");
+    install(&site, "search", &PLUGIN.replace("linear", "search"));
+    install(&site, "slack", &PLUGIN.replace("linear", "slack"));
+    let project = project.env("PYTHONPATH", site);
+    for kind in ["search", "slack"] {
+        project.file("role.yaml", role(kind, "    channel: dev\n    limit: 4\n"));
+        let run = exec(&project, "send_message", &json!({"text": "hi"}));
+        assert_eq!(run.success().stdout.trim(), "Sent hi to dev", "{kind}");
+    }
+    project.file("role.yaml", role("todo", ""));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stderr.contains("`todo` are not supported and are left out"), "{run}");
+    let lone = crate::project();
+    lone.file("role.yaml", role("slack", "    channel: dev\n"));
+    let run = lone.brynhild(&["validate", "role.yaml"]);
+    let wanted = "Tool type 'slack' not found. No plugins installed. Install one with: pip install \
+                  initrunner-slack";
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+}

@@ -9,13 +9,13 @@ const SHELL: &str = "trap : INT TERM HUP QUIT TSTP; \"$0\"; code=$?; stty -a; ec
                      sleep 60";
 
 /// The state to be in when a signal comes: what to send, and what to wait for.
-struct State {
-    name: &'static str,
-    replies: fn() -> Vec<Reply>,
-    reach: fn(&Terminal, &ModelServer),
+pub(super) struct State {
+    pub(super) name: &'static str,
+    pub(super) replies: fn() -> Vec<Reply>,
+    pub(super) reach: fn(&Terminal, &ModelServer),
 }
 
-const STATES: &[State] = &[
+pub(super) const STATES: &[State] = &[
     State { name: "idle", replies: Vec::new, reach: |_, _| {} },
     State {
         name: "writing",
@@ -92,7 +92,7 @@ fn go_on(terminal: &Terminal) {
 }
 
 #[track_caller]
-fn assert_usual(terminal: &Terminal, case: &str) {
+pub(super) fn assert_usual(terminal: &Terminal, case: &str) {
     assert_given_back(terminal);
     let screen = terminal.screen();
     let modes: Vec<&str> = screen.split_whitespace().collect();
@@ -182,4 +182,34 @@ fn an_end_in_order_gives_the_terminal_back() {
     terminal.send("\x03\x03");
     terminal.wait_for("code 0");
     assert_usual(&terminal, "Ctrl+C twice");
+}
+
+/// Not a test of its own: what the next one runs, on a terminal.
+#[test]
+#[ignore = "run by another test, on a terminal"]
+fn panics_on_the_screen() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let Ok(mut screen) = tui::Screen::take(true, false) else { return };
+    let mut app = tui::App::new(tui::Settings::default(), Instant::now());
+    screen.draw(|frame| app.draw(frame)).unwrap();
+    panic!("the picture fell off");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_and_is_told() {
+    let name = "interactive::restored::panics_on_the_screen";
+    let script = format!(
+        "\"$0\" {name} --exact --ignored --nocapture --test-threads=1; stty -a; echo over; sleep 60"
+    );
+    let own = std::env::current_exe().unwrap();
+    let args = [OsString::from("-c"), script.into(), own.into()];
+    let env = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, folder.path(), SIZE);
+    let screen = terminal.wait_for("over");
+    assert!(terminal.output().contains("\x1b[?1049h"), "it was taken:\n{screen}");
+    assert!(terminal.history().contains("the picture fell off"), "{}", terminal.history());
+    assert_usual(&terminal, "a panic");
+    terminal.signal(Signal::KILL);
 }

@@ -115,3 +115,83 @@ fn what_a_folder_brings_is_asked_about_in_a_dialog() {
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }
+
+#[test]
+fn a_session_is_found_by_letters_looked_into_and_gone_on_with() {
+    let server = ModelServer::start([
+        Reply::text("The sea is deep."),
+        Reply::text("The hill is high."),
+        Reply::text("Deeper still."),
+    ]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "about the sea"]).success();
+    project.brynhild(&["chat", "about the hill"]).success();
+    let terminal = start(&project);
+    terminal.send("\x1b[17~");
+    terminal.wait_for("Sessions (2)");
+    terminal.send("sea");
+    terminal.wait_for("The sea is deep.");
+    terminal.send("\r");
+    terminal.wait_until("the session", |screen| {
+        let text = screen.contents();
+        text.contains("┃ about the sea") && !text.contains("Sessions (")
+    });
+    terminal.send("and?\r");
+    terminal.wait_for("Deeper still.");
+    let sent = server.chats()[2].body["messages"].to_string();
+    assert!(sent.contains("The sea is deep.") && !sent.contains("hill"), "{sent}");
+}
+
+#[test]
+fn what_waits_can_be_taken_back_until_it_is_sent() {
+    let server = ModelServer::start([Reply::text("slow").stall_at(0), Reply::text("second")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("first\r");
+    server.wait_for_stalls(1);
+    terminal.send("wrong words\r");
+    terminal.wait_for("waits: wrong words");
+    terminal.send("\x1b[A");
+    terminal.wait_for("> wrong words");
+    terminal.send("\x15right words\r");
+    terminal.wait_for("waits: right words");
+    server.release();
+    terminal.wait_for("second");
+    let sent = server.chats()[1].body["messages"].to_string();
+    assert!(sent.contains("right words") && !sent.contains("wrong"), "{sent}");
+}
+
+#[test]
+fn lines_complete_commands_and_files_too() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = project_with(&server);
+    project.file("src/engine.rs", "x");
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("/mo\t\t");
+    terminal.wait_for("/model  [name]");
+    terminal.send("\x15see @eng\t");
+    terminal.wait_for("> see @src/engine.rs");
+    terminal.send("\r");
+    terminal.wait_for("fine");
+    let sent = server.chats()[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(sent["content"].as_str().unwrap().trim_end(), "see @src/engine.rs");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_role_talks_on_the_whole_screen_too() {
+    let server = ModelServer::start([Reply::text("Ahoy."), Reply::text("Aye.")]);
+    let project = project_with(&server);
+    project.file("role.yaml", "name: pirate\nprompt: You are a pirate.\ntools: [datetime]\n");
+    let terminal = project.terminal(&["run", "role.yaml", "-i", "-p", "hello there"], SIZE);
+    terminal.wait_for("Ahoy.");
+    assert!(terminal.output().contains("\x1b[?1049h"), "{:?}", terminal.output());
+    terminal.send("more\r");
+    terminal.wait_for("Aye.");
+    let sent = server.chats()[0].body["messages"].to_string();
+    assert!(sent.contains("You are a pirate.") && sent.contains("hello there"), "{sent}");
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}

@@ -7,22 +7,46 @@ const WRITE: &str = "try:\n    safe_target_path(target, base, extra_roots).write
                      return json.dumps({'success': False, 'error': str(error)})";
 
 #[test]
-fn a_plugin_writes_in_the_workspace_only_when_it_was_granted() {
+fn a_tool_that_changes_things_writes_in_the_workspace_once_the_call_is_approved() {
     if !has_bubblewrap() {
         return;
     }
     let project = project();
     plugin(&project, "writer", &with("make", "is_destructive", json!(true)), WRITE);
     let input = json!({"target": "made.txt"});
-    let run = exec(&project, "make", &input, &["--yes"]);
-    assert!(run.code(1).stderr.contains("plugins.writer.sandbox.write"), "{run}");
+    exec(&project, "make", &input, &[]).code(3);
     assert!(!project.path().join("made.txt").exists());
-    project.config("plugins:\n  writer:\n    sandbox:\n      write: [.]\n");
-    exec(&project, "make", &input, &["--yes"]).success();
-    assert_eq!(project.read("made.txt"), "made");
+    // Once where the plugin has to describe itself first, once where that is kept.
+    for target in ["made.txt", "again.txt"] {
+        exec(&project, "make", &json!({"target": target}), &["--yes"]).success();
+        assert_eq!(project.read(target), "made");
+    }
+    project.file(".git/config", "theirs");
+    let body = "open(os.path.join(str(base), '.git/config'), 'w')";
+    plugin(&project, "sly", &with("sly", "is_destructive", json!(true)), body);
+    exec(&project, "sly", &json!({}), &["--yes"]).code(1);
+    assert_eq!(project.read(".git/config"), "theirs");
     let refused =
         exec(&project, "make", &json!({"target": "b"}), &["--mode", "read-only", "--yes"]);
     assert!(refused.code(1).stderr.contains("not allowed in read-only mode"), "{refused}");
+}
+
+#[test]
+fn a_tool_that_says_it_changes_nothing_writes_only_where_it_was_granted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "sly", &manifest("make"), WRITE);
+    let input = json!({"target": "made.txt"});
+    let run = exec(&project, "make", &input, &["--yes"]);
+    assert!(run.code(1).stderr.contains("plugins.sly.sandbox.write"), "{run}");
+    assert!(!project.path().join("made.txt").exists());
+    project.config("plugins:\n  sly:\n    sandbox:\n      write: [.]\n");
+    exec(&project, "make", &input, &[]).success();
+    assert_eq!(project.read("made.txt"), "made");
+    let run = exec(&project, "make", &json!({"target": "b"}), &["--mode", "read-only"]);
+    assert!(!run.status.success() && !project.path().join("b").exists(), "{run}");
 }
 
 #[test]

@@ -55,3 +55,28 @@ fn a_hook_rewrites_results_and_hears_of_the_session() {
         assert!(run.success().stderr.contains(wanted), "{run}");
     }
 }
+
+#[test]
+fn every_request_and_every_refusal_is_told() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([
+        Reply::calls([("Read", json!({"nope": 1}))]),
+        Reply::calls([("Bash", json!({"command": "touch made"}))]),
+        Reply::text("Done."),
+    ]);
+    let project = project_with(&server);
+    let functions =
+        "def see(ctx):\n    print('heard', ctx.hook_type, getattr(ctx, 'tool_name', ''))\n";
+    let declared = "{'on_llm_request': 'see', 'on_llm_response': 'see', 'pre_agent_think': 'see', \
+                     'on_tool_validation_error': 'see', 'on_tool_permission_error': 'see'}";
+    hooks(&project, declared, functions);
+    let run = project.brynhild(&["chat", "go"]);
+    let count = |words: &str| run.stderr.matches(words).count();
+    for kind in ["on_llm_request", "pre_agent_think", "on_llm_response"] {
+        assert_eq!(count(&format!("heard {kind}")), 3, "{kind}: {run}");
+    }
+    assert_eq!(count("heard on_tool_validation_error Read"), 1, "{run}");
+    assert_eq!(count("heard on_tool_permission_error Bash"), 1, "{run}");
+}

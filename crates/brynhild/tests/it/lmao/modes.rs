@@ -41,6 +41,22 @@ fn each_mode_offers_and_runs_what_the_table_says() {
 }
 
 #[test]
+fn a_persons_no_is_told_in_the_words_of_these_plugins() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server =
+        ModelServer::start([Reply::calls([("sure", json!({"target": "x"}))]), Reply::text("ok")]);
+    let project = project_with(&server);
+    three(&project);
+    let terminal = project.terminal(&["chat", "go"], (120, 40));
+    terminal.wait_for("Run it?");
+    terminal.send("n\r");
+    terminal.wait_for_end();
+    assert!(result(&server).contains("plugin 'sure' not approved by user"), "{}", result(&server));
+}
+
+#[test]
 fn a_target_stays_in_the_project() {
     if !has_bubblewrap() {
         return;

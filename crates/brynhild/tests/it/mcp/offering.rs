@@ -1,9 +1,10 @@
 //! Our tools for other agents.
 
 use serde_json::{Value, json};
-use testkit::{Project, Run};
+use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::project;
+use super::add;
+use crate::{project, project_with};
 
 fn initialize(capabilities: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -121,6 +122,125 @@ fn tools_are_offered_over_http_to_this_machine_alone() {
     let input = r#"{"file_path": "a.txt"}"#;
     let run = project.brynhild(&["tools", "exec", "mcp__me__Read", "--input", input, "--yes"]);
     assert!(run.stdout.contains("over http"), "{run}");
+    serving.interrupt();
+    serving.wait().code(130);
+}
+
+#[test]
+fn tools_of_other_servers_are_offered_with_all_they_return() {
+    let project = project();
+    add(&project, &[]);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let picture = call(2, "mcp__test__picture", &json!({}));
+    let run = serve(&project, &["--yes"], &[list, picture]);
+    let tools = reply(&run, 1)["result"]["tools"].to_string();
+    assert!(tools.contains("mcp__test__echo") && !tools.contains("ToolSearch"), "{tools}");
+    let content = reply(&run, 2)["result"]["content"].clone();
+    assert_eq!(content, json!([{"type": "image", "data": "AAAAAAAA", "mimeType": "image/png"}]));
+    let served = project.command(&["mcp", "serve"]).env("BRYNHILD_MCP_SERVED", "1");
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let lines = format!("{}\n{ready}\n{list}\n", initialize(&json!({})));
+    let inner = served.stdin(lines).run();
+    assert!(!reply(&inner, 1).to_string().contains("mcp__test__echo"), "{inner}");
+}
+
+#[test]
+fn work_can_be_handed_to_an_agent_which_our_rules_hold_too() {
+    let server = ModelServer::start([
+        Reply::calls([("Write", json!({"file_path": "made.txt", "content": "x"}))]),
+        Reply::text("I was not let"),
+    ]);
+    let project = project_with(&server);
+    let args = json!({"description": "try", "prompt": "write made.txt"});
+    let run = serve(&project, &[], &[call(1, "Task", &args)]);
+    let result = reply(&run, 1)["result"].clone();
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("I was not let"), "{result}");
+    assert!(server.chats()[1].body.to_string().contains("nobody can be asked"));
+    assert!(!project.path().join("made.txt").exists());
+}
+
+#[test]
+fn commands_are_prompts_and_skills_are_texts() {
+    let project = project();
+    let command =
+        "---\nname: greet\ndescription: Greets.\nargs: \"<who> [how]\"\n---\nGreet {{args}}.\n";
+    std::fs::create_dir_all(project.config_folder().join("commands")).unwrap();
+    std::fs::write(project.config_folder().join("commands/greet.md"), command).unwrap();
+    let skill = project.config_folder().join("skills/tidy");
+    std::fs::create_dir_all(skill.join("references")).unwrap();
+    let text = "---\nname: tidy\ndescription: Tidies up.\n---\nSweep first.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    std::fs::write(skill.join("references/more.md"), "Then dust.").unwrap();
+    let ask = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let run = serve(
+        &project,
+        &[],
+        &[
+            ask(1, "prompts/list", json!({})),
+            ask(2, "prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}})),
+            ask(3, "prompts/get", json!({"name": "greet"})),
+            ask(4, "resources/list", json!({})),
+            ask(5, "resources/read", json!({"uri": "skill://tidy/SKILL.md"})),
+            ask(6, "resources/read", json!({"uri": "skill://tidy/references/more.md"})),
+            ask(7, "resources/read", json!({"uri": "skill://tidy/../../config.yaml"})),
+        ],
+    );
+    let prompts = reply(&run, 1)["result"]["prompts"].to_string();
+    assert!(prompts.contains("greet") && prompts.contains("who"), "{prompts}");
+    let greeting = reply(&run, 2)["result"]["messages"][0]["content"]["text"].clone();
+    assert!(greeting.as_str().unwrap().contains("Greet Ada."), "{greeting}");
+    assert!(reply(&run, 3)["error"]["message"].as_str().unwrap().contains("who"));
+    let texts = reply(&run, 4)["result"]["resources"].to_string();
+    assert!(texts.contains("skill://tidy/references/more.md"), "{texts}");
+    let read = |id| reply(&run, id)["result"]["contents"][0]["text"].clone();
+    assert!(read(5).as_str().unwrap().contains("Sweep first."));
+    assert_eq!(read(6), "Then dust.");
+    assert!(reply(&run, 7)["error"].is_object());
+}
+
+#[test]
+fn a_client_that_wants_a_log_reads_what_a_call_says() {
+    let project = project();
+    let level = json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel",
+        "params": {"level": "info"}});
+    let say = call(2, "Bash", &json!({"command": "echo one; echo two"}));
+    let run = serve(&project, &["--yes"], &[level.clone(), say.clone()]);
+    assert!(reply(&run, 1)["result"].is_object(), "{run}");
+    assert!(run.stdout.contains("notifications/message"), "{run}");
+    let quiet = serve(&project, &["--yes"], &[say]);
+    assert!(!quiet.stdout.contains("notifications/message"), "{quiet}");
+}
+
+#[test]
+fn a_client_s_farewell_over_http_is_answered_as_done() {
+    use std::io::{Read, Write};
+    let project = project();
+    let serving = project.command(&["mcp", "serve", "--http", "127.0.0.1:0"]).spawn();
+    serving.wait_for_stderr("/mcp");
+    let said = serving.stderr();
+    let host = said.split("http://").nth(1).unwrap().split("/mcp").next().unwrap().to_owned();
+    let request = |method: &str, more: &str, body: &str| {
+        let mut stream = std::net::TcpStream::connect(&host).unwrap();
+        let length = body.len();
+        let text = format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n{more}\r\n{body}"
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    let first = request("POST", "", &initialize(&json!({})).to_string());
+    let id = first.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+    });
+    let id = id.unwrap_or_else(|| panic!("no session: {first}"));
+    let farewell = request("DELETE", &format!("Mcp-Session-Id: {id}\r\n"), "");
+    assert!(farewell.starts_with("HTTP/1.1 204"), "{farewell}");
     serving.interrupt();
     serving.wait().code(130);
 }

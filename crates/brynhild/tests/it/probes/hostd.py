@@ -39,7 +39,9 @@ def start(action, listener):
     threading.Thread(target=action, args=(listener,), daemon=True).start()
 
 
-for address in (run + "/docker.sock", work + "/dev.sock", agent, "\0" + name):
+os.makedirs(work + "/a/b/c/d", exist_ok=True)
+deep = work + "/a/b/c/d/deep.sock"
+for address in (run + "/docker.sock", work + "/dev.sock", deep, agent, "\0" + name):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()

@@ -97,6 +97,11 @@ pub(super) const PROBES: &[Probe] = &[
     of(Proof::Maybe, "F23", "$SP fsopen; $SP open_tree"),
     probe("P11", "echo evil > $REAL/.config/brynhild/plugins/evil.py"),
     probe("P11b", "echo evil > $REAL/.config/brynhild/config.yaml"),
+    probe(
+        "P11c",
+        "for f in cache/x sessions/x sandbox/x trust.jsonl permissions.jsonl plugin-data/x; do \
+         mkdir -p $(dirname $REAL/.config/brynhild/$f); echo x > $REAL/.config/brynhild/$f; done",
+    ),
     probe("P12", "echo evil > $REAL/.local/bin/git"),
     probe(
         "P14",
@@ -125,6 +130,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("I01", "$SP unix $REAL/run/docker.sock"),
     probe("I02", "$SP unix $AGENT; $SP unix ${SSH_AUTH_SOCK:-/none}"),
     probe("I03", "$SP unix $W/dev.sock"),
+    probe("I03b", "$SP unix $W/a/b/c/d/deep.sock"),
     probe("I04", "$SP abstract $NAME"),
     probe("I05", "$SP unixdgram $REAL/run/dgram.sock"),
     of(Proof::Maybe, "I06", "$SP tiocsti"),
@@ -167,6 +173,8 @@ pub(super) const PROBES: &[Probe] = &[
 pub(super) struct Plant {
     pub(super) id: &'static str,
     pub(super) in_repository: bool,
+    /// What the host has made before.
+    pub(super) before: &'static str,
     pub(super) script: &'static str,
     /// What the host does afterwards, as its user would.
     pub(super) host: &'static str,
@@ -175,17 +183,40 @@ pub(super) struct Plant {
 const LOOKS: &str = "git status; git log -1; git diff";
 
 const fn into_repository(id: &'static str, script: &'static str) -> Plant {
-    Plant { id, in_repository: true, script, host: LOOKS }
+    Plant { id, in_repository: true, before: "", script, host: LOOKS }
 }
 
 const fn into_folder(id: &'static str, script: &'static str) -> Plant {
-    Plant { id, in_repository: false, script, host: LOOKS }
+    Plant { id, in_repository: false, before: "", script, host: LOOKS }
 }
 
 /// A probe whose success is a file that the host would find.
 const fn leftover(id: &'static str, script: &'static str, host: &'static str) -> Plant {
-    Plant { id, in_repository: true, script, host }
+    Plant { id, in_repository: true, before: "", script, host }
 }
+
+/// An attack through what lies deeper: a repository within the repository.
+const fn nested(
+    id: &'static str,
+    before: &'static str,
+    script: &'static str,
+    host: &'static str,
+) -> Plant {
+    Plant { id, in_repository: true, before, script, host }
+}
+
+/// A submodule with a submodule of its own.
+const SUBMODULES: &str = "\
+    for r in deep lib; do git init -q -b main $REAL/$r; cd $REAL/$r; \
+    git config user.name a; git config user.email b; git commit -q --allow-empty -m a; done; \
+    git -c protocol.file.allow=always submodule -q add $REAL/deep inner && git commit -qm i; cd $W; \
+    git -c protocol.file.allow=always submodule -q add $REAL/lib sm && \
+    git -c protocol.file.allow=always submodule -q update --init --recursive && git commit -qm s";
+
+/// Another repository in the index, without a word about it in `.gitmodules`.
+const EMBEDDED: &str = "\
+    git init -q -b main inner; git -C inner config user.name a; git -C inner config user.email b; \
+    git -C inner commit -q --allow-empty -m a; git add inner; git commit -qm i";
 
 /// Each needs a workspace of its own.
 pub(super) const PLANTS: &[Plant] = &[
@@ -240,5 +271,107 @@ pub(super) const PLANTS: &[Plant] = &[
         "mkdir -p .vscode .idea && echo '{}' > .vscode/settings.json; echo x > .idea/x.xml; \
          echo x > .envrc; ln -s /etc .cursor; echo x > .bashrc",
         "for f in .vscode .idea .envrc .cursor .bashrc; do [ ! -e $f ] || touch $REAL/PWNED; done",
+    ),
+    leftover(
+        "P10b",
+        "mkdir -p .opencode/plugins .windsurf .zed && echo x > .opencode/plugins/x.ts; \
+         echo x > .windsurf/x; echo x > .zed/settings.json; echo x > opencode.json; echo x > .exrc",
+        "for f in .opencode .windsurf .zed opencode.json .exrc; do \
+         [ ! -e $f ] || touch $REAL/PWNED; done",
+    ),
+    nested(
+        "P15",
+        SUBMODULES,
+        "mkdir ev; cp -r .git/modules/sm/. ev/; chmod -R u+w ev; \
+         printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = ../sm\\n\
+         \\tfsmonitor = touch %s/PWNED;false\\n' $REAL > ev/config; \
+         mv sm old; mkdir sm; echo 'gitdir: ../ev' > sm/.git",
+        LOOKS,
+    ),
+    nested(
+        "P15b",
+        SUBMODULES,
+        "mkdir ev; cp -r .git/modules/sm/modules/inner/. ev/; chmod -R u+w ev; \
+         printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = ../sm/inner\\n\
+         \\tfsmonitor = touch %s/PWNED;false\\n' $REAL > ev/config; \
+         echo 'gitdir: ../../ev' > sm/inner/.git || { mv sm old; mkdir -p sm; cp -r old/. sm/; \
+         echo 'gitdir: ../../ev' > sm/inner/.git; }",
+        LOOKS,
+    ),
+    nested(
+        "P15c",
+        "git init -q -b main $REAL/lib; cd $REAL/lib; \
+         git config user.name a; git config user.email b; git commit -q --allow-empty -m a; cd $W; \
+         git -c protocol.file.allow=always submodule -q add $REAL/lib sm && git commit -qm s; \
+         rm -rf sm",
+        "mkdir ev; cp -r .git/modules/sm/. ev/; chmod -R u+w ev; \
+         printf '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = ../sm\\n\
+         \\tfsmonitor = touch %s/PWNED;false\\n' $REAL > ev/config; \
+         mkdir sm; echo 'gitdir: ../ev' > sm/.git",
+        LOOKS,
+    ),
+    nested(
+        "P16",
+        EMBEDDED,
+        "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> inner/.git/config",
+        LOOKS,
+    ),
+    nested(
+        "P16b",
+        EMBEDDED,
+        "cp -r inner evil; chmod -R u+w evil; mv inner gone; \
+         printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> evil/.git/config; \
+         mv evil inner",
+        LOOKS,
+    ),
+    nested(
+        "P17",
+        "git init -q a/b/own",
+        "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> a/b/own/.git/config; \
+         mv a moved; mkdir -p a/b/own; cp -r moved/b/own/. a/b/own/; chmod -R u+w a; \
+         printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> a/b/own/.git/config",
+        "cd a/b/own && git status",
+    ),
+    nested(
+        "P18",
+        "",
+        "git init -q planted; git -C planted config core.fsmonitor \"touch $REAL/PWNED;false\"",
+        "cd planted && git status",
+    ),
+    nested(
+        "P18b",
+        "",
+        "git init -q --bare planted; git -C planted config core.bare false; \
+         git -C planted config core.worktree $W; \
+         git -C planted config core.fsmonitor \"touch $REAL/PWNED;false\"",
+        "cd planted && git status",
+    ),
+    into_folder(
+        "P06b",
+        "mkdir -p ev/objects ev/refs; echo ev > commondir; echo 'ref: refs/heads/main' > HEAD; \
+         printf '[core]\\n\\trepositoryformatversion = 1\\n\\tfsmonitor = touch %s/PWNED;false\\n\
+         [extensions]\\n\\tworktreeConfig = true\\n' $REAL > ev/config; \
+         printf '[core]\\n\\tbare = false\\n\\tworktree = %s\\n' $W > config.worktree",
+    ),
+    nested(
+        "P20",
+        "mkdir tools .husky; git config core.hooksPath .husky; git config include.path ../tools/gitconfig; \
+         touch tools/gitconfig; printf '#!/bin/sh\\n' > .husky/pre-commit; chmod +x .husky/pre-commit",
+        "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> tools/gitconfig; \
+         echo \"touch $REAL/PWNED\" >> .husky/pre-commit",
+        "git status; git commit -q --allow-empty -m x",
+    ),
+    nested(
+        "P20b",
+        "git config core.hooksPath .husky",
+        "mkdir -p .husky; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > .husky/pre-commit; \
+         chmod +x .husky/pre-commit",
+        "git commit -q --allow-empty -m x",
+    ),
+    nested(
+        "P19",
+        "mkdir -p part",
+        "mkdir -p part/.vscode && echo '{}' > part/.vscode/settings.json; echo x > part/.mcp.json",
+        "for f in .vscode .mcp.json; do [ ! -e part/$f ] || touch $REAL/PWNED; done",
     ),
 ];

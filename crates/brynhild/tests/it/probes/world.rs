@@ -198,16 +198,19 @@ impl World {
         self.environment(&mut plain(&words)).output().unwrap()
     }
 
+    /// Keeps the program from writing down which folders it has looked at, as it does whenever one
+    /// has come to rest: what changes in the home is then the attack's doing.
+    pub(super) fn freeze_caches(&self) {
+        let cache = self.home.join(".config/brynhild/cache");
+        fs::create_dir_all(cache.join("folders.json")).unwrap();
+        fs::write(cache.join("folders.json/in-the-way"), "original").unwrap();
+        self.give_away();
+    }
+
     /// Everything outside of the workspace, to see what changed.
     pub(super) fn surroundings(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let own = self.home.join(".config/brynhild");
-        let skipped = ["sandbox", "sessions"].map(|name| own.join(name));
         let mut found = BTreeMap::new();
-        walk(
-            &self.base,
-            &mut found,
-            &[std::slice::from_ref(&self.work), skipped.as_slice()].concat(),
-        );
+        walk(&self.base, &mut found, &self.work);
         found
     }
 
@@ -360,17 +363,20 @@ fn give(path: &Path) {
     }
 }
 
-fn walk(path: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>, skipped: &[PathBuf]) {
+fn walk(path: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>, skipped: &Path) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         let path = entry.path();
-        if skipped.contains(&path) {
+        if path == skipped {
             continue;
         }
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             walk(&path, found, skipped);
         }
-        let bytes = if kind.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        let mut bytes =
+            if kind.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        let mode = entry.metadata().unwrap().permissions().mode();
+        bytes.extend_from_slice(&mode.to_le_bytes());
         found.insert(path, bytes);
     }
 }

@@ -127,3 +127,58 @@ fn a_key_that_no_header_can_carry_is_refused_without_being_shown() {
     check(&project, &run, &["sk-live-0123"]);
     assert!(run.stderr.contains("key"), "{run}");
 }
+
+#[test]
+fn keys_in_headers_addresses_and_arguments_are_never_shown() {
+    const SECRETS: &[&str] =
+        &["HDRSECRET8", "XAPIKEY9", "URLPASSWORD99", "QUERYKEY77", "ARGTOKEN3", "MCPQUERY5"];
+    let said = r#"{"error":{"message":"bad key HDRSECRET8, XAPIKEY9, URLPASSWORD99"}}"#;
+    let server = ModelServer::start([Reply::failure(401).body(said)]).repeat_last();
+    let address = format!("http://user:URLPASSWORD99@{}/v1?key=QUERYKEY77", server.address());
+    let headers = "headers: {Authorization: Bearer HDRSECRET8, X-Api-Key: XAPIKEY9}";
+    let project = project_at("openai", &address, &[headers]);
+    let logs = project.path().join("logs");
+    let project = project.env("BRYNHILD_LOGGING__DIR", &logs);
+    project.config_more(
+        "mcp: {servers: {one: {command: x, args: ['--token=ARGTOKEN3']}, two: {url: \
+         'https://u:p@h/x?token=MCPQUERY5'}}}\nlogging: {raw_payloads: true}\n",
+    );
+    for args in [
+        &["--verbose", "chat", "--session", "s", "hi"][..],
+        &["models", "list"],
+        &["config", "show"],
+        &["config", "show", "--json", "--provenance"],
+        &["mcp", "list"],
+        &["mcp", "list", "--json"],
+        &["plugin", "list"],
+        &["api", "providers", "--json"],
+    ] {
+        let run = project.brynhild(args);
+        check(&project, &run, SECRETS);
+    }
+    let raw = fs::read_dir(logs).unwrap().map(|entry| entry.unwrap().path());
+    let raw = raw.filter(|path| path.to_string_lossy().contains("_raw_"));
+    let raw: String = raw.map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(raw.contains("/v1/chat/completions"), "{raw}");
+}
+
+#[test]
+fn no_configured_key_reaches_a_command_under_another_name() {
+    let headers = "headers: {Authorization: Bearer HDRSECRET8}";
+    let project = project_at("openai", "http://127.0.0.1:9/v1", &[headers]);
+    let credentials = project.home().join("credentials.json");
+    fs::write(&credentials, r#"{"api_key": "CREDENTIAL-1"}"#).unwrap();
+    project.config_more(&format!(
+        "    more: {{type: openai, credentials_path: {}}}\nopenrouter_api_key: or-configured\n\
+         mcp: {{servers: {{one: {{command: x, env: {{ONE_TOKEN: MCPENVTOKEN1}}}}}}}}\n",
+        credentials.display()
+    ));
+    for key in ["HDRSECRET8", "CREDENTIAL-1", "or-configured", "MCPENVTOKEN1"] {
+        let run = project.command(&["sandbox", "run", "--", "env"]);
+        let run = run.env("TERM", key).env("LC_ALL", format!("a {key}")).env("LANG", "C").run();
+        assert!(!run.success().stdout.contains(key), "{run}");
+        assert!(run.stdout.contains("LANG=C"), "{run}");
+    }
+    let run = project.brynhild(&["api", "providers"]);
+    assert!(run.stdout.contains("key found in `openrouter_api_key`"), "{run}");
+}

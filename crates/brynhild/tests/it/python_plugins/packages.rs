@@ -124,6 +124,19 @@ fn installed(points: &str) -> Project {
 }
 
 #[test]
+fn a_package_has_the_name_of_its_manifest_once_it_was_asked() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = installed(&POINTS.replace("acme-kit = acme:register", "my_ep = acme:register"));
+    let offers = || project.brynhild(&["tools", "list"]).stdout.contains("AcmeTool");
+    assert!(offers());
+    assert!(project.brynhild(&["plugin", "list"]).stdout.contains("acme-kit"));
+    project.brynhild(&["plugin", "disable", "acme-kit"]).success();
+    assert!(!offers());
+}
+
+#[test]
 fn every_group_counts_wherever_it_is_shown() {
     if !has_bubblewrap() {
         return;

@@ -151,6 +151,43 @@ fn a_projects_plugin_that_changes_is_not_used_before_it_is_trusted_again() {
     assert!(last_words(&server, 2).contains("/ours:c"), "its command does not count either: {run}");
 }
 
+#[test]
+fn a_projects_plugin_that_is_trusted_again_runs_as_it_is_and_its_absence_is_told() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let call = || Reply::calls([("ours", json!({}))]);
+    let server = ModelServer::start([
+        call(),
+        Reply::text("first answer"),
+        Reply::text("second answer"),
+        call(),
+        Reply::text("third answer"),
+    ]);
+    let project = project_with(&server);
+    let root = project.path().join(".brynhild/plugins/ours");
+    let body = |word: &str| tool("ours", &format!("return ToolResult(True, '{word}')"));
+    write(&root.join("plugin.yaml"), "name: ours\nversion: '1'\ntools: [t]\n");
+    write(&root.join("tools/t.py"), &body("before"));
+    project.brynhild(&["trust", "--yes"]).success();
+    project.brynhild(&["tools", "list"]).success();
+    let mut running = project.command(&["--plain"]).spawn();
+    running.send("one\n");
+    running.wait_for_stdout("first answer");
+    write(&root.join("tools/t.py"), &body("after the change"));
+    running.send("two\n");
+    running.wait_for_stdout("second answer");
+    project.brynhild(&["trust", "--yes"]).success();
+    running.send("three\n");
+    running.wait_for_stdout("third answer");
+    running.close_stdin();
+    let run = running.wait();
+    let told = "is ignored because it changed since you decided on it";
+    assert_eq!(run.stderr.matches(told).count(), 1, "{run}");
+    assert_eq!(results(&server, 1), ["before"]);
+    assert_eq!(results(&server, 4)[0], "after the change", "{run}");
+}
+
 fn change_tool(root: &Path, canary: &Path) {
     let text = format!("open({:?}, 'w')\n", canary.join("ran").display().to_string());
     write(&root.join("tools/t.py"), &(text + &tool("ours", "return ToolResult(True, 'worse')")));

@@ -112,6 +112,54 @@ fn row(listed: &Value, name: &str) -> Value {
     rows.clone().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
 }
 
+/// A tool that asks as long as a file is there.
+const MOODY: &str = r#"
+import os
+from brynhild.tools.base import Tool as Base, ToolResult
+
+
+class Tool(Base):
+    name = "moody"
+    description = "Asks at times"
+    input_schema = {"type": "object", "properties": {"n": {"type": "number", "minimum": 0, "exclusiveMinimum": True}}}
+
+    @property
+    def requires_permission(self):
+        return os.path.exists("flag")
+
+    async def execute(self, input):
+        return ToolResult(True, "done")
+"#;
+
+#[test]
+fn a_call_is_judged_by_what_the_tool_says_at_that_moment() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "moody", &[("tools/moody.py", MOODY)]);
+    let call = || project.brynhild(&["tools", "exec", "moody", "--input", "{\"n\": 1}", "--json"]);
+    call().success();
+    project.file("flag", "");
+    call().code(3);
+    call().code(3);
+    std::fs::remove_file(project.path().join("flag")).unwrap();
+    call().success();
+}
+
+#[test]
+fn a_tool_that_is_switched_off_is_neither_listed_nor_run() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "moody", &[("tools/moody.py", MOODY)]);
+    assert!(project.brynhild(&["tools", "list"]).stdout.contains("moody"));
+    project.config_more("tools: {disabled: {moody: true}}\n");
+    assert!(!project.brynhild(&["tools", "list"]).stdout.contains("moody"));
+    assert!(!project.brynhild(&["tools", "exec", "moody"]).status.success());
+}
+
 #[test]
 fn every_accepted_form_of_a_tool_is_loaded_and_runs() {
     if !has_bubblewrap() {

@@ -201,3 +201,32 @@ fn where_no_provider_counts_the_whole_request_is_estimated() {
     assert_eq!(chats.len(), 4, "it was shortened before the third reply");
     assert!(chats[3].text.contains("SUMMARY"), "{}", chats[3].text);
 }
+
+#[test]
+fn the_todos_as_they_stand_survive_and_older_ones_do_not() {
+    let todos = |done: &str| {
+        let list = json!([
+            {"content": "read the parser", "status": done},
+            {"content": "mend the parser", "status": "pending"},
+        ]);
+        Reply::calls([("TodoWrite", json!({"todos": list}))])
+    };
+    let server = ModelServer::start([
+        todos("in_progress"),
+        todos("completed"),
+        Reply::text("on it"),
+        Reply::text("words"),
+        Reply::text("SUMMARY"),
+        Reply::text("more"),
+    ]);
+    let project = project_with(&server);
+    let lines = "first words\nmore words\n/compact\nlast words\n";
+    let run = project.command(&["--session", "s", "--verbose"]).stdin(lines).run();
+    let shown = run.success();
+    assert!(shown.stderr.contains("[x] read the parser"), "people see the list: {run}");
+    let last = server.chats().pop().unwrap().text;
+    assert_eq!(last.matches("[ ] mend the parser").count(), 1, "{last}");
+    assert!(last.contains("[x] read the parser") && !last.contains("[>]"), "{last}");
+    let kept = project.brynhild(&["session", "export", "s", "--format", "json"]);
+    assert!(kept.success().stdout.contains("[>] read the parser"), "the log keeps all: {kept}");
+}

@@ -204,3 +204,49 @@ fn an_interrupt_stops_the_agent_and_closes_what_it_opened() {
     let last = events.iter().rev().find(|event| event["type"] == "tool_finished").unwrap();
     assert_eq!((&last["name"], &last["outcome"]), (&json!("Task"), &json!("interrupted")));
 }
+
+#[test]
+fn a_tool_is_left_for_what_the_file_says_in_parentheses() {
+    for (command, is_left) in [
+        ("git --version", true),
+        ("touch made", false),
+        ("git --version && touch made", false),
+        ("git --version; $(touch made)", false),
+        ("gitk", false),
+    ] {
+        let (project, server) = playing(commanded(command));
+        own(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
+        project.brynhild(&["chat", "--yes", "go"]);
+        let told = result(&server.chats()[2]);
+        let wanted = "Permission denied: this agent may use only Bash(git *)";
+        assert_eq!(!told.contains(wanted), is_left, "{command}: {told}");
+        assert!(!project.path().join("made").exists(), "{command}");
+    }
+    for (path, is_left) in [("docs/a.md", true), ("b.md", false)] {
+        let read = Reply::calls([("Read", json!({"file_path": path}))]);
+        let (project, server) =
+            playing([task("scout", "look"), read, Reply::text("seen"), Reply::text("done")]);
+        project.file("docs/a.md", "words").file("b.md", "words");
+        own(&project, "scout", "tools: Read(docs/**), Bash(git *)\n", "Look.");
+        project.brynhild(&["chat", "go"]).success();
+        let told = result(&server.chats()[2]);
+        assert_eq!(told.contains("words"), is_left, "{path}: {told}");
+    }
+}
+
+#[test]
+fn the_example_of_an_agent_loads_whole() {
+    let (project, server) = playing([
+        task("reviewer", "look"),
+        bash("git push"),
+        Reply::text("x"),
+        Reply::text("done"),
+    ]);
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/agents/reviewer.md");
+    let folder = project.config_folder().join("agents");
+    std::fs::copy(example, folder.join("reviewer.md")).unwrap();
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    assert!(!run.success().stderr.contains("not here"), "{run}");
+    assert_eq!(tools(&server.chats()[1]), ["Bash", "Glob", "Grep", "Read"]);
+    assert!(result(&server.chats()[2]).contains("may use only Bash(git diff *)"), "{run}");
+}

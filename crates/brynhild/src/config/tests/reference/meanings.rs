@@ -138,10 +138,14 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("mcp.servers.NAME", "A server of tools, or what it is granted; see [MCP](mcp.md)"),
     ("mcp.defer_above", "Above so many tools of servers, the model searches for them"),
     ("mcp.defer_bytes", "The same, above so many bytes of descriptions and schemas"),
+    (
+        "mcp.client_metadata_url",
+        "The address of a document that describes this program to servers that are signed in to",
+    ),
     ("mcp.NAME", "The same as `mcp.servers.NAME`"),
     (
         "ui.theme",
-        "Colors on a terminal: its own sixteen, shades for a dark or a light background, or none",
+        "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](terminal.md#colors)",
     ),
     ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
     ("ui.mouse", "Catch the mouse there: the wheel scrolls, a click opens, dragging copies"),

@@ -1,0 +1,63 @@
+//! What is wrong with the parts of a plugin's folder, for its author. Its Python is asked in its
+//! sandbox, unless the folder belongs to a project that is not trusted.
+
+use std::path::{Path, PathBuf};
+
+use plugins::discovery::Trust;
+use plugins::manifest::Validation;
+use plugins::offer::Contributions;
+use plugins::plugin::{Manifest, Place, Plugin, PluginSettings};
+use plugins::python::Missing;
+use plugins::{commands, hooks, profiles, rules, skills};
+
+use crate::exit::Problem;
+use crate::plugin_set;
+use crate::workers;
+use crate::world::World;
+
+/// Adds what is wrong with the parts of the plugin in `root` to what is wrong with its manifest.
+pub(super) async fn check(
+    world: &World,
+    root: &Path,
+    validation: &mut Validation,
+) -> Result<(), Problem> {
+    let Some(manifest) = validation.manifest.clone() else { return Ok(()) };
+    let plugin = plugin(manifest, root);
+    let contributions = Contributions { plugins: vec![&plugin], ..Contributions::default() };
+    let faults = &mut validation.errors;
+    faults.extend(commands::discover(&commands::Places::default(), &contributions).problems);
+    faults.extend(skills::discover(&skills::Places::default(), &contributions).problems);
+    faults.extend(profiles::load(&[], &contributions).1);
+    let nowhere = rules::Places { global: None, root: PathBuf::new(), cwd: PathBuf::new() };
+    faults.extend(rules::load(&nowhere, &contributions).problems);
+    let file = root.join("hooks.yaml");
+    if plugin.manifest.hooks && file.exists() {
+        match hooks::validate(&file) {
+            Ok((_, problems)) => faults.extend(problems),
+            Err(problem) => faults.push(problem),
+        }
+    }
+    if plugin_set::trust(world, root, Place::Flag) == Trust::Given {
+        let hosts = workers::quiet_hosts(world)?;
+        for described in hosts.describe(&[&plugin], Missing::Report).await {
+            let offers_nothing = described.tools.is_empty() && described.providers.is_empty();
+            let faults =
+                if offers_nothing { &mut validation.errors } else { &mut validation.warnings };
+            faults.extend(described.problems);
+        }
+        hosts.shutdown().await;
+    }
+    Ok(())
+}
+
+fn plugin(manifest: Manifest, root: &Path) -> Plugin {
+    Plugin {
+        manifest,
+        root: root.to_owned(),
+        place: Place::Flag,
+        enabled: true,
+        trusted: true,
+        settings: PluginSettings::default(),
+        package: None,
+    }
+}

@@ -1,0 +1,102 @@
+//! What a person types on a terminal while the model works: lines that the model is told at its
+//! next step. Reads only what is there, so that a question gets its own answer.
+
+use std::collections::VecDeque;
+use std::future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::event::{Event, PERSON, UNSENT, What};
+use rustix::io::{ioctl_fionread, read};
+
+use crate::output;
+use crate::slash;
+
+/// How often it is looked whether a line was typed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The lines of one turn, and of those that follow because of them.
+#[derive(Default)]
+pub(crate) struct Steering {
+    typed: Vec<u8>,
+    /// Lines that were sent and of which nothing was heard so far.
+    owed: usize,
+    /// Commands, which have to wait for the end of the turn.
+    pub(crate) later: VecDeque<String>,
+    /// Events of the turn that follows which came with those of the one before.
+    rest: VecDeque<Arc<Event>>,
+}
+
+impl Steering {
+    /// Whether a line came too late for the turn that has ended, so that another one follows.
+    pub(crate) fn follows(&mut self) -> bool {
+        let follows = self.owed > 0;
+        self.owed = self.owed.saturating_sub(1);
+        follows
+    }
+
+    /// Keeps events for the turn that follows.
+    pub(super) fn keep(&mut self, events: VecDeque<Arc<Event>>) {
+        self.rest = events;
+    }
+
+    /// The events that were kept.
+    pub(super) fn rest(&mut self) -> VecDeque<Arc<Event>> {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Takes note of what came of a line.
+    pub(super) fn take(&mut self, event: &Event) {
+        let is_heard = match &event.what {
+            What::Injected { origin, .. } => origin == PERSON,
+            What::Notice { text, .. } => text.starts_with(UNSENT),
+            _ => false,
+        };
+        self.owed = self.owed.saturating_sub(usize::from(is_heard));
+    }
+
+    /// The next words for the model.
+    async fn words(&mut self) -> io::Result<String> {
+        loop {
+            let line = self.line().await?;
+            let words = line.trim();
+            if words.is_empty() {
+                continue;
+            }
+            if slash::parse(words).is_some() {
+                output::hint("commands wait for the end of the turn; Ctrl+C ends it");
+                self.later.push_back(words.to_owned());
+                continue;
+            }
+            output::hint("the model is told at its next step");
+            self.owed += 1;
+            return Ok(words.to_owned());
+        }
+    }
+
+    async fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.typed.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            // A terminal counts whole lines, so that nothing is taken of one that is being typed.
+            if ioctl_fionread(io::stdin())? == 0 {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            let mut bytes = [0; 4096];
+            let count = read(io::stdin(), &mut bytes)?;
+            self.typed.extend_from_slice(&bytes[..count]);
+        }
+    }
+}
+
+/// The next words for the model; never any where nobody is listened to.
+pub(super) async fn next(steering: Option<&mut Steering>) -> io::Result<String> {
+    match steering {
+        Some(steering) => steering.words().await,
+        None => future::pending().await,
+    }
+}

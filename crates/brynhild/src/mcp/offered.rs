@@ -1,0 +1,148 @@
+//! What `mcp serve` offers beside tools: commands as prompts, and skills as texts. Only reads: what a
+//! command would run to fill its blanks is not run for another agent.
+
+use std::collections::BTreeMap;
+
+use ::mcp::serve::Text;
+use ::mcp::{ArgumentEntry, PromptEntry};
+use contract::skill::Skill;
+use plugins::commands::Command;
+
+use crate::exit::Problem;
+use crate::slash::Offer;
+use crate::world::World;
+
+/// The argument of a command that does not name what it takes.
+const WORDS: &str = "arguments";
+
+/// Commands and skills, as they were found.
+pub(super) struct Offered {
+    world: World,
+    offer: Offer,
+    skills: Vec<Skill>,
+}
+
+impl Offered {
+    /// Finds them.
+    pub(super) fn new(world: &World, skills: Vec<Skill>) -> Result<Self, Problem> {
+        let world = World::again(world.global.clone(), world.environment.clone())?;
+        let offer = Offer::new(&world);
+        offer.report();
+        Ok(Self { world, offer, skills })
+    }
+
+    /// The commands.
+    pub(super) fn prompts(&self) -> Vec<PromptEntry> {
+        let entry = |command: &Command| PromptEntry {
+            name: self.offer.table.shortest(command),
+            description: command.description.clone(),
+            arguments: arguments(&command.args),
+        };
+        self.offer.table.commands().iter().map(entry).collect()
+    }
+
+    /// The text of a command.
+    pub(super) fn prompt(
+        &self,
+        name: &str,
+        given: &BTreeMap<String, String>,
+    ) -> Result<String, String> {
+        let unknown = || format!("Unknown prompt: {name}");
+        let command = self.offer.table.find(name).ok_or_else(unknown)?;
+        let mut words = Vec::new();
+        for argument in arguments(&command.args) {
+            match given.get(&argument.name) {
+                // What follows a command is split at blanks, but for the last of its arguments.
+                Some(value) => words.push(value.clone()),
+                None if argument.required => {
+                    return Err(format!("the prompt needs `{}`", argument.name));
+                }
+                None => {}
+            }
+        }
+        self.offer.rendered(&self.world, name, &words.join(" ")).ok_or_else(unknown)
+    }
+
+    /// The skills, and the files they refer to.
+    pub(super) fn texts(&self) -> Vec<Text> {
+        let of = |skill: &Skill| {
+            let first = Text {
+                uri: address(skill, "SKILL.md"),
+                name: skill.name.clone(),
+                description: skill.description.clone(),
+            };
+            let more = plugins::skills::references(skill).into_iter().map(|path| {
+                let path = path.display().to_string();
+                let description = format!("belongs to the skill {}", skill.name);
+                Text { uri: address(skill, &path), name: path, description }
+            });
+            std::iter::once(first).chain(more).collect::<Vec<_>>()
+        };
+        self.skills.iter().flat_map(of).collect()
+    }
+
+    /// One of the texts.
+    pub(super) fn text(&self, uri: &str) -> Option<String> {
+        for skill in &self.skills {
+            if uri == address(skill, "SKILL.md") {
+                return Some(skill.body.clone());
+            }
+            let references = plugins::skills::references(skill);
+            let is_it =
+                |path: &std::path::PathBuf| uri == address(skill, &path.display().to_string());
+            if let (Some(path), Some(folder)) = (references.into_iter().find(is_it), &skill.folder)
+            {
+                return std::fs::read_to_string(folder.join(path)).ok();
+            }
+        }
+        None
+    }
+}
+
+fn address(skill: &Skill, path: &str) -> String {
+    format!("skill://{}/{path}", skill.name)
+}
+
+/// What a command takes: `<name>` is needed, `[name]` is not; words that say it otherwise stand for
+/// one argument.
+fn arguments(args: &str) -> Vec<ArgumentEntry> {
+    if args.trim().is_empty() {
+        return Vec::new();
+    }
+    let named = args.split_whitespace().map(|word| {
+        let bare = |open: char, close: char| word.strip_prefix(open)?.strip_suffix(close);
+        let (name, required) = match (bare('<', '>'), bare('[', ']')) {
+            (Some(name), _) => (name, true),
+            (None, Some(name)) => (name, false),
+            (None, None) => return None,
+        };
+        let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
+        let is_name = !name.is_empty() && name.chars().all(is_plain);
+        is_name.then(|| ArgumentEntry {
+            name: name.to_owned(),
+            description: String::new(),
+            required,
+        })
+    });
+    let named: Option<Vec<ArgumentEntry>> = named.collect();
+    named.unwrap_or_else(|| {
+        let (name, description) = (WORDS.to_owned(), args.trim().to_owned());
+        vec![ArgumentEntry { name, description, required: false }]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_says_what_it_takes_by_name_or_in_words() {
+        let names = |args| -> Vec<(String, bool)> {
+            arguments(args).into_iter().map(|it| (it.name, it.required)).collect()
+        };
+        assert_eq!(names("<who> [how]"), [("who".to_owned(), true), ("how".to_owned(), false)]);
+        assert_eq!(names("a file, or nothing"), [(WORDS.to_owned(), false)]);
+        assert_eq!(names("[one|two]"), [(WORDS.to_owned(), false)]);
+        assert!(names(" ").is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! What a fault of the program itself leaves a person with: where it was, and how to go on. What it
+//! tells never holds a secret.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::panic::PanicHookInfo;
+use std::sync::{Mutex, PoisonError};
+
+use contract::id::SessionId;
+
+use crate::output;
+
+/// The session that was opened last.
+static SESSION: Mutex<Option<SessionId>> = Mutex::new(None);
+
+/// A run of letters and digits that is longer may be a key.
+const LONGEST_WORD: usize = 20;
+
+/// Has every panic told in our words.
+pub(crate) fn tell() {
+    std::panic::set_hook(Box::new(|panic| {
+        output::error(&words(panic));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            output::hint(&backtrace.to_string());
+        }
+        // Not waited for: whoever panics may hold it.
+        let session = SESSION.try_lock().ok().and_then(|session| session.clone());
+        output::hint(&hint(session.as_ref()));
+    }));
+}
+
+/// Names the session that a panic would leave.
+pub(crate) fn in_session(id: &SessionId) {
+    *SESSION.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+}
+
+fn words(panic: &PanicHookInfo<'_>) -> String {
+    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let what =
+        panic.payload_as_str().map_or_else(String::new, |what| format!(": {}", masked(what)));
+    format!("the program panicked{place}{what}")
+}
+
+fn hint(session: Option<&SessionId>) -> String {
+    let fault = "this is a fault of Brynhild, which its makers would like to hear of";
+    match session {
+        Some(id) => format!(
+            "session {id} holds what happened up to here, `brynhild chat --resume {id}` goes on \
+             with it; {fault}"
+        ),
+        None => fault.to_owned(),
+    }
+}
+
+/// A message without what may be a key: words that are long and hold letters and digits.
+fn masked(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    let mut masked = String::new();
+    for piece in text.split_inclusive(|c: char| !is_part(c)) {
+        let word = piece.trim_end_matches(|c: char| !is_part(c));
+        let has = |test: fn(&char) -> bool| word.chars().any(|c| test(&c));
+        let may_be_key = word.len() > LONGEST_WORD
+            && has(char::is_ascii_digit)
+            && has(char::is_ascii_alphabetic);
+        masked.push_str(if may_be_key { "[hidden]" } else { word });
+        masked.push_str(&piece[word.len()..]);
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_key_is_not_told() {
+        let key = "sk-or-v1-0123456789abcdef0123456789abcdef";
+        let told = masked(&format!("cannot parse \"Bearer {key}\": it's wrong, really"));
+        assert_eq!(told, "cannot parse \"Bearer [hidden]\": it's wrong, really");
+        let plain = "index out of bounds: the len is 3 but the index is 12345";
+        assert_eq!(masked(plain), plain);
+    }
+}

@@ -1,0 +1,153 @@
+//! A tool that an agent's file leaves for some of its calls only: commands, files or hosts. Only
+//! tightens; what is left is judged like every call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::message::ToolCall;
+use contract::policy::{Action, Decision, Mode, Policy as _};
+use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use policy::Judge;
+use policy::rules::{Scope, parse};
+use serde_json::{Value, json};
+
+/// Where the rules of the file stand.
+const ORIGIN: &str = "the agent's file";
+
+/// A tool with what it is left for.
+pub(super) struct Scoped {
+    tool: Arc<dyn Tool>,
+    /// The entries of the file.
+    entries: Vec<String>,
+    /// What commands look like that may run.
+    commands: Vec<String>,
+    /// Judges everything else by the entries alone.
+    judge: Judge,
+}
+
+impl Scoped {
+    /// Leaves a tool for what `entries` say, each of the form `Name(what)`.
+    pub(super) fn new(tool: Arc<dyn Tool>, entries: &[&str], root: &Path) -> Self {
+        let entries: Vec<String> = entries.iter().map(|entry| entry.trim().to_owned()).collect();
+        let inner = |entry: &String| {
+            let (_, rest) = entry.split_once('(')?;
+            Some(rest.strip_suffix(')').unwrap_or(rest).trim().to_owned())
+        };
+        let commands = entries.iter().filter_map(inner).collect();
+        let rules = entries.iter().filter_map(|entry| {
+            // An entry that is no rule covers nothing.
+            parse(&json!({"allow": [entry]}), Scope::User, |_| ORIGIN.to_owned()).ok()
+        });
+        let rules = rules.flat_map(|parsed| parsed.rules).collect();
+        let judge = policy::policy(policy::Settings {
+            workspace: root.to_owned(),
+            rules,
+            ..policy::Settings::default()
+        });
+        Self { tool, entries, commands, judge }
+    }
+
+    fn check(&self, actions: &[Action]) -> Result<(), ToolError> {
+        if actions.iter().all(|action| self.covers(action)) {
+            return Ok(());
+        }
+        let left = self.entries.join(", ");
+        Err(ToolError::Input(format!("Permission denied: this agent may use only {left}")))
+    }
+
+    fn covers(&self, action: &Action) -> bool {
+        if let Action::Run { command, cwd } = action {
+            return self.covers_command(command, cwd);
+        }
+        let ruling = self.judge.judge(self.tool.spec(), std::slice::from_ref(action), Mode::Normal);
+        let is_own =
+            |it: &contract::policy::Reason| it.origin == ORIGIN && it.decision == Decision::Allow;
+        ruling.decision == Decision::Allow && ruling.reasons.iter().any(is_own)
+    }
+
+    /// Whether every program that a command is proven to run is one of those that may.
+    fn covers_command(&self, command: &str, cwd: &Path) -> bool {
+        let Some(programs) = policy::proven_programs(command, cwd) else { return false };
+        programs.iter().all(|words| {
+            let line = words.join(" ");
+            self.commands.iter().any(|pattern| fits(pattern, &line))
+        })
+    }
+}
+
+/// Whether a command looks like a pattern: `*` is anything, and `:*` or a last ` *` anything from
+/// the next word on.
+fn fits(pattern: &str, line: &str) -> bool {
+    let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    match prefix {
+        Some(prefix) => meets(prefix, line) || meets(&format!("{prefix} *"), line),
+        None => meets(pattern, line),
+    }
+}
+
+/// Whether a text fits a pattern in which `*` is anything.
+fn meets(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[async_trait]
+impl Tool for Scoped {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn accepts(&self) -> Option<&Value> {
+        self.tool.accepts()
+    }
+
+    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+        let actions = self.tool.actions(args)?;
+        self.check(&actions)?;
+        Ok(actions)
+    }
+
+    fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.tool.caution(call)
+    }
+
+    fn is_offered(&self) -> bool {
+        self.tool.is_offered()
+    }
+
+    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.check(&self.tool.actions(&call.args)?)?;
+        self.tool.run(call, context).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_whole_words_and_stars_anything() {
+        assert!(fits("git *", "git log") && fits("git *", "git") && !fits("git *", "gitk"));
+        assert!(fits("git diff:*", "git diff --stat") && !fits("git diff:*", "git push"));
+        assert!(fits("npm run *test", "npm run unit test") && !fits("npm run *test", "npm run x"));
+        assert!(fits("make", "make") && !fits("make", "make install") && fits("*", "anything"));
+        assert!(!fits("a*a", "a") && fits("a*b*c", "axxbyyc") && !fits("a*b*c", "acb"));
+    }
+}

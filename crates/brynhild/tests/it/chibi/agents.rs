@@ -1,0 +1,40 @@
+//! What hooks of chibi plugins are told of agents that work is handed to.
+
+use serde_json::{Value, json};
+use testkit::Reply;
+
+use super::hooks::{hooked, playing, told};
+
+#[test]
+fn a_hook_hears_whom_work_is_handed_to() {
+    let task = |agent: &str| {
+        Reply::calls([(
+            "Task",
+            json!({"description": "d", "prompt": "Look", "subagent_type": agent}),
+        )])
+    };
+    let replies = [
+        task("critic"),
+        Reply::text("seen"),
+        task("general-purpose"),
+        Reply::text("seen"),
+        Reply::text("done"),
+    ];
+    let (project, _server) = playing(replies);
+    let folder = project.config_folder().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\nname: critic\ndescription: Finds faults\n---\nFind what is wrong.\n";
+    std::fs::write(folder.join("critic.md"), text).unwrap();
+    hooked(&project, "watch", &["pre_spawn_agent", "post_spawn_agent"], &json!({}));
+    project.brynhild(&["chat", "--yes", "--model", "test-model", "go"]).success();
+    let told: Vec<Value> =
+        told(&project, "watch").into_iter().map(|(_, payload)| payload).collect();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert_eq!(told[0]["system_prompt"], "Find what is wrong.");
+    assert_eq!((&told[0]["input"], &told[0]["model"]), (&json!("Look"), &json!("test-model")));
+    assert_eq!(told[1]["system_prompt"], told[0]["system_prompt"]);
+    assert_eq!(
+        (&told[2]["system_prompt"], &told[2]["model"]),
+        (&Value::Null, &json!("test-model"))
+    );
+}

@@ -1,0 +1,123 @@
+//! A program that is killed on the full screen, a terminal that goes away, sizes that no terminal
+//! has.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, kill_process};
+
+use super::restored::{STATES, State, assert_usual};
+use super::*;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");
+const SCRIPT: &str = "/usr/bin/script";
+
+fn on_terminal(project: &Project, program: &str, args: &[&str]) -> Terminal {
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let env = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), project.home().into()),
+        ("TERM".into(), "xterm-256color".into()),
+    ];
+    Terminal::start(Path::new(program), &args, &env, &project.path(), SIZE)
+}
+
+#[test]
+fn after_a_kill_the_next_start_works_and_leaves_a_usual_terminal() {
+    let server = ModelServer::start([Reply::text("still here")]);
+    let project = project_with(&server);
+    let shell = "sh -c 'echo $$ > pid; exec \"$0\"' \"$0\"; echo \"first $?\"; \"$0\"; \
+                 code=$?; stty -a; echo \"second $code\"; sleep 60";
+    let terminal = on_terminal(&project, "/bin/sh", &["-c", shell, BINARY]);
+    terminal.wait_for("write to the model");
+    let killed: i32 = project.read("pid").trim().parse().unwrap();
+    kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
+    terminal.wait_until("the second start", |screen| {
+        screen.alternate_screen() && screen.contents().contains("write to the model")
+    });
+    terminal.send("talk\r");
+    terminal.wait_for("still here");
+    terminal.send("\x03\x03");
+    terminal.wait_for("second 0");
+    assert_usual(&terminal, "after a kill");
+}
+
+/// The types of the events of the newest session.
+fn kinds(project: &Project) -> Vec<String> {
+    let Ok(folder) = std::fs::read_dir(project.config_folder().join("sessions")) else {
+        return Vec::new();
+    };
+    let logs = folder.map(|entry| entry.unwrap().path());
+    let newest = logs.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).max();
+    let text = newest.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let kind = |line: &str| {
+        let (_, json) = line.split_once(' ')?;
+        let event: serde_json::Value = serde_json::from_str(json).ok()?;
+        Some(event["type"].as_str()?.to_owned())
+    };
+    text.lines().filter_map(kind).collect()
+}
+
+fn closed_in(state: &State) {
+    let mut replies = (state.replies)();
+    replies.push(Reply::text("the last one"));
+    let server = ModelServer::start(replies).repeat_last();
+    let project = project_with(&server);
+    // The program is on a terminal of its own, which goes away with the one who holds it.
+    let terminal = on_terminal(&project, SCRIPT, &["-qec", BINARY, "/dev/null"]);
+    terminal.wait_for("write to the model");
+    (state.reach)(&terminal, &server);
+    let has_begun = kinds(&project).contains(&"turn_started".to_owned());
+    terminal.signal(Signal::KILL);
+    if !has_begun {
+        return;
+    }
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while kinds(&project).last().is_none_or(|last| last != "session_ended") {
+        assert!(Instant::now() < deadline, "{}: {:?}", state.name, kinds(&project));
+        std::thread::yield_now();
+    }
+    let again = project.brynhild(&["chat", "On", "--continue"]);
+    assert!(again.success().stdout.contains("the last one"), "{}: {again}", state.name);
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_program_with_its_session_closed() {
+    if !Path::new(SCRIPT).exists() {
+        return crate::crashes::skip("script is not here; terminals that go away not tested");
+    }
+    for state in STATES {
+        closed_in(state);
+    }
+}
+
+#[test]
+fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
+    let server = ModelServer::start([Reply::text("words that stay").stall_at(120)]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("talk\r");
+    server.wait_for_stalls(1);
+    let mut state = 7_u32;
+    for _ in 0..300 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [a, b, kind, _] = state.to_le_bytes();
+        let size = match kind % 8 {
+            0 => (0, 0),
+            1 => (1, 1),
+            2 => (u16::from(a), 1),
+            3 => (1, u16::from(b)),
+            4 => (10_000, 3),
+            _ => (u16::from(a) % 150, u16::from(b) % 50),
+        };
+        terminal.resize(size);
+    }
+    server.release();
+    terminal.resize((90, 20));
+    terminal.wait_until("the last frame, whole", |screen| {
+        let rows: Vec<String> = screen.rows(0, 90).collect();
+        rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 90)
+            && rows.iter().any(|row| row.contains("words that stay"))
+    });
+    terminal.send("\x03\x03");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}

@@ -1,0 +1,194 @@
+//! What is seen on a real terminal: colors and themes, pictures, sub-agents, calls to the person,
+//! names that want to be more than names.
+
+use super::*;
+
+/// The header of a picture of 400 by 200 pixels.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAZAAAADICAYAAAA=";
+const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// Says something and waits for a heading in the answer.
+fn with_heading(project: &Project) -> Terminal {
+    let terminal = start(project);
+    terminal.send("talk\r");
+    terminal.wait_for("A heading");
+    terminal
+}
+
+fn heading() -> ModelServer {
+    ModelServer::start([Reply::text("# A heading\n")]).repeat_last()
+}
+
+#[test]
+fn the_number_of_colors_is_that_of_the_terminal() {
+    let server = heading();
+    for (variables, wanted) in [
+        (&[("COLORTERM", "truecolor")][..], "\x1b[38;2;127;200;248"),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "")], "\x1b[38;5;"),
+    ] {
+        let mut project = project_with(&server);
+        for (name, value) in variables {
+            project = project.env(name, value);
+        }
+        let output = with_heading(&project).output();
+        assert!(output.contains(wanted), "{variables:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_light_background_is_asked_for_and_gets_a_light_theme() {
+    let server = heading();
+    let project = project_with(&server).env("COLORTERM", "truecolor");
+    let terminal = start(&project);
+    assert!(terminal.output().contains("\x1b]11;?"), "the terminal was not asked");
+    terminal.send("\x1b]11;rgb:ffff/ffff/f0f0\x07talk\r");
+    terminal.wait_for("A heading");
+    assert!(terminal.output().contains("\x1b[38;2;11;83;148"), "{:?}", terminal.output());
+}
+
+#[test]
+fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
+    let server = heading();
+    let project = project_with(&server).env("COLORTERM", "truecolor");
+    project.config_more("ui:\n  theme: mine\n");
+    let themes = project.config_folder().join("themes");
+    write(&themes.join("mine.yaml"), "base: dark\nstyles:\n  heading: \"#ff0102\"\n");
+    write(&themes.join("broken.yaml"), "styles:\n  headline: red\n");
+    let terminal = with_heading(&project);
+    assert!(terminal.output().contains("38;2;255;1;2"), "{:?}", terminal.output());
+    terminal.wait_for("broken.yaml");
+}
+
+#[test]
+fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
+    let server = heading();
+    let project = project_with(&server).env("COLORTERM", "truecolor");
+    let root = project.config_folder().join("plugins/painter");
+    write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
+    write(&root.join("themes/painted.yaml"), "base: light\nstyles:\n  heading: \"#030201\"\n");
+    let terminal = with_heading(&project);
+    terminal.send("\x14dpainted");
+    terminal.wait_for("Themes (1)");
+    terminal.send("\r");
+    terminal.wait_until("the list closed", |screen| !screen.contents().contains("Themes"));
+    assert!(terminal.output().contains("38;2;3;2;1"), "{:?}", terminal.output());
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let again = with_heading(&project).output();
+    assert!(again.contains("38;2;3;2;1"), "{again:?}");
+}
+
+#[test]
+fn a_theme_that_is_not_there_is_told() {
+    let server = heading();
+    let project = project_with(&server);
+    project.config_more("ui:\n  theme: nowhere\n");
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("there is no theme `nowhere`");
+}
+
+#[test]
+fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet() {
+    let asks = || {
+        let call = Reply::calls([("Bash", json!({"command": "echo x > y"}))]);
+        ModelServer::start([call, Reply::text("done")])
+    };
+    for (keys, config, is_called) in
+        [("", "", true), ("\x1b[I", "", false), ("", "ui:\n  notify: false\n", false)]
+    {
+        let server = asks();
+        let project = project_with(&server);
+        project.config_more(config);
+        let terminal = start(&project);
+        terminal.send(keys);
+        terminal.send("go\r");
+        terminal.wait_for("Allow once");
+        let output = terminal.output();
+        let told = ["\x07\x1b]9;Permission needed: Bash", "\x1b]777;notify;Brynhild;Permission"];
+        for word in told {
+            assert_eq!(output.contains(word), is_called, "{keys:?} {config:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sub_agent_is_nested_in_the_call_that_holds_it() {
+    let task = json!({"description": "look", "prompt": "look around", "subagent_type": "scout"});
+    let server = ModelServer::start([
+        Reply::calls([("Task", task)]),
+        Reply::calls([("Glob", json!({"pattern": "*"}))]),
+        Reply::text("The scout has seen it."),
+        Reply::text("All is well."),
+    ]);
+    let project = project_with(&server);
+    let agent = project.config_folder().join("agents/scout.md");
+    write(&agent, "---\nname: scout\ndescription: Looks.\n---\nYou are a scout.\n");
+    let terminal = project.terminal(&["--mode", "yolo"], SIZE);
+    terminal.wait_for("write to the model");
+    terminal.send("explore\r");
+    let screen = terminal.wait_for("All is well.");
+    assert!(screen.contains("┆ scout:"), "{screen}");
+    assert!(!screen.contains("✓ Glob"), "it is closed:\n{screen}");
+    terminal.send("\x14o");
+    let screen = terminal.wait_for("✓ Glob");
+    assert!(screen.contains("┆ "), "{screen}");
+}
+
+#[test]
+fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
+    let variants = [
+        (("KITTY_WINDOW_ID", "1"), "\x1b_Ga=T,U=1,q=2,f=100,"),
+        (("TERM_PROGRAM", "WezTerm"), "\x1b]1337;File=inline=1;width=40;height=10;"),
+        (("TERM_PROGRAM", "other"), "this terminal shows no pictures"),
+    ];
+    for ((name, value), wanted) in variants {
+        let server = ModelServer::start([
+            Reply::calls([("mcp__test__picture", json!({}))]),
+            Reply::text("There it is."),
+        ]);
+        let project = project_with(&server).env(name, value);
+        project.file("server.py", SERVER.replace("AAAAAAAA", PNG));
+        project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
+        project.brynhild(&["mcp", "test", "test"]).success();
+        let terminal = project.terminal(&["--mode", "yolo"], (100, 40));
+        terminal.wait_for("write to the model");
+        terminal.send("show me\r");
+        terminal.wait_for("There it is.");
+        terminal.wait_for("1 in background");
+        assert!(terminal.output().contains(wanted), "{value}: {:?}", terminal.output());
+    }
+}
+
+#[test]
+fn names_of_files_cannot_be_more_than_names() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = project_with(&server);
+    project.file("evil\x1b]0;owned\x07\x1b[2J.txt", "x");
+    let terminal = start(&project);
+    terminal.send("see @ev");
+    terminal.wait_for("evil\\u{1b}]0;owned");
+    terminal.send("\t");
+    terminal.wait_for("> see @evil\\u{1b}");
+    let output = terminal.output();
+    assert!(!output.contains("\x1b]0;") && !output.contains("owned\x07"), "{output:?}");
+}
+
+#[test]
+fn what_is_copied_and_called_out_carries_nothing_else() {
+    let evil = "end\x07\x1b]0;owned\x07";
+    let server = ModelServer::start([Reply::text(format!("A reply {evil}"))]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("talk\r");
+    terminal.wait_for("A reply end");
+    terminal.send("\x1b[19~v\x1b[C\x1b[C\x1b[C\x1b[C\x1b[C\x1b[Cy");
+    terminal.wait_for("copied");
+    let output = terminal.output();
+    assert!(output.contains("\x1b]52;c;QSByZXBseQ==\x07"), "{output:?}");
+    assert!(!output.contains("\x1b]0;"), "{output:?}");
+}

@@ -1,0 +1,52 @@
+//! What is typed while the model works, where lines are read.
+
+use serde_json::json;
+use testkit::{ModelServer, Reply};
+
+use super::SIZE;
+use crate::project_with;
+
+fn last_words(server: &ModelServer, number: usize) -> String {
+    let messages = server.chats()[number].body["messages"].as_array().unwrap().clone();
+    messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_line_reaches_the_model_at_its_next_step() {
+    let look = Reply::calls([("Inspect", json!({"operation": "cwd"}))]);
+    let server = ModelServer::start([look.stall_at(60), Reply::text("Understood.")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("look around\r");
+    server.wait_for_stalls(1);
+    terminal.send("and use tabs\r");
+    terminal.wait_for("told at its next step");
+    server.release();
+    terminal.wait_for("Understood.");
+    assert_eq!(server.chats().len(), 2, "it is part of the same turn");
+    assert_eq!(last_words(&server, 1), "and use tabs");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_line_that_comes_too_late_for_a_turn_is_the_next_one_and_a_command_waits() {
+    let replies = [Reply::text("First answer.").stall_at(60), Reply::text("Second answer.")];
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("begin\r");
+    server.wait_for_stalls(1);
+    terminal.send("/mode\r");
+    terminal.wait_for("wait for the end of the turn");
+    terminal.send("one thing more\r");
+    terminal.wait_for("told at its next step");
+    server.release();
+    terminal.wait_for("Second answer.");
+    assert_eq!(last_words(&server, 1), "one thing more");
+    terminal.wait_for("mode is");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}

@@ -1,0 +1,266 @@
+//! Signing in to a server behind an address: page, key, renewal, further rights, and machines.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use testkit::{Project, Run};
+
+use crate::project;
+
+/// A server that wants a key, and the authorization server that gives it.
+struct Guarded {
+    address: SocketAddr,
+    /// What was asked of the authorization server: the path, and its parameters.
+    asked: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+struct Request {
+    method: String,
+    target: String,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Guarded {
+    /// Listens. `metadata` is added to what the authorization server says of itself.
+    fn start(metadata: Value) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (metadata, noted) = (metadata.clone(), Arc::clone(&noted));
+                std::thread::spawn(move || {
+                    while let Some(request) = read(&stream) {
+                        let path = request.target.split('?').next().unwrap().to_owned();
+                        if ["/authorize", "/token", "/register"].contains(&path.as_str()) {
+                            let query = request.target.split('?').nth(1).unwrap_or_default();
+                            let key = request.headers.get("authorization");
+                            let words = [query, &request.body, key.map_or("", String::as_str)];
+                            noted.lock().unwrap().push((path.clone(), words.join(" ")));
+                        }
+                        let reply = reply(address, &metadata, &path, &request);
+                        if (&stream).write_all(reply.as_bytes()).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    fn asked(&self, path: &str) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().filter(|(it, _)| it == path).map(|(_, words)| words.clone()).collect()
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut lines = BufReader::new(stream);
+    let mut line = String::new();
+    lines.read_line(&mut line).ok().filter(|count| *count > 0)?;
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        lines.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    lines.read_exact(&mut body).ok()?;
+    Some(Request { method, target, headers, body: String::from_utf8(body).ok()? })
+}
+
+fn http(status: &str, header: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         {header}\r\n{body}"
+    )
+}
+
+fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> String {
+    let base = format!("http://{address}");
+    let fine = |body: Value| http("200 OK", "", &body.to_string());
+    match (request.method.as_str(), path) {
+        (
+            "GET",
+            "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp",
+        ) => fine(json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]})),
+        ("GET", "/.well-known/oauth-authorization-server") => {
+            let mut said = json!({
+                "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": format!("{base}/token"),
+                "registration_endpoint": format!("{base}/register"),
+                "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
+                "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+            });
+            said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            fine(said)
+        }
+        ("POST", "/register") => http(
+            "201 Created",
+            "",
+            &json!({"client_id": "registered", "client_secret": "issued-secret",
+                "redirect_uris": ["http://127.0.0.1/callback"]})
+            .to_string(),
+        ),
+        ("GET", "/authorize") => {
+            let query = request.target.split('?').nth(1).unwrap_or_default();
+            let get = |name: &str| {
+                let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                pairs.into_iter().find(|(key, _)| *key == name).unwrap().1.to_owned()
+            };
+            let back = get("redirect_uri").replace("%3A", ":").replace("%2F", "/");
+            let place = format!("Location: {back}?code=c0de&state={}\r\n", get("state"));
+            http("302 Found", &place, "")
+        }
+        ("POST", "/token") => {
+            // Over before it is used: each run has to renew it.
+            let scope = if request.body.contains("write") { "read write" } else { "read" };
+            fine(json!({"access_token": "key", "token_type": "Bearer", "expires_in": 1,
+                "refresh_token": "again", "scope": scope}))
+        }
+        ("POST", "/mcp") => {
+            let challenge =
+                |more: &str| format!("WWW-Authenticate: Bearer {more}scope=\"read\"\r\n");
+            if request.headers.get("authorization").map(String::as_str) != Some("Bearer key") {
+                let place =
+                    format!("resource_metadata=\"{base}/.well-known/oauth-protected-resource\", ");
+                return http("401 Unauthorized", &challenge(&place), "");
+            }
+            message(&serde_json::from_str(&request.body).unwrap())
+        }
+        _ => http("404 Not Found", "", ""),
+    }
+}
+
+fn message(request: &Value) -> String {
+    let result = match request["method"].as_str().unwrap() {
+        "initialize" => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "guarded", "version": "1"}}),
+        "tools/list" => json!({"tools": [{"name": "change", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => {
+            let wanted =
+                "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"write\"\r\n";
+            return http("403 Forbidden", wanted, "");
+        }
+        "server/discover" => return http("400 Bad Request", "", ""),
+        _ => return http("202 Accepted", "", ""),
+    };
+    let reply = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    http("200 OK", "", &reply.to_string())
+}
+
+/// Goes where the page leads, and no further than back.
+fn visit(page: &str) {
+    let mut next = Some(page.trim().to_owned());
+    while let Some(url) = next.take() {
+        let rest = url.strip_prefix("http://").unwrap();
+        let (host, target) = rest.split_once('/').unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        let request =
+            format!("GET /{target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            if let Some(place) = line.strip_prefix("Location: ") {
+                next = Some(place.to_owned());
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+    }
+}
+
+fn sign_in(project: &Project, flags: &[&str]) -> Run {
+    let args = [&["mcp", "login", "web"], flags].concat();
+    let signing = project.command(&args).spawn();
+    signing.wait_for_stdout("\n");
+    visit(&signing.stdout());
+    signing.wait()
+}
+
+#[test]
+fn a_key_is_renewed_with_the_secret_of_its_client() {
+    let server = Guarded::start(json!({}));
+    let project = project();
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let out = project.brynhild(&["mcp", "test", "web"]);
+    out.code(1);
+    assert!(out.stderr.contains("`brynhild mcp login web` does it"), "{out}");
+    sign_in(&project, &[]).success();
+    project.brynhild(&["mcp", "test", "web"]).success();
+    let renewals = server.asked("/token");
+    let renewal = renewals.iter().find(|words| words.contains("refresh_token")).unwrap();
+    // "registered:issued-secret"
+    assert!(renewal.contains("Basic cmVnaXN0ZXJlZDppc3N1ZWQtc2VjcmV0"), "{renewal}");
+    project.brynhild(&["mcp", "logout", "web"]).success();
+    project.brynhild(&["mcp", "test", "web"]).code(1);
+}
+
+#[test]
+fn rights_that_a_call_lacks_are_asked_for_at_the_next_signing_in_beside_the_others() {
+    let server = Guarded::start(json!({}));
+    let project = project();
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    sign_in(&project, &[]).success();
+    let call = ["tools", "exec", "mcp__web__change", "--input", "{}", "--yes"];
+    let run = project.brynhild(&call);
+    assert!(run.to_string().contains("wants further rights for this (write)"), "{run}");
+    sign_in(&project, &[]).success();
+    let pages = server.asked("/authorize");
+    assert!(!pages[0].contains("write"), "{pages:?}");
+    assert!(pages[1].contains("read+write") || pages[1].contains("read%20write"), "{pages:?}");
+}
+
+#[test]
+fn a_machine_signs_in_by_its_secret_alone() {
+    let server = Guarded::start(json!({}));
+    let project = project().env("SECRET", "hush");
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let args = ["mcp", "login", "web", "--client-id", "ci", "--client-secret-env", "SECRET"];
+    let args = [&args[..], &["--client-credentials"]].concat();
+    project.brynhild(&args).success();
+    let asked = server.asked("/token");
+    assert!(asked[0].contains("grant_type=client_credentials"), "{asked:?}");
+    assert!(server.asked("/authorize").is_empty() && server.asked("/register").is_empty());
+}
+
+#[test]
+fn a_document_stands_for_the_client_where_the_server_reads_such() {
+    let document = "https://client.example/brynhild.json";
+    let reads = json!({"client_id_metadata_document_supported": true});
+    for (metadata, is_read) in [(reads, true), (json!({}), false)] {
+        let server = Guarded::start(metadata);
+        let project = project();
+        project.config(&format!("mcp: {{client_metadata_url: \"{document}\"}}\n"));
+        project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+        sign_in(&project, &[]).success();
+        assert_eq!(server.asked("/register").is_empty(), is_read);
+        assert_eq!(server.asked("/authorize")[0].contains("client.example"), is_read);
+    }
+}
+
+#[test]
+fn an_authorization_server_that_calls_itself_by_another_name_is_refused() {
+    let server = Guarded::start(json!({"issuer": "https://evil.example"}));
+    let project = project();
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let run = project.brynhild(&["mcp", "login", "web"]);
+    run.code(1);
+    assert!(run.stderr.contains("issuer mismatch"), "{run}");
+}

@@ -1,0 +1,79 @@
+//! Searches of whole folders: what a rule denies and what looks like a secret is not in them.
+
+use serde_json::json;
+use testkit::{Project, Run};
+
+use crate::project;
+
+fn closed() -> Project {
+    let project = project();
+    project.config("permissions: {deny: ['Read(secret/**)']}\n");
+    project
+        .file("secret/k", "needle in a denied file\n")
+        .file("server.pem", "needle in a key\n")
+        .file(".env", "NEEDLE=needle in a secret\n")
+        .file("src/a.txt", "needle in the open\n");
+    std::os::unix::fs::symlink("secret/k", project.path().join("link")).unwrap();
+    project
+}
+
+fn exec(project: &Project, tool: &str, input: &serde_json::Value) -> Run {
+    project.brynhild(&["tools", "exec", tool, "--input", &input.to_string()])
+}
+
+#[test]
+fn grep_leaves_out_what_is_denied_or_looks_secret_and_says_so() {
+    let project = closed();
+    let run = exec(&project, "Grep", &json!({"pattern": "needle"}));
+    run.success();
+    assert!(run.stdout.contains("needle in the open"), "{run}");
+    assert!(!run.stdout.contains("denied file") && !run.stdout.contains("a key"), "{run}");
+    assert!(run.stdout.contains("(2 files left out"), "{run}");
+    let run = exec(&project, "Grep", &json!({"pattern": "needle", "glob": ".env"}));
+    assert!(!run.success().stdout.contains("a secret"), "{run}");
+    exec(&project, "Grep", &json!({"pattern": "needle", "path": "server.pem"})).code(3);
+    exec(&project, "Grep", &json!({"pattern": "needle", "path": "secret"})).code(1);
+    let named = json!({"pattern": "needle", "path": "server.pem"}).to_string();
+    let run = project.brynhild(&["--yes", "tools", "exec", "Grep", "--input", &named]);
+    assert!(run.success().stdout.contains("needle in a key"), "{run}");
+}
+
+#[test]
+fn glob_leaves_out_what_is_denied() {
+    let run = exec(&closed(), "Glob", &json!({"pattern": "**/*"}));
+    assert!(run.success().stdout.contains("src/a.txt"), "{run}");
+    assert!(!run.stdout.contains("secret/k"), "{run}");
+}
+
+#[test]
+fn commands_that_search_above_a_denied_file_are_denied() {
+    let project = closed();
+    for command in
+        ["grep -r needle .", "rg needle", "git show :secret/k", "cat link", "diff -r src ."]
+    {
+        for mode in ["normal", "yolo"] {
+            let run = project.brynhild(&["--mode", mode, "policy", "check", "--", command]);
+            run.code(1);
+            assert!(run.stdout.contains("Read(secret/**)"), "{run}");
+        }
+    }
+    let run = exec(&project, "Bash", &json!({"command": "grep -r needle . --include=k"}));
+    run.code(1);
+    assert!(!run.stdout.contains("denied file"), "{run}");
+    project.brynhild(&["policy", "check", "--", "grep -r needle src"]).success();
+    project.brynhild(&["policy", "check", "--", "git diff"]).code(3);
+}
+
+#[test]
+fn commands_that_come_upon_a_secret_ask() {
+    let project = closed();
+    project.config("");
+    for command in ["grep -r needle .", "rg needle", "rg --hidden -g .env needle"] {
+        let run = project.brynhild(&["policy", "check", "--", command]);
+        run.code(3);
+        assert!(run.stdout.contains("holds a secret"), "{run}");
+    }
+    for command in ["grep -r needle src", "rg -g '*.txt' needle", "git diff", "ls"] {
+        project.brynhild(&["policy", "check", "--", command]).success();
+    }
+}

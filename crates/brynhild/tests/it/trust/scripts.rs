@@ -1,0 +1,98 @@
+//! Trust covers what command lines run, wherever it lies in the project: also where it changes after
+//! the decision, before a start or while a session goes on.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use super::trust;
+use crate::{project, project_with};
+
+const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
+
+fn executable(project: &Project, path: &str, text: &str) {
+    project.file(path, text);
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(project.path().join(path), mode).unwrap();
+}
+
+/// Adds hooks of all kinds, each with a script of the project behind it.
+fn hooks(project: &Project) {
+    executable(project, "h.sh", "#!/bin/sh\n. ./lib.sh\ntouch ran-command\n");
+    project
+        .file("lib.sh", "true\n")
+        .file("h2.py", "import side\nopen('ran-script', 'w').close()\n")
+        .file("side.py", "")
+        .file(
+            ".brynhild/hooks.yaml",
+            "hooks:\n  session_start:\n    - {name: a, type: command, command: ./h.sh}\n    \
+             - {name: b, type: script, script: ../h2.py}\n",
+        );
+}
+
+fn ran(project: &Project) -> (bool, bool) {
+    let ran = |name: &str| fs::remove_file(project.path().join(name)).is_ok();
+    (ran("ran-command"), ran("ran-script"))
+}
+
+#[test]
+fn a_change_of_a_script_takes_the_trust_in_the_hooks_that_run_it() {
+    let project = project();
+    hooks(&project);
+    trust(&project);
+    let question = project.brynhild(&["trust"]);
+    for name in ["h.sh", "lib.sh", "h2.py", "side.py"] {
+        assert!(question.stderr.contains(name) || question.stdout.contains(name), "{question}");
+    }
+    project.brynhild(&["hooks", "test", "session_start"]).success();
+    assert_eq!(ran(&project), (true, true));
+    for name in ["h.sh", "lib.sh", "h2.py", "side.py"] {
+        let before = project.read(name);
+        project.file(name, format!("{before}\n"));
+        let run = project.brynhild(&["hooks", "test", "session_start"]);
+        assert_eq!(ran(&project), (false, false), "{name}");
+        assert!(run.stderr.contains("it changed since you decided on it"), "{run}");
+        project.brynhild(&["--require-trust", "hooks", "list"]).code(4);
+        let shown = project.brynhild(&["trust", "--json"]);
+        assert!(shown.stdout.contains(&format!("\"{name}\"")), "{shown}");
+        project.file(name, before);
+    }
+    project.file("other.sh", "true");
+    project.brynhild(&["hooks", "test", "session_start"]).success();
+    assert_eq!(ran(&project), (true, true), "what no command line names is of no account");
+}
+
+#[test]
+fn a_change_of_a_server_s_script_takes_the_trust_in_it() {
+    let project = project();
+    project.file("server.py", SERVER);
+    let path = project.path().canonicalize().unwrap().join("server.py");
+    let servers = json!({"mcpServers": {"m": {"command": "python3", "args": [path]}}});
+    project.file(".mcp.json", servers.to_string());
+    trust(&project);
+    project.brynhild(&["mcp", "test", "m"]).success();
+    project.file("server.py", format!("{SERVER}\nopen('ran', 'w')\n"));
+    let run = project.brynhild(&["mcp", "test", "m"]);
+    assert_ne!(run.status.code(), Some(0), "{run}");
+    assert!(run.stderr.contains("it changed since you decided on it"), "{run}");
+}
+
+#[test]
+fn a_script_that_the_model_changes_does_not_run_in_the_same_session() {
+    let write = json!({"command": "printf '\\ntouch evil\\n' >> h.sh"});
+    let server = ModelServer::start([
+        Reply::calls([("Bash", write)]),
+        Reply::calls([("Bash", json!({"command": "true"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    executable(&project, "h.sh", "#!/bin/sh\ntouch ran\n");
+    let hook = "hooks:\n  post_tool_use:\n    - {name: a, type: command, command: ./h.sh}\n";
+    project.file(".brynhild/hooks.yaml", hook);
+    trust(&project);
+    let run = project.brynhild(&["chat", "--yes", "--mode", "yolo", "go"]);
+    assert!(!project.path().join("evil").exists(), "{run}");
+    assert!(run.stderr.contains("`h.sh` changed since you trusted it"), "{run}");
+}
