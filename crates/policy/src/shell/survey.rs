@@ -158,6 +158,12 @@ impl Survey {
         for segment in &scan.segments {
             stages[segment.pipeline] += 1;
         }
+        let fed: HashMap<usize, &String> = scan.fed.iter().map(|(at, text)| (*at, text)).collect();
+        for segment in scan.segments.iter().filter(|_| !fed.is_empty()) {
+            if let Some(text) = fed.get(&segment.pipeline) {
+                self.read_into(&segment.words, text);
+            }
+        }
         for segment in scan.segments {
             let pipeline = segment.pipeline;
             // Only what has company in its pipeline can be fed to something.
@@ -249,6 +255,24 @@ impl Survey {
             self.command(words, start + body + 1, depth);
         }
         self.command(words, start, depth)
+    }
+
+    /// Variables that a builtin reads from a text.
+    fn read_into(&mut self, words: &[Piece], text: &str) {
+        let mut words = words[program_index(words)..].iter().map(|word| word.text.as_str());
+        if !words.next().is_some_and(|name| matches!(name, "read" | "mapfile" | "readarray")) {
+            return;
+        }
+        let names: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+        let mut rest = text.trim();
+        for (at, name) in names.iter().enumerate() {
+            let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            self.constants.set(name, if at + 1 < names.len() { word } else { rest });
+            rest = after.trim_start();
+        }
+        if names.is_empty() {
+            self.constants.set("REPLY", rest);
+        }
     }
 
     /// A variable that is set, perhaps for a program.
