@@ -114,15 +114,14 @@ const COMMANDS: &[&str] = &[
     "g\\it --no-pager push",
 ];
 
-/// Writes down what would be run, each text after a line with its number. Builtins that decide what
-/// is run stay on.
+/// Writes down what would be run, for each text in a file of its own: what it leaves running may
+/// come late. Builtins that decide what is run stay on.
 const DRIVER: &str = r#"
-exec 62<"$1/texts" 61>>"$1/log"
+exec 62<"$1/texts"
 number=0
 while IFS= read -r -d '' text <&62; do
-    printf '#%s\0' "$number" >&61
     (ulimit -t 2; BASH_ENV="$1/prelude" exec "$BASH" --norc --noprofile -c "$text") \
-        63>&61 61>&- 62<&- </dev/null >/dev/null 2>&1
+        63>"$1/$number" 62<&- </dev/null >/dev/null 2>&1
     number=$((number + 1))
 done
 "#;
@@ -137,7 +136,6 @@ unset BASH_ENV
 #[expect(clippy::disallowed_methods, reason = "the witness is another program")]
 fn witnessed(texts: &[String], folder: &Path) -> Vec<Vec<Vec<String>>> {
     fs::write(folder.join("texts"), texts.join("\0") + "\0").unwrap();
-    fs::write(folder.join("log"), "").unwrap();
     fs::write(folder.join("prelude"), PRELUDE).unwrap();
     let path = folder.to_str().unwrap();
     let output = Command::new("/usr/bin/bwrap")
@@ -149,19 +147,20 @@ fn witnessed(texts: &[String], folder: &Path) -> Vec<Vec<Vec<String>>> {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let bytes = fs::read(folder.join("log")).unwrap();
-    let mut runs = vec![Vec::new(); texts.len()];
-    let (mut at, mut seen) = (0, 0);
-    let mut fields =
-        bytes.split(|b| *b == 0).map(|field| String::from_utf8_lossy(field).into_owned());
-    while let Some(field) = fields.next() {
-        if let Some(number) = field.strip_prefix('#').and_then(|number| number.parse().ok()) {
-            (at, seen) = (number, seen + 1);
-        } else if let Ok(count) = field.parse::<usize>() {
-            runs[at].push(fields.by_ref().take(count).collect());
+    let mut runs = Vec::new();
+    for number in 0..texts.len() {
+        let bytes = fs::read(folder.join(number.to_string()));
+        let bytes = bytes.unwrap_or_else(|_| panic!("the witness gave up: {output:?}"));
+        let fields = bytes.split(|b| *b == 0);
+        let mut fields = fields.map(|field| String::from_utf8_lossy(field).into_owned());
+        let mut run = Vec::new();
+        while let Some(field) = fields.next() {
+            if let Ok(count) = field.parse::<usize>() {
+                run.push(fields.by_ref().take(count).collect());
+            }
         }
+        runs.push(run);
     }
-    assert_eq!(seen, texts.len(), "the witness gave up: {output:?}");
     runs
 }
 
