@@ -398,6 +398,10 @@ impl Survey {
             found.fit = Fit::Loose;
         }
         self.words_of(text);
+        // Quotes end words in one reading and vanish in another.
+        if text.contains(['\'', '"', '\\']) {
+            self.words_of(&text.replace(['\'', '"', '\\'], ""));
+        }
     }
 }
 
