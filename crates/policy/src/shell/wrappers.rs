@@ -40,7 +40,8 @@ const WRAPPERS: &[Wrapper] = &[
         ..wrapper("ionice", "c:n:tp:P:u:", 0)
     },
     Wrapper { harmless: Some(""), ..wrapper("nohup", "", 0) },
-    Wrapper { harmless: Some("p"), ..wrapper("time", "pf:o:av", 0) },
+    // The word of the shell may stand before a variable, the program may not.
+    Wrapper { assignments: true, harmless: Some("p"), ..wrapper("time", "pf:o:av", 0) },
     Wrapper {
         long: &["input=", "output=", "error="],
         harmless: Some("i:o:e:"),
