@@ -79,11 +79,11 @@ impl Reader<'_> {
     fn expansion(&self, text: &str) -> Option<(String, usize)> {
         let after = &text[1..];
         if let Some(inner) = after.strip_prefix('{') {
-            let length = inner.find('}')?;
+            let length = near(inner, b'}')?;
             return Some((self.braced(&inner[..length])?, length + 3));
         }
         if let Some(inner) = after.strip_prefix('(') {
-            let length = inner.find(')')?;
+            let length = near(inner, b')')?;
             return Some((printed(&inner[..length])?, length + 3));
         }
         let length = match after.bytes().next()? {
@@ -130,6 +130,12 @@ impl Reader<'_> {
             Some(_) => return None,
         })
     }
+}
+
+/// Where an expansion ends, if it is short: text without an end must not be gone through again and
+/// again.
+fn near(text: &str, end: u8) -> Option<usize> {
+    text.bytes().take(2 * SHORT).position(|byte| byte == end)
 }
 
 fn name_length(text: &str) -> usize {
