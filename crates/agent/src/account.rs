@@ -19,12 +19,14 @@ pub(crate) struct Account {
 struct Spent {
     turn: Usage,
     all: Usage,
+    /// Whether a reply had no price.
+    is_unpriced: bool,
 }
 
 impl Account {
     /// The account of a session's own conversation, whose turn has cost this much already.
     pub(crate) fn new(budget: Budget, turn: Usage) -> Arc<Self> {
-        let spent = Spent { turn, all: Usage::default() };
+        let spent = Spent { turn, ..Spent::default() };
         Arc::new(Self { above: None, budget, spent: Mutex::new(spent) })
     }
 
@@ -52,6 +54,7 @@ impl Account {
             let mut spent = self.spent();
             spent.turn.add(usage);
             spent.all.add(usage);
+            spent.is_unpriced |= usage.cost_usd.is_none() && usage.total_tokens() > 0;
         }
         if let Some(above) = &self.above {
             above.add(usage);
@@ -62,10 +65,12 @@ impl Account {
     pub(crate) fn reached(&self) -> Option<String> {
         let own = {
             let spent = self.spent();
-            self.budget.reached(match self.budget.span {
+            let unpriced = || spent.is_unpriced.then(|| self.budget.unpriced()).flatten();
+            let counted = match self.budget.span {
                 Span::Conversation => &spent.all,
                 Span::Turn => &spent.turn,
-            })
+            };
+            self.budget.reached(counted).or_else(unpriced)
         };
         own.or_else(|| self.above.as_ref()?.reached())
     }

@@ -74,10 +74,15 @@ async fn batch(
 ) -> Result<(), LogError> {
     let mut prepared = Vec::with_capacity(calls.len());
     for Asked { call, doubt } in calls {
-        let circling =
-            || circles.doubt(&call).map(|why| Doubt { origin: "repetition".into(), why });
-        let doubt = doubt.or_else(circling);
-        prepared.push(tool_call::prepare(bench, journal, call, doubt).await?);
+        let circling = circles.doubt(&call).filter(|_| doubt.is_none());
+        let repeated = |why: &String| Doubt { origin: "repetition".into(), why: why.clone() };
+        let doubt = doubt.or_else(|| circling.as_ref().map(repeated));
+        let next = tool_call::prepare(bench, journal, call, doubt).await?;
+        if next.is_unanswered() {
+            // Nobody can say whether it should go on.
+            reported.stuck = reported.stuck.take().or(circling);
+        }
+        prepared.push(next);
     }
     if prepared.iter().any(Prepared::has_effect) {
         journal.sync()?;
@@ -141,7 +146,7 @@ pub(crate) async fn run_single(
 ) -> Result<Outcome, LogError> {
     journal.note(vec![What::ToolCalled { call: call.clone() }]).await?;
     let asked = Asked { call, doubt: None };
-    run(bench, journal, &mut Circles::new(None, false), vec![asked]).await?;
+    run(bench, journal, &mut Circles::new(None), vec![asked]).await?;
     if bench.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }

@@ -12,8 +12,9 @@ use contract::tool::ToolSpec;
 use crate::journal::Journal;
 use crate::reply::{Asked, Audience};
 use crate::round;
+use crate::settings::RequestSettings;
 use crate::tool_call::Bench;
-use crate::transcript;
+use crate::transcript::{self, length};
 
 /// A summary by the model takes the place of what is dropped.
 const SUMMARIZE: &str = "summarize";
@@ -77,7 +78,8 @@ pub(crate) async fn clear(bench: Bench<'_>, journal: &mut Journal) -> Result<Out
 
 /// Whether the next request would fill too much of the context.
 pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
-    let Some(window) = bench.settings.context_window else { return false };
+    let RequestSettings { known, model, .. } = &bench.settings.request;
+    let Some(window) = known.context_window_of(model) else { return false };
     let mut tokens = journal.transcript.tokens();
     if !journal.transcript.is_measured() {
         // No provider has counted the rest of the request. Where that alone fills the context,
@@ -85,7 +87,17 @@ pub(crate) fn is_due(bench: Bench<'_>, journal: &Journal) -> bool {
         let frame = frame(bench, journal);
         tokens += if frame < window / 2 { frame } else { 0 };
     }
-    tokens > window / 100 * FULL
+    // Providers count the room for the reply too. Where that is nearly all there is, no history
+    // would be short enough.
+    let reply = bench.settings.request.max_tokens;
+    let room = if reply < window / 4 * 3 { window - reply } else { window };
+    tokens > room.min(window / 100 * FULL)
+}
+
+/// Tokens that the next request takes, about.
+pub(crate) fn size(bench: Bench<'_>, journal: &Journal) -> u64 {
+    let history = journal.transcript.tokens();
+    if journal.transcript.is_measured() { history } else { history + frame(bench, journal) }
 }
 
 /// Tokens that every request takes beside the history, about.
@@ -161,12 +173,12 @@ async fn strategy(journal: &mut Journal, wanted: Option<String>) -> Result<&'sta
 /// How many of the last messages stay: a third of all, and not too much. They do not begin with a
 /// result, so that no call is parted from it.
 fn kept(entries: &[Arc<Entry>]) -> usize {
-    let all: usize = entries.iter().map(|entry| entry.message.length()).sum();
+    let all: usize = entries.iter().map(|entry| length(&entry.message)).sum();
     let most = KEPT.min(all / 3);
     let mut size = 0;
     let mut kept = 0;
     for (index, entry) in entries.iter().rev().enumerate() {
-        size += entry.message.length();
+        size += length(&entry.message);
         if size > most || index + 1 == entries.len() {
             break;
         }
@@ -209,7 +221,8 @@ async fn summarize(
             if summary.trim().is_empty() {
                 Summary::Failed(failed("the model gave no summary"))
             } else {
-                Summary::Text(summary, round::priced(bench, draft.usage))
+                let usage = round::counted(bench, journal, &draft.reply, draft.usage);
+                Summary::Text(summary, usage)
             }
         }
         Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
@@ -232,25 +245,80 @@ fn framed(journal: &Journal, entries: &[Arc<Entry>], kept: usize, summary: &str)
     let task = task(entries);
     let mut parts =
         vec![format!("{OPENING}\nThe conversation began with:\n<task>\n{task}\n</task>")];
+    let lasting: Vec<&str> = journal.transcript.lasting().collect();
+    let is_lasting = |skill: &&str| lasting.iter().any(|text| text.contains(*skill));
     let (_, last) = entries.split_at(entries.len() - kept);
     let request = contract::text::head(journal.transcript.prompt(), TASK);
     let is_seen = last.iter().any(|entry| said(entry).is_some_and(|it| it.starts_with(request)));
-    if !is_seen && request != task {
+    if !is_seen && without_skill(request) != task {
         parts.push(format!("The person asked last:\n<request>\n{request}\n</request>"));
     }
-    parts.extend(journal.transcript.lasting().map(str::to_owned));
+    let unseen = |said: &&String| !last.iter().any(|entry| self::said(entry) == Some(said));
+    for words in journal.transcript.meanwhile().iter().filter(unseen) {
+        let words = contract::text::head(words, TASK);
+        parts.push(format!("Meanwhile the person said:\n<request>\n{words}\n</request>"));
+    }
+    parts.extend(skills(entries).into_iter().filter(|it| !is_lasting(it)).map(str::to_owned));
+    parts.extend(lasting.iter().map(|&text| text.to_owned()));
     parts.push(format!("Summary:\n{summary}"));
     parts.join("\n\n")
 }
 
 /// What the conversation began with, also where that was summarized before.
-fn task(entries: &[Arc<Entry>]) -> &str {
-    let first = entries.iter().find_map(|entry| said(entry)).unwrap_or_default();
+fn task(entries: &[Arc<Entry>]) -> String {
+    let mut said = entries.iter().filter_map(|entry| said(entry));
+    let first = said.next().unwrap_or_default();
     let known = first.strip_prefix(OPENING).and_then(|rest| {
         let (_, task) = rest.split_once("<task>\n")?;
-        Some(task.split_once("\n</task>")?.0)
+        Some(task.split_once("\n</task>")?.0.to_owned())
     });
-    known.unwrap_or_else(|| contract::text::head(first, TASK))
+    let plain = || {
+        let mut task = contract::text::head(without_skill(first), TASK).to_owned();
+        if let Some(next) = said.next().filter(|_| skill(first).is_some()) {
+            // What activates a skill may come before the task.
+            task = format!("{task}\n\n{}", contract::text::head(without_skill(next), TASK));
+        }
+        task
+    };
+    known.unwrap_or_else(plain)
+}
+
+/// What stands before a skill that a person activates.
+const ACTIVATED: &str = "[System: The following skill has been activated]";
+/// What a skill ends with.
+const SKILL_END: &str = "\n</skill>";
+
+/// The skill that a message activates.
+fn skill(text: &str) -> Option<&str> {
+    block(text.strip_prefix(ACTIVATED)?)
+}
+
+/// The first skill in a text.
+fn block(text: &str) -> Option<&str> {
+    let text = &text[text.find("<skill name=\"")?..];
+    Some(&text[..text.find(SKILL_END)? + SKILL_END.len()])
+}
+
+/// What a message says beside the skill that it activates.
+fn without_skill(text: &str) -> &str {
+    let rest = skill(text).and_then(|_| text.split_once(SKILL_END));
+    rest.map_or(text, |(_, rest)| rest.trim_start())
+}
+
+/// The skills that a person activated, also those that an earlier summary holds.
+fn skills(entries: &[Arc<Entry>]) -> Vec<&str> {
+    let mut skills = Vec::new();
+    for text in entries.iter().filter_map(|entry| said(entry)) {
+        let mut rest = if text.starts_with(OPENING) { text } else { "" };
+        let mut found: Vec<&str> = skill(text).into_iter().collect();
+        while let Some(skill) = block(rest) {
+            found.push(skill);
+            rest = rest.split_once(skill).map_or("", |(_, after)| after);
+        }
+        skills.retain(|known| !found.contains(known));
+        skills.extend(found);
+    }
+    skills
 }
 
 /// What somebody other than the model and its tools said.

@@ -18,11 +18,13 @@ use crate::batch;
 use crate::compact;
 use crate::hooks::Hooks;
 use crate::journal::Journal;
+use crate::person::Answers;
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Renewed, Settings, Span};
 use crate::snapshots;
-use crate::tool_call::{Answers, Bench, Waiting};
+use crate::tool_call::Bench;
 use crate::turn;
+use crate::waiting::Waiting;
 
 /// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
 pub struct Conversation {
@@ -184,8 +186,7 @@ impl Actor {
         opening.append(&mut self.notices);
         self.journal.note(opening).await?;
         snapshots::recover(&self.parts, &mut self.journal).await?;
-        self.journal.close().await?;
-        self.hooks.occasion(&mut self.journal, &Occasion::SessionStarted).await
+        self.journal.close().await
     }
 
     /// Takes what has changed outside since the last work.
@@ -241,24 +242,64 @@ impl Actor {
                 Input::Record(what) => self.record(what).await,
                 Input::End => return None,
                 // Nothing is running that these could be meant for.
-                Input::Answer { .. } | Input::Interrupt => {}
+                Input::Answer { .. } | Input::Ready(_) | Input::Interrupt => {}
             }
         }
     }
 
-    async fn perform(&mut self, work: Work) -> Result<(), LogError> {
+    /// Gets ready for a piece of work. What stops the work stops this too.
+    async fn prepare(&mut self, cancel: &CancellationToken) -> Result<(), LogError> {
+        let mut inputs = std::mem::replace(&mut self.inputs, mpsc::channel(1).1);
+        let (mut early, mut is_open) = (Vec::new(), true);
+        let ready = {
+            let ready = self.get_ready();
+            tokio::pin!(ready);
+            loop {
+                tokio::select! {
+                    ready = &mut ready => break ready,
+                    input = inputs.recv(), if is_open => match input {
+                        Some(Input::Interrupt) => cancel.cancel(),
+                        Some(Input::End) | None => {
+                            is_open = false;
+                            cancel.cancel();
+                        }
+                        Some(input) => early.push(input),
+                    },
+                }
+            }
+        };
+        self.inputs = inputs;
+        for input in early {
+            match input {
+                Input::Prompt(prompt) => self.waiting.add(prompt),
+                Input::Ready(is_ready) => self.waiting.expect(is_ready),
+                input => keep(input, &self.answers, &mut self.queue),
+            }
+        }
+        if !is_open {
+            self.is_ending = true;
+            self.queue.clear();
+        }
+        ready
+    }
+
+    async fn get_ready(&mut self) -> Result<(), LogError> {
         if self.has_begun {
             // What a failure of the log left open.
             self.journal.close().await?;
-            self.renew().await?;
-        } else {
-            self.begin().await?;
+            return self.renew().await;
         }
+        self.begin().await?;
+        self.hooks.greet(&mut self.journal).await
+    }
+
+    async fn perform(&mut self, work: Work) -> Result<(), LogError> {
+        let cancel = CancellationToken::new();
+        self.hooks.stop_with(cancel.clone());
+        self.prepare(&cancel).await?;
         if self.settings.budget.span == Span::Turn {
             self.deadline = self.settings.budget.time.map(|time| Instant::now() + time);
         }
-        let cancel = CancellationToken::new();
-        self.hooks.stop_with(cancel.clone());
         let bench = Bench {
             parts: &self.parts,
             settings: &self.settings,
@@ -297,7 +338,8 @@ impl Actor {
                         }
                         // It is told to the model before its next reply.
                         Some(Input::Prompt(prompt)) => self.waiting.add(prompt),
-                        Some(input) => self.queue.push_back(input),
+                        Some(Input::Ready(is_ready)) => self.waiting.expect(is_ready),
+                        Some(input) => keep(input, &self.answers, &mut self.queue),
                     },
                     () = until(deadline), if !is_overdue => {
                         is_overdue = true;
@@ -306,7 +348,9 @@ impl Actor {
                 }
             }
         };
+        self.answers.relax();
         // What came too late for this turn is the next one.
+        self.waiting.expect(false);
         let late = self.waiting.take().into_iter().map(Input::Prompt);
         self.queue.extend(late.filter(|_| !self.is_ending));
         let outcome = if is_overdue { overdue(outcome, &self.settings) } else { outcome };
@@ -320,4 +364,12 @@ impl Actor {
         let usage = self.journal.usage();
         self.journal.teller().tell(What::TurnFinished { outcome, usage }).await;
     }
+}
+
+/// Keeps what is for after the turn. Freedom that is taken away counts at once.
+fn keep(input: Input, answers: &Answers, queue: &mut VecDeque<Input>) {
+    if let Input::Mode(mode) = input {
+        answers.tighten(mode);
+    }
+    queue.push_back(input);
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use contract::event::{Level, What};
 use contract::hook::{
-    Advice, CallView, Circumstances, CompactVerdict, CompactView, Ending, Hook, HookError, Moment,
-    Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
-    StopVerdict, ToolVerdict, WordsVerdict,
+    Advice, CallView, CompactVerdict, CompactView, Ending, Hook, HookError, Moment, Occasion,
+    OnFailure, RequestVerdict, ResultView, Scene, StopVerdict, TextVerdict, ToolVerdict,
+    WordsVerdict,
 };
 use contract::log::LogError;
 use contract::message::ToolCall;
@@ -25,6 +25,8 @@ use crate::tool_call::Doubt;
 
 /// How long hooks may keep the end of a session waiting, all together.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a person waits for a hook at the beginning before they are told what for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The hooks of a conversation, and what they want the model to read.
 pub(crate) struct Hooks {
@@ -200,6 +202,23 @@ impl Hooks {
         Ok(())
     }
 
+    /// Tells that the session begins. The person can end the wait, and learns what it is for.
+    pub(crate) async fn greet(&self, journal: &mut Journal) -> Result<(), LogError> {
+        for hook in self.asked(Moment::Occasion) {
+            let told = self.answer(hook.occasion(&self.scene, &Occasion::SessionStarted));
+            tokio::pin!(told);
+            let answer = if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut told).await {
+                answer
+            } else {
+                let text = format!("waiting for hook {}", hook.name());
+                journal.notice(Level::Warning, text, None).await?;
+                told.await
+            };
+            let _ = self.settle(journal, hook.as_ref(), answer).await?;
+        }
+        Ok(())
+    }
+
     /// Tells that the session ends, without letting anybody delay it for long.
     pub(crate) async fn farewell(&self, journal: &mut Journal) -> Result<(), LogError> {
         let told = tokio::time::timeout(FAREWELL, self.occasion(journal, &Occasion::SessionEnded));
@@ -304,7 +323,7 @@ impl Hooks {
         for hook in self.asked(Moment::AfterReply) {
             let seen = changed.as_deref().unwrap_or(text);
             let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;
-            if let Ok(ReplyVerdict::Replace(text)) =
+            if let Ok(TextVerdict::Replace(text)) =
                 self.settle(journal, hook.as_ref(), answer).await?
             {
                 changed = Some(text);
@@ -324,16 +343,17 @@ impl Hooks {
         let mut ask: Option<Doubt> = None;
         for hook in self.asked(Moment::BeforeTool) {
             let args = rewritten.as_ref().unwrap_or(&call.args);
-            let view = CallView { tool: &call.name, args };
             // What makes no sense does nothing, and is refused when it is judged.
             let own = rewritten.as_ref().map(|args| tool.actions(args).unwrap_or_default());
-            let known = Circumstances {
+            let view = CallView {
                 id: &call.id,
+                tool: &call.name,
+                args,
+                original: &call.args,
                 actions: own.as_deref().unwrap_or(actions),
                 decision,
-                original: &call.args,
             };
-            let answer = self.answer(hook.before_call(&self.scene, view, known)).await;
+            let answer = self.answer(hook.before_tool(&self.scene, view)).await;
             let hook_name = || hook.name().to_owned();
             match self.settle(journal, hook.as_ref(), answer).await? {
                 Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => {}
@@ -355,15 +375,14 @@ impl Hooks {
     pub(crate) async fn after_tool(
         &self,
         journal: &mut Journal,
-        (call, known): (&ToolCall, Circumstances<'_>),
+        call: CallView<'_>,
         output: &mut ToolOutput,
         duration: Duration,
     ) -> Result<(), LogError> {
         for hook in self.asked(Moment::AfterTool) {
-            let call = CallView { tool: &call.name, args: &call.args };
             let view = ResultView { call, output, duration };
-            let answer = self.answer(hook.after_call(&self.scene, view, known)).await;
-            if let Ok(OutputVerdict::Replace(text)) =
+            let answer = self.answer(hook.after_tool(&self.scene, view)).await;
+            if let Ok(TextVerdict::Replace(text)) =
                 self.settle(journal, hook.as_ref(), answer).await?
             {
                 output.output = text;

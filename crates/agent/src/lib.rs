@@ -7,6 +7,7 @@
 //! a call of another.
 
 mod account;
+mod announced;
 mod batch;
 mod compact;
 pub mod conversation;
@@ -16,6 +17,7 @@ pub mod nested;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 mod packed;
+mod person;
 pub mod prompt;
 mod recover;
 pub mod registry;
@@ -29,3 +31,4 @@ mod tool_call;
 pub mod transcript;
 mod truncate;
 mod turn;
+mod waiting;

@@ -19,10 +19,12 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::{conclude, overdue, until};
 use crate::hooks::Hooks;
 use crate::journal::{Journal, Teller};
+use crate::person::Answers;
 use crate::registry::Registry;
 use crate::settings::{Execution, Parts, Settings};
-use crate::tool_call::{Answers, Bench, Waiting};
+use crate::tool_call::Bench;
 use crate::turn;
+use crate::waiting::Waiting;
 
 /// How long a conversation that was cancelled may take to close what it opened.
 const CLOSING: Duration = Duration::from_secs(5);

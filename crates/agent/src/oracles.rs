@@ -20,7 +20,8 @@ pub fn recovery(bytes: &[u8]) {
     for part in [Part::Text { text: text.clone() }, thought] {
         let reply = Reply { parts: vec![part], ..Reply::default() };
         for requires_intent_phrase in [false, true] {
-            let settings = RecoverySettings { tells_model: true, requires_intent_phrase };
+            let settings =
+                RecoverySettings { tells_model: true, requires_intent_phrase, is_agreed: false };
             let mut recoveries = Recoveries::default();
             let Some((name, args)) = found(&mut recoveries, &reply, &tools, settings) else {
                 continue;
@@ -77,7 +78,8 @@ fn tools() -> Vec<Arc<ToolSpec>> {
     ]
 }
 
-fn spec(
+/// A tool of this name with these parameters.
+pub(crate) fn spec(
     name: &str,
     parameters: &[&str],
     required: &[&str],

@@ -7,7 +7,7 @@ mod thinking;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use contract::id::CallId;
+use contract::id::{CallId, RECOVERED};
 use contract::message::{Reply, ToolCall};
 use contract::tool::{Recovery, Risk, ToolSpec};
 use serde_json::{Map, Value};
@@ -83,8 +83,8 @@ impl Recoveries {
             ));
         }
         self.count += 1;
-        let prefix = if is_thought { "recovered-" } else { "recovered-content-" };
-        let id = CallId(format!("{prefix}{:012x}", fastrand::u64(..1 << 48)));
+        let place = if is_thought { "" } else { "content-" };
+        let id = CallId(format!("{RECOVERED}{place}{:012x}", fastrand::u64(..1 << 48)));
         let told = if is_thought {
             let risk = risk_name(tool.risk_level);
             format!("Recovered tool call from thinking: {} (type: {kind}, risk: {risk})", key.0)
@@ -96,6 +96,19 @@ impl Recoveries {
         let call = ToolCall { id, name, args, opaque: None };
         Sought::Found { call, policy: tool.recovery_policy, told }
     }
+}
+
+/// The calls that a model wrote down whose way of calling that is. What cannot be read stays as it
+/// is, and is answered like any call that makes no sense.
+pub(crate) fn agreed(text: &str, specs: &[Arc<ToolSpec>]) -> Vec<ToolCall> {
+    let offered: Vec<&Arc<ToolSpec>> = specs.iter().collect();
+    let call = |(name, args): (&str, Value)| ToolCall {
+        id: CallId(format!("text-{:012x}", fastrand::u64(..1 << 48))),
+        name: named(name, &offered).map_or_else(|| name.to_owned(), |spec| spec.name.clone()),
+        args,
+        opaque: None,
+    };
+    content::tags(text).into_iter().map(call).collect()
 }
 
 fn risk_name(risk: Risk) -> &'static str {

@@ -38,8 +38,8 @@ impl Registry {
                     "tool `{}` of {} is left out: {} has a tool of that name (rename it, or switch \
                      one of the two off)",
                     spec.name,
-                    spec.source,
-                    taken.tool.spec().source,
+                    origin(tool.as_ref()),
+                    origin(taken.tool.as_ref()),
                 ));
                 continue;
             }
@@ -86,7 +86,7 @@ impl Registry {
         };
         if let Value::String(text) = args {
             let cause = serde_json::from_str::<Value>(text).err().map_or_else(
-                || "they are a string, or nested too deeply".to_owned(),
+                || "they are a string, name a key twice, or are nested too deeply".to_owned(),
                 |e| e.to_string(),
             );
             return Err(format!("The arguments are not valid JSON: {cause}. Send a JSON object."));
@@ -137,6 +137,12 @@ impl Registry {
             None => format!("Unknown tool: {name}"),
         }
     }
+}
+
+/// Where a tool comes from, in words.
+fn origin(tool: &dyn Tool) -> String {
+    let source = &tool.spec().source;
+    tool.file().map_or_else(|| source.clone(), |file| format!("{source} ({})", file.display()))
 }
 
 fn spec(tool: &Arc<dyn Tool>) -> Arc<ToolSpec> {

@@ -25,21 +25,21 @@ impl Retry {
     /// The wait before the next attempt, or none where a repetition makes no sense. `attempt` is
     /// the one that failed, from 1.
     pub(crate) fn wait(&self, attempt: u32, failure: Failure) -> Option<Duration> {
-        if attempt >= self.attempts || !failure.is_transient() {
+        if attempt >= self.attempts {
             return None;
         }
         let asked_for = match failure {
             Failure::RateLimited(wait) | Failure::Unavailable(wait) => wait,
+            Failure::Idle | Failure::Cut => None,
+            // The same request would fail in the same way.
             Failure::Auth
             | Failure::Payment
             | Failure::NotFound
             | Failure::TooLong
             | Failure::Rejected
             | Failure::Unreachable
-            | Failure::Idle
-            | Failure::Cut
             | Failure::Garbled
-            | Failure::Expectation => None,
+            | Failure::Expectation => return None,
         };
         if let Some(wait) = asked_for {
             return (wait <= self.cap * 5).then_some(wait);

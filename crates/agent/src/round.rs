@@ -5,12 +5,15 @@ use std::sync::Arc;
 use contract::event::{Piece, What};
 use contract::hook::Moment;
 use contract::log::LogError;
-use contract::message::{ToolCall, Usage};
+use contract::message::{Reply, ToolCall, Usage};
 use contract::provider::{Failure, ProviderError, Request};
 
+use crate::compact;
 use crate::journal::Journal;
 use crate::reply::{self, Asked, Audience, Draft, Manner};
+use crate::settings::RequestSettings;
 use crate::tool_call::Bench;
+use crate::transcript;
 
 /// The system prompt of this turn, with what hooks add. One that differs from the last is told.
 pub(crate) async fn system(bench: Bench<'_>, journal: &mut Journal) -> Result<Arc<str>, LogError> {
@@ -99,24 +102,43 @@ pub(crate) async fn keep(
     let Draft { mut reply, usage, .. } = draft;
     journal.make_ids_unique(&mut reply);
     let calls: Vec<ToolCall> = reply.calls().cloned().collect();
-    let mut whats = vec![What::ReplyFinished { reply, usage: priced(bench, usage) }];
+    let usage = counted(bench, journal, &reply, usage);
+    let mut whats = vec![What::ReplyFinished { reply, usage }];
     whats.extend(calls.iter().cloned().map(|call| What::ToolCalled { call }));
     journal.note(whats).await?;
     Ok(calls)
 }
 
 /// Keeps what arrived of a reply that broke off.
-pub(crate) async fn keep_partial(journal: &mut Journal, draft: Draft) -> Result<(), LogError> {
+pub(crate) async fn keep_partial(
+    bench: Bench<'_>,
+    journal: &mut Journal,
+    draft: Draft,
+) -> Result<(), LogError> {
     let Draft { reply, usage, .. } = draft.broken_off();
     if reply.parts.is_empty() {
         return Ok(());
     }
+    let usage = counted(bench, journal, &reply, usage);
     journal.commit(vec![What::ReplyFinished { reply, usage }]).await
 }
 
-/// The usage with its price, where the configuration tells it and the provider does not.
-pub(crate) fn priced(bench: Bench<'_>, mut usage: Usage) -> Usage {
-    if let (None, Some(prices)) = (usage.cost_usd, bench.settings.request.prices) {
+/// What a reply has cost: as the provider counts, else by an estimate, since a budget that counts
+/// nothing would be none; with its price, where the configuration tells it and the provider does
+/// not.
+pub(crate) fn counted(
+    bench: Bench<'_>,
+    journal: &Journal,
+    reply: &Reply,
+    mut usage: Usage,
+) -> Usage {
+    if usage.total_tokens() == 0 {
+        usage.input_tokens = compact::size(bench, journal);
+        usage.output_tokens = transcript::size(reply);
+        usage.estimated = true;
+    }
+    let RequestSettings { known, model, .. } = &bench.settings.request;
+    if let (None, Some(prices)) = (usage.cost_usd, known.prices_of(model)) {
         usage.cost_usd = Some(prices.of(&usage));
     }
     usage

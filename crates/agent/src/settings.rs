@@ -1,7 +1,7 @@
 //! What a conversation is made of.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use contract::hook::Hook;
 use contract::log::Log;
 use contract::message::Usage;
 use contract::policy::{Mode, Policy};
-use contract::provider::{Delivery, Provider};
+use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::Confinement;
 use contract::snapshots::Snapshots;
 
@@ -101,12 +101,8 @@ pub struct Settings {
     pub recovery: Option<RecoverySettings>,
     /// Identical calls or errors that count as going in circles; none where nobody counts.
     pub stuck_after: Option<u32>,
-    /// Whether a model that goes in circles is only told so, and never stopped.
-    pub stuck_tells_only: bool,
     /// Calls of one reply that are run, at most.
     pub max_calls: Option<usize>,
-    /// Tokens that the model can take in; none where that is not known.
-    pub context_window: Option<u64>,
     /// What the conversation may cost.
     pub budget: Budget,
     /// Whether what would be asked about is approved without asking.
@@ -136,8 +132,42 @@ pub struct RequestSettings {
     pub delivery: Delivery,
     /// Whether the tools are sent in the provider's own form.
     pub sends_tools: bool,
-    /// US dollars for a million tokens in and out, for providers that do not tell the cost.
+    /// What is known of the model beside its name.
+    pub known: Known,
+}
+
+/// What is known of a model: what the configuration says, and what its provider says once it was
+/// asked, which may be in the middle of a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Tokens that it can take in, by the configuration.
+    pub context_window: Option<u64>,
+    /// What tokens cost, by the configuration.
     pub prices: Option<Prices>,
+    /// The provider's models, once it was asked.
+    pub offered: Arc<OnceLock<Vec<Model>>>,
+}
+
+impl Known {
+    /// Tokens that the model of this name can take in, where that is known.
+    pub fn context_window_of(&self, model: &str) -> Option<u64> {
+        self.context_window.or_else(|| self.offered(model)?.context)
+    }
+
+    /// What tokens of the model of this name cost, for providers that do not tell the cost of a
+    /// reply.
+    pub(crate) fn prices_of(&self, model: &str) -> Option<Prices> {
+        let of_provider = || {
+            let offered = self.offered(model)?;
+            let (input, output) = offered.input_price.zip(offered.output_price)?;
+            Some(Prices { input, output, cache_read: None, cache_write: None })
+        };
+        self.prices.or_else(of_provider)
+    }
+
+    fn offered(&self, model: &str) -> Option<&Model> {
+        self.offered.get()?.iter().find(|offered| offered.id == model)
+    }
 }
 
 /// How calls are recovered from what a model wrote.
@@ -147,6 +177,8 @@ pub struct RecoverySettings {
     pub tells_model: bool,
     /// Whether a call counts only after a phrase of intent.
     pub requires_intent_phrase: bool,
+    /// Whether writing a call down is the way in which this model makes one.
+    pub is_agreed: bool,
 }
 
 /// What a conversation may cost.
@@ -191,6 +223,13 @@ impl Budget {
         }
         let limit = self.cost_usd?;
         (spent.cost_usd.unwrap_or(0.0) >= limit).then(|| format!("max_cost (${limit})"))
+    }
+
+    /// The limit on what a conversation costs, in words, where nobody knows what that is: what is
+    /// not known does not count as nothing.
+    pub(crate) fn unpriced(&self) -> Option<String> {
+        let limit = self.cost_usd?;
+        Some(format!("max_cost (${limit}): the price of the model is not known"))
     }
 }
 

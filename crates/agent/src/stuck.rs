@@ -1,5 +1,5 @@
-//! Notices a model that goes in circles: the same call with the same result, or the same error,
-//! again and again. Pure: it counts, and says what should follow.
+//! Notices a model that goes in circles: the same call with the same result, the same error, or
+//! words about acting without an act, again and again. Pure: it counts, and says what should follow.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,36 +18,69 @@ pub(crate) enum Advice {
     Stop(String),
 }
 
+/// What should follow a reply that only says what the model will do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Talked {
+    /// The model should be told.
+    Suggest,
+    /// A person should decide whether it goes on.
+    Ask(String),
+    /// The turn should end.
+    Stop(String),
+}
+
 /// The calls of a turn.
 pub(crate) struct Circles {
     limit: u32,
-    tells_only: bool,
     seen: HashSet<u64>,
     this_reply: HashSet<u64>,
     results: HashMap<u64, u32>,
     errors: HashMap<u64, u32>,
+    /// How often a call gave what it gave before.
     calls: HashMap<u64, u32>,
+    /// How often a tool failed in the way in which it failed before.
+    failing: HashMap<String, u32>,
+    /// Replies in a row that only say what the model will do.
+    talk: u32,
 }
 
 impl Circles {
     /// Watches for `limit` repetitions, after which the model is told; a person decides after twice
     /// as many, and three times as many are the end. Watches for none where there is no limit.
-    pub(crate) fn new(limit: Option<u32>, tells_only: bool) -> Self {
+    pub(crate) fn new(limit: Option<u32>) -> Self {
         let limit = limit.map_or(u32::MAX, |limit| limit.max(2));
-        let (seen, this_reply, results, errors, calls) = Default::default();
-        Self { limit, tells_only, seen, this_reply, results, errors, calls }
+        let (seen, this_reply, results, errors, calls, failing) = Default::default();
+        Self { limit, seen, this_reply, results, errors, calls, failing, talk: 0 }
     }
 
-    /// Begins another reply. What one reply says twice counts once.
+    /// Begins another reply with calls. What one reply says twice counts once.
     pub(crate) fn next_reply(&mut self) {
         self.this_reply.clear();
+        self.talk = 0;
     }
 
     /// Why a person should decide on a call before it runs once more.
     pub(crate) fn doubt(&self, call: &ToolCall) -> Option<String> {
-        let count = *self.calls.get(&key(&(&call.name, canonical(&call.args))))?;
-        (!self.tells_only && count >= self.limit.saturating_mul(2))
-            .then(|| format!("the same call gave the same result {count} times in this turn"))
+        let asks = |count: &&u32| **count >= self.asks_from();
+        let same = self.calls.get(&key(&(&call.name, canonical(&call.args)))).filter(asks);
+        if let Some(count) = same {
+            return Some(format!("the same call gave the same result {count} times in this turn"));
+        }
+        let count = self.failing.get(&call.name).filter(asks)?;
+        Some(format!("{} failed {count} times with the same error in this turn", call.name))
+    }
+
+    /// Takes a reply into account that only says what the model will do.
+    pub(crate) fn talked(&mut self) -> Talked {
+        self.talk += 1;
+        let why = format!("it said {} times what it would do, and did nothing", self.talk);
+        if self.talk <= self.limit {
+            Talked::Suggest
+        } else if self.talk <= self.asks_from() {
+            Talked::Ask(why)
+        } else {
+            Talked::Stop(why)
+        }
     }
 
     /// Takes a call that has ended into account.
@@ -64,10 +97,25 @@ impl Circles {
             self.results.clear();
             self.errors.clear();
             self.calls.clear();
+            self.failing.clear();
         }
-        let again = bump(&mut self.results, same_result);
+        let asks_from = self.asks_from();
+        // What a person was asked about stays doubtful, also where it was refused.
+        let counted = |count: u32, before: u32| {
+            if before >= asks_from { count.max(before + 1) } else { count }
+        };
+        let before = self.calls.get(&same_call).copied().unwrap_or(0);
+        let again = counted(bump(&mut self.results, same_result), before);
         self.calls.insert(same_call, again);
-        let errors = if failed { bump(&mut self.errors, same_error) } else { 0 };
+        let errors = if failed {
+            let before = self.failing.get(&call.name).copied().unwrap_or(0);
+            let errors = counted(bump(&mut self.errors, same_error), before);
+            self.failing.insert(call.name.clone(), errors);
+            errors
+        } else {
+            self.failing.remove(&call.name);
+            0
+        };
         let count = again.max(errors);
         let what = if again >= errors {
             format!(
@@ -79,11 +127,16 @@ impl Circles {
         };
         if count == self.limit {
             Advice::Suggest(what)
-        } else if !self.tells_only && count >= self.limit.saturating_mul(3) {
+        } else if count >= self.limit.saturating_mul(3) {
             Advice::Stop(what)
         } else {
             Advice::GoOn
         }
+    }
+
+    /// The number of repetitions from which on a person decides.
+    fn asks_from(&self) -> u32 {
+        self.limit.saturating_mul(2)
     }
 }
 
@@ -124,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_one_reply_says_often_counts_once() {
-        let mut circles = Circles::new(Some(3), false);
+        let mut circles = Circles::new(Some(3));
         for _ in 0..500 {
             assert_eq!(circles.observe(&call(json!({})), "x", true), Advice::GoOn);
         }
@@ -132,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_same_call_with_the_same_result_is_first_mentioned_and_then_stopped() {
-        let mut circles = Circles::new(Some(3), false);
+        let mut circles = Circles::new(Some(3));
         let (one, same) = (call(json!({"a": 1, "b": 2})), call(json!({"b": 2, "a": 1})));
         let mut told = Vec::new();
         for number in 1..=9 {
@@ -148,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_test_that_is_run_after_each_change_is_no_circle() {
-        let mut circles = Circles::new(Some(3), false);
+        let mut circles = Circles::new(Some(3));
         for number in 0..10 {
             assert_eq!(
                 observe(&mut circles, &call(json!({"test": true})), "red", false),
@@ -161,7 +214,7 @@ mod tests {
 
     #[test]
     fn two_calls_in_turn_are_a_circle_too() {
-        let mut circles = Circles::new(Some(3), false);
+        let mut circles = Circles::new(Some(3));
         let advice: Vec<Advice> = (0..6)
             .map(|number| observe(&mut circles, &call(json!(number % 2)), "same", false))
             .collect();
@@ -170,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_same_error_from_different_calls_counts() {
-        let mut circles = Circles::new(Some(3), false);
+        let mut circles = Circles::new(Some(3));
         let advice: Vec<Advice> = (0..9)
             .map(|number| observe(&mut circles, &call(json!(number)), "no such file", true))
             .collect();
@@ -179,18 +232,43 @@ mod tests {
     }
 
     #[test]
-    fn who_is_only_told_is_never_stopped() {
-        let mut circles = Circles::new(Some(3), true);
-        let advice: Vec<Advice> =
-            (0..200).map(|_| observe(&mut circles, &call(json!({})), "x", false)).collect();
-        assert_eq!(advice.iter().filter(|it| matches!(it, Advice::Suggest(_))).count(), 1);
-        assert!(!advice.iter().any(|it| matches!(it, Advice::Stop(_))));
+    fn what_was_refused_stays_doubtful_until_something_comes_of_it() {
+        let mut circles = Circles::new(Some(3));
+        for _ in 0..6 {
+            observe(&mut circles, &call(json!({})), "x", false);
+        }
+        assert_eq!(observe(&mut circles, &call(json!({})), "refused", true), Advice::GoOn);
+        assert!(circles.doubt(&call(json!({}))).is_some());
+        observe(&mut circles, &call(json!({"other": true})), "something new", false);
         assert_eq!(circles.doubt(&call(json!({}))), None);
     }
 
     #[test]
+    fn a_tool_that_keeps_failing_in_one_way_is_asked_about_whatever_its_input() {
+        let mut circles = Circles::new(Some(3));
+        for number in 0..6 {
+            assert_eq!(circles.doubt(&call(json!(number))), None, "{number}");
+            observe(&mut circles, &call(json!(number)), "no such file", true);
+        }
+        assert!(circles.doubt(&call(json!("another"))).is_some());
+        observe(&mut circles, &call(json!("good")), "found", false);
+        assert_eq!(circles.doubt(&call(json!("another"))), None);
+    }
+
+    #[test]
+    fn talk_without_an_act_is_mentioned_asked_about_and_stopped() {
+        let mut circles = Circles::new(Some(2));
+        let rungs: Vec<Talked> = (0..5).map(|_| circles.talked()).collect();
+        assert!(matches!(rungs[..2], [Talked::Suggest, Talked::Suggest]), "{rungs:?}");
+        assert!(matches!(rungs[2..4], [Talked::Ask(_), Talked::Ask(_)]), "{rungs:?}");
+        assert!(matches!(rungs[4], Talked::Stop(_)), "{rungs:?}");
+        circles.next_reply();
+        assert_eq!(circles.talked(), Talked::Suggest);
+    }
+
+    #[test]
     fn without_a_limit_nothing_is_a_circle() {
-        let mut circles = Circles::new(None, false);
+        let mut circles = Circles::new(None);
         for _ in 0..100 {
             assert_eq!(observe(&mut circles, &call(json!({})), "x", true), Advice::GoOn);
         }

@@ -4,13 +4,11 @@
 //! shorten what the model reads.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::event::{Answer, CallOutcome, Level, What};
-use contract::hook::{Circumstances, Occasion};
-use contract::id::CallId;
+use contract::hook::{CallView, Occasion};
 use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
@@ -18,15 +16,17 @@ use contract::sandbox::SandboxError;
 use contract::snapshots::Effect;
 use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{Advised, Hooks};
 use crate::journal::{Journal, Teller};
 use crate::nested::Parent;
+use crate::person::Answers;
 use crate::recover::Recoveries;
 use crate::settings::{Execution, Parts, Questions, Settings};
 use crate::truncate::{Shown, truncate};
+use crate::waiting::Waiting;
 
 /// How long a cancelled tool may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(150);
@@ -47,25 +47,19 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// How much freedom tools have: what was set, unless the person wants less by now.
+    pub(crate) fn mode(&self) -> Mode {
+        self.settings.mode.min(self.answers.ceiling())
+    }
+
+    /// Whether what only needs a word is taken as said.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.settings.approves_all || self.mode() == Mode::Yolo
+    }
+
     /// What was recovered in this session so far.
     pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a person said while the model was at work, in order.
-#[derive(Default)]
-pub(crate) struct Waiting(Mutex<Vec<String>>);
-
-impl Waiting {
-    /// Adds some words.
-    pub(crate) fn add(&self, prompt: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(prompt);
-    }
-
-    /// Takes all of them.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -76,27 +70,6 @@ pub(crate) struct Doubt {
     pub(crate) origin: String,
     /// Why.
     pub(crate) why: String,
-}
-
-/// Questions that wait for an answer.
-#[derive(Default)]
-pub(crate) struct Answers(Mutex<HashMap<CallId, oneshot::Sender<Answer>>>);
-
-impl Answers {
-    /// Hands an answer to the call that waits for it.
-    pub(crate) fn give(&self, call: &CallId, answer: Answer) {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call);
-        if let Some(sender) = waiting {
-            // The call may have been cancelled meanwhile; then nobody needs the answer.
-            let _ = sender.send(answer);
-        }
-    }
-
-    fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Answer> {
-        let (sender, receiver) = oneshot::channel();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call.clone(), sender);
-        receiver
-    }
 }
 
 /// A call that may run. Only [`prepare`] makes one.
@@ -138,6 +111,11 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
+    /// Whether it needed an answer that nobody could give.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Settled(settled) if settled.outcome == CallOutcome::Unanswered)
+    }
+
     /// Whether it will run and may change something: intent must be on disk before that.
     pub(crate) fn has_effect(&self) -> bool {
         match self {
@@ -196,14 +174,16 @@ impl Settled {
     ) -> Result<(), LogError> {
         let outcome = match self.outcome {
             CallOutcome::Ran => {
-                let known = Circumstances {
+                let call = CallView {
                     id: &self.call.id,
+                    tool: &self.call.name,
+                    args: &self.call.args,
+                    original: self.original.as_ref().unwrap_or(&self.call.args),
                     actions: &self.actions,
                     decision: Decision::Allow,
-                    original: self.original.as_ref().unwrap_or(&self.call.args),
                 };
-                let (call, output) = ((&self.call, known), &mut self.output);
-                return bench.hooks.after_tool(journal, call, output, self.duration).await;
+                let (output, duration) = (&mut self.output, self.duration);
+                return bench.hooks.after_tool(journal, call, output, duration).await;
             }
             outcome @ (CallOutcome::Invalid | CallOutcome::Denied | CallOutcome::Unanswered) => {
                 outcome
@@ -348,7 +328,7 @@ fn judge(
         return Err(format!("Unknown tool: {}", call.name));
     };
     let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
-    let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.settings.mode);
+    let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.mode());
     if let Some(why) = tool.caution(call) {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
@@ -406,9 +386,8 @@ async fn consult(
             }
         };
     }
-    let asks_nothing = bench.settings.approves_all || bench.settings.mode == Mode::Yolo;
     if let Some(doubt) = ask.or(doubt)
-        && !asks_nothing
+        && !bench.asks_nothing()
     {
         tightened(&mut judgment.ruling, Decision::Ask, &call.name, doubt);
     }
@@ -428,7 +407,8 @@ fn tightened(ruling: &mut Ruling, decision: Decision, subject: &str, doubt: Doub
     why
 }
 
-async fn ask(
+/// Puts a question to a person and waits for the answer.
+pub(crate) async fn ask(
     bench: Bench<'_>,
     journal: &mut Journal,
     call: &ToolCall,
@@ -532,6 +512,9 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         let work = tool.run(&call, &context);
         let overdue = async {
             bench.cancel.cancelled().await;
+            if tool.is_indivisible() {
+                std::future::pending::<()>().await;
+            }
             tokio::time::sleep(GRACE).await;
             parent.closed().await;
         };
@@ -547,6 +530,10 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         }
     };
     let duration = started.elapsed();
+    // What it said last is told too, though its end was noticed first.
+    while let Ok(text) = lines.try_recv() {
+        teller.tell(What::ToolProgress { call: call.id.clone(), text }).await;
+    }
     let (outcome, output) = match result {
         Ok(output) if bench.cancel.is_cancelled() && !output.success => {
             (CallOutcome::Interrupted, output)
@@ -563,9 +550,15 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
     Settled { call, outcome, output, duration, has_effect, actions, original }
 }
 
+/// The reasons that decided, each once; of very many the first few.
 fn why(ruling: &Ruling) -> String {
-    ruling.deciding().map_or_else(
-        || "no rule allows it".to_owned(),
-        |reason| format!("{} ({})", reason.why, reason.origin),
-    )
+    const TOLD: usize = 4;
+    let mut told: Vec<String> = Vec::new();
+    for reason in ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision) {
+        let words = format!("{} ({})", reason.why, reason.origin);
+        if !told.contains(&words) && told.len() < TOLD {
+            told.push(words);
+        }
+    }
+    if told.is_empty() { "no rule allows it".to_owned() } else { told.join("; ") }
 }

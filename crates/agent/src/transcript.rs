@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use contract::event::{CallOutcome, Event, Outcome, What, Within};
+use contract::event::{CallOutcome, Event, Outcome, PERSON, What, Within};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::snapshots::Direction;
@@ -28,6 +28,8 @@ pub struct Transcript {
     usage: Usage,
     system: String,
     prompt: String,
+    /// What the person said while the prompt was worked on.
+    meanwhile: Vec<String>,
     size: Size,
     lasting: Vec<Lasting>,
 }
@@ -42,6 +44,11 @@ struct Lasting {
 /// Tokens that so many bytes of text make, about.
 pub(crate) fn estimate(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN) as u64
+}
+
+/// Tokens of a reply, about.
+pub(crate) fn size(reply: &Reply) -> u64 {
+    estimate(length(&Message::Assistant(reply.clone())))
 }
 
 /// How much of the model's context the history takes.
@@ -73,19 +80,28 @@ impl Transcript {
     pub fn apply(&mut self, what: &What) {
         match what {
             What::TurnStarted { prompt } => {
+                self.answer_lost();
                 self.turn_open = true;
                 self.usage = Usage::default();
                 self.prompt.clone_from(prompt);
+                self.meanwhile.clear();
                 self.push(Message::User { text: prompt.clone() });
             }
-            What::Injected { text, .. } => self.push(Message::User { text: text.clone() }),
+            What::Injected { origin, text } => {
+                if origin == PERSON {
+                    self.meanwhile.push(text.clone());
+                }
+                self.answer_lost();
+                self.push(Message::User { text: text.clone() });
+            }
             What::ReplyFinished { reply, usage } => {
+                self.answer_lost();
                 self.usage.add(usage);
                 self.open_calls.extend(reply.calls().map(|call| call.id.clone()));
                 if !reply.parts.is_empty() {
                     self.push(Message::Assistant(reply.clone()));
                 }
-                if usage.input_tokens > 0 {
+                if usage.input_tokens > 0 && !usage.estimated {
                     self.size = Size { measured: usage.total_tokens(), since: 0 };
                 }
             }
@@ -94,6 +110,7 @@ impl Transcript {
             }
             What::FilesRestored { direction, turns, files, count, kept, .. } => {
                 let text = restored(*direction, turns.len(), (files, *count), kept);
+                self.answer_lost();
                 self.push(Message::User { text });
             }
             What::Compacted { summary, kept, usage, .. } => {
@@ -141,6 +158,11 @@ impl Transcript {
     /// What the person asked for last.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt
+    }
+
+    /// What the person said while that was worked on.
+    pub(crate) fn meanwhile(&self) -> &[String] {
+        &self.meanwhile
     }
 
     /// Results that outlive a summary, such as the skills in use and the open todos.
@@ -192,12 +214,12 @@ impl Transcript {
         if summary.is_none() {
             self.lasting.clear();
         }
-        let since = self.entries.iter().map(|entry| entry.message.length()).sum();
+        let since = self.entries.iter().map(|entry| length(&entry.message)).sum();
         self.size = Size { measured: 0, since };
     }
 
     fn push(&mut self, message: Message) {
-        self.size.since += message.length();
+        self.size.since += length(&message);
         // A request that still holds the list is the one case in which it is copied.
         Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
     }
@@ -232,6 +254,30 @@ impl Transcript {
         };
         self.lasting.retain(|known| !is_same(known));
         self.lasting.push(Lasting { subject, text: content.to_owned() });
+    }
+
+    /// Gives a result to each call whose own is not in the session, because its record is damaged:
+    /// no provider takes a history with a call that has none.
+    fn answer_lost(&mut self) {
+        if self.open_calls.is_empty() {
+            return;
+        }
+        let lost = |call: &ToolCall| Message::Tool {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            content: LOST.to_owned(),
+            is_error: true,
+        };
+        let lost: Vec<Message> = self.calls_without_result().map(lost).collect();
+        self.open_calls.clear();
+        self.size.since += lost.iter().map(length).sum::<usize>();
+        let entries = Arc::make_mut(&mut self.entries);
+        let is_reply = |entry: &Arc<Entry>| matches!(entry.message, Message::Assistant(_));
+        let after = entries.iter().rposition(is_reply).map_or(0, |index| index + 1);
+        let is_result = |entry: &&Arc<Entry>| matches!(entry.message, Message::Tool { .. });
+        let place = after + entries[after..].iter().take_while(is_result).count();
+        let lost = lost.into_iter().map(|message| Arc::new(Entry::new(message)));
+        entries.splice(place..place, lost);
     }
 
     /// Calls of the last reply, announced or not, that have no result.
@@ -327,6 +373,18 @@ fn restored(
         text.extend([" Left as they are: ", &kept.join(", "), ".]"]);
     }
     text
+}
+
+/// Bytes of text that the model reads of a message, about.
+pub(crate) fn length(message: &Message) -> usize {
+    match message {
+        Message::User { text } => text.len(),
+        Message::Tool { content, .. } => content.len(),
+        Message::Assistant(reply) => {
+            let calls: usize = reply.calls().map(|call| call.args.to_string().len()).sum();
+            reply.text().len() + calls
+        }
+    }
 }
 
 fn default_id(id: &CallId) -> &str {

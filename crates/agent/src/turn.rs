@@ -2,22 +2,26 @@
 
 use std::sync::Arc;
 
-use contract::event::{Level, Outcome, UNSENT, What};
+use contract::event::{Answer, Level, Outcome, UNSENT, What};
 use contract::hook::{CompactCause, Ending, Moment, Occasion};
+use contract::id::CallId;
 use contract::log::LogError;
-use contract::message::{Part, Reply};
+use contract::message::{Part, Reply, StopReason, ToolCall};
 use contract::provider::{Failure, ProviderError};
 use contract::tool::Recovery;
+use serde_json::Value;
 
+use crate::announced::announces;
 use crate::batch::{self, Asked as AskedCall};
 use crate::compact::{self, Shortened};
 use crate::hooks::{Halt, Words};
 use crate::journal::Journal;
-use crate::recover::Sought;
+use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
-use crate::stuck::Circles;
-use crate::tool_call::{Bench, Doubt};
+use crate::settings::Questions;
+use crate::stuck::{Circles, Talked};
+use crate::tool_call::{self, Bench, Doubt};
 
 /// Reminders to end with the required tool before a plain answer is taken.
 const REMINDERS: u32 = 3;
@@ -34,11 +38,11 @@ struct Turn<'a> {
     prompt: String,
     system: Arc<str>,
     circles: Circles,
+    /// What the model is told of a call that was taken from its words.
+    feedback: Option<String>,
     reminders: u32,
     nudges: u32,
     holds: u32,
-    /// Whether the history was shortened because the provider found it too long.
-    was_too_long: bool,
     /// Messages that were left when the history was shortened because it was due.
     shortened: usize,
 }
@@ -62,11 +66,11 @@ pub(crate) async fn run(
         bench,
         prompt,
         system: round::system(bench, journal).await?,
-        circles: Circles::new(bench.settings.stuck_after, bench.settings.stuck_tells_only),
+        circles: Circles::new(bench.settings.stuck_after),
+        feedback: None,
         reminders: 0,
         nudges: 0,
         holds: 0,
-        was_too_long: false,
         shortened: 0,
     };
     for number in 1..=bench.settings.max_tool_rounds {
@@ -99,11 +103,11 @@ impl Turn<'_> {
         let draft = match self.reply(journal, number).await? {
             Asked::Whole(draft) => draft,
             Asked::Cancelled(draft) => {
-                round::keep_partial(journal, draft).await?;
+                round::keep_partial(bench, journal, draft).await?;
                 return Ok(Some(Outcome::Cancelled));
             }
             Asked::Failed(draft, error) => {
-                round::keep_partial(journal, draft).await?;
+                round::keep_partial(bench, journal, draft).await?;
                 return Ok(Some(failed(error)));
             }
         };
@@ -116,7 +120,7 @@ impl Turn<'_> {
         let words = draft.reply.text();
         let calls = round::keep(bench, journal, draft).await?;
         if calls.is_empty() {
-            let outcome = self.without_calls(journal, said, stop_reason).await?;
+            let outcome = self.without_calls(journal, (said, &words), stop_reason).await?;
             return self.ended(journal, outcome, &words).await;
         }
         let asked = |call| AskedCall { call, doubt: doubt.clone() };
@@ -134,6 +138,9 @@ impl Turn<'_> {
         if let Some(why) = reported.stuck {
             return Ok(Some(Outcome::Stuck { why }));
         }
+        if let Some(text) = self.feedback.take() {
+            inject(journal, "recovery", text).await?;
+        }
         if let Some(what) = reported.suggestion {
             suggest(journal, &what).await?;
         }
@@ -147,7 +154,8 @@ impl Turn<'_> {
         outcome: Option<Outcome>,
         reply: &str,
     ) -> Result<Option<Outcome>, LogError> {
-        if outcome.is_none() || !self.bench.hooks.wants(Moment::BeforeStop) {
+        let is_stuck = matches!(outcome, Some(Outcome::Stuck { .. } | Outcome::Cancelled));
+        if outcome.is_none() || is_stuck || !self.bench.hooks.wants(Moment::BeforeStop) {
             return Ok(outcome);
         }
         let ending = Ending { reply, is_held: self.holds > 0 };
@@ -170,7 +178,12 @@ impl Turn<'_> {
 
     /// Takes what the person said meanwhile.
     async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
-        for prompt in self.bench.waiting.take() {
+        let words = tokio::select! {
+            biased;
+            () = self.bench.cancel.cancelled() => Vec::new(),
+            words = self.bench.waiting.gather() => words,
+        };
+        for prompt in words {
             match self.bench.hooks.words(journal, prompt).await? {
                 Words::Sent(text) => {
                     self.prompt.clone_from(&text);
@@ -198,16 +211,17 @@ impl Turn<'_> {
             self.shorten(journal).await?;
             self.shortened = journal.transcript.entries().len();
         }
+        let mut was_too_long = false;
         loop {
             journal.teller().tell(What::RequestSent { round: number }).await;
             let request = round::request(bench, journal, Arc::clone(&self.system));
             let asked = round::ask(bench, journal, request, round::audience(bench)).await?;
             let is_too_long =
                 matches!(&asked, Asked::Failed(_, error) if error.kind == Failure::TooLong);
-            if !is_too_long || self.was_too_long || !self.shorten(journal).await? {
+            if !is_too_long || was_too_long || !self.shorten(journal).await? {
                 return Ok(asked);
             }
-            self.was_too_long = true;
+            was_too_long = true;
         }
     }
 
@@ -231,11 +245,16 @@ impl Turn<'_> {
 
     /// Adds the call that a reply without calls speaks of. Returns why a person should decide on it.
     async fn recover(
-        &self,
+        &mut self,
         journal: &mut Journal,
         draft: &mut Draft,
     ) -> Result<Option<Doubt>, LogError> {
         let Some(settings) = self.bench.settings.recovery else { return Ok(None) };
+        if settings.is_agreed {
+            let calls = recover::agreed(&draft.reply.text(), &self.bench.parts.registry.specs());
+            draft.reply.parts.extend(calls.into_iter().map(Part::Call));
+            return Ok(None);
+        }
         let sought = {
             let mut recoveries = self.bench.recoveries();
             if draft.reply.calls().next().is_some() {
@@ -253,7 +272,7 @@ impl Turn<'_> {
             Sought::Found { call, policy, told } => {
                 journal.notice(Level::Info, told, None).await?;
                 if settings.tells_model {
-                    self.bench.hooks.guide(format!(
+                    self.feedback = Some(format!(
                         "[System Note] Your last reply spoke of a call of {} without making it. It \
                          was taken from your words. Call tools directly from here on.",
                         call.name
@@ -272,7 +291,7 @@ impl Turn<'_> {
     async fn without_calls(
         &mut self,
         journal: &mut Journal,
-        said: Said,
+        (said, words): (Said, &str),
         stop_reason: String,
     ) -> Result<Option<Outcome>, LogError> {
         if said != Said::Something && self.nudges < NUDGES {
@@ -280,20 +299,89 @@ impl Turn<'_> {
             nudge(journal, said).await?;
             return Ok(None);
         }
-        let answered = Some(Outcome::Answered { stop_reason });
+        if self.announces(words, &stop_reason) {
+            return self.talked(journal).await;
+        }
+        let ending = match said {
+            Said::Something => Outcome::Answered { stop_reason },
+            Said::OnlyThought | Said::Nothing => Outcome::Stuck { why: silence(said) },
+        };
         let Some(tool) = &self.bench.settings.required_finish else {
             warn_of_silence(journal, said).await?;
-            return Ok(answered);
+            return Ok(Some(ending));
         };
         if self.reminders == REMINDERS {
             let text = format!("the turn ends without the required call of {tool}");
             journal.notice(Level::Warning, text, None).await?;
-            return Ok(answered);
+            return Ok(Some(ending));
         }
         self.reminders += 1;
         remind(journal, tool).await?;
         Ok(None)
     }
+
+    /// Whether a reply without calls ends by saying what the model will do, though it could.
+    fn announces(&self, words: &str, stop_reason: &str) -> bool {
+        self.bench.settings.stuck_after.is_some()
+            && stop_reason == StopReason::EndTurn.as_str()
+            && !self.bench.parts.registry.specs().is_empty()
+            && announces(words)
+    }
+
+    /// What follows talk without an act: the model is told, then a person decides, then it ends.
+    async fn talked(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
+        match self.circles.talked() {
+            Talked::Suggest => {}
+            Talked::Stop(why) => return Ok(Some(Outcome::Stuck { why })),
+            Talked::Ask(why) => match self.may_go_on(journal, &why).await? {
+                Answer::Once | Answer::Session | Answer::Project | Answer::Always => {}
+                Answer::Deny { reason: Some(words) } => {
+                    inject(journal, contract::event::PERSON, words).await?;
+                    return Ok(None);
+                }
+                Answer::Deny { reason: None } | Answer::Nobody => {
+                    return Ok(Some(Outcome::Stuck { why }));
+                }
+                Answer::Cancel => return Ok(Some(Outcome::Cancelled)),
+            },
+        }
+        let text = "You said what you would do, and did not do it. Do it: call the tool. If there \
+                    is nothing left to do, say what came of it.";
+        inject(journal, "talk", text.to_owned()).await?;
+        Ok(None)
+    }
+
+    /// Asks a person whether a model that only talks should go on.
+    async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Result<Answer, LogError> {
+        let settings = self.bench.settings;
+        if self.bench.asks_nothing() {
+            return Ok(Answer::Once);
+        }
+        if settings.questions == Questions::Refused {
+            return Ok(Answer::Nobody);
+        }
+        let id = CallId(format!("go-on-{:012x}", fastrand::u64(..1 << 48)));
+        let name = "another reply".to_owned();
+        let call = ToolCall { id, name, args: Value::Null, opaque: None };
+        let question = What::Asked {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            args: Value::Null,
+            actions: Vec::new(),
+            why: why.to_owned(),
+            remember: Vec::new(),
+        };
+        let answer = tool_call::ask(self.bench, journal, &call, vec![question]).await?;
+        let answered = What::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
+        journal.note(vec![answered]).await?;
+        Ok(answer)
+    }
+}
+
+/// What a model did again and again that said nothing.
+fn silence(said: Said) -> String {
+    let held = if said == Said::OnlyThought { "nothing but reasoning" } else { "nothing" };
+    format!("its replies held {held}, {} times", NUDGES + 1)
 }
 
 /// What a reply without calls says.

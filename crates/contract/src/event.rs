@@ -13,8 +13,7 @@ use crate::tool::{Finish, ToolOutput};
 /// The origin of what a person said while the model was at work.
 pub const PERSON: &str = "person";
 
-/// What the notice begins with that a person's words, said while the model was at work, did not
-/// reach it.
+/// What the notice begins with that a person's words did not reach the model at work.
 pub const UNSENT: &str = "a message was not sent";
 
 /// Something that happened in a session.
@@ -409,6 +408,8 @@ pub enum Input {
     Mode(Mode),
     /// Keep an event that the front end made: what a person did to the session between turns.
     Record(What),
+    /// Whether the person has words ready for the model's next step.
+    Ready(bool),
     /// Stop the running turn.
     Interrupt,
     /// Close the session.

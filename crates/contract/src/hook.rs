@@ -118,26 +118,21 @@ pub enum Occasion {
     Cleared,
 }
 
-/// What is known of a call beside its name and arguments.
+/// A tool call as hooks see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances<'a> {
+pub struct CallView<'a> {
     /// Its id.
     pub id: &'a CallId,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The arguments, with the changes of earlier hooks.
+    pub args: &'a Value,
+    /// The arguments that the model gave.
+    pub original: &'a Value,
     /// What it would do, or did.
     pub actions: &'a [Action],
     /// What the policy decided.
     pub decision: Decision,
-    /// The arguments that the model gave.
-    pub original: &'a Value,
-}
-
-/// A tool call as hooks see it.
-#[derive(Clone, Copy, Debug)]
-pub struct CallView<'a> {
-    /// The tool's name.
-    pub tool: &'a str,
-    /// The arguments.
-    pub args: &'a Value,
 }
 
 /// A call that has ended as hooks see it.
@@ -232,9 +227,9 @@ pub struct RequestVerdict {
     pub fields: Map<String, Value>,
 }
 
-/// What a hook does with the text of a reply.
+/// What a hook does with the text of a reply, or with what the model reads of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ReplyVerdict {
+pub enum TextVerdict {
     /// It stays as it is.
     #[default]
     Keep,
@@ -256,16 +251,6 @@ pub enum ToolVerdict {
     Ask(String),
     /// It does not run, for this reason.
     Block(String),
-}
-
-/// What a hook does with the result of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum OutputVerdict {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// The model reads this in place of what the tool said.
-    Replace(String),
 }
 
 /// What a hook decides about a summary of the history.
@@ -350,7 +335,7 @@ pub trait Hook: Send + Sync {
     }
 
     /// Is asked about the text of a reply, given the prompt it answers.
-    async fn after_reply(&self, _: &Scene, _prompt: &str, _reply: &str) -> Advised<ReplyVerdict> {
+    async fn after_reply(&self, _: &Scene, _prompt: &str, _reply: &str) -> Advised<TextVerdict> {
         Ok(Advice::default())
     }
 
@@ -360,28 +345,8 @@ pub trait Hook: Send + Sync {
     }
 
     /// Is asked about a call that has ended.
-    async fn after_tool(&self, _: &Scene, _: ResultView<'_>) -> Advised<OutputVerdict> {
+    async fn after_tool(&self, _: &Scene, _: ResultView<'_>) -> Advised<TextVerdict> {
         Ok(Advice::default())
-    }
-
-    /// Is asked about a call that is about to run, with all that is known of it.
-    async fn before_call(
-        &self,
-        scene: &Scene,
-        call: CallView<'_>,
-        _: Circumstances<'_>,
-    ) -> Advised<ToolVerdict> {
-        self.before_tool(scene, call).await
-    }
-
-    /// Is asked about a call that has ended, with all that is known of it.
-    async fn after_call(
-        &self,
-        scene: &Scene,
-        result: ResultView<'_>,
-        _: Circumstances<'_>,
-    ) -> Advised<OutputVerdict> {
-        self.after_tool(scene, result).await
     }
 
     /// Why the turn must end here, where the hook has said so since it was last looked for.

@@ -45,6 +45,9 @@ impl fmt::Display for SessionId {
     }
 }
 
+/// What the name of a call begins with that was taken from a model's words.
+pub const RECOVERED: &str = "recovered-";
+
 /// Names one tool call within a session. The loop makes it unique where a model does not.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -67,18 +70,7 @@ impl fmt::Display for CallId {
 
 /// The position of an event in its session's log, counted from 1 without gaps.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Seq(pub u64);

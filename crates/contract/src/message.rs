@@ -33,20 +33,6 @@ pub enum Message {
     },
 }
 
-impl Message {
-    /// Bytes of text that the model reads, about.
-    pub fn length(&self) -> usize {
-        match self {
-            Self::User { text } => text.len(),
-            Self::Tool { content, .. } => content.len(),
-            Self::Assistant(reply) => {
-                let calls: usize = reply.calls().map(|call| call.args.to_string().len()).sum();
-                reply.text().len() + calls
-            }
-        }
-    }
-}
-
 /// A model's whole reply: its parts in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
@@ -179,6 +165,9 @@ pub struct Usage {
     /// The provider's name for this reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_id: Option<String>,
+    /// Whether tokens are estimated, because the provider does not count them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
@@ -203,11 +192,11 @@ impl Usage {
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
         self.generation_id.clone_from(&other.generation_id);
+        self.estimated |= other.estimated;
     }
 }
 
-/// A message in a history, with its serialized form kept beside it, so that the request of
-/// round N+1 does not serialize the messages of round N again.
+/// A message in a history, with its serialized form, which the requests of later rounds use again.
 #[derive(Debug)]
 pub struct Entry {
     /// The message.

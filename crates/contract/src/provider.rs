@@ -114,23 +114,6 @@ pub enum Failure {
     Expectation,
 }
 
-impl Failure {
-    /// Whether the same request may succeed a little later.
-    pub fn is_transient(self) -> bool {
-        match self {
-            Self::RateLimited(_) | Self::Unavailable(_) | Self::Idle | Self::Cut => true,
-            Self::Auth
-            | Self::Payment
-            | Self::NotFound
-            | Self::TooLong
-            | Self::Rejected
-            | Self::Unreachable
-            | Self::Garbled
-            | Self::Expectation => false,
-        }
-    }
-}
-
 /// What is known of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {

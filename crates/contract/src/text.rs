@@ -1,16 +1,26 @@
 //! Text from outside: made safe to show on a terminal, cut, and taken for what was probably meant.
 
 use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
 
 /// Returns `text` with every character that could steer a terminal or deceive a reader replaced
 /// by its visible escape. Line feeds and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    escaped(text, is_hidden)
+}
+
+/// The same for text that somebody decides about: blanks that are none are shown too.
+pub fn unmasked(text: &str) -> Cow<'_, str> {
+    escaped(text, is_deceptive)
+}
+
+fn escaped(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_hidden(c) {
+        if is_escaped(c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
@@ -20,22 +30,23 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character is invisible on a terminal, moves its cursor, or reorders its text.
+#[rustfmt::skip]
 pub fn is_hidden(c: char) -> bool {
-    let hidden_ranges = [
-        ('\u{ad}', '\u{ad}'),
-        ('\u{61c}', '\u{61c}'),
-        ('\u{180e}', '\u{180e}'),
-        ('\u{200b}', '\u{200f}'),
-        ('\u{2028}', '\u{202e}'),
-        ('\u{2060}', '\u{206f}'),
-        ('\u{feff}', '\u{feff}'),
-        ('\u{fff9}', '\u{fffb}'),
-        ('\u{e0000}', '\u{e0fff}'),
-    ];
-    if c.is_ascii() {
-        return c.is_control() && c != '\n' && c != '\t';
+    match c {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' |
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' |
+        '\u{e0000}'..='\u{e0fff}' => true,
+        _ => c.is_control(),
     }
-    c.is_control() || hidden_ranges.iter().any(|&(from, to)| (from..=to).contains(&c))
+}
+
+/// Whether a character looks like another, or like nothing: hidden ones, and blanks that are none.
+pub fn is_deceptive(c: char) -> bool {
+    let is_listed = "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{2800}\u{3164}\u{ffa0}".contains(c);
+    let varies = matches!(c, '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}');
+    let is_odd = matches!(c, '\u{fff0}'..='\u{ffff}' | '\u{1d173}'..='\u{1d17a}');
+    is_hidden(c) || (!c.is_ascii() && c.is_whitespace()) || is_listed || varies || is_odd
 }
 
 /// The longest prefix of `text` that is at most `limit` bytes and ends on a character boundary.
@@ -65,9 +76,31 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// A path without `.` and `..`, by its words alone: it need not exist, and no link is followed.
+pub fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_loses_its_dots_and_never_climbs_above_the_root() {
+        let plain = |typed: &str| normalize(&Path::new("/w/sub").join(typed)).display().to_string();
+        assert_eq!(plain("../a.txt"), "/w/a.txt");
+        assert_eq!(plain("./x/./y"), "/w/sub/x/y");
+        assert_eq!(plain("../../../etc"), "/etc");
+        assert_eq!(plain("/w/b"), "/w/b");
+    }
 
     #[test]
     fn a_typing_error_finds_the_word_that_was_meant_and_no_other() {
@@ -84,6 +117,14 @@ mod tests {
     fn control_and_bidirectional_characters_become_visible() {
         assert_eq!(visible("a\x1b[31mb\u{202e}c\rd"), "a\\u{1b}[31mb\\u{202e}c\\u{d}d");
         assert!(matches!(visible("tab\tline\nüñ漢"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn blanks_that_are_none_are_shown_to_whoever_decides() {
+        let blanks = "rm\u{a0}-rf\u{2003}x \u{3164}\u{3000}\u{2800}\u{1160}";
+        let shown = r"rm\u{a0}-rf\u{2003}x \u{3164}\u{3000}\u{2800}\u{1160}";
+        assert_eq!(unmasked(blanks), shown);
+        assert!(matches!(visible(blanks), Cow::Borrowed(_)));
     }
 
     #[test]

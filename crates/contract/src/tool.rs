@@ -87,12 +87,10 @@ pub struct ToolOutput {
     pub facts: BTreeMap<String, Value>,
 }
 
-/// The name of the fact which says that the model must not lose a result when its history is
-/// shortened.
+/// The fact which says that the model must not lose a result when its history is shortened.
 pub const LASTING: &str = "lasting";
 
-/// The name of the fact which says what a lasting result is the present state of, such as the list
-/// of todos: an earlier result with the same subject no longer counts.
+/// The fact which says what a lasting result is the state of: only the last one counts.
 pub const SUBJECT: &str = "subject";
 
 /// Where the program's own tools come from.
@@ -182,8 +180,7 @@ pub struct ToolContext {
     pub progress: mpsc::Sender<String>,
     /// A folder for output too large for the model; the tool may create it.
     pub spill: PathBuf,
-    /// The conversation, for a tool that holds another one within it: a type of the loop's own,
-    /// which this crate does not see.
+    /// The conversation, for a tool that holds another one within it; the loop knows its type.
     pub conversation: Option<Arc<dyn Any + Send + Sync>>,
     /// What it leaves out where it goes through folders.
     pub view: View,
@@ -195,8 +192,12 @@ pub trait Tool: Send + Sync {
     /// What it is.
     fn spec(&self) -> &ToolSpec;
 
-    /// The schema that arguments are checked against, where the tool takes more than the model is
-    /// told; none where that is the schema of its specification.
+    /// The file that it is written in, where people could change it.
+    fn file(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// The schema that arguments are checked against, where that is not the one the model reads.
     fn accepts(&self) -> Option<&Value> {
         None
     }
@@ -225,6 +226,11 @@ pub trait Tool: Send + Sync {
     /// before a call is judged; stops soon after `cancel` fires.
     async fn renewed(&self, _cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
         None
+    }
+
+    /// Whether a cancelled call comes to its end all the same: a part of it is worse than the whole.
+    fn is_indivisible(&self) -> bool {
+        false
     }
 
     /// Runs an approved call. Stops soon after `context.cancel` fires.

@@ -8,15 +8,29 @@ use serde_json::{Map, Value};
 use super::{Candidate, named};
 
 const TAG: &str = "[tool_call:";
+/// Tags that are tried, from the end.
+const CANDIDATES: usize = 20;
 
 /// The last call in `text` that can be read.
 pub(super) fn find(text: &str, specs: &[&Arc<ToolSpec>]) -> Option<Candidate> {
-    text.rmatch_indices(TAG).find_map(|(at, _)| {
+    text.rmatch_indices(TAG).take(CANDIDATES).find_map(|(at, _)| {
         let (name, rest) = text[at + TAG.len()..].split_once('(')?;
         let args = arguments(rest)?;
         let tool = Arc::clone(named(name.trim(), specs)?);
         Some(Candidate { tool, args, kind: "content_tag", is_thought: false })
     })
+}
+
+/// All calls in `text`, in order. The arguments of one that cannot be read are its text.
+pub(super) fn tags(text: &str) -> Vec<(&str, Value)> {
+    let mut parts = text.split(TAG);
+    parts.next();
+    let tag = |part: &'_ str| {
+        let (name, rest) = part.split_once('(')?;
+        let args = arguments(rest).map_or_else(|| Value::String(rest.to_owned()), Value::Object);
+        Some((name.len(), args))
+    };
+    parts.filter_map(|part| tag(part).map(|(end, args)| (part[..end].trim(), args))).collect()
 }
 
 /// Reads `key=value, key=value)]`.
@@ -53,6 +67,21 @@ fn value(text: &str) -> Option<(Value, &str)> {
         return Some((value, &text[end..]));
     }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let value = values.next()?.ok()?;
-    Some((value, &text[values.byte_offset()..]))
+    if let Some(Ok(value)) = values.next() {
+        return Some((value, &text[values.byte_offset()..]));
+    }
+    // Models break lines within quotes as they are.
+    let end = 1 + closing_quote(text.strip_prefix('"')?)?;
+    let escaped = text[..=end].replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+    Some((serde_json::from_str(&escaped).ok()?, &text[end + 1..]))
+}
+
+/// Where a quoted text ends.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })
 }

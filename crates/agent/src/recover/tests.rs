@@ -1,34 +1,15 @@
 use contract::message::{Part, Reply};
-use contract::tool::{Recovery, Risk, ToolSpec};
+use contract::tool::{Recovery, ToolSpec};
 use serde_json::json;
 
 use super::*;
-
-fn spec(name: &str, parameters: &[&str], required: &[&str]) -> Arc<ToolSpec> {
-    let properties: Map<String, Value> =
-        parameters.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
-    Arc::new(ToolSpec {
-        name: name.into(),
-        description: String::new(),
-        input_schema: json!({"type": "object", "properties": properties, "required": required}),
-        version: "1.0.0".into(),
-        categories: Vec::new(),
-        requires_permission: false,
-        risk_level: Risk::ReadOnly,
-        recovery_policy: Recovery::Allow,
-        parallel: true,
-        source: "builtin".into(),
-    })
-}
+use crate::oracles::spec;
 
 fn tools() -> Vec<Arc<ToolSpec>> {
     vec![
-        spec("Read", &["file_path", "limit"], &["file_path"]),
-        spec("Find_All", &["name", "depth"], &[]),
-        Arc::new(ToolSpec {
-            recovery_policy: Recovery::Deny,
-            ..spec("Bash", &["command"], &["command"]).as_ref().clone()
-        }),
+        spec("Read", &["file_path", "limit"], &["file_path"], Recovery::Allow),
+        spec("Find_All", &["name", "depth"], &[], Recovery::Allow),
+        spec("Bash", &["command"], &["command"], Recovery::Deny),
     ]
 }
 
@@ -42,7 +23,7 @@ fn said(text: &str) -> Reply {
 }
 
 const SETTINGS: RecoverySettings =
-    RecoverySettings { tells_model: true, requires_intent_phrase: false };
+    RecoverySettings { tells_model: true, requires_intent_phrase: false, is_agreed: false };
 
 fn sought(reply: &Reply) -> Option<(String, Value, String)> {
     match Recoveries::default().seek(reply, &tools(), SETTINGS) {
@@ -127,4 +108,25 @@ fn intent_is_asked_for_where_the_profile_says_so() {
     let seek = |text: &str| Recoveries::default().seek(&thought(text), &tools(), settings);
     assert!(matches!(seek(r#"It was {"file_path": "a"}"#), Sought::Nothing));
     assert!(matches!(seek(r#"I'll read it: {"file_path": "a"}"#), Sought::Found { .. }));
+}
+
+#[test]
+fn an_envelope_that_names_another_tool_is_no_call_of_one_that_fits() {
+    for name in ["append_file", "Bash"] {
+        let text = format!(r#"{{"name": "{name}", "input": {{"file_path": "a"}}}}"#);
+        assert_eq!(sought(&thought(&text)), None, "{text}");
+    }
+}
+
+#[test]
+fn where_it_is_agreed_each_tag_is_a_call_and_what_cannot_be_read_is_told() {
+    let text = "[tool_call: bash(command=\"a\nb\")] then [tool_call: Fly(to='x')] and \
+                [tool_call: Read(file_path=)] and [tool_call: Read";
+    let calls = agreed(text, &tools());
+    let read: Vec<(&str, &Value)> =
+        calls.iter().map(|call| (call.name.as_str(), &call.args)).collect();
+    assert_eq!(read[0], ("Bash", &json!({"command": "a\nb"})));
+    assert_eq!(read[1], ("Fly", &json!({"to": "x"})));
+    assert_eq!((read[2].0, read[2].1.is_string()), ("Read", true));
+    assert_eq!(read.len(), 3, "what has no beginning of a call is none");
 }

@@ -14,6 +14,8 @@ const WINDOW: usize = 16_384;
 const CANDIDATES: usize = 20;
 /// Beginnings that are tried for one end of an object.
 const BEGINNINGS: usize = 64;
+/// Bytes that are gone through in search of objects, at most.
+const WORK: usize = 4 << 20;
 /// How far before an object a word about examples, or of intent, counts.
 const NEAR: usize = 100;
 /// How far before an object the name of its tool counts.
@@ -44,56 +46,56 @@ pub(super) fn find(
     requires_intent: bool,
 ) -> Option<Candidate> {
     let text = tail(text, WINDOW);
-    objects(text).take(CANDIDATES).find_map(|(start, end, object)| {
+    for (start, end, object) in objects(text).take(CANDIDATES) {
         let before = tail(&text[..start], NEAR).to_lowercase();
-        if EXAMPLES.iter().any(|phrase| before.contains(phrase)) {
-            return None;
-        }
-        if requires_intent && !INTENTS.iter().any(|phrase| before.contains(phrase)) {
-            return None;
+        let says = |phrases: &[&str]| phrases.iter().any(|phrase| before.contains(phrase));
+        if says(EXAMPLES) || (requires_intent && !says(INTENTS)) {
+            continue;
         }
         let is_last = text[end..].trim().is_empty();
         let kind = if is_last { "trailing_json" } else { "json_with_trailing_text" };
-        let found = |(tool, args): (&Arc<ToolSpec>, _), kind| Candidate {
-            tool: Arc::clone(tool),
-            args,
-            kind,
-            is_thought: true,
+        let found = |tool: &Arc<ToolSpec>, args, kind| {
+            let tool = Arc::clone(tool);
+            Some(Candidate { tool, args, kind, is_thought: true })
         };
-        if let Some(inner) = unwrapped(&object, specs) {
-            return Some(found(inner, kind));
+        if let Some((name, args)) = envelope(&object) {
+            // It is a call of the tool that it names, or none.
+            return named(name, specs).and_then(|tool| found(tool, args.clone(), kind));
         }
         if let Some(tool) = best_fit(&object, specs) {
-            return Some(found((tool, object), kind));
+            return found(tool, object, kind);
         }
-        let tool = named_before(tail(&text[..start], NAMED_WITHIN), &object, specs)?;
-        Some(found((tool, object), "fallback_json"))
-    })
+        if let Some(tool) = named_before(tail(&text[..start], NAMED_WITHIN), &object, specs) {
+            return found(tool, object, "fallback_json");
+        }
+    }
+    None
 }
 
 /// The objects in a text, last first: for each closing brace the nearest opening one that makes an
 /// object with it.
 fn objects(text: &str) -> impl Iterator<Item = (usize, usize, Map<String, Value>)> {
     let ends = text.rmatch_indices('}').map(|(at, _)| at + 1);
-    ends.filter_map(move |end| {
-        let starts = text[..end].rmatch_indices('{').map(|(at, _)| at).take(BEGINNINGS);
-        starts.into_iter().find_map(|start| {
-            let object = serde_json::from_str(&text[start..end]).ok()?;
-            Some((start, end, object))
-        })
-    })
+    let mut left = WORK;
+    let found = ends.map_while(move |end| {
+        for (start, _) in text[..end].rmatch_indices('{').take(BEGINNINGS) {
+            left = left.checked_sub(end - start)?;
+            if let Ok(object) = serde_json::from_str(&text[start..end]) {
+                return Some(Some((start, end, object)));
+            }
+        }
+        Some(None)
+    });
+    found.flatten()
 }
 
-/// The call inside an envelope that names its tool.
-fn unwrapped<'a>(
-    object: &Map<String, Value>,
-    specs: &[&'a Arc<ToolSpec>],
-) -> Option<(&'a Arc<ToolSpec>, Map<String, Value>)> {
+/// The name and the input of a call that an object holds.
+fn envelope(object: &Map<String, Value>) -> Option<(&str, &Map<String, Value>)> {
     let name = ["name", "tool", "tool_name"].iter().find_map(|key| object.get(*key)?.as_str())?;
     let args = ["input", "arguments", "parameters"]
         .iter()
         .find_map(|key| object.get(*key)?.as_object())?;
-    Some((named(name, specs)?, args.clone()))
+    Some((name, args))
 }
 
 /// The tool whose parameters fit best: all that it requires, and at least one that it knows.

@@ -1,0 +1,54 @@
+//! What a person decides while the model is at work: answers to its questions, less freedom for its
+//! tools.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use contract::event::Answer;
+use contract::id::CallId;
+use contract::policy::Mode;
+use tokio::sync::oneshot;
+
+/// Questions that wait for an answer, and the freedom that tools have at most until the turn ends.
+#[derive(Default)]
+pub(crate) struct Answers {
+    questions: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
+    ceiling: Mutex<Option<Mode>>,
+}
+
+impl Answers {
+    /// Hands an answer to the call that waits for it.
+    pub(crate) fn give(&self, call: &CallId, answer: Answer) {
+        let waiting = locked(&self.questions).remove(call);
+        if let Some(sender) = waiting {
+            // The call may have been cancelled meanwhile; then nobody needs the answer.
+            let _ = sender.send(answer);
+        }
+    }
+
+    /// Waits for the answer to a question.
+    pub(crate) fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        locked(&self.questions).insert(call.clone(), sender);
+        receiver
+    }
+
+    /// Takes freedom away at once. More than a turn was begun with is given between turns only.
+    pub(crate) fn tighten(&self, mode: Mode) {
+        *locked(&self.ceiling) = Some(mode);
+    }
+
+    /// Forgets what was taken away.
+    pub(crate) fn relax(&self) {
+        *locked(&self.ceiling) = None;
+    }
+
+    /// The mode that holds at most.
+    pub(crate) fn ceiling(&self) -> Mode {
+        locked(&self.ceiling).unwrap_or(Mode::Yolo)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

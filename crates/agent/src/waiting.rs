@@ -1,0 +1,69 @@
+//! What a person said while the model was at work.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// How long words that are ready may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a person said while the model was at work, in order.
+pub(crate) struct Waiting {
+    words: Mutex<Vec<String>>,
+    /// Whether there are more that have not arrived.
+    is_expecting: watch::Sender<bool>,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self { words: Mutex::default(), is_expecting: watch::Sender::new(false) }
+    }
+}
+
+impl Waiting {
+    /// Adds some words.
+    pub(crate) fn add(&self, prompt: String) {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).push(prompt);
+    }
+
+    /// Takes note of whether there are words that have not arrived.
+    pub(crate) fn expect(&self, is_expecting: bool) {
+        self.is_expecting.send_replace(is_expecting);
+    }
+
+    /// Takes all of them.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.words.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes all of them, also those that are ready and have not arrived.
+    pub(crate) async fn gather(&self) -> Vec<String> {
+        let mut expecting = self.is_expecting.subscribe();
+        let arrival = expecting.wait_for(|is_expecting| !is_expecting);
+        // Whoever has words ready and does not hand them over is not waited for.
+        drop(tokio::time::timeout(PATIENCE, arrival).await);
+        self.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn words_that_are_ready_are_waited_for() {
+        let waiting = Waiting::default();
+        assert!(waiting.gather().await.is_empty());
+        waiting.expect(true);
+        let arrive = async {
+            tokio::task::yield_now().await;
+            waiting.add("one".to_owned());
+            tokio::task::yield_now().await;
+            waiting.add("two".to_owned());
+            waiting.expect(false);
+        };
+        let (gathered, ()) = tokio::join!(waiting.gather(), arrive);
+        assert_eq!(gathered, ["one", "two"]);
+    }
+}
