@@ -11,6 +11,7 @@ pub(crate) use grant::{Grant, grant, unsure, unwrapped};
 pub(crate) use writes::written;
 use writes::written_by_program;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
@@ -20,6 +21,7 @@ use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
 use crate::floor;
 use crate::glob::Reading;
 use crate::programs;
+use crate::remember;
 use crate::rules::{CommandPattern, Rule, Target, Touch};
 use crate::shell::{Flow, Found, Piece, Simple, Survey, base_name, prove, resolve, survey};
 pub(crate) use index::Index;
@@ -69,7 +71,23 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     for part in &parts {
         read_only &= judge_part(call, part, &mut findings);
     }
+    if parts.len() > 1 {
+        tell_of_memory(call, &parts, &mut findings);
+    }
     Outcome { findings, read_only }
+}
+
+/// Says of which parts an approval is never remembered, where it is of others: or else the same command
+/// would be asked about again, and nobody could tell why.
+fn tell_of_memory(call: &Call<'_>, parts: &[Simple], findings: &mut [Finding]) {
+    let never = |finding: &Finding| {
+        let part = parts.iter().find(|part| part.source == finding.reason.subject);
+        finding.reason.decision == Decision::Ask
+            && part.is_some_and(|part| !remember::can_cover(call, part))
+    };
+    for finding in findings.iter_mut().filter(|finding| never(finding)) {
+        finding.reason.why.push_str(", and its approval is never remembered");
+    }
 }
 
 /// Judges one simple command; returns whether it is proven to change nothing.
@@ -134,6 +152,8 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     let is_short = count <= LINKED;
     // Most words are in the same few folders.
     let mut near_folders: Option<(*const PathBuf, bool)> = None;
+    // Many words come again and again, and did not fit the first time.
+    let mut tried: HashSet<(Piece, *const PathBuf)> = HashSet::new();
     let mut fits = |word: &Piece, folders: &[PathBuf]| {
         let (seen, is_near) = near_folders.unwrap_or((std::ptr::null(), false));
         let is_near = if seen == folders.as_ptr() {
@@ -144,7 +164,9 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
         near_folders = Some((folders.as_ptr(), is_near));
         // A link may have any name.
         let may_be_link = is_short && call.ground.look().is_some();
-        if !is_near && !word.home && !may_be_link && !pattern.could_be(&word.text) {
+        if (!is_near && !word.home && !may_be_link && !pattern.could_be(&word.text))
+            || !tried.insert((word.clone(), folders.as_ptr()))
+        {
             return false;
         }
         let reading = if word.glob { Reading::Shell } else { Reading::Literal };

@@ -33,6 +33,9 @@ const PROGRAMS: &[&str] = &[
     "chmod",
     "chown",
     "chgrp",
+    "chattr",
+    "tar",
+    "zip",
     "find",
     "rsync",
     "dd",
@@ -45,6 +48,9 @@ const PROGRAMS: &[&str] = &[
     "wipefs",
     "fdisk",
     "sfdisk",
+    "cfdisk",
+    "sgdisk",
+    "gdisk",
     "parted",
     "blkdiscard",
     "git",
@@ -97,12 +103,11 @@ fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
 fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Option<Danger> {
     let args = words.get(1..).unwrap_or_default();
     let (decision, why) = match name {
-        "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "find"
-        | "rsync" => destroy::judge(name, args, command, places)?,
+        "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "chattr"
+        | "tar" | "zip" | "find" | "rsync" => destroy::judge(name, args, command, places)?,
         "dd" => (Decision::Ask, overwritten(args)?),
-        "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "parted" | "blkdiscard" => {
-            (Decision::Ask, String::from("it changes a disk"))
-        }
+        "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "cfdisk" | "sgdisk" | "gdisk" | "parted"
+        | "blkdiscard" => (Decision::Ask, String::from("it changes a disk")),
         "git" => (Decision::Ask, git::judge(args)?),
         "mkfs" | "mke2fs" | "mkdosfs" | "mkntfs" | "newfs" => {
             (Decision::Ask, String::from("it formats a disk"))

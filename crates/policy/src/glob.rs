@@ -20,6 +20,11 @@ enum Step<T> {
 
 /// Whether some text fits both `left` and `right`.
 pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
+    if let (Some(a), Some(b)) = (first(left), first(right))
+        && a != b
+    {
+        return false;
+    }
     let (left, right) = (characters(left), characters(right));
     walk(&left, &right, |a, b| match (a, b) {
         (Some(a), Some(b)) => a == b,
@@ -45,13 +50,26 @@ fn components(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
+/// The first character, where it stands for itself.
+fn first((text, reading): (&str, Reading)) -> Option<char> {
+    let wild = match reading {
+        Reading::Literal => "",
+        Reading::Rule => "*?",
+        Reading::Shell => "*?[",
+    };
+    text.chars().next().filter(|first| !wild.contains(*first))
+}
+
 fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
     let mut steps = Vec::with_capacity(text.len());
     let mut rest = text.chars();
+    // Where nothing closes a set, that is not looked for again and again.
+    let closed = text.rfind(']').map_or(0, |last| text.len() - last);
     while let Some(c) = rest.next() {
         steps.push(match (c, reading) {
             ('*', Reading::Rule | Reading::Shell) => Step::Many,
             ('?', Reading::Rule | Reading::Shell) => Step::One(None),
+            ('[', Reading::Shell) if rest.as_str().len() < closed => Step::One(Some('[')),
             ('[', Reading::Shell) => match rest.as_str().find(']') {
                 Some(end) => {
                     rest = rest.as_str()[end + 1..].chars();
@@ -89,6 +107,9 @@ fn walk<A, B>(left: &[Step<A>], right: &[Step<B>], same: impl Fn(&A, &B) -> bool
                 }
             }
             Step::One(_) => spread(&mut next, right),
+        }
+        if !next.contains(&true) {
+            return false;
         }
         row = next;
     }

@@ -1,9 +1,10 @@
 //! Where a path lies, what it may hold, and whether it is protected. Judges text only: that
 //! symbolic links are resolved is the business of whoever opens the file.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use contract::protected::protected;
+pub(crate) use contract::text::normalize;
 
 use crate::glob::{Reading, meet};
 
@@ -110,23 +111,6 @@ const HINTS: &[&str] = &[
     ".gcloud",
     "htpasswd",
 ];
-
-/// Resolves `.` and `..` in the text of an absolute path.
-pub(crate) fn normalize(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                clean.push(component);
-            }
-        }
-    }
-    clean
-}
 
 impl Places {
     /// Whether a word names something in the workspace that is neither protected nor holds any

@@ -84,19 +84,23 @@ fn commands(call: &Call<'_>, command: &str, cwd: &Path) -> Vec<Target> {
     let Ok(parts) = prove(command, cwd).parts else {
         return Vec::new();
     };
-    let mut targets = Vec::new();
-    for part in &parts {
-        if let Grant::Granted { .. } = grant(call, part) {
-            continue;
-        }
-        targets.extend(part_target(call, part));
-        for redirect in &part.redirects {
-            if redirect.flow == Flow::Write && redirect.target.text != "/dev/null" {
-                let folders = part.cwd.folders.iter();
-                targets.extend(folders.filter_map(|folder| {
-                    exact_path(Touch::Write, &normalize(&folder.join(&redirect.target.text)))
-                }));
-            }
+    let asked = parts.iter().filter(|part| !matches!(grant(call, part), Grant::Granted { .. }));
+    asked.flat_map(|part| part_targets(call, part)).collect()
+}
+
+/// Whether an approval of one simple command can be remembered.
+pub(crate) fn can_cover(call: &Call<'_>, part: &Simple) -> bool {
+    !part_targets(call, part).is_empty()
+}
+
+fn part_targets(call: &Call<'_>, part: &Simple) -> Vec<Target> {
+    let mut targets: Vec<Target> = part_target(call, part).into_iter().collect();
+    for redirect in &part.redirects {
+        if redirect.flow == Flow::Write && redirect.target.text != "/dev/null" {
+            let folders = part.cwd.folders.iter();
+            targets.extend(folders.filter_map(|folder| {
+                exact_path(Touch::Write, &normalize(&folder.join(&redirect.target.text)))
+            }));
         }
     }
     targets

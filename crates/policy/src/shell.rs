@@ -119,25 +119,7 @@ fn deceptive(text: &str) -> Option<char> {
     if text.bytes().all(is_harmless) {
         return None;
     }
-    text.chars().find(|c| is_deceptive(*c))
-}
-
-fn is_deceptive(c: char) -> bool {
-    contract::text::is_hidden(c)
-        || (!c.is_ascii() && c.is_whitespace())
-        || matches!(
-            c,
-            '\u{34f}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{2800}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{ffff}'
-                | '\u{1d173}'..='\u{1d17a}'
-        )
+    text.chars().find(|c| contract::text::is_deceptive(*c))
 }
 
 /// Quotes a word so that the shell, and a rule, read it back as it is.

@@ -1,6 +1,7 @@
 //! The strongest rung: a view of the machine made by bubblewrap, with every namespace, and the
 //! helper inside it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -65,8 +66,8 @@ impl Bubblewrap {
         if request.access == Access::Workspace {
             after = After::watch(&request.roots, settings.notice.clone());
             let stubs = Stubs::new(&settings.state);
-            for root in request.roots.iter().filter(|root| root.is_dir()) {
-                let hold = stubs.hold(root)?;
+            for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
+                let hold = stubs.hold(root, nested)?;
                 if !hold.more.is_empty() {
                     after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
                 }
@@ -151,7 +152,7 @@ impl Bubblewrap {
         for folder in &request.own {
             options.add("--bind", [folder, folder]);
         }
-        for socket in request.roots.iter().flat_map(|root| view::sockets(root)) {
+        for socket in sockets(request, after) {
             options.add("--ro-bind", [Path::new("/dev/null"), &socket]);
         }
         options.add("--ro-bind", [settings.helper.as_path(), Path::new(INSIDE)]);
@@ -159,6 +160,18 @@ impl Bubblewrap {
         options.add("--remount-ro", ["/"]);
         options
     }
+}
+
+/// The sockets of other programs in what the command sees; a walk that was made is not made again.
+fn sockets(request: &Request, after: &After) -> Vec<PathBuf> {
+    let walked = |root: &PathBuf| after.nested.iter().find(|(walked, _)| walked == root);
+    let near = |root: &PathBuf| match walked(root) {
+        Some((_, nested)) => nested.sockets.clone(),
+        None => view::sockets_near(root),
+    };
+    let mut found: BTreeSet<PathBuf> = request.roots.iter().flat_map(near).collect();
+    found.extend(view::sockets_listed(&request.roots));
+    found.into_iter().collect()
 }
 
 /// Finds bubblewrap at a place that only root can change.

@@ -87,7 +87,9 @@ fn lacks(rung: Rung) -> Vec<String> {
     use crate::walls::{Strength, strength};
     let mut lacks: Vec<String> = match rung {
         Rung::Bubblewrap => vec![
-            "sockets of the host in the workspace are hidden down to the third level only".into(),
+            "sockets that appear in the workspace while a command runs are not hidden, nor deep ones \
+             of another network namespace"
+                .into(),
         ],
         Rung::Landlock => crate::landlock::LACKS.map(str::to_owned).into(),
         Rung::Seatbelt => return seatbelt::LACKS.map(str::to_owned).into(),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use contract::text::normalize;
 
 use crate::gitlinks::git_directory;
 use crate::harmless::{Setting, settings};
@@ -69,14 +71,7 @@ fn paths(root: &Path, base: &Path, setting: &Setting<'_>, is_include: bool) -> V
 
 /// A path as text, without `..`, where it lies beneath the root and is not the root.
 fn beneath(root: &Path, base: &Path, word: &str) -> Option<PathBuf> {
-    let mut path = PathBuf::new();
-    for component in base.join(word).components() {
-        match component {
-            Component::ParentDir => drop(path.pop()),
-            Component::CurDir => {}
-            other => path.push(other),
-        }
-    }
+    let path = normalize(&base.join(word));
     let is_git = path.starts_with(root.join(".git"));
     (path.starts_with(root) && path != root && !is_git && !word.is_empty()).then_some(path)
 }

@@ -181,7 +181,7 @@ mod tests {
         let git = root.path().join(".git");
         fs::create_dir_all(git.join("hooks")).unwrap();
         fs::write(git.join("config"), "[core]\n").unwrap();
-        let snapshot = Snapshot::take(root.path()).unwrap();
+        let snapshot = Snapshot::take(root.path(), &nested::look(root.path())).unwrap();
         let (after, heard) = after(root.path(), vec![snapshot]);
 
         fs::write(git.join("config"), "[core]\n\tfsmonitor = evil\n").unwrap();
@@ -207,7 +207,7 @@ mod tests {
         fs::create_dir_all(root.join(".git/hooks")).unwrap();
         fs::create_dir(&outside).unwrap();
         fs::write(root.join(".git/hooks/sample"), "x").unwrap();
-        let snapshot = Snapshot::take(&root).unwrap();
+        let snapshot = Snapshot::take(&root, &nested::look(&root)).unwrap();
         let (after, _) = after(&root, vec![snapshot]);
         fs::remove_dir_all(root.join(".git/hooks")).unwrap();
         std::os::unix::fs::symlink(&outside, root.join(".git/hooks")).unwrap();

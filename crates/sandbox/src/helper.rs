@@ -35,11 +35,15 @@ const ABOVE: RawFd = 10;
 pub(crate) const PLAN: &str = "plan";
 pub(crate) const STATUS: &str = "status";
 pub(crate) const LIFELINE: &str = "lifeline";
+pub(crate) const READY: &str = "ready";
 pub(crate) const HEARD: &str = "in";
 pub(crate) const TOLD: &str = "out";
 pub(crate) const GROUP: &str = "group";
 pub(crate) const SAVED: &str = "saved";
 pub(crate) const PROXY: &str = "proxy";
+
+/// What the warden is told once its plan is there: a byte for itself and one for its charge.
+pub(crate) const GO: [u8; 2] = *b"go";
 
 /// Becomes the command.
 pub(crate) const BECOME: &str = "become";
@@ -66,6 +70,8 @@ struct Handed {
     status: RawFd,
     /// Ends when the program that started this does.
     lifeline: Option<RawFd>,
+    /// Says when the plan is there.
+    ready: Option<RawFd>,
     /// Where the command reads and writes besides its streams.
     channel: Option<[RawFd; 2]>,
     /// Takes processes into a control group.
@@ -88,6 +94,7 @@ impl Handed {
             plan: of(PLAN)?,
             status: of(STATUS)?,
             lifeline: of(LIFELINE),
+            ready: of(READY),
             channel: of(HEARD).zip(of(TOLD)).map(|(heard, told)| [heard, told]),
             group: of(GROUP),
             saved: of(SAVED),
@@ -187,11 +194,12 @@ fn reopen(descriptor: RawFd, options: &OpenOptions) -> io::Result<OwnedFd> {
 /// Stays outside of the walls, ends when the command ends or the lifeline is cut, and takes
 /// everything below it along.
 fn watch(handed: &Handed) -> io::Result<ExitCode> {
-    let lifeline = handed.lifeline.ok_or(io::ErrorKind::InvalidInput)?;
-    let lifeline = File::open(path_of(lifeline))?;
+    let open =
+        |number: Option<RawFd>| File::open(path_of(number.ok_or(io::ErrorKind::InvalidInput)?));
+    let (lifeline, ready) = (open(handed.lifeline)?, open(handed.ready)?);
     let mut saved = handed.saved.map(|saved| File::open(path_of(saved))).transpose()?;
     let passed = handed.passed();
-    let mut kept = [passed.as_slice(), &[lifeline.as_raw_fd()]].concat();
+    let mut kept = [passed.as_slice(), &[lifeline.as_raw_fd(), ready.as_raw_fd()]].concat();
     kept.extend(saved.as_ref().map(AsRawFd::as_raw_fd));
     close_all_but(&kept)?;
     let _ = setsid();
@@ -204,7 +212,8 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
     // This process has one thread, so that its copy can do all that it can itself; to start the
     // program anew would take the kernel a millisecond or two.
     let id = match fork()? {
-        Fork::Child => return run(handed),
+        Fork::Child if is_told_to_go(&ready) => return run(handed),
+        Fork::Child => return Ok(ExitCode::from(FAILED)),
         Fork::Parent(id) => Pid::from_raw(id),
     };
     let id = id.ok_or_else(|| io::Error::other("a child without an id"))?;
@@ -212,6 +221,10 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
         let _ = nix::unistd::close(descriptor);
     }
     let_go_of_streams()?;
+    if !is_told_to_go(&ready) {
+        end_everything();
+        return Ok(ExitCode::from(FAILED));
+    }
     let mut sentry = match &mut saved {
         Some(saved) => Some(stand_guard(saved)?),
         None => None,
@@ -221,6 +234,11 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
         Snapshot::restore_all(&sentry.snapshots);
     }
     Ok(ExitCode::from(code))
+}
+
+/// Waits until the plan is there; it never is where the program at the other end has ended.
+fn is_told_to_go(mut ready: &File) -> bool {
+    ready.read_exact(&mut [0]).is_ok()
 }
 
 fn stand_guard(saved: &mut File) -> io::Result<Sentry> {

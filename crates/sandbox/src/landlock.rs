@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,19 +10,17 @@ use contract::policy::Access;
 use contract::sandbox::{Child, SandboxError};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::bubblewrap::memory_file;
-use crate::channel::Line;
-use crate::choose::{Failure, start_error};
+use crate::choose::Failure;
 use crate::doctor::Cause;
 use crate::guard::{After, Snapshot};
-use crate::launch::{self, Descriptors, Launcher, Outcome};
+use crate::launch::Launcher;
 use crate::plan::{Plan, Walls};
 use crate::request::Request;
-use crate::running::{End, Lifeline, Running};
 use crate::stubs::private_directory;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
-use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit, proxy};
+use crate::warden::Warden;
+use crate::{Rung, Settings, proxy};
 
 /// What this rung cannot do, for people.
 pub(crate) const LACKS: [&str; 8] = [
@@ -84,14 +81,15 @@ pub(crate) fn start(
     launcher: &Arc<Launcher>,
 ) -> Result<Child, Failure> {
     usable().map_err(Failure::Setup)?;
+    let warden = Warden::call(request, Walls::Alone, settings, launcher)?;
     let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
     if request.access == Access::Workspace {
         after = After::watch(&request.roots, settings.notice.clone());
-        for root in request.roots.iter().filter(|root| root.is_dir()) {
-            after.snapshots.push(Snapshot::take(root)?);
+        for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
+            after.snapshots.push(Snapshot::take(root, nested)?);
         }
         let private = request.home.as_deref().map(view::private).unwrap_or_default();
         if let Some(snapshot) = after.snapshots.first_mut() {
@@ -106,53 +104,7 @@ pub(crate) fn start(
     after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
     after.heard = proxy::refused(&request.network, Rung::Landlock);
-    watched(request, &plan, (settings, launcher), after)
-}
-
-/// Starts `plan` below a warden.
-pub(crate) fn watched(
-    request: &Request,
-    plan: &Plan,
-    (settings, launcher): (&Settings, &Arc<Launcher>),
-    mut after: After,
-) -> Result<Child, Failure> {
-    let fault = |error| Failure::from(start_error(&request.program, error));
-    let bytes = memory_file(&plan.encode()).map_err(fault)?;
-    let (status, told) = io::pipe().map_err(fault)?;
-    let (heard, lifeline) = io::pipe().map_err(fault)?;
-    let group = match plan.walls {
-        Walls::Alone => process_limit::group(Rung::Landlock, &plan.limits),
-        Walls::Inner | Walls::Open => None,
-    };
-    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
-    let mut handed = Descriptors::default();
-    handed.add(helper::PLAN, bytes);
-    handed.add(helper::STATUS, told.into());
-    handed.add(helper::LIFELINE, heard.into());
-    handed.add_channel(theirs);
-    if !after.snapshots.is_empty() {
-        let saved = memory_file(&Snapshot::encode(&after.snapshots)).map_err(fault)?;
-        handed.add(helper::SAVED, saved);
-    }
-    if let Some((group, door)) = group {
-        handed.add(helper::GROUP, door.into());
-        after.group = Some(group);
-    }
-    let mut command = launch::command(&settings.helper, request.stdin);
-    command.args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
-    let child = launcher.launch(command, handed.inherited).map_err(fault)?;
-    let end = End::Warden(Lifeline::new(OwnedFd::from(lifeline)));
-    let child = Running::adopt(child, ours, end, after, Arc::clone(launcher)).map_err(fault)?;
-    match launch::outcome(status) {
-        Outcome::Running => Ok(child),
-        Outcome::NotExecuted(error) => Err(fault(error)),
-        Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
-        Outcome::Silent => {
-            let helper = settings.helper.display();
-            let words = format!("the helper {helper} did not start the command");
-            Err(SandboxError::Refused(words).into())
-        }
-    }
+    warden.watch(request, &plan, after)
 }
 
 /// A folder for one process alone.

@@ -85,13 +85,32 @@ impl Launcher {
 
     /// Starts `command`, which keeps the descriptors in `inherited` under their numbers.
     pub(crate) fn launch(&self, command: Command, inherited: Vec<OwnedFd>) -> io::Result<Child> {
+        self.begin(command, inherited)?.child()
+    }
+
+    /// The same, without waiting until it runs.
+    pub(crate) fn begin(&self, command: Command, inherited: Vec<OwnedFd>) -> io::Result<Started> {
         let (reply, answer) = mpsc::channel();
         let runtime = Handle::try_current().map_err(io::Error::other)?;
         let job = Job { command, inherited, runtime, reply };
-        let gone = || io::Error::other("the thread that starts processes has ended");
         self.jobs.send(job).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        Ok(Started(answer))
     }
+}
+
+/// A start that was begun.
+#[derive(Debug)]
+pub(crate) struct Started(mpsc::Receiver<io::Result<Child>>);
+
+impl Started {
+    /// The process, as soon as it runs.
+    pub(crate) fn child(self) -> io::Result<Child> {
+        self.0.recv().map_err(|_| gone())?
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts processes has ended")
 }
 
 /// A command with piped streams, no variables, and a process group of its own.

@@ -48,6 +48,8 @@ mod system_program;
 mod view;
 #[cfg(target_os = "linux")]
 mod walls;
+#[cfg(target_os = "linux")]
+mod warden;
 mod words;
 
 use std::ffi::OsString;

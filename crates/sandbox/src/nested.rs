@@ -1,11 +1,13 @@
 //! Protected names deeper in a writable root: repositories within the repository, settings of
-//! editors and assistants in folders; at its top those for which nothing is mounted. The search is bounded, so that it stays cheap in any tree;
-//! submodules are known without a search. Only looks.
+//! editors and assistants in folders; at its top those for which nothing is mounted. Sockets, too, since
+//! one walk finds both. The search is bounded, so that it stays cheap in any tree; submodules are known
+//! without a search. Only looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use contract::protected::{OTHERS, protected};
@@ -32,7 +34,9 @@ pub(crate) struct Nested {
     /// The `.git` of every submodule, there or not.
     pub(crate) links: BTreeSet<PathBuf>,
     /// What the repository's settings lead to, there or not.
-    pointers: BTreeSet<PathBuf>,
+    pub(crate) pointers: BTreeSet<PathBuf>,
+    /// Sockets on the way.
+    pub(crate) sockets: Vec<PathBuf>,
     /// Whether there was more than is looked at.
     is_cut: bool,
 }
@@ -60,10 +64,14 @@ pub(crate) fn look(root: &Path) -> Nested {
                 parts += usize::from(BARE.iter().any(|part| name == *part));
                 if is_protected(&name, depth) {
                     found.note(entry.path());
-                } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
-                    && !SKIPPED.iter().any(|skip| name == *skip)
-                {
-                    below.push(entry.path());
+                    continue;
+                }
+                match entry.file_type() {
+                    Ok(kind) if kind.is_socket() => found.sockets.push(entry.path()),
+                    Ok(kind) if kind.is_dir() && !SKIPPED.iter().any(|skip| name == *skip) => {
+                        below.push(entry.path());
+                    }
+                    _ => {}
                 }
             }
             if depth > 0 && parts > 1 && is_bare_repository(&folder) {

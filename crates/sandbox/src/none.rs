@@ -30,7 +30,8 @@ pub(crate) fn start(
         devices: Vec::new(),
         filters: Vec::new(),
     };
-    crate::landlock::watched(request, &plan, (settings, launcher), After::default())
+    let warden = crate::warden::Warden::call(request, plan.walls, settings, launcher)?;
+    warden.watch(request, &plan, After::default())
 }
 
 /// Starts `request` in a process group of its own.

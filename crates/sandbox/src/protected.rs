@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use contract::protected::{FOREMOST, OTHERS};
 use contract::sandbox::SandboxError;
 
-use crate::git_pointers::git_pointers;
-use crate::nested::{self, Nested};
+use crate::nested::Nested;
 
 const MODULES_BYTES: usize = 64 * 1024;
 const MODULES: usize = 128;
@@ -31,8 +30,9 @@ pub(crate) struct Protected {
     pub(crate) way: Vec<PathBuf>,
 }
 
-/// Sorts the protected paths under `root` into present and absent ones.
-pub(crate) fn find(root: &Path) -> Result<Protected, SandboxError> {
+/// Sorts the protected paths under `root`, deeper in which `nested` was found, into present and absent
+/// ones.
+pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxError> {
     let mut found = Protected::default();
     for name in FOREMOST {
         sort(root.join(name), &mut found)?;
@@ -46,16 +46,15 @@ pub(crate) fn find(root: &Path) -> Result<Protected, SandboxError> {
     found.present.extend(others.present);
     found.watched = others.absent;
     let mut modules: BTreeSet<PathBuf> = submodules(root).into_iter().collect();
-    let nested = nested::look(root);
     let links = nested.links.iter().filter_map(|git| git.parent());
     modules.extend(links.filter(|path| is_real_directory(root, path)).map(Path::to_owned));
     for module in modules {
         sort(module.join(".git"), &mut found)?;
     }
-    add_nested(root, &nested, &mut found);
-    for path in git_pointers(root) {
+    add_nested(root, nested, &mut found);
+    for path in &nested.pointers {
         // What a link leads to is what git would take.
-        let path = fs::canonicalize(&path).unwrap_or(path);
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let is_known = found.present.iter().any(|known| path.starts_with(known));
         if is_known || !path.starts_with(root) {
             continue;
@@ -84,8 +83,10 @@ fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
     found.present.extend(names);
 }
 
+/// Whether it is still there, and no link leads to it.
 fn is_real(root: &Path, path: &Path) -> bool {
-    path.parent().is_some_and(|folder| is_real_directory(root, folder))
+    fs::symlink_metadata(path).is_ok()
+        && path.parent().is_some_and(|folder| is_real_directory(root, folder))
 }
 
 /// Whether a bare repository lies at `root`: git would take its configuration.
@@ -152,6 +153,11 @@ pub(crate) fn is_real_directory(root: &Path, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nested::look;
+
+    fn find(root: &Path) -> Result<Protected, SandboxError> {
+        super::find(root, &look(root))
+    }
 
     #[test]
     fn every_name_is_either_present_or_absent() {

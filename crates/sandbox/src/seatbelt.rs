@@ -81,11 +81,11 @@ pub(crate) fn start(
     let mut after = After::default();
     let mut kept = Vec::new();
     if request.access == Access::Workspace {
-        for root in &request.roots {
-            let found = protected::find(root)?;
+        after = After::watch(&request.roots, settings.notice.clone());
+        for (root, nested) in &after.nested {
+            let found = protected::find(root, nested)?;
             kept.extend([found.present, found.absent, found.watched, found.more].concat());
         }
-        after = After::watch(&request.roots, settings.notice.clone());
     }
     let scratch = tempfile::tempdir().map_err(fault)?;
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;

@@ -40,6 +40,9 @@ const FCHMODAT2: c_long = 452;
 const OPEN_TREE_ATTR: c_long = 467;
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
+const FILE_SETATTR: c_long = 469;
+/// Requests that set the flags of a file, in the forms of both word sizes, and its further attributes.
+const SET_FLAGS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401C_5820];
 
 /// Calls that change the machine, reach into other processes, or widen the kernel's surface.
 const DENIED: &[c_long] = &[
@@ -144,6 +147,7 @@ const ATTRIBUTES: &[c_long] = &[
     libc::SYS_fremovexattr,
     SETXATTRAT,
     REMOVEXATTRAT,
+    FILE_SETATTR,
 ];
 #[cfg(target_arch = "x86_64")]
 const ATTRIBUTES_HERE: &[c_long] = &[
@@ -261,6 +265,8 @@ fn rules(openings: Openings) -> Result<Rules, String> {
     }
     if !openings.attributes {
         rules.extend(ATTRIBUTES.iter().chain(ATTRIBUTES_HERE).map(|&call| (call, Vec::new())));
+        let flags = SET_FLAGS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]);
+        add(&mut rules, libc::SYS_ioctl, &flags)?;
     }
     let pair = (0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     add(&mut rules, libc::SYS_socketpair, &[vec![pair]])?;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::SandboxError;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
+use crate::nested::Nested;
 use crate::protected::{self, Protected};
 
 /// How many spare stubs are kept.
@@ -47,12 +48,13 @@ impl Stubs {
         Self { directory: state.join("stubs") }
     }
 
-    /// Finds the protected paths under `root` and makes an empty folder at each absent one.
-    pub(crate) fn hold(&self, root: &Path) -> Result<Hold, SandboxError> {
+    /// Finds the protected paths under `root`, deeper in which `nested` was found, and makes an empty
+    /// folder at each absent one.
+    pub(crate) fn hold(&self, root: &Path, nested: &Nested) -> Result<Hold, SandboxError> {
         private_directory(&self.directory).map_err(|error| self.fault(&error))?;
         let _mutex = self.lock().map_err(|error| self.fault(&error))?;
         // Under the lock: another sandbox must not remove a stub between the look and the hold.
-        let found = protected::find(root)?;
+        let found = protected::find(root, nested)?;
         self.make(root, found).map_err(|error| self.fault(&error))
     }
 
@@ -214,6 +216,12 @@ mod tests {
         root: PathBuf,
     }
 
+    impl Place {
+        fn hold(&self, root: &Path) -> Hold {
+            self.stubs.hold(root, &crate::nested::look(root)).unwrap()
+        }
+    }
+
     fn place() -> Place {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
@@ -225,8 +233,8 @@ mod tests {
     fn the_last_of_two_removes_the_stubs() {
         let place = place();
         let name = place.root.join(".vscode");
-        let first = place.stubs.hold(&place.root).unwrap();
-        let second = place.stubs.hold(&place.root).unwrap();
+        let first = place.hold(&place.root);
+        let second = place.hold(&place.root);
         assert!(first.absent.contains(&name) && second.absent.contains(&name));
         drop(first);
         assert!(name.is_dir());
@@ -239,8 +247,8 @@ mod tests {
         let place = place();
         let other = place.root.join("other");
         fs::create_dir(&other).unwrap();
-        let hold = place.stubs.hold(&place.root).unwrap();
-        let crashed = place.stubs.hold(&other).unwrap();
+        let hold = place.hold(&place.root);
+        let crashed = place.hold(&other);
         // A killed process releases its locks and runs no destructor.
         flock(&crashed.file, FlockOperation::Unlock).unwrap();
         std::mem::forget(crashed);
@@ -256,7 +264,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
         let place = place();
         let inodes = || {
-            let hold = place.stubs.hold(&place.root).unwrap();
+            let hold = place.hold(&place.root);
             hold.absent.iter().map(|path| fs::metadata(path).unwrap().ino()).collect::<Vec<_>>()
         };
         let (mut first, mut second) = (inodes(), inodes());
@@ -269,11 +277,11 @@ mod tests {
     #[test]
     fn a_spare_that_is_no_empty_folder_is_never_used() {
         let place = place();
-        drop(place.stubs.hold(&place.root).unwrap());
+        drop(place.hold(&place.root));
         for spare in place.stubs.spares() {
             fs::write(spare.join("planted"), "x").unwrap();
         }
-        let hold = place.stubs.hold(&place.root).unwrap();
+        let hold = place.hold(&place.root);
         assert!(hold.absent.iter().all(|path| is_empty_folder(path)));
     }
 
@@ -281,7 +289,7 @@ mod tests {
     fn what_somebody_put_into_a_stub_stays() {
         let place = place();
         let name = place.root.join(".vscode");
-        let hold = place.stubs.hold(&place.root).unwrap();
+        let hold = place.hold(&place.root);
         fs::write(name.join("settings.json"), "{}").unwrap();
         drop(hold);
         assert!(name.join("settings.json").is_file());

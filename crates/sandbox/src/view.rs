@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use contract::text::normalize;
+
 /// Folders at the root of the file system that hold programs and their configuration.
 const SYSTEM: [&str; 11] = [
     "/usr",
@@ -211,34 +213,46 @@ pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
         .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_symlink()))
 }
 
-/// The sockets of other programs in `root`: those that the kernel lists by their full path, and
-/// those that lie near the top, three levels and two thousand entries deep, so that the search stays
-/// cheap in any tree.
-pub(crate) fn sockets(root: &Path) -> Vec<PathBuf> {
+/// The sockets of other programs beneath `roots` that the kernel lists: by their full path, or by one
+/// that starts in the working directory of some process.
+pub(crate) fn sockets_listed(roots: &[PathBuf]) -> Vec<PathBuf> {
     use std::os::unix::fs::FileTypeExt;
-    let mut found = near(root);
-    for path in listed(&fs::read_to_string("/proc/net/unix").unwrap_or_default(), root) {
-        let is_socket = |path: &Path| {
-            fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    // A name that is no text is none that a program could be told of, and must not hide the others.
+    let table = String::from_utf8_lossy(&table);
+    let (mut paths, relative): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
+        listed(&table).partition(|path| path.is_absolute());
+    if !relative.is_empty() {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let folders = processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+        let folders: BTreeSet<PathBuf> = folders.collect();
+        let whole = |folder: &PathBuf| {
+            relative.iter().map(|path| normalize(&folder.join(path))).collect::<Vec<_>>()
         };
-        if !found.contains(&path) && is_socket(&path) {
-            found.push(path);
-        }
+        paths.extend(folders.iter().flat_map(whole));
     }
-    found
+    let is_beneath = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
+    let is_socket = |path: &PathBuf| {
+        fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+    };
+    paths.into_iter().filter(is_beneath).filter(is_socket).collect()
 }
 
-/// The sockets beneath `root` in a list of the kernel's, whose last field is the path.
-fn listed(table: &str, root: &Path) -> Vec<PathBuf> {
-    let paths = table.lines().filter_map(|line| line.find(" /").map(|at| &line[at + 1..]));
-    let paths = paths.map(PathBuf::from).filter(|path| path.starts_with(root));
-    let mut paths: Vec<PathBuf> = paths.collect();
-    paths.sort();
-    paths.dedup();
-    paths
+/// The paths in a list of the kernel's, in the eighth field; abstract sockets begin with `@`.
+fn listed(table: &str) -> impl Iterator<Item = PathBuf> {
+    let path = |line: &str| {
+        let mut rest = line;
+        for _ in 0..7 {
+            rest = rest.trim_start().split_once(' ')?.1;
+        }
+        (!rest.is_empty() && !rest.starts_with('@')).then(|| PathBuf::from(rest))
+    };
+    table.lines().skip(1).filter_map(path)
 }
 
-fn near(root: &Path) -> Vec<PathBuf> {
+/// The sockets near the top of `root`, three levels and two thousand entries deep, so that the search
+/// stays cheap in any tree.
+pub(crate) fn sockets_near(root: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::FileTypeExt;
     let mut found = Vec::new();
     let mut level = vec![root.to_owned()];
@@ -346,8 +360,19 @@ mod tests {
         let _near = std::os::unix::net::UnixListener::bind(&near).unwrap();
         let far = root.path().join("a/b/c/far one");
         let _far = std::os::unix::net::UnixListener::bind(&far).unwrap();
-        assert_eq!(super::near(root.path()), std::slice::from_ref(&near));
-        assert_eq!(sockets(root.path()), [near, far]);
+        assert_eq!(sockets_near(root.path()), std::slice::from_ref(&near));
+        assert_eq!(sockets_listed(&[root.path().to_owned()]), [far, near]);
+    }
+
+    #[test]
+    fn a_list_of_sockets_is_read() {
+        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                     0000000000000000: 00000002 00000000 00010000 0001 01 11111 /a/far one\n\
+                     0000000000000000: 00000003 00000000 00000000 0001 03 22222\n\
+                     0000000000000000: 00000002 00000000 00010000 0001 01     3 @abstract\n\
+                     0000000000000000: 00000002 00000000 00010000 0001 01     4 dev.sock\n";
+        let found: Vec<PathBuf> = listed(table).collect();
+        assert_eq!(found, [PathBuf::from("/a/far one"), PathBuf::from("dev.sock")]);
     }
 
     #[test]

@@ -53,13 +53,19 @@ pub(crate) fn judge(
             }
             (known, "deletes")
         }
-        "chmod" | "chown" | "chgrp" if recursive(args, "R") => {
+        "chmod" | "chown" | "chgrp" | "chattr" if recursive(args, "R") => {
             (operands(args).into_iter().skip(1).collect(), "changes all of")
         }
         "mv" => {
             let mut sources = operands(args);
             sources.pop();
             (sources, "moves")
+        }
+        "tar" if args.iter().any(|word| word.text == "--remove-files") => {
+            (operands(args), "moves into an archive")
+        }
+        "zip" if recursive(args, "r") && args.iter().any(moves) => {
+            (operands(args), "moves into an archive")
         }
         "find" if deletes(args) => (starting_points(args), "deletes files in"),
         "rsync" if args.iter().any(|word| word.text.starts_with("--del")) => {
@@ -113,6 +119,12 @@ fn operands(args: &[Piece]) -> Vec<&Piece> {
         })
         .map(|(_, word)| word)
         .collect()
+}
+
+/// Whether an option of `zip` says that what is packed goes away.
+fn moves(word: &Piece) -> bool {
+    let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
+    word.text == "--move" || (is_short && word.text.contains('m'))
 }
 
 fn deletes(args: &[Piece]) -> bool {

@@ -40,6 +40,12 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
             (letter('f') || has("--force") || unforced)
                 .then(|| String::from("it deletes files that are in no commit"))
         }
+        "checkout" | "restore" if !staged(rest) && rest.iter().any(is_everything) => {
+            Some(String::from("it throws away uncommitted work"))
+        }
+        "stash" if rest.iter().any(|word| matches!(word.text.as_str(), "clear" | "drop")) => {
+            Some(String::from("it throws away what was put aside"))
+        }
         "checkout" | "switch" if letter('f') || has("--force") || has("--discard-changes") => {
             Some(String::from("it throws away uncommitted work"))
         }
@@ -50,6 +56,17 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// Whether a path is all that is in the folder or the repository.
+fn is_everything(word: &Piece) -> bool {
+    matches!(word.text.as_str(), "." | "./" | ":/" | "*" | ":(top)")
+}
+
+/// Whether only the index is restored, which loses no file.
+fn staged(rest: &[Piece]) -> bool {
+    let has = |names: &[&str]| rest.iter().any(|word| names.contains(&word.text.as_str()));
+    has(&["--staged", "-S"]) && !has(&["--worktree", "-W"])
 }
 
 fn push(rest: &[Piece], forced: bool, deletes: bool) -> Option<String> {

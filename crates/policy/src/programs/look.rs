@@ -188,6 +188,13 @@ const PROGRAMS: &[Program] = &[
     program(&["fold"], Operands::Contents, "bsw:", &["bytes", "spaces", "width="]),
     program(&["expand", "unexpand"], Operands::Contents, "it:a", &["initial", "tabs=", "all"]),
     program(&["paste"], Operands::Contents, "d:sz", &["delimiters=", "serial"]),
+    program(&["join"], Operands::Contents, "a:e:i1:2:j:o:t:v:z", &["ignore-case", "header"]),
+    program(
+        &["column"],
+        Operands::Contents,
+        "ts:o:c:x",
+        &["table", "separator=", "output-separator=", "output-width=", "fillrows"],
+    ),
     program(&["comm"], Operands::Contents, "123z", &["check-order", "nocheck-order", "total"]),
     program(&["cmp"], Operands::Contents, "bi:ln:s", &["print-bytes", "silent", "verbose"]),
     program(
@@ -303,6 +310,8 @@ const PROGRAMS: &[Program] = &[
     ),
     program(&["seq"], Operands::Text, "f:s:w", &["format=", "separator=", "equal-width"]),
     program(&["uname"], Operands::Text, "asnrvmpio", &["all", "kernel-name", "machine"]),
+    program(&["free"], Operands::Text, "bkmghtlwv", &["human", "total", "wide", "si"]),
+    program(&["uptime"], Operands::Text, "ps", &["pretty", "since"]),
     program(&["whoami", "nproc", "arch", "tty"], Operands::Text, "", &[]),
     program(&["id", "groups"], Operands::Text, "gGnruz", &["group", "groups", "name", "user"]),
     program(&["which"], Operands::Text, "a", &["all"]),

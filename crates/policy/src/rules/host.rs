@@ -58,6 +58,9 @@ impl HostPattern {
     /// Whether a text names such a host anywhere in it: an address with whatever stands around the
     /// host, in any spelling.
     pub(crate) fn could_be_in(&self, text: &str) -> bool {
+        if self.is_far_from(text) {
+            return false;
+        }
         let wanted = canonical(self.parts().0);
         // An address has nothing beneath it.
         let beneath = numeric(&wanted).is_none().then(|| format!(".{wanted}"));
@@ -70,6 +73,20 @@ impl HostPattern {
                 // Some programs have patterns of their own in addresses.
                 || (open && meet((&name, Reading::Shell), (&wanted, Reading::Literal)))
         })
+    }
+
+    /// What a quick look tells of most words: no dot, no such name; no digit, no such address.
+    fn is_far_from(&self, text: &str) -> bool {
+        if !text.is_ascii() || text.contains(['%', '[', '{']) {
+            return false;
+        }
+        let (name, _) = self.parts();
+        let is_name = name.contains(|c: char| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit());
+        if is_name && !name.contains(':') {
+            name.contains('.') && !text.contains('.')
+        } else {
+            !text.contains(|c: char| c.is_ascii_digit() || ".:".contains(c))
+        }
     }
 
     /// The name, without a leading `*.`, and the port where it has one.

@@ -2,13 +2,17 @@
 
 /// More words than this are not made of one.
 const WORDS: usize = 64;
+/// Of a longer word only a few are made: no program has such a name.
+const LONG: usize = 1024;
+const FEW: usize = 4;
 
 /// The words that `a{b,c}d` becomes. A word without such braces stays as it is.
 pub(crate) fn expand(word: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut waiting = vec![word.to_owned()];
+    let most = if word.len() > LONG { FEW } else { WORDS };
     while let Some(word) = waiting.pop() {
-        if done.len() + waiting.len() >= WORDS {
+        if done.len() + waiting.len() >= most {
             done.push(word);
             continue;
         }
@@ -69,5 +73,6 @@ mod tests {
     #[test]
     fn the_number_of_words_is_bounded() {
         assert!(expand(&"{a,b}".repeat(40)).len() <= 128);
+        assert!(expand(&"{a,b}".repeat(400)).len() <= 8);
     }
 }

@@ -7,6 +7,8 @@ use crate::glob::{Reading, meet};
 
 /// More values of one variable are not tried.
 const TRIED: usize = 4;
+/// Of a longer text one reading must do: its words are looked at one by one anyway.
+const LONG: usize = 4096;
 /// Longer values are not cut or replaced in: a program's name is short.
 const SHORT: usize = 128;
 
@@ -37,6 +39,7 @@ impl Constants {
     /// changes nothing or grows past `limit`.
     pub(super) fn put_into(&self, text: &str, limit: usize) -> Vec<String> {
         let most = self.values.values().map(Vec::len).max().unwrap_or(0).max(1);
+        let most = if text.len() > LONG { 1 } else { most };
         let mut texts: Vec<String> = Vec::new();
         for choice in 0..most {
             let put = Reader { constants: self, choice }.whole(text, limit);
@@ -56,10 +59,10 @@ impl Reader<'_> {
     fn whole(&self, text: &str, limit: usize) -> Option<String> {
         let mut put = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find('$') {
+        while let Some(at) = rest.find(['$', '`']) {
             put.push_str(&rest[..at]);
             rest = &rest[at..];
-            let (value, used) = self.expansion(rest).unwrap_or_else(|| (String::from("$"), 1));
+            let (value, used) = self.expansion(rest).unwrap_or_else(|| (rest[..1].to_owned(), 1));
             put.push_str(&value);
             rest = &rest[used..];
             if put.len() + rest.len() > limit {
@@ -78,6 +81,10 @@ impl Reader<'_> {
     /// What the expansion at the beginning of `text` gives, and how many bytes it takes.
     fn expansion(&self, text: &str) -> Option<(String, usize)> {
         let after = &text[1..];
+        if text.starts_with('`') {
+            let length = near(after, b'`')?;
+            return Some((printed(&after[..length])?, length + 2));
+        }
         if let Some(inner) = after.strip_prefix('{') {
             let length = near(inner, b'}')?;
             return Some((self.braced(&inner[..length])?, length + 3));
@@ -255,6 +262,7 @@ mod tests {
         assert_eq!(put(&[("c", "a_b"), ("IFS", "_")], "$c"), ["a b"]);
         assert_eq!(put(&[("c", "d")], "${!c}"), ["${d}"]);
         assert_eq!(put(&[], "$(echo cu)rl $(printf %s%s a b)"), ["curl ab"]);
+        assert_eq!(put(&[], "git `echo push` ` "), ["git push ` "]);
         assert!(put(&[("c", "d")], "nothing here").is_empty());
     }
 

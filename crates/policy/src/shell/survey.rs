@@ -335,7 +335,9 @@ impl Survey {
             match wrapper.inner(&texts) {
                 Inner::At(at) if name == "xargs" && depth < NESTING => {
                     let inner = runners::filled(&words[args..], at);
-                    return self.command(&Rc::new(inner), 0, depth + 1);
+                    let is_open = runners::ends_open(&inner);
+                    let listens = self.command(&Rc::new(inner), 0, depth + 1);
+                    return if is_open { Listens::Shell } else { listens };
                 }
                 Inner::At(at) => start = args + at,
                 Inner::Unclear => {
@@ -355,6 +357,11 @@ impl Survey {
         let target = args.iter().find(|word| !matches!(word.text.as_str(), "-L" | "-P" | "--"));
         let home = Piece { text: String::from("~"), home: true, ..Piece::default() };
         let target = target.unwrap_or(&home);
+        // Of too many folders no more are made; one that is named in full is known all the same.
+        let is_whole = target.home || target.text.starts_with('/');
+        if self.adrift && self.folders.len() > FOLDERS / 2 && !is_whole {
+            return;
+        }
         let mut folders = self.folders.to_vec();
         for folder in self.folders.iter() {
             let Some(moved) = resolve(target, folder, self.home.as_deref()) else {

@@ -327,8 +327,11 @@ impl Wrapper {
             }
         }
         at += self.operands;
-        if self.operands > 0 && args.get(at) == Some(&"--") {
-            at += 1;
+        match args.get(at) {
+            Some(&"--") if self.operands > 0 => at += 1,
+            // An option between a subcommand and the program may take a value.
+            Some(arg) if self.operands > 0 && arg.starts_with('-') => return Inner::Unclear,
+            Some(_) | None => {}
         }
         while assignments && args.get(at).is_some_and(|arg| is_assignment(arg)) {
             at += 1;
@@ -381,6 +384,8 @@ mod tests {
         assert_eq!(inner("env -u A B=c curl"), Inner::At(3));
         assert_eq!(inner("sudo -u bob curl"), Inner::At(2));
         assert_eq!(inner("env --weird curl"), Inner::Unclear);
+        assert_eq!(inner("perf record -- curl"), Inner::At(2));
+        assert_eq!(inner("perf record -g -- curl"), Inner::Unclear);
         assert_eq!(inner("env -i"), Inner::Nothing);
     }
 

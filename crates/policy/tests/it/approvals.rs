@@ -32,6 +32,18 @@ fn a_compound_command_gives_one_rule_for_each_part_that_was_asked_about() {
 }
 
 #[test]
+fn of_several_parts_those_are_named_whose_approval_is_never_remembered() {
+    let ruling = run(&policy(bare()), "cargo test && sh x.sh", Mode::Normal);
+    let told = |subject: &str| {
+        let reason = ruling.reasons.iter().find(|reason| reason.subject == subject);
+        reason.expect("every part has a reason").why.ends_with("never remembered")
+    };
+    assert!(told("sh x.sh") && !told("cargo test"));
+    let alone = run(&policy(bare()), "sh x.sh", Mode::Normal);
+    assert!(alone.reasons.iter().all(|reason| !reason.why.contains("remembered")));
+}
+
+#[test]
 fn interpreters_shells_wrappers_and_the_like_are_never_remembered() {
     for text in [
         "bash x.sh",

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn sentry(root: &Path) -> Sentry {
-        Sentry::new(vec![Snapshot::take(root).unwrap()])
+        Sentry::new(vec![Snapshot::take(root, &crate::nested::look(root)).unwrap()])
     }
 
     /// What a look finds when its time has come.

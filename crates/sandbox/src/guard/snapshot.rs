@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::SandboxError;
 
 use super::quarantine;
+use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
 const SAVED_ENTRIES: usize = 20_000;
@@ -61,9 +62,9 @@ pub(super) enum Saved {
 }
 
 impl Snapshot {
-    /// Saves the protected names under `root`.
-    pub(crate) fn take(root: &Path) -> Result<Self, SandboxError> {
-        let found = protected::find(root)?;
+    /// Saves the protected names under `root`, deeper in which `nested` was found.
+    pub(crate) fn take(root: &Path, nested: &Nested) -> Result<Self, SandboxError> {
+        let found = protected::find(root, nested)?;
         Self::of(root, [found.present, found.absent, found.watched, found.more].concat())
     }
 
@@ -431,6 +432,11 @@ fn field<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nested::look;
+
+    fn taken(root: &Path) -> Result<Snapshot, SandboxError> {
+        Snapshot::take(root, &look(root))
+    }
 
     #[test]
     fn a_snapshot_survives_its_journey_and_can_be_restored_from_it() {
@@ -441,7 +447,7 @@ mod tests {
         fs::create_dir_all(&other).unwrap();
         fs::write(root.join(".git/config"), [0, 1, 255]).unwrap();
         std::os::unix::fs::symlink("x", root.join(".vscode/link")).unwrap();
-        let taken = [Snapshot::take(&root).unwrap(), Snapshot::take(&other).unwrap()];
+        let taken = [taken(&root).unwrap(), taken(&other).unwrap()];
         let bytes = Snapshot::encode(&taken);
         assert_eq!(Snapshot::decode(&bytes).as_deref(), Some(taken.as_slice()));
         assert_eq!(Snapshot::decode(&bytes[..bytes.len() - 1]), None);
@@ -461,7 +467,7 @@ mod tests {
         fs::create_dir_all(git.join("objects/aa")).unwrap();
         fs::write(git.join("objects/aa/bb"), "mine").unwrap();
         fs::write(git.join("config"), "mine").unwrap();
-        let snapshot = Snapshot::take(root).unwrap();
+        let snapshot = taken(root).unwrap();
         fs::create_dir_all(root.join("a/b")).unwrap();
         fs::rename(&git, root.join("a/b/c")).unwrap();
         fs::create_dir(&git).unwrap();
@@ -479,12 +485,12 @@ mod tests {
         fs::create_dir(folder.path().join(".vscode")).unwrap();
         let large = fs::File::create(folder.path().join(".vscode/large")).unwrap();
         large.set_len(SAVED_BYTES + 1).unwrap();
-        let error = Snapshot::take(folder.path()).unwrap_err().to_string();
+        let error = taken(folder.path()).unwrap_err().to_string();
         assert!(error.contains(".vscode cannot be guarded"), "{error}");
         fs::remove_file(folder.path().join(".vscode/large")).unwrap();
         let pipe = folder.path().join(".vscode/socket");
         let _socket = std::os::unix::net::UnixListener::bind(pipe).unwrap();
-        let taken = [Snapshot::take(folder.path()).unwrap()];
+        let taken = [taken(folder.path()).unwrap()];
         assert_eq!(Snapshot::decode(&Snapshot::encode(&taken)).as_deref(), Some(&taken[..]));
     }
 
@@ -499,7 +505,7 @@ mod tests {
         for number in 0..=SAVED_ENTRIES {
             fs::write(objects.join(number.to_string()), "").unwrap();
         }
-        let snapshot = Snapshot::take(folder.path()).unwrap();
+        let snapshot = taken(folder.path()).unwrap();
         fs::write(module.join("config"), "evil").unwrap();
         snapshot.restore(&mut Vec::new());
         assert_eq!(fs::read_to_string(module.join("config")).unwrap(), "mine");

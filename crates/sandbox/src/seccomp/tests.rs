@@ -138,9 +138,13 @@ fn a_filter_survives_being_written() {
 #[test]
 fn attributes_of_files_are_kept_where_nothing_may_be_written() {
     let closed = Openings { attributes: false, ..OPEN };
-    for number in [libc::SYS_fchmodat, libc::SYS_utimensat, libc::SYS_setxattr, libc::SYS_fchownat]
-    {
+    let calls = [libc::SYS_fchmodat, libc::SYS_utimensat, libc::SYS_setxattr, FILE_SETATTR];
+    for number in calls {
         let under = |openings| call_as(openings, ARCHITECTURE.1, number, &[0, 0, 0o644]);
         assert_ne!(under(OPEN), under(closed), "{number}");
+    }
+    for request in SET_FLAGS {
+        let under = |openings| call_as(openings, ARCHITECTURE.1, libc::SYS_ioctl, &[3, request]);
+        assert_eq!((under(OPEN), under(closed)), (ALLOW, EPERM));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{Fit, Listens, NESTING, Survey};
+use super::{Fit, Listens, NESTING, Survey, base_name};
 use crate::programs;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -29,6 +29,10 @@ const PROGRAM_VARIABLES: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PA
     BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
     GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH \
     RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CC CXX LD AR MAKE SHELL TAR_OPTIONS";
+
+/// How many words of one git command may say that what follows is run: one could be the value of an
+/// option, but hardly many.
+const RUNNERS: usize = 4;
 
 /// Builtins that evaluate what stands between the brackets of a name, quoted or not.
 const EVALUATING: &[&str] = &[
@@ -56,10 +60,14 @@ impl Survey {
             self.evaluated(args, depth);
         }
         self.set_by(name, args, depth);
-        // `git-push` is what `git push` runs.
-        if let Some(subcommand) = name.strip_prefix("git-") {
+        // `git-push` is what `git push` runs, `sudoedit` another name of `sudo`.
+        let other = match name.strip_prefix("git-") {
+            Some(subcommand) => Some(["git", subcommand]),
+            None => (name == "sudoedit").then_some(["sudo", "-e"]),
+        };
+        if let Some(other) = other {
             let piece = |text: &str| Piece { text: text.to_owned(), ..Piece::default() };
-            let mut words = vec![piece("git"), piece(subcommand)];
+            let mut words: Vec<Piece> = other.map(piece).into();
             words.extend_from_slice(args);
             let end = words.len();
             self.add(&Rc::new(words), 0, end, Fit::Exact);
@@ -171,6 +179,7 @@ impl Survey {
             }
             "coproc" => self.add(words, args, words.len(), Fit::Loose),
             "find" | "fd" | "fdfind" => self.actions(words, args, depth),
+            "sed" | "gsed" if rest.iter().any(runs_lines) => return Some(Listens::Interpreter),
             "git" => self.git_programs(words, args, depth),
             "source" | "." => return Some(self.sourced(rest)),
             "npm" | "pnpm" | "yarn" | "bun" | "cargo" => {
@@ -210,8 +219,9 @@ impl Survey {
     fn shell(&mut self, name: &str, words: &Rc<Vec<Piece>>, args: usize, depth: usize) -> Listens {
         const REMOTE: &[&str] = &[
             "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux",
-            "screen",
+            "screen", "newgrp",
         ];
+        let is_remote = REMOTE.contains(&name);
         let mut takes_text = false;
         let mut after_c = matches!(name, "trap");
         for word in &words[args..] {
@@ -232,7 +242,7 @@ impl Survey {
             after_c = word.text.starts_with('-') && word.text.contains('c');
             takes_text |= after_c;
         }
-        if REMOTE.contains(&name) {
+        if is_remote {
             self.add(words, args, words.len(), Fit::Loose);
         }
         if let Some(wrapper) = wrappers::find(name) {
@@ -249,7 +259,8 @@ impl Survey {
         let mut operands = words[args..].iter().filter(|word| !word.text.starts_with('-'));
         self.loose |= operands.clone().any(|word| word.dynamic);
         self.runs_file |= !takes_text;
-        let from_input = operands.next().is_none_or(is_input);
+        // The operands of these are a machine or a user, or a shell elsewhere.
+        let from_input = is_remote || operands.next().is_none_or(is_input);
         let told_to = words[args..].iter().any(|word| matches!(word.text.as_str(), "-s" | "-"));
         if matches!(name, "at" | "batch") || (!takes_text && (from_input || told_to)) {
             Listens::Shell
@@ -271,11 +282,11 @@ impl Survey {
 
     /// `find ... -exec program ... ;`
     fn actions(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
-        const RUNNERS: &[&str] =
+        const ACTIONS: &[&str] =
             &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
         let mut at = args;
         while at < words.len() {
-            if RUNNERS.contains(&words[at].text.as_str()) {
+            if ACTIONS.contains(&words[at].text.as_str()) {
                 let end = words[at + 1..]
                     .iter()
                     .position(|word| matches!(word.text.as_str(), ";" | "+"))
@@ -315,16 +326,20 @@ impl Survey {
             self.script(value.unwrap_or_default().trim_start_matches('!'), depth + 1);
         }
         if rest.iter().any(|word| word.text == "config") {
+            for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
+                if name.text.to_ascii_lowercase().starts_with("alias.") {
+                    self.script(&format!("git {}", value.text), depth + 1);
+                }
+            }
             let values = rest.iter().filter(|word| word.text.contains(char::is_whitespace));
             values.for_each(|value| self.script(value.text.trim_start_matches('!'), depth + 1));
         }
         for word in rest.iter().filter(|word| word.text.starts_with("ext::")) {
             self.script(&word.text["ext::".len()..], depth + 1);
         }
-        for (at, word) in rest.iter().enumerate() {
-            if !matches!(word.text.as_str(), "run" | "foreach") {
-                continue;
-            }
+        let is_runner =
+            |(_, word): &(usize, &Piece)| matches!(word.text.as_str(), "run" | "foreach");
+        for (at, _) in rest.iter().enumerate().filter(is_runner).take(RUNNERS) {
             let is_option = |word: &&Piece| word.text.starts_with('-');
             let inner = at + 1 + rest[at + 1..].iter().take_while(is_option).count();
             for text in rest[inner.min(rest.len())..].iter().take(1) {
@@ -355,6 +370,13 @@ impl Survey {
             "--hostname-bin",
             "--extcmd",
             "--filter",
+            "--rsh-command",
+            "--preview",
+            "--bind",
+            "--smtp-server",
+            "--sendmail-cmd",
+            "--info-script",
+            "--new-volume-script",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {
@@ -393,6 +415,19 @@ pub(super) fn filled(args: &[Piece], at: usize) -> Vec<Piece> {
         .iter()
         .map(|word| Piece { dynamic: word.dynamic || is_filled(word), ..word.clone() })
         .collect()
+}
+
+/// Whether a script of `sed` runs the lines that it reads.
+fn runs_lines(word: &Piece) -> bool {
+    let before = word.text.strip_suffix('e').map(|rest| rest.chars().next_back());
+    let is_command = |last: Option<char>| last.is_none_or(|last| !last.is_alphabetic());
+    before.is_some_and(is_command) && !programs::only_edits(&word.text)
+}
+
+/// Whether `xargs` could put the name of a program behind these words.
+pub(super) fn ends_open(words: &[Piece]) -> bool {
+    let last = words.last().map_or("", |word| base_name(&word.text));
+    last == "-c" || wrappers::find(last).is_some() || wrappers::is_shell(last)
 }
 
 fn is_input(word: &Piece) -> bool {

@@ -115,12 +115,18 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Writes down what would be run, for each text in a file of its own: what it leaves running may
-/// come late. Builtins that decide what is run stay on.
+/// come late. Each has a folder of its own too, above which it can write nothing, so that no text
+/// meets what another left. Builtins that decide what is run stay on.
 const DRIVER: &str = r#"
 exec 62<"$1/texts"
 number=0
 while IFS= read -r -d '' text <&62; do
-    (ulimit -t 2; BASH_ENV="$1/prelude" exec "$BASH" --norc --noprofile -c "$text") \
+    if ((number % 500 == 0)); then
+        /bin/chmod 755 /mnt
+        eval "/bin/mkdir /mnt/{$number..$((number + 499))}"
+        /bin/chmod 555 /mnt
+    fi
+    (cd "/mnt/$number"; ulimit -t 2; BASH_ENV="$1/prelude" exec "$BASH" --norc --noprofile -c "$text") \
         63>"$1/$number" 62<&- </dev/null >/dev/null 2>&1
     number=$((number + 1))
 done
@@ -139,7 +145,8 @@ fn witnessed(texts: &[String], folder: &Path) -> Vec<Vec<Vec<String>>> {
     fs::write(folder.join("prelude"), PRELUDE).unwrap();
     let path = folder.to_str().unwrap();
     let output = Command::new("/usr/bin/bwrap")
-        .args(["--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/"])
+        .args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"])
+        .args(["--ro-bind", "/", "/"])
         .args(["--dev", "/dev", "--proc", "/proc", "--bind", path, path])
         .args(["--size", "67108864", "--tmpfs", "/mnt", "--chdir", "/mnt", "--clearenv"])
         .args(["--setenv", "PATH", "/nowhere", "--setenv", "LC_ALL", "C.UTF-8"])
@@ -206,15 +213,19 @@ fn compare(count: usize, seed: u64) -> usize {
     let texts: Vec<String> = plain.chain(changed).filter(|text| !text.contains('\0')).collect();
     let judge = judge();
     let mut witnesses = 0;
+    let mut holes = Vec::new();
     for (text, runs) in texts.iter().zip(witnessed(&texts, &folder)) {
         if let Some(argv) = runs.iter().find(|argv| is_denied(argv)) {
             witnesses += 1;
             let decision = run(&judge, text, Mode::Normal).decision;
             let least = if is_made_up(text) { Decision::Ask } else { Decision::Deny };
-            assert!(decision >= least, "{text:?} runs {argv:?} and is decided as {decision:?}");
+            if decision < least {
+                holes.push(format!("{text:?} runs {argv:?} and is decided as {decision:?}"));
+            }
         }
     }
     fs::remove_dir_all(&folder).unwrap();
+    assert!(holes.is_empty(), "{}", holes.join("\n"));
     witnesses
 }
 
@@ -249,7 +260,8 @@ fn where_bash_runs_what_is_denied_the_text_is_denied_for_very_many_texts() {
     let until_enough = |first: u64| {
         let (mut witnesses, mut seed) = (0, first);
         while witnesses < WITNESSES / 2 {
-            witnesses += compare(5_000, seed.wrapping_mul(0x9e37_79b9));
+            witnesses +=
+                compare(5_000, seed.wrapping_mul(0x9e37_79b9).wrapping_add(super::start()));
             seed += THREADS;
         }
         witnesses

@@ -1,0 +1,116 @@
+//! Starts the helper as the warden of a command. The helper takes its time to load, so it is called
+//! before it is known what the command may touch, and waits to be told.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use contract::policy::Access;
+use contract::sandbox::{ChannelEnds, Child, SandboxError};
+
+use crate::bubblewrap::memory_file;
+use crate::channel::Line;
+use crate::choose::{Failure, start_error};
+use crate::control_group::Group;
+use crate::guard::{After, Snapshot};
+use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
+use crate::plan::{Plan, Walls};
+use crate::request::Request;
+use crate::running::{End, Lifeline, Running};
+use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
+
+/// A helper that waits for its plan. Dropping it sends it away.
+pub(crate) struct Warden {
+    started: Started,
+    plan: File,
+    saved: Option<File>,
+    status: PipeReader,
+    lifeline: PipeWriter,
+    ready: PipeWriter,
+    channel: Option<ChannelEnds>,
+    group: Option<Group>,
+    words: String,
+    launcher: Arc<Launcher>,
+}
+
+impl Warden {
+    /// Calls one for `request`, which will be behind `walls`.
+    pub(crate) fn call(
+        request: &Request,
+        walls: Walls,
+        settings: &Settings,
+        launcher: &Arc<Launcher>,
+    ) -> Result<Self, Failure> {
+        let fault = |error| Failure::from(start_error(&request.program, error));
+        Self::begin(request, walls, settings, launcher).map_err(fault)
+    }
+
+    fn begin(
+        request: &Request,
+        walls: Walls,
+        settings: &Settings,
+        launcher: &Arc<Launcher>,
+    ) -> io::Result<Self> {
+        let (status, told) = io::pipe()?;
+        let (heard, lifeline) = io::pipe()?;
+        let (awaited, ready) = io::pipe()?;
+        let mut handed = Descriptors::default();
+        let plan = empty(helper::PLAN, &mut handed)?;
+        handed.add(helper::STATUS, told.into());
+        handed.add(helper::LIFELINE, heard.into());
+        handed.add(helper::READY, awaited.into());
+        let (channel, theirs) = Line::split(Line::open(request.channel)?);
+        handed.add_channel(theirs);
+        let is_alone = walls == Walls::Alone;
+        let is_guarded = is_alone && request.access == Access::Workspace;
+        let saved = is_guarded.then(|| empty(helper::SAVED, &mut handed)).transpose()?;
+        let group = is_alone.then(|| process_limit::group(Rung::Landlock, &request.limits));
+        let (group, door) = group.flatten().unzip();
+        if let Some(door) = door {
+            handed.add(helper::GROUP, door.into());
+        }
+        let mut command = launch::command(&settings.helper, request.stdin);
+        command.args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
+        let started = launcher.begin(command, handed.inherited)?;
+        let words = format!("the helper {} did not start the command", settings.helper.display());
+        let launcher = Arc::clone(launcher);
+        Ok(Self { started, plan, saved, status, lifeline, ready, channel, group, words, launcher })
+    }
+
+    /// Tells it what to start.
+    pub(crate) fn watch(
+        mut self,
+        request: &Request,
+        plan: &Plan,
+        mut after: After,
+    ) -> Result<Child, Failure> {
+        let fault = |error| Failure::from(start_error(&request.program, error));
+        self.plan.write_all(&plan.encode()).map_err(fault)?;
+        if let Some(saved) = &mut self.saved {
+            saved.write_all(&Snapshot::encode(&after.snapshots)).map_err(fault)?;
+        }
+        let child = self.started.child().map_err(fault)?;
+        // A helper that has ended already says why, or that it is silent.
+        let _ = self.ready.write_all(&helper::GO);
+        after.group = self.group;
+        let end = End::Warden(Lifeline::new(OwnedFd::from(self.lifeline)));
+        let child = Running::adopt(child, self.channel, end, after, self.launcher);
+        let child = child.map_err(fault)?;
+        match launch::outcome(self.status) {
+            Outcome::Running => Ok(child),
+            Outcome::NotExecuted(error) => Err(fault(error)),
+            Outcome::Failed(words) => {
+                Err(SandboxError::Refused(format!("the helper {words}")).into())
+            }
+            Outcome::Silent => Err(SandboxError::Refused(self.words).into()),
+        }
+    }
+}
+
+/// Hands over a file without a name, and keeps it to fill it later.
+fn empty(name: &str, handed: &mut Descriptors) -> io::Result<File> {
+    let file = memory_file(&[])?;
+    handed.add(name, file.try_clone()?);
+    Ok(File::from(file))
+}
