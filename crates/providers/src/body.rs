@@ -205,12 +205,41 @@ pub(crate) enum Ended {
     Early,
 }
 
-/// A call's arguments as a value; as a string where the text is not JSON.
+/// A call's arguments as a value; as a string where the text is not JSON, or names a key twice:
+/// which of the two counts depends on who reads it.
 pub(crate) fn arguments(text: &str, ended: Ended) -> Value {
     if text.trim().is_empty() && ended == Ended::Properly {
         return Value::Object(Map::new());
     }
-    parse(text, &mut None).unwrap_or_else(|_| Value::String(text.to_owned()))
+    let parsed: Result<Value, _> = parse(text, &mut None);
+    match parsed {
+        Ok(value) if colons(text) == keys(&value) => value,
+        Ok(_) | Err(_) => Value::String(text.to_owned()),
+    }
+}
+
+/// How many colons a JSON text has outside of its strings: one for each key that it names.
+fn colons(text: &str) -> usize {
+    let (mut count, mut is_quoted, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b':' if !is_quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// How many keys a value has, at all depths.
+fn keys(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.len() + fields.values().map(keys).sum::<usize>(),
+        Value::Array(items) => items.iter().map(keys).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 /// Arguments as the object that every API demands, even where the model wrote something else.
@@ -317,6 +346,11 @@ mod tests {
         assert_eq!(arguments(r#"{"a": 1"#, Ended::Early), json!(r#"{"a": 1"#));
         assert_eq!(arguments(r#"{"a": 1,}"#, Ended::Properly), json!(r#"{"a": 1,}"#));
         assert_eq!(arguments(r#"{"a": NaN}"#, Ended::Properly), json!(r#"{"a": NaN}"#));
+        for twice in [r#"{"a": 1, "a": 2}"#, r#"{"b": [{"a": 1, "\u0061": 2}]}"#] {
+            assert_eq!(arguments(twice, Ended::Properly), json!(twice));
+        }
+        let text = r#"{"a": "x: \": y", "b": [{"a": ":"}], "c:": {}}"#;
+        assert_eq!(arguments(text, Ended::Properly)["b"][0]["a"], ":");
         let deep = "[".repeat(100_000);
         assert_eq!(arguments(&deep, Ended::Properly), json!(deep));
         assert_eq!(arguments_object(&json!("x")), json!({"invalid_arguments": "x"}));

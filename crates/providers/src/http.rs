@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::provider::{Delivery, Failure, ProviderError};
 use contract::secret::Secret;
 use contract::text::visible;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -166,7 +166,9 @@ impl Http {
     /// Gets JSON.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, ProviderError> {
         let url = self.endpoint.join(path);
-        let request = self.client()?.get(url).headers(self.headers.clone());
+        // A server that serves one connection at a time must not wait for this one to be used again.
+        let request =
+            self.client()?.get(url).headers(self.headers.clone()).header(CONNECTION, "close");
         let testimony = Testimony::default();
         let response = self.send(request, self.timeouts.headers, &testimony).await?;
         let body = self.whole(Answer { response, testimony }).await?;

@@ -62,12 +62,21 @@ impl Provider for Ollama {
             let sample = listing.to_string();
             return Err(self.http.origin.garbled("no list of models", sample.as_bytes()));
         };
+        // A model that runs has the context it was started with. Old servers do not tell.
+        let running = self.http.get("/api/ps").await.unwrap_or_default();
+        let started = |id: &str| {
+            let mut running = running.get("models")?.as_array()?.iter();
+            running
+                .find(|entry| entry.get("name").is_some_and(|name| name == id))?
+                .get("context_length")
+        };
         let model = |entry: &Value| {
             let id = entry.get("name").or_else(|| entry.get("model"))?.as_str()?;
+            let described = || entry.pointer("/details/context_length");
             let capabilities = entry.get("capabilities").and_then(Value::as_array);
             Some(Model {
                 id: id.to_owned(),
-                context: entry.pointer("/details/context_length").and_then(Value::as_u64),
+                context: started(id).or_else(described).and_then(Value::as_u64),
                 tools: capabilities.map(|names| names.iter().any(|name| name == "tools")),
                 ..Model::default()
             })

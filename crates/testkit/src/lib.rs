@@ -14,5 +14,5 @@ pub mod wire;
 pub use filters::filters;
 pub use model_server::{ModelServer, Recorded, Reply};
 pub use plain::Plain;
-pub use project::{Project, Run};
+pub use project::{Project, Run, Running};
 pub use terminal::Terminal;

@@ -132,6 +132,8 @@ impl Project {
             ("PATH".into(), path),
             ("HOME".into(), self.home().into()),
             ("LANG".into(), "C.UTF-8".into()),
+            // Nothing is fetched from outside.
+            ("PIP_NO_INDEX".into(), "1".into()),
         ];
         env.extend(self.env.iter().cloned());
         env

@@ -13,7 +13,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::project::pid_of;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(1);
+/// What begins a frame that is to be shown as a whole, and what ends it.
+const FRAME: [&[u8; 8]; 2] = [b"\x1b[?2026h", b"\x1b[?2026l"];
 
 /// A program that runs on a terminal. Dropping it kills the program and its group.
 pub struct Terminal {
@@ -30,7 +32,25 @@ struct Shared {
 struct State {
     parser: vt100::Parser,
     output: Vec<u8>,
+    /// Whether a frame has begun and not ended: half of one is nothing that anybody would see.
+    is_drawing: bool,
     status: Option<ExitStatus>,
+}
+
+impl State {
+    fn take(&mut self, bytes: &[u8]) {
+        self.parser.process(bytes);
+        let from = self.output.len().saturating_sub(FRAME[0].len() - 1);
+        self.output.extend_from_slice(bytes);
+        let mut marks = self.output[from..].windows(FRAME[0].len()).rev();
+        if let Some(last) = marks.find(|bytes| FRAME.iter().any(|mark| mark.as_slice() == *bytes)) {
+            self.is_drawing = last == FRAME[0];
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        !self.is_drawing || self.status.is_some()
+    }
 }
 
 impl Shared {
@@ -68,6 +88,7 @@ impl Terminal {
             state: Mutex::new(State {
                 parser: vt100::Parser::new(at_least_one(rows), at_least_one(columns), 10_000),
                 output: Vec::new(),
+                is_drawing: false,
                 status: None,
             }),
             changed: Condvar::new(),
@@ -117,6 +138,26 @@ impl Terminal {
         String::from_utf8_lossy(&self.shared.lock().output).into_owned()
     }
 
+    /// Waits until the program has written a text, be it one that no screen shows.
+    #[track_caller]
+    pub fn wait_for_output(&self, text: &str) {
+        drop(self.wait(&format!("{text:?} in the output"), |state| {
+            String::from_utf8_lossy(&state.output).contains(text)
+        }));
+    }
+
+    /// Presses keys, and tells how long it takes until the program has written a text.
+    #[track_caller]
+    pub fn time_until_written(&self, keys: &str, text: &str) -> Duration {
+        let from = self.shared.lock().output.len();
+        let pressed = Instant::now();
+        self.send(keys);
+        drop(self.wait(&format!("{text:?} in the output"), |state| {
+            state.output[from..].windows(text.len()).any(|bytes| bytes == text.as_bytes())
+        }));
+        pressed.elapsed()
+    }
+
     /// Waits until the screen shows a text, and returns the screen.
     #[track_caller]
     pub fn wait_for(&self, text: &str) -> String {
@@ -125,10 +166,10 @@ impl Terminal {
         })
     }
 
-    /// Waits until the screen is as wanted, and returns what it shows.
+    /// Waits until the screen is as wanted between two frames, and returns what it shows.
     #[track_caller]
     pub fn wait_until(&self, what: &str, is_reached: impl Fn(&vt100::Screen) -> bool) -> String {
-        let state = self.wait(what, |state| is_reached(state.parser.screen()));
+        let state = self.wait(what, |state| state.is_whole() && is_reached(state.parser.screen()));
         shown(&state)
     }
 
@@ -184,10 +225,7 @@ fn follow(mut pty: &Pty, shared: &Shared) {
     let mut buffer = [0; 8192];
     // Reading fails when the last program on the terminal has closed it.
     while let Ok(count @ 1..) = pty.read(&mut buffer) {
-        shared.update(|state| {
-            state.parser.process(&buffer[..count]);
-            state.output.extend_from_slice(&buffer[..count]);
-        });
+        shared.update(|state| state.take(&buffer[..count]));
     }
 }
 
@@ -229,6 +267,17 @@ mod tests {
         let screen = terminal.wait_for("red");
         assert_eq!(screen, "\n  red");
         assert!(terminal.output().contains("\x1b[31mred"));
+    }
+
+    #[test]
+    fn half_a_frame_is_no_screen() {
+        let terminal = shell(
+            "printf '\\033[?20'; printf '26hhalf'; read x; printf ' and half\\033[?2026l'; read x",
+        );
+        terminal.wait_for_output("half");
+        terminal.send("\r");
+        let screen = terminal.wait_for("half");
+        assert!(screen.contains(" and half"), "{screen}");
     }
 
     #[test]

@@ -122,8 +122,10 @@ impl Scene<'_> {
         }
     }
 
+    /// A text as a model says it: a few characters at a time, of a long one at most about a
+    /// thousand times, so that what is large is not slow as well.
     fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
-        let size = self.reply.delta_size.unwrap_or(8);
+        let size = self.reply.delta_size.unwrap_or((text.len() / 1000).max(8));
         let mut rest = text;
         std::iter::from_fn(move || {
             let end = rest.char_indices().nth(size).map(|(end, _)| end);

@@ -76,6 +76,10 @@ impl Tool for Write {
         let (session, cancel) = (context.session.clone(), context.cancel.clone());
         outcome::blocking(move || {
             let path = paths.writable(&args.file_path)?;
+            let root = paths.root();
+            if path.starts_with(root) && !root.is_dir() {
+                return Err(Stop::Failed(format!("the workspace {} is gone", root.display())));
+            }
             let before = files::load(&path, &args.file_path)?;
             if let Some(file) = &before
                 && seen.changed(&session, &path, file)

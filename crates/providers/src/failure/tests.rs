@@ -63,6 +63,11 @@ fn a_rejection_that_speaks_of_context_is_too_long() {
         "This model's maximum context length is 8192 tokens",
         "prompt is too long: 210000 tokens > 200000 maximum",
         "the request exceeds the available context size",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
+        "prompt token count of 130000 exceeds the limit of 128000",
+        "Range of input length should be [1, 30720]",
     ] {
         let body = json!({"error": {"message": said}}).to_string();
         assert_eq!(status(400, &body).kind, Failure::TooLong, "{said}");

@@ -69,9 +69,15 @@ pub(super) fn says_too_long(said: &str) -> bool {
         "too many tokens",
         "reduce the length",
         "token limit",
+        "maximum prompt length",
+        "maximum number of tokens allowed",
+        "prompt too long",
+        "`inputs` tokens",
+        "range of input length",
     ]
     .iter()
     .any(|words| said.contains(words))
+        || said.contains("token count") && said.contains("exceed")
 }
 
 /// The title of a web page.

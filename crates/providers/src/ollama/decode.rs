@@ -102,8 +102,11 @@ impl Answer {
         if let Some(error) = line.error.as_ref().filter(|error| !error.is_null()) {
             return Err(self.origin.reported(error));
         }
-        out.progress();
         if let Some(spoken) = &line.message {
+            let says_something = !spoken.thinking.is_empty() || !spoken.content.is_empty();
+            if says_something || spoken.tool_calls.is_some() {
+                out.progress();
+            }
             out.thinking(&spoken.thinking);
             out.text(&spoken.content);
             for value in spoken.tool_calls.iter().flatten() {

@@ -172,7 +172,21 @@ async fn models_are_listed_below_any_form_of_the_address() {
         instance.base_url = Some(base_url.clone());
         let models = crate::connect(instance).ok().unwrap().models().await.unwrap();
         assert_eq!(models[0].id, "llama3:latest");
-        let sent = server.requests().pop().unwrap();
+        let sent = server.requests();
+        let sent = &sent[sent.len() - 2];
         assert!(sent.starts_with(&format!("GET {path} ")), "{base_url}: {sent}");
     }
+}
+
+#[tokio::test]
+async fn a_model_that_runs_has_the_context_it_was_started_with() {
+    let installed = json!({"models": [
+        {"name": "small:1b", "details": {"context_length": 131_072}},
+        {"name": "large:9b", "details": {"context_length": 8192}},
+    ]});
+    let running = json!({"models": [{"name": "small:1b", "context_length": 4096}]});
+    let server = Server::start(vec![Answer::json(&installed), Answer::json(&running)]).await;
+    let models = crate::connect(server.instance("ollama")).ok().unwrap().models().await.unwrap();
+    let contexts: Vec<_> = models.iter().map(|model| model.context).collect();
+    assert_eq!(contexts, [Some(4096), Some(8192)]);
 }

@@ -105,11 +105,11 @@ impl Answer {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(self.origin.reported(&error));
         }
-        out.progress();
         if self.id.is_none() {
             self.id = chunk.id.map(|id| id.text.into_owned()).filter(|id| !id.is_empty());
         }
         if chunk.usage.as_ref().is_some_and(Value::is_object) {
+            out.progress();
             self.usage = chunk.usage;
         }
         let choices = chunk.choices.unwrap_or_default();
@@ -127,6 +127,7 @@ impl Answer {
         }
         let reason = words(choice.finish_reason.as_ref());
         if !reason.is_empty() {
+            out.progress();
             self.stop = Some(stop_reason(reason));
             self.stage = Stage::Complete;
         }
@@ -139,6 +140,7 @@ impl Answer {
         self.refused |= !refusal.is_empty();
         for text in [content, refusal] {
             if !text.is_empty() {
+                out.progress();
                 self.flush_details(out);
                 out.text(text);
             }
@@ -160,6 +162,7 @@ impl Answer {
         .find(|text| !text.is_empty());
         if let Some(Value::Array(items)) = &piece.reasoning_details {
             for item in items {
+                out.progress();
                 let text = ["text", "summary"].iter().find_map(|name| item.get(*name)?.as_str());
                 if let (None, Some(text)) = (spoken, text) {
                     out.thinking(text);
@@ -168,6 +171,7 @@ impl Answer {
             }
         }
         if let Some(text) = spoken.take() {
+            out.progress();
             out.thinking(text);
         }
     }
@@ -179,6 +183,7 @@ impl Answer {
     }
 
     fn call(&mut self, piece: CallPiece<'_>, out: &mut Deltas) {
+        out.progress();
         let id = words(piece.id.as_ref());
         let function = piece.function.as_ref();
         let name = words(function.and_then(|function| function.name.as_ref()));
@@ -318,5 +323,6 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
         cache_write_tokens: count(&["/prompt_tokens_details/cache_write_tokens"]),
         cost_usd: usage.get("cost").and_then(Value::as_f64),
         generation_id: id,
+        estimated: false,
     }
 }

@@ -55,6 +55,7 @@ fn recorded() -> Vec<Delta> {
             cache_write_tokens: None,
             cost_usd: Some(0.25),
             generation_id: Some("gen-1".into()),
+            estimated: false,
         }),
         Delta::Stopped(StopReason::ToolUse),
     ]

@@ -1,12 +1,21 @@
 //! Turns events into the lines of a conversation log.
 
 use contract::event::{Event, Outcome, What, Within};
-use contract::id::{SessionId, Timestamp};
+use contract::id::{RECOVERED, SessionId, Timestamp};
 use contract::message::{Reply, ToolCall, Usage};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use crate::sha256;
+
+/// Words of notices about recovered calls, with the lines of their own that they have.
+const RECOVERY_NOTICES: [(&str, &str); 2] = [
+    ("Recovery loop detected", "recovery_loop_detected"),
+    ("calls were recovered from text in this session", "recovery_budget_exceeded"),
+];
+/// Origins of what the model is told that have lines of their own.
+const FEEDBACK: [(&str, &str); 2] =
+    [("recovery", "recovery_feedback_injected"), ("empty reply", "thinking_retry_feedback")];
 
 /// Numbers the lines and remembers what earlier ones said.
 pub(super) struct Translator {
@@ -84,6 +93,10 @@ impl Translator {
             }
             What::Notice { level, text, hint } => {
                 self.push(at, "notice", json!({"level": level, "text": text, "hint": hint}));
+                let of_recovery = RECOVERY_NOTICES.iter().find(|(words, _)| text.contains(words));
+                if let Some((_, kind)) = of_recovery {
+                    self.push(at, kind, json!({"message": text}));
+                }
             }
             What::ToolJudged { call, ruling, .. } => {
                 self.push(at, "tool_judged", json!({"tool_id": call, "ruling": ruling}));
@@ -185,13 +198,21 @@ impl Translator {
             "metadata": {},
         });
         self.push(at, "context_injection", fields);
+        if let Some((_, kind)) = FEEDBACK.iter().find(|(of, _)| *of == origin) {
+            self.push(at, kind, json!({"content": text}));
+        }
     }
 
     fn reply(&mut self, at: Timestamp, reply: &Reply) {
         let (text, thinking) = (reply.text(), reply.thinking());
         match (text.is_empty(), thinking.is_empty()) {
             (true, true) => {}
-            (true, false) => self.push(at, "thinking", json!({"content": thinking})),
+            (true, false) => {
+                self.push(at, "thinking", json!({"content": thinking}));
+                if reply.calls().next().is_none() {
+                    self.push(at, "thinking_only_response", json!({"content": thinking}));
+                }
+            }
             (false, true) => self.push(at, "assistant_message", json!({"content": text})),
             (false, false) => {
                 let fields = json!({"content": text, "thinking": thinking});
@@ -201,12 +222,19 @@ impl Translator {
     }
 
     fn call(&mut self, at: Timestamp, call: &ToolCall) {
+        let is_recovered = call.id.as_str().starts_with(RECOVERED);
         let fields = json!({
             "tool_name": call.name,
             "tool_input": call.args,
             "tool_id": call.id,
-            "call_type": "native",
+            "call_type": if is_recovered { "recovered" } else { "native" },
         });
+        if is_recovered {
+            let fields = json!({
+                "tool_name": call.name, "tool_input": call.args, "tool_id": call.id,
+            });
+            self.push(at, "tool_call_recovered", fields);
+        }
         self.push(at, "tool_call", fields);
     }
 
@@ -221,6 +249,7 @@ impl Translator {
             ("reasoning_tokens", usage.reasoning_tokens.map(Value::from)),
             ("cached_tokens", usage.cached_tokens.map(Value::from)),
             ("cache_write_tokens", usage.cache_write_tokens.map(Value::from)),
+            ("estimated", usage.estimated.then_some(Value::Bool(true))),
             ("provider", Some(Value::from(self.provider.as_str()))),
             ("generation_id", usage.generation_id.clone().map(Value::from)),
         ];

@@ -4,7 +4,7 @@
 use std::io::{self, BufReader, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::http::{self, Framing};
 use super::reply::{End, Faults, Reply};
@@ -169,7 +169,12 @@ fn send_part(
     range: std::ops::Range<usize>,
 ) -> io::Result<()> {
     let size = response.faults.chunk_size.unwrap_or(WRITE);
+    let mut due = Instant::now();
     for chunk in response.body[range].chunks(size) {
+        if let Some(pace) = response.faults.pace {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            due += pace;
+        }
         match response.framing {
             Framing::Length(_) => connection.write_all(chunk)?,
             Framing::Chunks => {

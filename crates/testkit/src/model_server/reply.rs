@@ -1,5 +1,7 @@
 //! One scripted reply in neutral form, and what goes wrong on its way.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 /// What the server answers to one request, in whatever format the request asks for.
@@ -39,6 +41,7 @@ pub(crate) struct Usage {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) chunk_size: Option<usize>,
+    pub(crate) pace: Option<Duration>,
     pub(crate) mangled: Vec<(usize, Vec<u8>)>,
     pub(crate) stall_at: Option<usize>,
     pub(crate) end: Option<(usize, End)>,
@@ -167,6 +170,13 @@ impl Reply {
     #[must_use]
     pub fn chunk_size(mut self, bytes: usize) -> Self {
         self.faults.chunk_size = Some(bytes.max(1));
+        self
+    }
+
+    /// Begins a write of the body so long after the one before.
+    #[must_use]
+    pub fn pace(mut self, pace: Duration) -> Self {
+        self.faults.pace = Some(pace);
         self
     }
 

@@ -21,7 +21,7 @@ fn a_run_sees_only_the_environment_it_was_given() {
         .filter(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name))
         .collect();
     names.sort_unstable();
-    assert_eq!(names, ["EVERYWHERE", "HERE", "HOME", "LANG", "PATH"]);
+    assert_eq!(names, ["EVERYWHERE", "HERE", "HOME", "LANG", "PATH", "PIP_NO_INDEX"]);
     let home = format!("HOME={}", project.home().display());
     assert!(run.stdout.contains(&home), "{run}");
 }
