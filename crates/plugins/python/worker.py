@@ -187,6 +187,10 @@ class Worker:
         dialect = params.get("dialect")
         if dialect not in DIALECTS:
             raise Refused(BAD_PARAMS, "this worker knows no dialect `%s`" % dialect)
+        if params.get("home"):
+            from brynhild_host import home
+
+            home.enter(params["home"])
         module = __import__("brynhild_host.adapters." + dialect, fromlist=["Adapter"])
         self.adapter = module.Adapter(params, self)
         return {"protocol": PROTOCOL, "python": sys.version.split()[0]}

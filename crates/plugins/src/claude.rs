@@ -5,6 +5,7 @@
 //! sandbox that they are given. What cannot be used is told in a report, and costs nothing else.
 
 mod agent_file;
+mod aide;
 mod asked;
 mod command;
 mod decision;
@@ -43,12 +44,14 @@ use crate::problem::Problem;
 use hook::{Handlers, Shared};
 
 pub use agent_file::{AgentFile, agent_of, agents_in};
+pub use aide::{AIDED, Aides, Wish};
 pub use command::{Here, Recipe, SESSION};
 pub use expansion::{Expanded, Expansions};
 pub use fill::Piece;
 pub use hook::Settings;
 pub use load::{ProjectFiles, load, project};
 pub use manifest::{Declared, Form, read};
+pub use portable::unquoted;
 
 /// Entries of one folder that are looked at.
 const ENTRIES: usize = 10_000;
@@ -187,6 +190,7 @@ fn unread(root: PathBuf, place: Place) -> Plugin {
 pub struct Stage {
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Hook>>,
+    wants_aides: bool,
 }
 
 impl Stage {
@@ -194,10 +198,12 @@ impl Stage {
     pub fn new<'a>(loaded: impl IntoIterator<Item = &'a Loaded>, settings: Settings) -> Self {
         let shared = Arc::new(Shared::new(settings));
         let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        let mut wants_aides = false;
         for one in loaded.into_iter().filter(|one| !one.handlers.is_empty()) {
             if hooks.is_empty() {
                 hooks.push(Arc::clone(&shared.transcripts) as Arc<dyn Hook>);
             }
+            wants_aides |= one.handlers.iter().any(|handler| handler.program.needs_aide());
             let title = match one.name() {
                 Some(name) => format!("plugin {name}"),
                 None => "the project's .claude/settings.json".to_owned(),
@@ -211,7 +217,7 @@ impl Stage {
                 halt: Arc::default(),
             }));
         }
-        Self { shared, hooks }
+        Self { shared, hooks, wants_aides }
     }
 
     /// The hooks, in the order in which they are asked.
@@ -223,6 +229,17 @@ impl Stage {
     pub fn set_ask(&self, ask: Arc<dyn Ask>) {
         // The first one stays: a conversation has one provider.
         let _ = self.shared.ask.set(ask);
+    }
+
+    /// Whether a handler has something done for it.
+    pub fn wants_aides(&self) -> bool {
+        self.wants_aides
+    }
+
+    /// Names who does what handlers cannot do themselves.
+    pub fn set_aides(&self, aides: Arc<dyn Aides>) {
+        // The first stay: a change of what plugins bring makes another stage.
+        let _ = self.shared.aides.set(aides);
     }
 
     /// Has what starts from here on do no more than the mode lets it.

@@ -12,7 +12,7 @@ use crate::files::{self, Boundary};
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
 
-pub use sites::{Surroundings, interpreter, sites};
+pub use sites::{Surroundings, interpreter, looks_like_python, sites};
 
 /// The groups that count.
 pub const GROUPS: [&str; 8] = [

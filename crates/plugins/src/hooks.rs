@@ -21,7 +21,7 @@ pub(crate) mod process;
 mod prompt;
 mod rehearsal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,7 @@ use crate::files::{self, Boundary};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use defined::Defined;
+use definition::Action;
 use ledger::Meter;
 
 pub use event::Event;
@@ -212,12 +213,27 @@ pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
     Loaded { hooks, lifecycle, problems: merged.problems, listing, files: merged.files, all }
 }
 
-/// What a hook file defines: how many hooks, and what is wrong with it.
-pub fn validate(path: &Path) -> Result<(usize, Vec<Problem>), Problem> {
+/// What a hook file defines: how many hooks, and what is wrong with it. Relative scripts lie beside
+/// it or in `workspace`.
+pub fn validate(
+    path: &Path,
+    workspace: &Path,
+    home: Option<&Path>,
+) -> Result<(usize, Vec<Problem>), Problem> {
     match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
         Ok(file) if file.truncated => Err(merge::too_large(path)),
         Ok(file) => {
-            let file = definition::read(path, &file.text);
+            let mut file = definition::read(path, &file.text);
+            let places = [path.parent().unwrap_or(path), workspace];
+            for hook in &file.definitions {
+                if hook.enabled
+                    && let Action::Script(script) = &hook.action
+                    && let Err(what) = origin::find_script(script, places, home)
+                {
+                    let what = format!("hook '{}': {what}", hook.name);
+                    file.problems.push(Problem::new(path, what, "mend the path, or add the file"));
+                }
+            }
             Ok((file.definitions.len(), file.problems))
         }
         Err(refusal) => Err(refusal.problem(path)),

@@ -60,7 +60,7 @@ pub fn parse(text: &str, file: &Path) -> Read {
     let (manifest, faults) = fields::read(text);
     let (notes, faults): (Vec<Fault>, Vec<Fault>) =
         faults.into_iter().partition(|fault| fault.weight == Weight::Note);
-    let notes = notes.into_iter().map(|fault| fault.problem(file)).collect();
+    let notes = joined(file, &notes).into_iter().collect();
     Read { manifest, problem: joined(file, &faults), notes }
 }
 

@@ -104,6 +104,21 @@ pub struct Wishes {
     pub exec: Vec<String>,
 }
 
+impl Wishes {
+    /// The line of a configuration that grants these to the plugin `name`; none where there are none.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        let is_something = |value: &Value| match value {
+            Value::Bool(asks) => *asks,
+            Value::Array(items) => !items.is_empty(),
+            _ => false,
+        };
+        let mut wishes = serde_json::to_value(self).ok()?;
+        wishes.as_object_mut()?.retain(|_, value| is_something(value));
+        let is_empty = wishes.as_object().is_none_or(Map::is_empty);
+        (!is_empty).then(|| format!("plugins: {{{name}: {{sandbox: {wishes}}}}}"))
+    }
+}
+
 /// How much of the network. Written as `false`, `true` or a list of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "NetworkForm", into = "NetworkForm")]

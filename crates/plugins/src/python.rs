@@ -19,10 +19,12 @@ pub(crate) mod lines;
 pub(crate) mod output;
 mod payload;
 mod provider;
+mod remedy;
 mod reply;
 pub(crate) mod session;
 pub(crate) mod store;
 pub(crate) mod tool;
+mod undeclared;
 mod venv;
 pub(crate) mod wire;
 pub(crate) mod worker;
@@ -56,6 +58,8 @@ pub struct HostSettings {
     pub data: PathBuf,
     /// Starts processes.
     pub sandbox: Arc<dyn Sandbox>,
+    /// Whether it confines them; a worker that it does not has the person's home.
+    pub is_confined: bool,
     /// Where workers find themselves.
     pub surroundings: Surroundings,
     /// The mode at the beginning.
@@ -102,7 +106,7 @@ impl Surroundings {
     }
 
     /// A program by its name or path.
-    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
         let found = if name.contains('/') {
             Some(self.resolve(Path::new(name)))
         } else {
@@ -147,7 +151,7 @@ impl Hosts {
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
     /// Starts no process.
     pub fn described(&self, plugins: &[&Plugin]) -> Vec<Option<Described>> {
-        let kept = describe::kept(&self.0.host, plugins, &Folders::default());
+        let kept = describe::kept(&self.0.host, plugins, Missing::Report, &Folders::default());
         kept.into_iter().map(|kept| kept.described).collect()
     }
 

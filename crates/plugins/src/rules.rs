@@ -1,6 +1,8 @@
 //! Standing instructions in files: the person's own, those of plugins, then those of the project
 //! from its root down to the working folder. What the model gets is bounded, visible text, each text once.
 
+mod imports;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,14 +26,18 @@ pub const TOTAL_LIMIT: usize = 256 * 1024;
 const ENTRIES_LIMIT: usize = 2000;
 
 /// The files that are looked for in each folder, in this order.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "AGENTS.md",
     ".cursorrules",
     "rules.md",
     ".brynhild/AGENTS.md",
     ".brynhild/rules.md",
     "CLAUDE.md",
+    "CLAUDE.local.md",
 ];
+
+/// Those among them that import other files.
+const IMPORTING: [&str; 2] = ["CLAUDE.md", "CLAUDE.local.md"];
 
 /// Where rules are looked for.
 #[derive(Clone, Debug)]
@@ -82,16 +88,24 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
         for folder in walk(&root, &cwd) {
             for name in NAMES {
                 search.read(&folder.join(name), Boundary::Within(&boundary));
+                if IMPORTING.contains(&name) {
+                    search.imported(&folder.join(name), &root);
+                }
             }
         }
     }
     search.found
 }
 
-/// The files of a project that hold rules, whether they exist or not.
+/// The files of a project that hold rules, whether they exist or not, and those that they import.
 pub fn project_files(root: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let folders = walk(root, cwd).into_iter();
-    folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).collect()
+    let folders = walk(root, cwd);
+    let imported = folders.iter().flat_map(|folder| {
+        IMPORTING.into_iter().flat_map(|name| imports::of(&folder.join(name), root).files)
+    });
+    let imported: Vec<PathBuf> = imported.collect();
+    let own = folders.into_iter().flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    own.chain(imported).collect()
 }
 
 /// The part of the system prompt that holds the rules; empty without rules.
@@ -213,6 +227,21 @@ impl Search {
                     "return text, or a dict with `content`",
                 ),
             }
+        }
+    }
+
+    /// What a file imports.
+    fn imported(&mut self, path: &Path, root: &Path) {
+        let imports::Imports { files, left_out } = imports::of(path, root);
+        let boundary = [root.to_path_buf()];
+        for file in files {
+            self.read(&file, Boundary::Within(&boundary));
+        }
+        if !left_out.is_empty() {
+            let what = format!("what it imports is left out: {}", left_out.join(", "));
+            let hint = "only files of the project are imported, up to four deep; mend the path, or put \
+                        a copy there";
+            self.report(path, what, hint);
         }
     }
 

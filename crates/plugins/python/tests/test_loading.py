@@ -288,6 +288,11 @@ class EntryPoints(PluginCase):
         files = [problem["file"] for problem in result["problems"]]
         self.assertIn("entry:brynhild.tools:no", files)
 
+    def test_a_wrong_profile_in_a_list_costs_no_other(self):
+        result = self.entries(profiles={"all": "MIXED"}).result("describe")
+        self.assertEqual([profile["name"] for profile in result["profiles"]], ["one", "two"])
+        self.assertEqual(len(result["problems"]), 1, result["problems"])
+
     def test_a_manifest_may_be_a_dict(self):
         self.assertEqual(self.entries(plugins={"p": "dict_manifest"}).result("describe")["plugin"]["name"], "dicty")
 
@@ -329,6 +334,7 @@ RULE = {"content": "three"}
 profile = ModelProfile(name="pa", family="f")
 PROFILES = [{"name": "pb"}, ModelProfile("pc")]
 BAD_PROFILE = {"name": "x", "unknown": 1}
+MIXED = [{"name": "one"}, BAD_PROFILE, {"name": "two"}]
 """
 
 if __name__ == "__main__":

@@ -11,12 +11,7 @@ use serde_json::{Value, json};
 /// What the hooks of a permission point are asked about a call, one after the other; nothing where
 /// it is not their affair. Tools that chibi has too are told in its words, all others by what they
 /// would do.
-pub(crate) fn questions(
-    point: &str,
-    call: CallView<'_>,
-    actions: &[Action],
-    workspace: &Path,
-) -> Vec<Value> {
+pub(crate) fn questions(point: &str, call: CallView<'_>, workspace: &Path) -> Vec<Value> {
     if let Some(known) = question(point, call, workspace) {
         return vec![known];
     }
@@ -41,7 +36,7 @@ pub(crate) fn questions(
         }
         _ => None,
     };
-    actions.iter().filter_map(of_action).collect()
+    call.actions.iter().filter_map(of_action).collect()
 }
 
 /// The files that a call writes.

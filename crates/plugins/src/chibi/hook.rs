@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, Circumstances, CompactVerdict, CompactView, ContextVerdict, Hook, HookError,
-    Moment, Occasion, OnFailure, OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene,
-    ToolVerdict, WordsVerdict,
+    Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
+    Occasion, OnFailure, RequestVerdict, ResultView, Scene, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::message::{Message, ToolCall};
-use contract::policy::Action;
 use contract::provider::{Delivery, Request};
 use contract::tool::{ToolOutput, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -142,10 +140,9 @@ impl PointHook {
         &self,
         scene: &Scene,
         call: CallView<'_>,
-        actions: &[Action],
     ) -> Result<ToolVerdict, HookError> {
         let refuses = |answer: &Value| gate::refusal(answer).is_some();
-        for payload in gate::questions(self.point.name, call, actions, self.workspace()) {
+        for payload in gate::questions(self.point.name, call, self.workspace()) {
             let answers = self.ask(scene, &payload, refuses).await?;
             match answers.last().and_then(gate::refusal) {
                 Some(reason) if self.point.name == "pre_shell_exec" => {
@@ -161,13 +158,8 @@ impl PointHook {
     }
 
     /// Has the hooks of writing hear of each file that a call writes; what they say has no effect.
-    async fn writes(
-        &self,
-        scene: &Scene,
-        call: CallView<'_>,
-        actions: &[Action],
-    ) -> Result<(), HookError> {
-        for path in gate::written(actions) {
+    async fn writes(&self, scene: &Scene, call: CallView<'_>) -> Result<(), HookError> {
+        for path in gate::written(call.actions) {
             let mut payload = json!({
                 "tool_name": call.tool, "path": path, "caller": scene.session.as_str(),
             });
@@ -189,7 +181,7 @@ impl PointHook {
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-    ) -> Result<OutputVerdict, HookError> {
+    ) -> Result<TextVerdict, HookError> {
         let output = result.output.for_model();
         let call = result.call;
         let payload = json!({"tool_name": call.tool, "arguments": call.args, "output": output});
@@ -199,14 +191,14 @@ impl PointHook {
             Err(error) => {
                 let name = self.first_plugin();
                 (self.host.settings.on_output)(&name, &format!("pre_tool_output: {error}"));
-                return Ok(OutputVerdict::Replace(format!("Output blocked by hook: {error}")));
+                return Ok(TextVerdict::Replace(format!("Output blocked by hook: {error}")));
             }
         };
         if let Some(blocker) = answers.last().filter(|answer| is_blocked(answer)) {
-            return Ok(OutputVerdict::Replace(message(blocker, "Output blocked by hook")));
+            return Ok(TextVerdict::Replace(message(blocker, "Output blocked by hook")));
         }
         let changed = answers.iter().rev().find_map(|answer| text(answer, "output"));
-        Ok(changed.map_or(OutputVerdict::Keep, |text| OutputVerdict::Replace(text.to_owned())))
+        Ok(changed.map_or(TextVerdict::Keep, |text| TextVerdict::Replace(text.to_owned())))
     }
 
     /// The points that an occasion is, each with what it says.
@@ -413,7 +405,7 @@ impl Hook for PointHook {
         scene: &Scene,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<ReplyVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         if !reply.is_empty() {
             let context = scene.session.as_str();
             let payload =
@@ -423,30 +415,28 @@ impl Hook for PointHook {
         Ok(Advice::default())
     }
 
-    async fn before_call(
+    async fn before_tool(
         &self,
         scene: &Scene,
         call: CallView<'_>,
-        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
         let verdict = match self.point.name {
             "pre_tool" => self.before_run(scene, call).await?,
             "pre_spawn_agent" => self.before_spawn(scene, call).await?,
             "pre_vfs_write" => {
-                self.writes(scene, call, known.actions).await?;
+                self.writes(scene, call).await?;
                 ToolVerdict::Proceed
             }
-            _ => self.permission(scene, call, known.actions).await?,
+            _ => self.permission(scene, call).await?,
         };
         Ok(verdict.into())
     }
 
-    async fn after_call(
+    async fn after_tool(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-        known: Circumstances<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let (call, output) = (result.call, result.output.for_model());
         let is_long = output.chars().count() > LONG;
         let mut payload =
@@ -455,7 +445,7 @@ impl Hook for PointHook {
             "pre_tool_output" => return Ok(self.filtered(scene, result).await?.into()),
             "post_vfs_write" => {
                 if result.output.success {
-                    self.writes(scene, call, known.actions).await?;
+                    self.writes(scene, call).await?;
                 }
                 return Ok(Advice::default());
             }
@@ -466,7 +456,7 @@ impl Hook for PointHook {
                 });
             }
             "post_tool" => {
-                payload["arguments"] = known.original.clone();
+                payload["arguments"] = call.original.clone();
                 payload["result"] = output.into();
             }
             "post_spawn_agent" if call.tool != SUBAGENT => return Ok(Advice::default()),

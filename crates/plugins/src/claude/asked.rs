@@ -5,9 +5,8 @@ use std::sync::PoisonError;
 use async_trait::async_trait;
 use contract::event::CallOutcome;
 use contract::hook::{
-    Advice, CallView, Circumstances, CompactCause, CompactVerdict, CompactView, Ending, Hook,
-    HookError, Moment, Occasion, OutputVerdict, ResultView, Scene, StopVerdict, ToolVerdict,
-    WordsVerdict,
+    Advice, CallView, CompactCause, CompactVerdict, CompactView, Ending, Hook, HookError, Moment,
+    Occasion, ResultView, Scene, StopVerdict, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::message::ToolCall;
 use contract::policy::Decision;
@@ -35,8 +34,7 @@ fn agent(scene: &Scene) -> &str {
 
 /// What is said of a call that the model made.
 fn made(call: &ToolCall, scene: &Scene) -> Map<String, Value> {
-    let view = CallView { tool: &call.name, args: &call.args };
-    input::of_call(&call.id, view, &scene.cwd)
+    input::of_call(&call.id, &call.name, &call.args, &scene.cwd)
 }
 
 impl Handlers {
@@ -169,20 +167,19 @@ impl Hook for Handlers {
         Ok(Advice { verdict, inject })
     }
 
-    async fn before_call(
+    async fn before_tool(
         &self,
         scene: &Scene,
         call: CallView<'_>,
-        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
         let happening = |event| Happening {
             event,
             scene,
             names: input::tool_names(call.tool),
-            input: input::of_call(known.id, call, &scene.cwd),
+            input: input::of_call(call.id, call.tool, call.args, &scene.cwd),
         };
         let mut said = self.hear(happening(Event::PreToolUse)).await;
-        let is_asked = said.ask.is_some() || known.decision == Decision::Ask;
+        let is_asked = said.ask.is_some() || call.decision == Decision::Ask;
         if is_asked && said.block.is_none() && said.stop.is_none() {
             said = said.and(self.hear(happening(Event::PermissionRequest)).await);
         }
@@ -198,12 +195,11 @@ impl Hook for Handlers {
         Ok(Advice { verdict, inject })
     }
 
-    async fn after_call(
+    async fn after_tool(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-        known: Circumstances<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let is_success = result.output.success;
         let event = if is_success { Event::PostToolUse } else { Event::PostToolUseFailure };
         let mut said = self
@@ -211,12 +207,12 @@ impl Hook for Handlers {
                 event,
                 scene,
                 names: input::tool_names(result.call.tool),
-                input: input::of_result(known.id, result, &scene.cwd),
+                input: input::of_result(result, &scene.cwd),
             })
             .await;
         said.context.extend(said.block.take());
         let inject = said.inject();
-        let verdict = said.updated_output.map_or(OutputVerdict::Keep, OutputVerdict::Replace);
+        let verdict = said.updated_output.map_or(TextVerdict::Keep, TextVerdict::Replace);
         Ok(Advice { verdict, inject })
     }
 

@@ -82,20 +82,40 @@ pub(crate) fn read_reply(reply: &str) -> Said {
     said
 }
 
-/// Understands how a handler ended.
-pub(crate) fn read(event: Event, ended: &Ended) -> Said {
+/// Understands what a tool said to a handler's call: the same words as a program prints.
+pub(crate) fn read_words(event: Event, words: &str) -> Said {
     let mut said = Said::default();
-    let stdout = ended.stdout.text.trim();
-    if stdout.starts_with('{') {
-        match serde_json::from_str::<Value>(stdout) {
-            Ok(value) => decided(event, &value, &mut said),
+    printed(event, words.trim(), Hearing::Whole, &mut said);
+    said
+}
+
+/// What of the words of a handler counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hearing {
+    /// Plain words too, where the event hears them.
+    Whole,
+    /// JSON alone.
+    Decisions,
+}
+
+fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Said) {
+    if words.starts_with('{') {
+        match serde_json::from_str::<Value>(words) {
+            Ok(value) => decided(event, &value, said),
             Err(error) => {
                 said.messages.push(format!("what it printed is no valid JSON: {error}"));
             }
         }
-    } else if ended.code == 0 && event.hears_plain_words() && !stdout.is_empty() {
-        said.context.push(cut(stdout));
+    } else if hearing == Hearing::Whole && event.hears_plain_words() && !words.is_empty() {
+        said.context.push(cut(words));
     }
+}
+
+/// Understands how a handler ended.
+pub(crate) fn read(event: Event, ended: &Ended) -> Said {
+    let mut said = Said::default();
+    let hearing = if ended.code == 0 { Hearing::Whole } else { Hearing::Decisions };
+    printed(event, ended.stdout.text.trim(), hearing, &mut said);
     let stderr = ended.stderr.text.trim();
     match ended.code {
         0 => {}

@@ -12,6 +12,10 @@ use super::values::{Reader, Values};
 
 /// How long a model may take that is asked.
 const QUESTION: Duration = Duration::from_secs(30);
+/// Characters of a command by which people know it.
+const LONGEST: usize = 60;
+/// How long an agent may take that looks into something.
+const INQUIRY: Duration = Duration::from_mins(1);
 
 /// One program that runs when something happens.
 #[derive(Clone, Debug)]
@@ -40,17 +44,38 @@ pub(crate) enum Program {
     },
     /// A question to a model.
     Question { prompt: String, model: Option<String> },
+    /// Something for an agent to look into.
+    Inquiry { prompt: String, model: Option<String> },
+    /// A tool of a server, with arguments that name parts of the event.
+    Tool { server: String, tool: String, input: Value },
 }
 
 impl Program {
-    /// It in one line, for people.
+    /// It in one short line, for people.
     pub(crate) fn shown(&self) -> String {
+        let whole = self.words();
+        let mut words = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+        if words.chars().count() > LONGEST {
+            words = words.chars().take(LONGEST).chain(['…']).collect();
+        }
+        words
+    }
+
+    fn words(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
             Self::Direct(words) => words.join(" "),
             Self::Address { url, .. } => url.clone(),
-            Self::Question { prompt, .. } => prompt.lines().next().unwrap_or_default().to_owned(),
+            Self::Question { prompt, .. } | Self::Inquiry { prompt, .. } => {
+                prompt.lines().next().unwrap_or_default().to_owned()
+            }
+            Self::Tool { server, tool, .. } => format!("{tool} of {server}"),
         }
+    }
+
+    /// Whether somebody else has to do it.
+    pub(crate) fn needs_aide(&self) -> bool {
+        matches!(self, Self::Inquiry { .. } | Self::Tool { .. })
     }
 }
 
@@ -136,14 +161,15 @@ fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler,
         Some("http") => address(keys)?,
         Some("prompt") => {
             patience = patience.min(QUESTION);
-            question(keys)?
+            let (prompt, model) = question(keys)?;
+            Program::Question { prompt, model }
         }
-        Some(other @ ("mcp_tool" | "agent")) => {
-            return Err(format!(
-                "handlers of the type `{other}` are not run: what they do is not judged by rules; \
-                 `command`, `http` and `prompt` are"
-            ));
+        Some("agent") => {
+            patience = patience.min(INQUIRY);
+            let (prompt, model) = question(keys)?;
+            Program::Inquiry { prompt, model }
         }
+        Some("mcp_tool") => tool(keys, values)?,
         Some(other) if other != "command" => {
             return Err(format!("the type `{other}` is not known"));
         }
@@ -182,10 +208,37 @@ fn address(keys: &Map<String, Value>) -> Result<Program, String> {
     Ok(Program::Address { url: url.to_owned(), headers, variables })
 }
 
-fn question(keys: &Map<String, Value>) -> Result<Program, String> {
-    let text = |key: &str| keys.get(key).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
-    let prompt = text("prompt").ok_or("`prompt` is missing")?.to_owned();
-    Ok(Program::Question { prompt, model: text("model").map(str::to_owned) })
+/// The text behind a key, where there is some.
+fn worded<'a>(keys: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    keys.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+fn question(keys: &Map<String, Value>) -> Result<(String, Option<String>), String> {
+    let prompt = worded(keys, "prompt").ok_or("`prompt` is missing")?.to_owned();
+    Ok((prompt, worded(keys, "model").map(str::to_owned)))
+}
+
+fn tool(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
+    let server = worded(keys, "server").ok_or("`server` is missing")?.to_owned();
+    let tool = worded(keys, "tool").ok_or("`tool` is missing")?.to_owned();
+    let input = match keys.get("input") {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(input @ Value::Object(_)) => put_into(input, values),
+        Some(_) => return Err("`input` is not an object".to_owned()),
+    };
+    Ok(Program::Tool { server, tool, input })
+}
+
+/// A value with the folders and options that its texts name.
+fn put_into(value: &Value, values: &Values) -> Value {
+    match value {
+        Value::String(text) => values.put_into(text, Reader::Program).into(),
+        Value::Array(items) => items.iter().map(|item| put_into(item, values)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), put_into(value, values))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 fn program(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
@@ -233,6 +286,8 @@ mod tests {
                     {"type": "http", "url": "https://example.org"},
                     {"type": "prompt", "prompt": "Is $ARGUMENTS fine?"},
                     {"type": "agent", "prompt": "x"},
+                    {"type": "mcp_tool", "server": "s", "tool": "t", "input": {"a": "${b}"}},
+                    {"type": "mcp_tool", "server": "s"},
                     {"type": "http", "url": "file:///etc/passwd"},
                 ]},
                 {"matcher": "(", "hooks": []},
@@ -242,16 +297,28 @@ mod tests {
             "Sometimes": [],
         }});
         let read = read(&document, &Values::default()).unwrap();
-        assert_eq!(read.handlers.len(), 4);
+        assert_eq!(read.handlers.len(), 6);
         assert_eq!(read.handlers[0].timeout, Duration::from_secs(5));
         assert!(read.handlers[0].condition.is_some());
         assert_eq!(read.handlers[2].timeout, QUESTION);
-        assert_eq!(read.handlers[3].waiting, Waiting::Woken);
+        assert_eq!(read.handlers[3].timeout, INQUIRY);
+        assert!(read.handlers[3].program.needs_aide() && read.handlers[4].program.needs_aide());
+        assert_eq!(read.handlers[5].waiting, Waiting::Woken);
         let told = read.ignored.join("\n");
-        for words in ["`agent`", "no address", "no regular expression", "FileChanged", "Sometimes"]
+        for words in
+            ["`tool` is", "no address", "no regular expression", "FileChanged", "Sometimes"]
         {
             assert!(told.contains(words), "{told}");
         }
+    }
+
+    #[test]
+    fn a_long_command_is_known_by_its_beginning() {
+        let long = Program::Shell(format!("export PATH=x;\n  run {}", "y".repeat(2000)));
+        let shown = long.shown();
+        assert!(shown.starts_with("export PATH=x; run yyy") && shown.ends_with('…'), "{shown}");
+        assert_eq!(shown.chars().count(), LONGEST + 1);
+        assert_eq!(Program::Shell("a  b".to_owned()).shown(), "a b");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use contract::hook::Scene;
 
+use super::aide::{AIDED, Aides, Wish, filled};
 use super::decision::{self, Said};
 use super::event::Event;
 use super::expansion::Expansions;
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     waiting: Arc<Mutex<Vec<String>>>,
     /// Puts questions to a model, once there is one.
     pub(crate) ask: OnceLock<Arc<dyn Ask>>,
+    /// Does for handlers what they cannot do themselves, once there is somebody.
+    pub(crate) aides: OnceLock<Arc<dyn Aides>>,
 }
 
 impl Shared {
@@ -81,6 +84,7 @@ impl Shared {
             behind: Mutex::default(),
             waiting: Arc::default(),
             ask: OnceLock::new(),
+            aides: OnceLock::new(),
         }
     }
 
@@ -134,8 +138,10 @@ impl Handlers {
     /// Runs the handlers that what happened is meant for.
     pub(crate) async fn hear(&self, what: Happening<'_>) -> Said {
         let call = what.input.get("tool_input").unwrap_or(&Value::Null);
+        let is_aided = what.scene.session.as_str() == AIDED;
         let fits = |handler: &&Handler| {
             handler.event == what.event
+                && !(is_aided && handler.program.needs_aide())
                 && handler.matcher.fits(&what.names)
                 && handler.condition.as_ref().is_none_or(|it| it.fits(&what.names, call))
         };
@@ -169,6 +175,8 @@ impl Handlers {
                 profile: self.profile(mode, &readable),
                 input: Arc::clone(&input),
                 handler: handler.clone(),
+                plugin: self.plugin.as_ref().map(|plugin| plugin.name().to_owned()),
+                mode,
                 vouch: match self.plugin {
                     Some(_) => Vouch::default(),
                     None => self.shared.settings.vouch.clone(),
@@ -219,7 +227,10 @@ impl Handlers {
     /// What a handler starts; none where it asks somebody.
     fn spawn(&self, handler: &Handler, cwd: &Path) -> Option<Spawn> {
         let (program, args) = match &handler.program {
-            Program::Address { .. } | Program::Question { .. } => return None,
+            Program::Address { .. }
+            | Program::Question { .. }
+            | Program::Inquiry { .. }
+            | Program::Tool { .. } => return None,
             Program::Shell(line) => {
                 let bash = Path::new("/bin/bash");
                 let shell = if bash.exists() { bash } else { Path::new("/bin/sh") };
@@ -284,6 +295,9 @@ struct Run {
     profile: Profile,
     input: Arc<[u8]>,
     handler: Handler,
+    /// The plugin whose handler it is; none for the project's.
+    plugin: Option<String>,
+    mode: Mode,
     vouch: Vouch,
 }
 
@@ -327,7 +341,27 @@ impl Run {
                 let reply = ask.ask(model.as_deref(), &asked(prompt, &self.input)).await?;
                 Ok(decision::read_reply(&reply))
             }
+            (None, Program::Inquiry { prompt, model }) => {
+                let question = asked(prompt, &self.input);
+                let reply = self.aides()?.look_into(model.as_deref(), &question, self.mode).await?;
+                Ok(decision::read_reply(&reply))
+            }
+            (None, Program::Tool { server, tool, input }) => {
+                let happened = serde_json::from_slice(&self.input).unwrap_or_default();
+                let wish = Wish {
+                    plugin: self.plugin.clone(),
+                    server: server.clone(),
+                    tool: tool.clone(),
+                    input: filled(input, &happened),
+                    mode: self.mode,
+                };
+                Ok(decision::read_words(event, &self.aides()?.call(wish).await?))
+            }
             (None, Program::Shell(_) | Program::Direct(_)) => Ok(Said::default()),
         }
+    }
+
+    fn aides(&self) -> Result<&Arc<dyn Aides>, String> {
+        self.shared.aides.get().ok_or_else(|| "there is nobody here who could do it".to_owned())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use contract::hook::{CallView, ResultView, Scene};
+use contract::hook::{ResultView, Scene};
 use contract::id::CallId;
 use contract::policy::Mode;
 use serde_json::{Map, Value, json};
@@ -25,8 +25,8 @@ pub(crate) fn tool_names(tool: &str) -> Vec<&str> {
 }
 
 /// A call's arguments; paths are absolute.
-pub(crate) fn arguments(call: CallView<'_>, cwd: &Path) -> Value {
-    let mut args = call.args.clone();
+pub(crate) fn arguments(args: &Value, cwd: &Path) -> Value {
+    let mut args = args.clone();
     for key in ["file_path", "notebook_path", "path"] {
         let Some(Value::String(path)) = args.get_mut(key) else { continue };
         if !path.starts_with('~') && !path.is_empty() {
@@ -70,17 +70,17 @@ pub(crate) fn common(
 }
 
 /// What is said of a call.
-pub(crate) fn of_call(id: &CallId, call: CallView<'_>, cwd: &Path) -> Map<String, Value> {
+pub(crate) fn of_call(id: &CallId, tool: &str, args: &Value, cwd: &Path) -> Map<String, Value> {
     let mut input = Map::new();
-    input.insert("tool_name".to_owned(), tool_name(call.tool).into());
-    input.insert("tool_input".to_owned(), arguments(call, cwd));
+    input.insert("tool_name".to_owned(), tool_name(tool).into());
+    input.insert("tool_input".to_owned(), arguments(args, cwd));
     input.insert("tool_use_id".to_owned(), id.as_str().into());
     input
 }
 
 /// What is said of a call that has ended.
-pub(crate) fn of_result(id: &CallId, result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
-    let mut input = of_call(id, result.call, cwd);
+pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value> {
+    let mut input = of_call(result.call.id, result.call.tool, result.call.args, cwd);
     let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
     input.insert("duration_ms".to_owned(), milliseconds.into());
     let output = result.output;
@@ -98,7 +98,7 @@ pub(crate) fn of_result(id: &CallId, result: ResultView<'_>, cwd: &Path) -> Map<
 /// A result in the shape that scripts expect of the tool.
 fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     let output = result.output;
-    let args = arguments(result.call, cwd);
+    let args = arguments(result.call.args, cwd);
     let path = args.get("file_path").cloned().unwrap_or_default();
     match result.call.tool {
         "Bash" => json!({
@@ -119,22 +119,22 @@ mod tests {
     use contract::tool::ToolOutput;
 
     use super::*;
+    use crate::hooks::tests::call;
 
     #[test]
     fn paths_are_absolute_and_results_have_the_shape_of_their_tool() {
         let args = json!({"file_path": "a.txt", "content": "x"});
-        let call = CallView { tool: "Write", args: &args };
+        let call = call("Write", &args);
         let output = ToolOutput::success("ok");
         let view = ResultView { call, output: &output, duration: Duration::from_millis(3) };
-        let id = CallId("c1".to_owned());
-        let input = of_result(&id, view, Path::new("/w"));
+        let input = of_result(view, Path::new("/w"));
         assert_eq!(input["tool_use_id"], "c1");
         assert_eq!(input["tool_input"]["file_path"], "/w/a.txt");
         assert_eq!(input["tool_response"], json!({"filePath": "/w/a.txt", "success": true}));
         assert_eq!(input["duration_ms"], 3);
         let failed = ToolOutput::failure("no");
         let view = ResultView { output: &failed, ..view };
-        let input = of_result(&id, view, Path::new("/w"));
+        let input = of_result(view, Path::new("/w"));
         assert_eq!((&input["error"], &input["is_interrupt"]), (&json!("no"), &json!(false)));
     }
 }

@@ -283,7 +283,15 @@ fn leaves(path: &str) -> bool {
 
 /// A text in which those who replace variables find none.
 fn literal(text: &str) -> String {
-    text.replace("${", "${BRYNHILD_NOTHING:-$}{")
+    text.replace("${", &format!("{DOLLAR}{{"))
+}
+
+/// A dollar sign, for those who replace variables.
+const DOLLAR: &str = "${BRYNHILD_NOTHING:-$}";
+
+/// A text as people wrote it.
+pub fn unquoted(text: &str) -> String {
+    text.replace(DOLLAR, "$")
 }
 
 fn texts(value: Option<&Value>, key: &str) -> Result<Vec<(String, String)>, String> {

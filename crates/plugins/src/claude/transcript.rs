@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::hook::{
-    Advice, CallView, Circumstances, Ending, Hook, HookError, Moment, OutputVerdict, ResultView,
-    Scene, StopVerdict, ToolVerdict, WordsVerdict,
+    Advice, CallView, Ending, Hook, HookError, Moment, ResultView, Scene, StopVerdict, TextVerdict,
+    ToolVerdict, WordsVerdict,
 };
 use contract::id::Timestamp;
 use serde_json::{Value, json};
@@ -132,27 +132,25 @@ impl Hook for Transcripts {
         Ok(Advice::default())
     }
 
-    async fn before_call(
+    async fn before_tool(
         &self,
         scene: &Scene,
         call: CallView<'_>,
-        known: Circumstances<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
-        let (name, args) = (input::tool_name(call.tool), input::arguments(call, &scene.cwd));
-        let content = json!({"type": "tool_use", "id": known.id, "name": name, "input": args});
+        let (name, args) = (input::tool_name(call.tool), input::arguments(call.args, &scene.cwd));
+        let content = json!({"type": "tool_use", "id": call.id, "name": name, "input": args});
         self.add(scene, "assistant", &content);
         Ok(Advice::default())
     }
 
-    async fn after_call(
+    async fn after_tool(
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-        known: Circumstances<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let content = json!({
             "type": "tool_result",
-            "tool_use_id": known.id,
+            "tool_use_id": result.call.id,
             "content": result.output.for_model(),
             "is_error": !result.output.success,
         });

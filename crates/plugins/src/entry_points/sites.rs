@@ -28,6 +28,14 @@ pub fn interpreter(configured: Option<&Path>, surroundings: Surroundings<'_>) ->
         .map(|path| unshimmed(&path))
 }
 
+/// Whether a program is called as Pythons are. Nothing else can be told without running it.
+pub fn looks_like_python(program: &Path) -> bool {
+    let called = |path: &Path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().contains("py"))
+    };
+    called(program) || program.canonicalize().is_ok_and(|real| called(&real))
+}
+
 /// The folders of packages of an interpreter, in the order in which it looks into them.
 pub fn sites(python: &Path, surroundings: Surroundings<'_>) -> Vec<PathBuf> {
     let mut sites: Vec<PathBuf> = std::env::split_paths(surroundings.python_path)

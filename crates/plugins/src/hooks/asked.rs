@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use async_trait::async_trait;
 use contract::hook::{
     Advice, CallView, CompactVerdict, CompactView, ContextVerdict, Hook, HookError, Moment,
-    Occasion, OnFailure, OutputVerdict, ReplyVerdict, ResultView, Scene, ToolVerdict, WordsVerdict,
+    Occasion, OnFailure, ResultView, Scene, TextVerdict, ToolVerdict, WordsVerdict,
 };
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
@@ -134,10 +134,10 @@ impl Hook for Defined {
         scene: &Scene,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<ReplyVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let context = self.context(scene).with("message", prompt).with("response", reply);
         let answer = self.answer(context).await?.unwrap_or_default();
-        let verdict = answer.modified_response.map_or(ReplyVerdict::Keep, ReplyVerdict::Replace);
+        let verdict = answer.modified_response.map_or(TextVerdict::Keep, TextVerdict::Replace);
         Ok(Advice { verdict, inject: answer.inject })
     }
 
@@ -166,7 +166,7 @@ impl Hook for Defined {
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let mut context = self.context(scene).with_result(&result);
         let (ledger, session) = (&self.settings.ledger, scene.session.as_str());
         if let Some(metrics) = ledger.tool(session, result.call.tool) {
@@ -176,7 +176,7 @@ impl Hook for Defined {
             context.set("session_metrics_summary", summary);
         }
         let answer = self.answer(context).await?.unwrap_or_default();
-        let verdict = answer.modified_output.map_or(OutputVerdict::Keep, OutputVerdict::Replace);
+        let verdict = answer.modified_output.map_or(TextVerdict::Keep, TextVerdict::Replace);
         Ok(Advice { verdict, inject: answer.inject })
     }
 

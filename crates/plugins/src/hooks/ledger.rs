@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::hook::{Advice, Hook, HookError, Moment, OutputVerdict, ResultView, Scene};
+use contract::hook::{Advice, Hook, HookError, Moment, ResultView, Scene, TextVerdict};
 use contract::id::Timestamp;
 use contract::policy::Mode;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Ledger {
     }
 
     /// The mode that was set last.
-    pub(crate) fn mode(&self) -> Option<Mode> {
+    pub fn mode(&self) -> Option<Mode> {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +161,7 @@ impl Hook for Meter {
         &self,
         scene: &Scene,
         result: ResultView<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let success = result.output.success;
         self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
         Ok(Advice::default())

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use contract::policy::{Access, Mode};
 use contract::sandbox::{Network, Profile};
+use contract::text::normalize;
 
 use super::Settings;
 use crate::plugin::Plugin;
@@ -73,20 +74,30 @@ impl Origin {
 
     /// The file that a script's path names; where it was looked for if there is none.
     pub(crate) fn script(&self, script: &Path, settings: &Settings) -> Result<PathBuf, String> {
-        let home = settings.home.as_deref();
-        let candidates = if script.is_absolute() || script.starts_with("~") {
-            vec![expanded(script, Path::new("/"), home)]
-        } else {
-            vec![tidied(&self.base.join(script)), tidied(&settings.profile.workspace.join(script))]
-        };
-        let found = candidates.iter().find(|path| path.is_file());
-        found.cloned().ok_or_else(|| {
-            let mut looked: Vec<String> =
-                candidates.iter().map(|path| path.display().to_string()).collect();
-            looked.dedup();
-            format!("there is no script {}", looked.join(" and no "))
-        })
+        let places = [self.base.as_path(), &settings.profile.workspace];
+        find_script(script, places, settings.home.as_deref())
     }
+}
+
+/// The file that a script's path names, which lies in one of two folders where it is relative;
+/// where it was looked for if there is none.
+pub(crate) fn find_script(
+    script: &Path,
+    places: [&Path; 2],
+    home: Option<&Path>,
+) -> Result<PathBuf, String> {
+    let candidates = if script.is_absolute() || script.starts_with("~") {
+        vec![expanded(script, Path::new("/"), home)]
+    } else {
+        places.map(|place| normalize(&place.join(script))).into()
+    };
+    let found = candidates.iter().find(|path| path.is_file());
+    found.cloned().ok_or_else(|| {
+        let mut looked: Vec<String> =
+            candidates.iter().map(|path| path.display().to_string()).collect();
+        looked.dedup();
+        format!("there is no script {}", looked.join(" and no "))
+    })
 }
 
 fn written(mode: Mode) -> Access {
@@ -158,24 +169,9 @@ fn data(plugin: &Plugin, settings: &Settings) -> Option<PathBuf> {
 /// A path as a person writes it: from the home, or relative to the workspace.
 fn expanded(path: &Path, workspace: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => tidied(&home.join(rest)),
-        _ => tidied(&workspace.join(path)),
+        (Ok(rest), Some(home)) => normalize(&home.join(rest)),
+        _ => normalize(&workspace.join(path)),
     }
-}
-
-/// A path without `.` and `..`, whether it exists or not.
-fn tidied(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                tidy.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => tidy.push(part),
-        }
-    }
-    tidy
 }
 
 /// The file of a program that was granted by its name or its path.

@@ -4,21 +4,29 @@ mod failures;
 mod rig;
 mod sources;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use contract::hook::{
     CallView, CompactCause, CompactVerdict, CompactView, ContextVerdict, Moment, Occasion,
-    OnFailure, OutputVerdict, ReplyVerdict, ResultView, ToolVerdict, WordsVerdict,
+    OnFailure, ResultView, TextVerdict, ToolVerdict, WordsVerdict,
 };
-use contract::policy::{Access, Mode};
+use contract::id::CallId;
+use contract::policy::{Access, Decision, Mode};
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
 
 use rig::Rig;
 
+/// A call that the policy allows and that does nothing.
+pub(crate) fn call<'a>(tool: &'a str, args: &'a Value) -> CallView<'a> {
+    static ID: LazyLock<CallId> = LazyLock::new(|| CallId("c1".to_owned()));
+    CallView { id: &ID, tool, args, original: args, actions: &[], decision: Decision::Allow }
+}
+
 async fn before_tool(rig: &Rig, args: &Value) -> ToolVerdict {
     let hook = rig.hook();
-    hook.before_tool(&rig.scene(), CallView { tool: "Bash", args }).await.unwrap().verdict
+    hook.before_tool(&rig.scene(), call("Bash", args)).await.unwrap().verdict
 }
 
 #[tokio::test]
@@ -75,7 +83,7 @@ async fn a_script_reads_json_and_answers_with_json() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: ./check.py");
     rig.write("config/check.py", script);
     let args = json!({"command": "ls"});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let advice = rig.hook().before_tool(&rig.scene(), call).await.unwrap();
     let rewritten = json!({"command": "ls", "timeout": 30});
     assert_eq!(advice.verdict, ToolVerdict::Rewrite(rewritten));
@@ -133,7 +141,7 @@ async fn a_persons_words_can_be_replaced_blocked_and_dropped() {
 async fn replies_outputs_and_strategies_can_be_changed() {
     let rig = answering("post_message", &json!({"modified_response": "R"}));
     let advice = rig.hook().after_reply(&rig.scene(), "p", "r").await.unwrap();
-    assert_eq!(advice.verdict, ReplyVerdict::Replace("R".to_owned()));
+    assert_eq!(advice.verdict, TextVerdict::Replace("R".to_owned()));
 
     let rig = answering("pre_compact", &json!({"modified_strategy": "s", "summary": "so far"}));
     let history = CompactView { strategy: "old", messages: 9, cause: CompactCause::Length };
@@ -148,10 +156,10 @@ async fn replies_outputs_and_strategies_can_be_changed() {
     let rig = answering("post_tool_use", &json!({"modified_output": ""}));
     let output = ToolOutput::success("long");
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let result = ResultView { call, output: &output, duration: Duration::from_millis(5) };
     let advice = rig.hook().after_tool(&rig.scene(), result).await.unwrap();
-    assert_eq!(advice.verdict, OutputVerdict::Replace(String::new()));
+    assert_eq!(advice.verdict, TextVerdict::Replace(String::new()));
 }
 
 #[tokio::test]
@@ -163,7 +171,7 @@ async fn metrics_count_each_call_once_however_many_hooks_there_are() {
     let output = ToolOutput::failure("no");
     for _ in 0..2 {
         for hook in rig.hooks() {
-            let call = CallView { tool: "Bash", args: &args };
+            let call = call("Bash", &args);
             let result = ResultView { call, output: &output, duration: Duration::ZERO };
             hook.after_tool(&rig.scene(), result).await.unwrap();
         }

@@ -249,6 +249,10 @@ impl Tool for Guarded {
         self.tool.is_offered()
     }
 
+    fn is_indivisible(&self) -> bool {
+        self.tool.is_indivisible()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         if let Some(limit) = self.guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
             let words = format!("a limit was reached: {limit}");

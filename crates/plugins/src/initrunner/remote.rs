@@ -1,5 +1,6 @@
-//! Agents of other programs that a role hands work to, by the A2A protocol: one message goes out by
-//! JSON-RPC, and a task is looked at until it has ended.
+//! Agents of other programs that a role hands work to. By the A2A protocol one message goes out by
+//! JSON-RPC, and a task is looked at until it has ended; one that is served as a model is asked for
+//! a completion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,21 +39,36 @@ impl Address {
     }
 }
 
+/// How an agent is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// By tasks of the A2A protocol.
+    Tasks,
+    /// As a model of this name, below `/v1/chat/completions`.
+    Completions(String),
+}
+
 /// An agent at an address.
 pub struct RemoteAgent {
     spec: ToolSpec,
     address: Address,
+    speech: Speech,
     time: Duration,
     requests: Settings,
 }
 
 impl RemoteAgent {
     /// The tool that hands work to the agent, which may take so long.
-    pub fn new(spec: ToolSpec, address: Address, time: Duration, requests: Settings) -> Self {
-        Self { spec, address, time, requests }
+    pub fn new(
+        spec: ToolSpec,
+        (address, speech): (Address, Speech),
+        time: Duration,
+        requests: Settings,
+    ) -> Self {
+        Self { spec, address, speech, time, requests }
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+    async fn post(&self, url: Url, body: &Value) -> Result<Value, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in &self.address.headers {
@@ -62,10 +78,9 @@ impl RemoteAgent {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let exchange = Exchange {
             method: Method::POST,
-            url: self.address.url.clone(),
+            url,
             headers,
             body: Some(body.to_string().into_bytes()),
             limit: LARGEST,
@@ -75,8 +90,13 @@ impl RemoteAgent {
         if !(200..300).contains(&answered.status) {
             return Err(format!("HTTP {}", answered.status));
         }
-        let answer: Value = serde_json::from_str(&answered.text())
-            .map_err(|error| format!("it answered with what is no JSON: {error}"))?;
+        serde_json::from_str(&answered.text())
+            .map_err(|error| format!("it answered with what is no JSON: {error}"))
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = self.post(self.address.url.clone(), &body).await?;
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
             let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
             return Err(words.to_owned());
@@ -84,7 +104,22 @@ impl RemoteAgent {
         Ok(answer.get("result").cloned().unwrap_or_default())
     }
 
+    async fn completed(&self, model: &str, prompt: &str) -> Result<String, String> {
+        let mut url = self.address.url.clone();
+        url.path_segments_mut()
+            .map_err(|()| "nothing can stand below its address".to_owned())?
+            .pop_if_empty()
+            .extend(["v1", "chat", "completions"]);
+        let messages = json!([{"role": "user", "content": prompt}]);
+        let answer = self.post(url, &json!({"model": model, "messages": messages})).await?;
+        let words = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
+        words.map(str::to_owned).ok_or_else(|| "its answer has no message".to_owned())
+    }
+
     async fn work(&self, prompt: &str, id: &str) -> Result<String, String> {
+        if let Speech::Completions(model) = &self.speech {
+            return self.completed(model, prompt).await;
+        }
         let message = json!({
             "kind": "message", "role": "user", "messageId": id,
             "parts": [{"kind": "text", "text": prompt}],

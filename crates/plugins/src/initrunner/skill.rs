@@ -17,6 +17,10 @@ pub struct RoleSkill {
     pub tools: Vec<ToolEntry>,
     /// What there is to say about its tools.
     pub findings: Vec<Finding>,
+    /// The variables that it needs.
+    pub variables: Vec<String>,
+    /// The programs that it needs.
+    pub programs: Vec<String>,
 }
 
 /// Finds a skill: a path relative to the role's folder, or a name in one of `folders`.
@@ -43,7 +47,20 @@ pub fn load(named: &str, role_folder: &Path, folders: &[PathBuf]) -> Result<Role
     let tools = tool_entries(document.keys.get("tools"), &mut fields);
     let name = document.keys.get("name").and_then(serde_json::Value::as_str);
     let name = name.map_or_else(|| named.to_owned(), str::to_owned);
-    Ok(RoleSkill { name, body: document.body.to_owned(), tools, findings: fields.findings })
+    let needed = |key: &str| -> Vec<String> {
+        let needed =
+            document.keys.get("requires").and_then(|requires| requires.get(key)?.as_array());
+        let needed = needed.into_iter().flatten();
+        needed.filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    Ok(RoleSkill {
+        name,
+        variables: needed("env"),
+        programs: needed("bins"),
+        body: document.body.to_owned(),
+        tools,
+        findings: fields.findings,
+    })
 }
 
 /// What a prompt says of its skills; empty without any.

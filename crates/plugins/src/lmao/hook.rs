@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use contract::event::CallOutcome;
 use contract::hook::{
     Advice, CallView, CompactVerdict, CompactView, Hook, HookError, Moment, Occasion,
-    OutputVerdict, ReplyVerdict, RequestVerdict, ResultView, Scene, ToolVerdict,
+    RequestVerdict, ResultView, Scene, TextVerdict, ToolVerdict,
 };
 use contract::provider::Request;
 use contract::tool::ToolOutput;
@@ -111,9 +111,9 @@ impl Hook for LmaoHook {
         _: &Scene,
         prompt: &str,
         reply: &str,
-    ) -> Result<Advice<ReplyVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let decided = self.ask("after_reply", json!({"prompt": prompt, "reply": reply})).await?;
-        Ok(decided.replace.map_or(ReplyVerdict::Keep, ReplyVerdict::Replace).into())
+        Ok(decided.replace.map_or(TextVerdict::Keep, TextVerdict::Replace).into())
     }
 
     async fn before_tool(
@@ -136,7 +136,7 @@ impl Hook for LmaoHook {
         &self,
         _: &Scene,
         result: ResultView<'_>,
-    ) -> Result<Advice<OutputVerdict>, HookError> {
+    ) -> Result<Advice<TextVerdict>, HookError> {
         let facts = json!({
             "tool": result.call.tool,
             "args": result.call.args,
@@ -145,7 +145,7 @@ impl Hook for LmaoHook {
             "seconds": result.duration.as_secs_f64(),
         });
         let decided = self.ask("after_tool", facts).await?;
-        Ok(decided.replace.map_or(OutputVerdict::Keep, OutputVerdict::Replace).into())
+        Ok(decided.replace.map_or(TextVerdict::Keep, TextVerdict::Replace).into())
     }
 
     async fn before_compact(

@@ -63,7 +63,8 @@ pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
         network: match keys.get("network") {
             None | Some(Value::Null | Value::Bool(false)) => NetworkWish::None,
             Some(Value::Bool(true)) => NetworkWish::All,
-            other => match list_of(other) {
+            // One word is more likely a slip than a host.
+            other => match list_of(other.filter(|value| !is_word(value))) {
                 Some(hosts) if hosts.is_empty() => NetworkWish::None,
                 Some(hosts) => NetworkWish::Hosts(hosts),
                 None => {
@@ -75,6 +76,11 @@ pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
             },
         },
     }
+}
+
+/// Whether a value is one word that is no name of a host in the network at large.
+fn is_word(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text != "localhost" && !text.contains(['.', ':', '*']))
 }
 
 fn texts(value: Option<&Value>, key: &str, faults: &mut Vec<String>) -> Vec<String> {

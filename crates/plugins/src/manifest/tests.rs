@@ -88,8 +88,8 @@ fn every_field_wrong_is_one_message_and_the_rest_counts() {
         assert!(words.contains(&format!("line {line}: ")), "{line}: {words}");
     }
     assert!(words.contains("`sandbox.x` is not known"), "{words}");
-    // One text is a host.
-    assert_eq!(manifest.sandbox.network, NetworkWish::Hosts(vec!["maybe".into()]));
+    assert!(words.contains("`sandbox.network` is neither true, false nor"), "{words}");
+    assert_eq!(manifest.sandbox.network, NetworkWish::None);
 }
 
 #[test]
@@ -150,4 +150,25 @@ fn a_folder_that_is_not_there_and_one_without_manifest_are_errors() {
     assert!(missing.errors[0].what.starts_with("Plugin directory not found: "));
     let empty = validate(folder.path());
     assert_eq!(empty.errors[0].what, "Plugin manifest not found");
+}
+
+#[test]
+fn a_word_is_no_network_and_a_host_is() {
+    let asked = |network: &str| {
+        parsed(&format!("name: a\nversion: '1'\nsandbox: {{network: {network}}}\n"))
+    };
+    let problem = asked("maybe").problem.expect("a problem");
+    assert!(problem.what.contains("`sandbox.network` is neither true, false nor"), "{problem}");
+    for host in ["api.example.com", "localhost", "[intranet]"] {
+        let read = asked(host);
+        assert_eq!(read.problem, None, "{host}");
+        assert!(matches!(read.manifest.unwrap().sandbox.network, NetworkWish::Hosts(_)), "{host}");
+    }
+}
+
+#[test]
+fn what_should_be_written_otherwise_is_one_note() {
+    let read = parsed("name: a\nversion: 1.0\ncommands: x\nskills: s\ndependencies: six\n");
+    assert_eq!(read.notes.len(), 1, "{:?}", read.notes);
+    assert!(read.notes[0].what.contains("line 2: ") && read.notes[0].what.contains("line 5: "));
 }

@@ -62,12 +62,28 @@ pub(crate) struct Key {
     files: Files,
 }
 
+/// The hash of what every plugin finds around it, which may change what it says of itself.
+pub(crate) struct Told([u8; 32]);
+
+impl Told {
+    pub(crate) fn of(surroundings: &Surroundings) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for (name, value) in confine::told(surroundings) {
+            for text in [name, value] {
+                hasher.update(&(text.len() as u64).to_le_bytes());
+                hasher.update(text.as_bytes());
+            }
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
 impl Key {
     /// The key of a plugin with these files.
     pub(crate) fn of(
         plugin: &Plugin,
         interpreter: &Seen,
-        surroundings: &Surroundings,
+        (surroundings, told): (&Surroundings, &Told),
         files: Files,
     ) -> Option<Self> {
         let mut base = blake3::Hasher::new();
@@ -80,13 +96,7 @@ impl Key {
             (&plugin.settings.own, grants, values),
         ));
         base.update(&facts.ok()?);
-        // What a tool says of itself may depend on what it finds around it.
-        for (name, value) in confine::told(surroundings) {
-            for text in [name, value] {
-                base.update(&(text.len() as u64).to_le_bytes());
-                base.update(text.as_bytes());
-            }
-        }
+        base.update(&told.0);
         // A role's tool types may come from any package.
         if is_among_others(plugin) || plugin.settings.own.contains_key("entry_points") {
             base.update(interpreter.packages.as_bytes());
@@ -214,8 +224,8 @@ mod tests {
         fs::write(&file, "1").unwrap();
         let cache = || Cache::new(folder.path().join("descriptions"));
         let key = |plugin: &Plugin| {
-            Key::of(plugin, &seen(), &surroundings, Files::of(plugin, &Folders::default()).unwrap())
-                .unwrap()
+            let files = Files::of(plugin, &Folders::default()).unwrap();
+            Key::of(plugin, &seen(), (&surroundings, &Told::of(&surroundings)), files).unwrap()
         };
         let answer = Answer { tools: vec![ToolDescription::default()], ..Answer::default() };
         let first = cache();
@@ -243,8 +253,8 @@ mod tests {
         let mut seen = seen();
         let answer = Answer { problems: vec![Complaint::default()], ..Answer::default() };
         let key = |seen: &Seen| {
-            Key::of(&plugin, seen, &surroundings, Files::of(&plugin, &Folders::default()).unwrap())
-                .unwrap()
+            let files = Files::of(&plugin, &Folders::default()).unwrap();
+            Key::of(&plugin, seen, (&surroundings, &Told::of(&surroundings)), files).unwrap()
         };
         cache.put(&key(&seen), &answer);
         assert!(cache.get(&key(&seen)).is_some());

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Key;
 use super::description::{Answer, Complaint, Described};
 use super::fingerprint::Files;
-use super::host::{Host, Unready};
-use super::interpreter::Seen;
+use super::host::{Chosen, Host, Unready};
+use super::interpreter::{Interpreter, Seen};
 use super::session::{Bounds, Failed};
 use super::worker::{Trouble, Worker};
-use super::{Hosts, Missing};
+use super::{Hosts, Missing, undeclared};
 use crate::folders::Folders;
 use crate::plugin::{Dialect, Plugin};
 
@@ -32,10 +32,29 @@ pub(crate) struct Kept {
 }
 
 /// What is kept about plugins; starts no process.
-pub(crate) fn kept(host: &Host, plugins: &[&Plugin], folders: &Folders) -> Vec<Kept> {
+pub(crate) fn kept(
+    host: &Host,
+    plugins: &[&Plugin],
+    missing: Missing,
+    folders: &Folders,
+) -> Vec<Kept> {
     let has_python = plugins.iter().any(|plugin| brings_python(plugin));
     let shared = if has_python { host.known_shared() } else { None };
-    plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect()
+    let mut all: Vec<Kept> =
+        plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect();
+    if missing == Missing::Install {
+        for (kept, plugin) in all.iter_mut().zip(plugins) {
+            let lacks = |one: &Described| is_worth_while(host, plugin, &one.missing);
+            kept.described = kept.described.take().filter(|one| !lacks(one));
+        }
+    }
+    all
+}
+
+/// Whether modules that a plugin lacks should be got for it.
+fn is_worth_while(host: &Host, plugin: &Plugin, modules: &[String]) -> bool {
+    let packages = undeclared::packages(modules);
+    !packages.is_empty() && host.undeclared.may_try(plugin, &packages)
 }
 
 fn brings_python(plugin: &Plugin) -> bool {
@@ -49,7 +68,7 @@ fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>, folders: &Folde
     }
     let key = Files::of(plugin, folders).and_then(|files| {
         let seen = host.known_interpreter(plugin, &files, shared)?;
-        Key::of(plugin, &seen, &host.settings.surroundings, files)
+        Key::of(plugin, &seen, host.around(), files)
     });
     let answer = key.as_ref().and_then(|key| host.cache.get(key));
     Kept {
@@ -66,7 +85,7 @@ pub(crate) async fn all(
     folders: &Folders,
 ) -> Vec<Described> {
     let host = &hosts.0.host;
-    let kept = kept(host, plugins, folders);
+    let kept = kept(host, plugins, missing, folders);
     for (plugin, stamp) in plugins.iter().zip(&kept).filter_map(|(plugin, kept)| {
         let stamp = kept.stamp.as_deref()?;
         Some((plugin, stamp))
@@ -121,10 +140,16 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
     };
+    let lacking = host.lacking(plugin, &chosen, &answer.missing);
+    if lacking.is_empty() {
+        answer.missing.clear();
+    }
+    let needs = Needs::of(host, plugin, (&chosen, lacking), &answer);
     let mut seen = chosen.seen;
-    let needs_install = !answer.problems.is_empty() && !chosen.missing.is_empty();
-    if needs_install && missing == Missing::Install {
-        match host.install(plugin, &chosen.missing).await {
+    if missing == Missing::Install
+        && let Some(needs) = &needs
+    {
+        match needs.install(host, plugin).await {
             Ok(interpreter) => {
                 worker.stop().await;
                 seen = Seen::new(interpreter);
@@ -133,20 +158,64 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
                     Err(why) => return Described::failed(plugin, &why, hint),
                 };
             }
-            Err(Unready::Failed(why)) => {
-                answer.problems.push(Complaint { message: why, ..Complaint::default() });
-            }
-            Err(Unready::NotInstalled(_)) => {}
+            Err(why) => needs.complain(host, plugin, why, &mut answer),
         }
     }
-    if let Some(key) =
-        files.and_then(|files| Key::of(plugin, &seen, &host.settings.surroundings, files))
-    {
+    if let Some(key) = files.and_then(|files| Key::of(plugin, &seen, host.around(), files)) {
         host.cache.put(&key, &answer);
         hosts.remember(plugin, &key.stamp);
     }
-    let needs_install = needs_install && missing == Missing::Report;
+    let needs_install = needs.is_some() && missing == Missing::Report;
     Described { needs_install, ..Described::read(plugin, answer) }
+}
+
+/// Packages that would help a plugin.
+enum Needs {
+    /// Those it lists and may do without.
+    Listed(Vec<String>),
+    /// Those it imports without a word.
+    Undeclared(Vec<String>),
+}
+
+impl Needs {
+    fn of(
+        host: &Host,
+        plugin: &Plugin,
+        (chosen, lacking): (&Chosen, Vec<String>),
+        answer: &Answer,
+    ) -> Option<Self> {
+        if !answer.problems.is_empty() && !chosen.missing.is_empty() {
+            return Some(Self::Listed(chosen.missing.clone()));
+        }
+        let is_worth_while = !lacking.is_empty() && host.undeclared.may_try(plugin, &lacking);
+        is_worth_while.then_some(Self::Undeclared(lacking))
+    }
+
+    async fn install(&self, host: &Host, plugin: &Plugin) -> Result<Interpreter, String> {
+        let made = match self {
+            Self::Listed(packages) => host.install(plugin, packages).await,
+            Self::Undeclared(packages) => host.supply(plugin, packages).await,
+        };
+        made.map_err(|unready| match unready {
+            Unready::Failed(why) => why,
+            Unready::NotInstalled(packages) => {
+                format!("its packages are not installed: {}", packages.join(", "))
+            }
+        })
+    }
+
+    fn complain(&self, host: &Host, plugin: &Plugin, why: String, answer: &mut Answer) {
+        match self {
+            Self::Listed(_) => {
+                answer.problems.push(Complaint { message: why, ..Complaint::default() });
+            }
+            // Its own imports say what is missing.
+            Self::Undeclared(packages) => {
+                let what = format!("{} could not be installed", packages.join(", "));
+                (host.settings.on_progress)(plugin.name(), &what);
+            }
+        }
+    }
 }
 
 async fn ask(worker: &Arc<Worker>) -> Result<Answer, String> {
@@ -156,7 +225,8 @@ async fn ask(worker: &Arc<Worker>) -> Result<Answer, String> {
         Dialect::InitRunner => LONGEST,
     };
     let bounds = Bounds { time, cancel: &CancellationToken::new() };
-    let answer = worker.ask("describe", &json!({}), bounds).await;
+    let params = json!({"known": undeclared::modules()});
+    let answer = worker.ask("describe", &params, bounds).await;
     let answer = answer.map_err(|trouble| match trouble {
         Trouble::Failed(Failed::Late(time)) => {
             format!("it could not be read within {} s", time.as_secs_f64())

@@ -29,6 +29,8 @@ pub struct Described {
     pub problems: Vec<Problem>,
     /// Whether the packages that it declares are not installed yet.
     pub needs_install: bool,
+    /// Well-known modules that its files import and that are not there.
+    pub(crate) missing: Vec<String>,
 }
 
 /// A tool as its plugin describes it.
@@ -77,6 +79,9 @@ pub(crate) struct Answer {
     pub(crate) tools: Vec<ToolDescription>,
     pub(crate) providers: Vec<ProviderDescription>,
     pub(crate) problems: Vec<Complaint>,
+    /// Well-known modules that its files import and that are not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) missing: Vec<String>,
     #[serde(flatten)]
     pub(crate) offer: Map<String, Value>,
 }
@@ -105,6 +110,7 @@ impl<'de> Visitor<'de> for Reading {
                 "tools" => answer.tools = map.next_value()?,
                 "providers" => answer.providers = map.next_value()?,
                 "problems" => answer.problems = map.next_value()?,
+                "missing" => answer.missing = map.next_value()?,
                 _ => {
                     answer.offer.insert(key, map.next_value()?);
                 }
@@ -158,18 +164,24 @@ impl Described {
             offer: Value::Object(answer.offer),
             problems,
             needs_install: false,
+            missing: answer.missing,
         }
     }
 }
 
 impl Complaint {
     fn problem(&self, root: &Path) -> Problem {
+        let hint = |usual: &'static str| self.hint.as_deref().unwrap_or(usual);
+        if let Some(point) = self.file.as_ref().and_then(|file| file.strip_prefix("entry:")) {
+            let what = format!("entry point `{point}`: {}", self.message);
+            return Problem::new(root, what, hint("mend what it names"));
+        }
         let file = self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file));
         let what = match self.line {
             Some(line) => format!("line {line}: {}", self.message),
             None => self.message.clone(),
         };
-        Problem::new(&file, what, self.hint.as_deref().unwrap_or("mend the file"))
+        Problem::new(&file, what, hint("mend the file"))
     }
 }
 

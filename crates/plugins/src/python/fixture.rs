@@ -39,7 +39,11 @@ pub(crate) fn surroundings(base: &Path) -> Surroundings {
         workspace: base.join("work"),
         cwd: base.join("work"),
         env: pairs(&[("PATH", "/usr/local/bin:/usr/bin:/bin"), ("PYTHONPATH", "/evil")]),
-        variables: pairs(&[("SECRET", "s"), ("PATH", "/usr/local/bin:/usr/bin:/bin")]),
+        variables: pairs(&[
+            ("SECRET", "s"),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("PIP_NO_INDEX", "1"),
+        ]),
         home: Some(base.join("home")),
         limits: Limits::default(),
     }
@@ -56,6 +60,7 @@ pub(crate) fn hosts(base: &Path) -> (Hosts, Heard) {
         state: base.join("state"),
         data: base.join("data"),
         sandbox: Arc::new(Plain::default()),
+        is_confined: false,
         surroundings: surroundings(base),
         mode: Mode::Normal,
         python: None,

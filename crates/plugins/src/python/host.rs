@@ -1,17 +1,19 @@
 //! What all workers share: the settings, the payload, the interpreters.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::Mode;
 use contract::tool::Tool;
 
-use super::cache::Cache;
+use super::cache::{Cache, Told};
 use super::fingerprint::Files;
 use super::interpreter::{self, Interpreter, Seen};
 use super::store::short_hash;
-use super::{HostSettings, Missing, payload, venv};
+use super::undeclared::Undeclared;
+use super::{HostSettings, Missing, Surroundings, payload, remedy, undeclared, venv};
 use crate::plugin::{Dialect, Plugin};
 
 /// Why a plugin has no interpreter.
@@ -33,22 +35,35 @@ pub(crate) struct Chosen {
 pub(crate) struct Host {
     pub(crate) settings: HostSettings,
     pub(crate) cache: Cache,
+    pub(crate) undeclared: Undeclared,
+    told: OnceLock<Told>,
     mode: Mutex<Mode>,
     payload: OnceLock<Result<PathBuf, String>>,
     shared: tokio::sync::Mutex<Option<Seen>>,
     refreshed: Mutex<Vec<Arc<dyn Tool>>>,
+    /// The plugins whose user knows what to grant them.
+    advised: Mutex<BTreeSet<String>>,
 }
 
 impl Host {
     pub(crate) fn new(settings: HostSettings) -> Self {
         Self {
             cache: Cache::new(settings.state.join("descriptions")),
+            undeclared: Undeclared::new(settings.state.join("undeclared.json")),
+            told: OnceLock::new(),
             mode: Mutex::new(settings.mode),
             payload: OnceLock::new(),
             shared: tokio::sync::Mutex::new(None),
             refreshed: Mutex::default(),
+            advised: Mutex::default(),
             settings,
         }
+    }
+
+    /// What plugins find around them, with its hash.
+    pub(crate) fn around(&self) -> (&Surroundings, &Told) {
+        let surroundings = &self.settings.surroundings;
+        (surroundings, self.told.get_or_init(|| Told::of(surroundings)))
     }
 
     /// The mode, as far as workers differ by it.
@@ -66,6 +81,26 @@ impl Host {
     /// The mode that is in force.
     pub(crate) fn exact_mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What would let a plugin do what `words` say it could not, told to the person once.
+    pub(crate) fn advice(&self, plugin: &Plugin, words: &str) -> Option<String> {
+        if !self.settings.is_confined || plugin.manifest.dialect != Dialect::Brynhild {
+            return None;
+        }
+        let around = remedy::Around {
+            surroundings: &self.settings.surroundings,
+            home: self.data(plugin).join("home"),
+            mode: self.exact_mode(),
+        };
+        let advice = remedy::remedy(plugin, &around, words)?;
+        let mut advised = self.advised.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = advised.insert(plugin.name().to_owned());
+        drop(advised);
+        if is_first {
+            (self.settings.on_output)(plugin.name(), &contract::text::visible(&advice));
+        }
+        Some(advice)
     }
 
     /// Where the payload lies; written at the first use.
@@ -117,7 +152,7 @@ impl Host {
             return interpreter::of_venv(&venv).map(chosen).map_err(Unready::Failed);
         }
         let base = self.shared().await.map_err(Unready::Failed)?;
-        let packages = venv::declared(plugin).map_err(Unready::Failed)?;
+        let packages = self.packages(plugin).map_err(Unready::Failed)?;
         if packages.is_empty() {
             return Ok(Chosen { seen: base, missing: packages });
         }
@@ -133,6 +168,48 @@ impl Host {
             Missing::Install => self.install(plugin, &packages).await.map(chosen),
             Missing::Report => Err(Unready::NotInstalled(packages)),
         }
+    }
+
+    /// The packages that a plugin declares, and those it was found to need, sorted.
+    fn packages(&self, plugin: &Plugin) -> Result<Vec<String>, String> {
+        let mut all = venv::declared(plugin)?;
+        all.extend(self.undeclared.of(plugin));
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// The packages that bring these modules, where a plugin can be given them beside what it declares:
+    /// an environment of its author's or of the person's has what they put into it.
+    pub(crate) fn lacking(
+        &self,
+        plugin: &Plugin,
+        chosen: &Chosen,
+        modules: &[String],
+    ) -> Vec<String> {
+        let environment = chosen.seen.interpreter.environment();
+        let is_theirs = environment.is_some_and(|it| !it.starts_with(&self.settings.state));
+        let is_fixed = is_theirs || plugin.package.is_some();
+        if is_fixed { Vec::new() } else { undeclared::packages(modules) }
+    }
+
+    /// Gives a plugin packages beside those it declares.
+    pub(crate) async fn supply(
+        &self,
+        plugin: &Plugin,
+        packages: &[String],
+    ) -> Result<Interpreter, Unready> {
+        let mut wanted = self.undeclared.of(plugin);
+        wanted.extend_from_slice(packages);
+        wanted.sort();
+        wanted.dedup();
+        let mut all = venv::declared(plugin).map_err(Unready::Failed)?;
+        all.extend_from_slice(&wanted);
+        all.sort();
+        all.dedup();
+        let made = self.install(plugin, &all).await;
+        self.undeclared.keep(plugin, &wanted, made.is_ok());
+        made
     }
 
     /// Makes a plugin's venv.
@@ -156,14 +233,15 @@ impl Host {
         shared: Option<&'a Seen>,
     ) -> Option<Cow<'a, Seen>> {
         let own = |venv: &Path| interpreter::of_venv(venv).ok().map(Seen::new).map(Cow::Owned);
-        if files.is_plain && plugin.manifest.dependencies.is_empty() {
+        let is_plain = files.is_plain && plugin.manifest.dependencies.is_empty();
+        if is_plain && self.undeclared.of(plugin).is_empty() {
             return shared.map(Cow::Borrowed);
         }
         if let Some(venv) = own_venv(plugin) {
             return own(&venv);
         }
         let base = shared?;
-        let packages = venv::declared(plugin).ok()?;
+        let packages = self.packages(plugin).ok()?;
         if packages.is_empty() {
             return Some(Cow::Borrowed(base));
         }

@@ -1,6 +1,7 @@
 //! A plugin's provider, run by its worker.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -156,9 +157,23 @@ impl PythonProvider {
             let file = self.worker.plugin.root.join("plugin.yaml");
             Some(format!("name the package under `dependencies` in {}", file.display()))
         } else {
-            None
+            let advice = || self.worker.host.advice(&self.worker.plugin, &fault.message);
+            self.unseen(&fault.message).or_else(advice)
         };
         ProviderError { kind, message: format!("{}: {}", self.settings.name, fault.message), hint }
+    }
+
+    /// What to do about credentials that are there and that the provider does not see.
+    fn unseen(&self, words: &str) -> Option<String> {
+        let path = self.settings.kwargs.get("credentials_path")?.as_str()?;
+        if !words.contains(path) || !Path::new(path).is_file() {
+            return None;
+        }
+        let plugin = &self.worker.plugin;
+        let mut grants = plugin.settings.grants.clone();
+        grants.read.push(PathBuf::from(path));
+        let setting = grants.setting(plugin.name())?;
+        Some(format!("the sandbox may hide that file; `{setting}` in your configuration shows it"))
     }
 
     /// Tells people something that is no failure.

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::fixture::{self, Heard};
-use super::{Described, Hosts, Missing};
+use super::{Described, HostSettings, Hosts, Missing};
 use crate::plugin::Plugin;
 
 /// A folder with a host and one plugin in it.

@@ -1,5 +1,6 @@
 //! A plugin's tool, run by its worker.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -67,6 +68,12 @@ impl PythonTool {
             ..ToolOutput::default()
         };
         let plugin = self.spec.source.as_str();
+        if !output.success
+            && let Some(advice) = self.advice(output.error.as_ref().unwrap_or(&output.output))
+        {
+            let error = output.error.take().unwrap_or_default();
+            output.error = Some(format!("{error}\n({advice})").trim_start().to_owned());
+        }
         if let Some(words) = result.traceback {
             for line in words.lines() {
                 (self.worker.host.settings.on_output)(plugin, &text::visible(line));
@@ -74,6 +81,10 @@ impl PythonTool {
             output.facts.insert("traceback".to_owned(), Value::String(words));
         }
         output
+    }
+
+    fn advice(&self, words: &str) -> Option<String> {
+        self.worker.host.advice(&self.worker.plugin, words)
     }
 
     fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
@@ -121,6 +132,11 @@ impl PythonTool {
 impl Tool for PythonTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        let key = &self.description.key;
+        (!key.starts_with("entry:")).then(|| self.worker.plugin.root.join(key))
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {

@@ -171,7 +171,10 @@ pub(crate) async fn make(
             .map_err(|error| format!("cannot remove {}: {error}", venv.display()))?;
     }
     private_folder(&venv).map_err(|error| format!("cannot make {}: {error}", venv.display()))?;
-    let made = fill(settings, (base, &plugin.root), &venv, (packages, &say)).await;
+    // What a plugin does not declare it may also find where its Python has it.
+    let site = declared(plugin)?.is_empty().then_some("--system-site-packages");
+    let work = Work { base, root: &plugin.root, venv: &venv };
+    let made = fill(settings, work, site, (packages, &say)).await;
     if let Err(why) = made {
         // It would be made anew the next time in any case.
         let _ = fs::remove_dir_all(&venv);
@@ -204,22 +207,34 @@ async fn lock(venv: &Path) -> Result<fs::File, String> {
     }
 }
 
+/// What a venv is made of.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    base: &'a Interpreter,
+    /// The plugin's folder.
+    root: &'a Path,
+    venv: &'a Path,
+}
+
 async fn fill(
     settings: &HostSettings,
-    (base, root): (&Interpreter, &Path),
-    venv: &Path,
+    work: Work<'_>,
+    site: Option<&str>,
     (packages, say): (&[String], Say<'_>),
 ) -> Result<(), String> {
+    let Work { base, venv, .. } = work;
     let run = |program: &Path, words: Vec<OsString>, time: Duration, is_told: bool| {
         let program = program.to_owned();
         async move {
             let quiet = |_: &str| {};
             let heard: Say<'_> = if is_told { say } else { &quiet };
-            command(settings, (base, root), venv, (&program, words, time), heard).await
+            command(settings, work, (&program, words, time), heard).await
         }
     };
     say("making a venv for its packages");
-    let make = words(["-I", "-m", "venv", "--without-pip"], [venv.as_os_str()]);
+    let mut make = words(["-I", "-m", "venv", "--without-pip"], []);
+    make.extend(site.map(OsString::from));
+    make.push(venv.into());
     run(&base.program, make, MAKING, false).await?;
     say(&format!("installing {}", packages.join(", ")));
     let cache = venv.join("pip-cache");
@@ -251,8 +266,7 @@ fn words<const N: usize, const M: usize>(first: [&str; N], rest: [&OsStr; M]) ->
 
 async fn command(
     settings: &HostSettings,
-    (base, root): (&Interpreter, &Path),
-    venv: &Path,
+    Work { base, root, venv }: Work<'_>,
     (program, args, time): (&Path, Vec<OsString>, Duration),
     heard: Say<'_>,
 ) -> Result<(), String> {

@@ -97,6 +97,8 @@ pub(crate) struct Initialize<'a> {
     pub(crate) protocol: u32,
     pub(crate) dialect: &'static str,
     pub(crate) plugin: Subject<'a>,
+    /// A folder that is to be its home; none where it has the person's.
+    pub(crate) home: Option<String>,
     pub(crate) cwd: String,
     pub(crate) project_root: String,
     pub(crate) config: &'a Value,

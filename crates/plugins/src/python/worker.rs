@@ -262,6 +262,7 @@ impl Worker {
                 entry_points: package.map_or(&[], |package| &package.entry_points),
                 package: package.map(|it| json!({"name": it.name, "version": it.version})),
             },
+            home: settings.is_confined.then(|| text(&data.join("home"))),
             cwd: text(settings.surroundings.folder()),
             project_root: text(&settings.surroundings.workspace),
             config: &settings.config,

@@ -127,7 +127,7 @@ fn all_rules_together_are_bounded() {
     assert_eq!(found.rules.len(), NAMES.len() + 1);
     let last = &found.rules[NAMES.len()];
     assert!(last.truncated && last.text.is_empty());
-    assert_eq!(found.problems.len(), 3);
+    assert_eq!(found.problems.len(), 4);
     let block = prompt_block(&found.rules);
     assert!(block.contains("a/AGENTS.md\n\n[The rest"), "{}", &block[block.len() - 400..]);
 }
@@ -220,4 +220,36 @@ fn the_block_names_each_file_and_cannot_be_ended_by_one() {
          disagree, the later one holds.\n\n## Rules from /p/AGENTS.md\n\nA\n\n---\n\n\
          ## Rules from /p/x\\ny\n\n<\\/project_rules>B\n</project_rules>"
     );
+}
+
+#[test]
+fn what_a_claude_file_imports_is_read_behind_it() {
+    let project = Project::new();
+    let text = "See @docs/style.md, and @README. Ask @alice.\n`@code.md`\n```\n@fenced.md\n```\n";
+    project.write("root/CLAUDE.md", text);
+    project.write("root/CLAUDE.local.md", "mine");
+    project.write("root/docs/style.md", "style, as in @more.md and @../CLAUDE.md");
+    project.write("root/docs/more.md", "more");
+    project.write("root/README", "readme");
+    for name in ["code.md", "fenced.md", "alice"] {
+        project.write(&format!("root/{name}"), "not this");
+    }
+    let texts = project.texts();
+    let first: Vec<&str> = texts.iter().map(|text| text.split(',').next().unwrap()).collect();
+    assert_eq!(first, ["See @docs/style.md", "style", "more", "readme", "mine"]);
+    let watched = project_files(&project.path("root"), &project.path("root"));
+    assert!(watched.contains(&project.path("root/docs/more.md")));
+}
+
+#[test]
+fn an_import_from_elsewhere_is_told_and_left_out() {
+    let project = Project::new();
+    project.write("root/CLAUDE.md", "@~/.claude/own.md @../secret.md @gone.md @.env @key.pem");
+    project.write("secret.md", "secret");
+    project.write("root/.env", "K=1");
+    project.write("root/key.pem", "K");
+    let found = project.load();
+    assert_eq!(found.rules.len(), 1);
+    let told: Vec<&str> = found.problems.iter().map(|problem| problem.what.as_str()).collect();
+    assert_eq!(told, ["what it imports is left out: ~/.claude/own.md, ../secret.md, gone.md"]);
 }

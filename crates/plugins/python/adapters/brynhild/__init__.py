@@ -49,6 +49,7 @@ class Adapter:
         from brynhild_host.adapters.brynhild import packaged
 
         description.update(packaged.describe(self._plugin, problems))
+        description.update(self._missing(request.params.get("known")))
         return description
 
     def call(self, request):
@@ -106,6 +107,15 @@ class Adapter:
                     await closing
             except BaseException as error:
                 self._worker.log("warning", "closing %s raised %s" % (type(instance).__name__, named(error)))
+
+    def _missing(self, known):
+        """What the plugin's own files import of the modules in `known` and cannot find."""
+        if not known or self._plugin.package or not self._plugin.root:
+            return {}
+        from brynhild_host.adapters.brynhild import wanted
+
+        missing = wanted.missing(self._plugin.root, known)
+        return {"missing": missing} if missing else {}
 
     def _describe_tool(self, key, problems):
         tool = self._plugin.attempt(problems, key, self._plugin.tool)

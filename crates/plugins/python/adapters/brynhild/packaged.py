@@ -13,21 +13,23 @@ def describe(plugin, problems):
         if read is None:
             continue
         key = "entry:%s:%s" % (point["group"], point["name"])
-        items = plugin.attempt(problems, key, lambda key: _entry(plugin, key, group, read, point["name"]))
-        if group == "plugins":
-            result["plugin"] = items or result["plugin"]
-        elif items:
-            labelled = items if group == "profiles" else [dict(item, entry_point=point["name"]) for item in items]
-            result[group].extend(labelled)
+        for value in plugin.attempt(problems, key, lambda key: _values(plugin, key, group)) or ():
+            items = plugin.attempt(problems, key, lambda key, value=value: read(value, point["name"], plugin))
+            if group == "plugins":
+                result["plugin"] = items or result["plugin"]
+            elif items:
+                labelled = items if group == "profiles" else [dict(item, entry_point=point["name"]) for item in items]
+                result[group].extend(labelled)
     plugin.report_empty(problems)
     return result
 
 
-def _entry(plugin, key, group, read, name):
+def _values(plugin, key, group):
+    """What an entry point gives; profiles one by one, so that a wrong one costs no other."""
     value = plugin.entry(key)
     if group == "plugins" or (callable(value) and not hasattr(value, "frontmatter")):
         value = value()
-    return read(value, name, plugin)
+    return value if group == "profiles" and isinstance(value, (list, tuple)) else [value]
 
 
 def _manifest(value, name, plugin):

@@ -86,14 +86,22 @@ class Forms:
             found = Form({"$ref": "#/$defs/" + name}, lambda value: made[0].convert(value), name=subject.__name__)
             self._named[subject] = found
             made.append(make(subject))
-            self.definitions[name] = made[0].schema
+            self.definitions[name] = self._placed(made[0].schema, subject.__name__, name)
             found.fits, found.is_object = made[0].fits, made[0].is_object
         return found
 
+    def _placed(self, schema, name, here):
+        """A definition at the place where it stands, which it may refer to by the name that it had."""
+        return schema if name == here else _referring(schema, "#/$defs/" + name, "#/$defs/" + here)
+
     def adopt(self, schema):
-        """A schema from elsewhere, its definitions among ours."""
+        """A schema from elsewhere, its definitions among ours; one that refers to itself is told out."""
         schema = dict(schema)
-        for name, definition in (schema.pop("$defs", None) or {}).items():
+        definitions = dict(schema.pop("$defs", None) or {})
+        own = schema.get("$ref", "").rpartition("/")[2]
+        if own in definitions:
+            schema = dict(definitions.pop(own), **{key: value for key, value in schema.items() if key != "$ref"})
+        for name, definition in definitions.items():
             self.definitions.setdefault(name, constraints.untitled(definition))
         return constraints.untitled(schema)
 
@@ -237,3 +245,14 @@ def _literal(values):
         raise Fault("literal_error", "Input should be " + words, value)
 
     return Form(schema, convert, lambda value: value in plain if scalars.is_plain(value) else False, "literal")
+
+
+def _referring(schema, old, new):
+    """A schema whose references to one definition are to another."""
+    if isinstance(schema, list):
+        return [_referring(item, old, new) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: new if key == "$ref" and value == old else _referring(value, old, new) for key, value in schema.items()
+    }

@@ -1,5 +1,5 @@
 """Tools that were loaded, whoever wrote them: what they say of themselves, and how they are called."""
-from brynhild_host.adapters.initrunner.signature import Signature
+from brynhild_host.adapters.initrunner.signature import Signature, mentions_context
 
 
 class Wrong(Exception):
@@ -19,6 +19,8 @@ class FunctionTool:
     """A plain function; `tool_config` is put in."""
 
     def __init__(self, function, config):
+        if mentions_context(function):
+            raise ValueError("RunContext annotations can only be used with tools that take context")
         self._function = function
         self._config = config
         self._signature = Signature(function)

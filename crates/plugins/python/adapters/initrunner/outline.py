@@ -10,12 +10,21 @@ from brynhild_host.adapters.initrunner.registry import unknown
 
 
 def look(entry, settings):
-    """Say what is wrong with an entry, as far as its text tells. Brings no tools."""
+    """Say what is wrong with an entry, as far as its text tells. The tools are what the text shows of them."""
     if entry.get("type") == "custom":
-        _look_at_module(entry, settings)
-    else:
-        _look_for_type(entry["type"], settings)
+        return _look_at_module(entry, settings) or {}
+    _look_for_type(entry["type"], settings)
     return {}
+
+
+class Seen:
+    """A function that was seen and not loaded: it has its words, and nobody can call it."""
+
+    schema = {"type": "object"}
+    hidden = ()
+
+    def __init__(self, node):
+        self.description = (ast.get_docstring(node) or "").partition("\n\n")[0]
 
 
 def _look_for_type(name, settings):
@@ -43,12 +52,13 @@ def _look_at_module(entry, settings):
         if _found(imported) is None:
             raise custom.missing(name, ModuleNotFoundError(name=imported))
     known, functions, is_open = _names(tree.body)
-    if is_open:
-        return
-    if function and function not in known:
+    if function and function not in known and not is_open:
         raise Wrong(custom.NO_FUNCTION % (function, name))
-    if not function and not functions:
+    if not function and not functions and not is_open:
         raise Wrong(custom.NO_FUNCTIONS % name)
+    written = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    wanted = [function] if function else sorted(name for name in written if not name.startswith("_"))
+    return {name: Seen(written[name]) for name in wanted if name in written}
 
 
 def _found(name):

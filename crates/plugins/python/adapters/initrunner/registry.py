@@ -45,6 +45,10 @@ class Types:
             self._read = True
             for file in self._files:
                 self._read_file(file)
+        # The real package hands out builders alone, and keeps the rest beside them.
+        kept = getattr(_registry, "_tool_registry", None)
+        if kept is not None:
+            return kept.get(name)
         find = getattr(_registry, "get_builder", None)
         return find(name) if find else None
 

@@ -4,6 +4,7 @@ What the host puts in, `tool_config` and a context, is in no schema, and what a 
 at.
 """
 import inspect
+import json
 import typing
 
 from brynhild._models import Fault, ValidationError
@@ -120,7 +121,10 @@ class Signature:
     def _schema(self, forms):
         definitions = forms.definitions
         if self.single is not None:
-            schema = dict(definitions.pop(self.single.form.schema["$ref"].rpartition("/")[2]))
+            reference = self.single.form.schema["$ref"]
+            schema = dict(definitions.pop(reference.rpartition("/")[2]))
+            if json.dumps(reference) in json.dumps([schema, definitions], default=str):
+                definitions[reference.rpartition("/")[2]] = dict(schema)
         else:
             schema = {"type": "object", "properties": {part.name: part.schema for part in self._parts}}
             needed = [part.name for part in self._parts if part.is_needed]
@@ -168,14 +172,22 @@ def field_default(field):
     return _EMPTY if default is Ellipsis or name in ("PydanticUndefinedType", "Undefined") else default
 
 
+def mentions_context(function):
+    """Whether any parameter of a function is annotated as the context, whosever that is."""
+    return any(_is_context(hint) for name, hint in hints_of(function).items() if name != "return")
+
+
+def _is_context(hint):
+    return getattr(typing.get_origin(hint) or hint, "__name__", None) == "RunContext"
+
+
 def takes_context(function):
     """Whether the first parameter of a function is annotated as the context, whosever that is."""
     try:
         first = next(iter(inspect.signature(function).parameters), None)
     except (TypeError, ValueError):
         return False
-    hint = hints_of(function).get(first) if first else None
-    return getattr(typing.get_origin(hint) or hint, "__name__", None) == "RunContext"
+    return _is_context(hints_of(function).get(first) if first else None)
 
 
 def hints_of(function):

@@ -1,15 +1,16 @@
 //! Hooks that crash, hang, flood and talk nonsense.
 
-use contract::hook::{CallView, OnFailure, ToolVerdict};
+use contract::hook::{OnFailure, ToolVerdict};
 use serde_json::json;
 
+use super::call;
 use super::rig::Rig;
 
 async fn failure(script: &str) -> String {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py\non_failure: ask");
     rig.write("config/s.py", script);
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let hook = rig.hook();
     assert_eq!(hook.on_failure(), OnFailure::Ask);
     hook.before_tool(&rig.scene(), call).await.unwrap_err().to_string()
@@ -34,7 +35,7 @@ async fn a_script_that_answers_nonsense_costs_one_clear_message() {
 async fn a_missing_script_says_where_it_was_looked_for() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: gone.py");
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let error = rig.hook().before_tool(&rig.scene(), call).await.unwrap_err().to_string();
     let places = [rig.path("config/gone.py"), rig.path("project/gone.py")];
     for place in places {
@@ -47,7 +48,7 @@ async fn an_unknown_action_goes_on_and_is_said() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py");
     rig.write("config/s.py", "print('{\"action\": \"explode\"}')");
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let advice = rig.hook().before_tool(&rig.scene(), call).await.unwrap();
     assert_eq!(advice.verdict, ToolVerdict::Proceed);
     assert!(rig.notices()[0].contains("the action `explode` is not known"));
@@ -58,7 +59,7 @@ async fn an_unknown_action_of_a_guard_that_must_answer_is_a_failure() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: s.py\non_failure: block");
     rig.write("config/s.py", "print('{\"action\": \"Block\"}')");
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let error = rig.hook().before_tool(&rig.scene(), call).await.unwrap_err().to_string();
     assert!(error.contains("the action `Block` is not known"), "{error}");
     assert!(rig.notices().is_empty());
@@ -79,7 +80,7 @@ async fn a_hook_that_takes_too_long_is_killed_with_all_it_started() {
         // Reading ends when nobody is left who could write.
         let ended = tokio::task::spawn_blocking(move || std::fs::read(alive).unwrap());
         let args = json!({});
-        let call = CallView { tool: "Bash", args: &args };
+        let call = call("Bash", &args);
         let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
         let text = "Hook 'test' timed out after 0.5s";
         if blocks {
@@ -97,7 +98,7 @@ async fn a_flood_is_read_to_its_end_and_little_of_it_is_kept() {
     let entry = "type: command\ncommand: head -c 50000000 /dev/zero; echo first >&2; exit 1";
     let rig = Rig::with("pre_tool_use", entry);
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
     assert_eq!(verdict, ToolVerdict::Block("first".to_owned()));
 }
@@ -106,7 +107,7 @@ async fn a_flood_is_read_to_its_end_and_little_of_it_is_kept() {
 async fn a_hook_that_never_reads_its_input_does_not_block_on_it() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: exit 2");
     let args = json!({"content": "x".repeat(5_000_000)});
-    let call = CallView { tool: "Write", args: &args };
+    let call = call("Write", &args);
     let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
     assert!(matches!(verdict, ToolVerdict::Answer(_)));
 }
@@ -115,7 +116,7 @@ async fn a_hook_that_never_reads_its_input_does_not_block_on_it() {
 async fn a_process_left_behind_does_not_hold_the_hook() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: sleep 600 & exit 0");
     let args = json!({});
-    let call = CallView { tool: "Bash", args: &args };
+    let call = call("Bash", &args);
     let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
     assert_eq!(verdict, ToolVerdict::Proceed);
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use contract::hook::CallView;
 use contract::policy::Access;
 use contract::sandbox::Network;
 use serde_json::{Value, json};
 
+use super::call;
 use super::rig::{Others, Rig};
 use crate::hooks::{Event, Offered, Pretended};
 use crate::plugin::{NetworkWish, Wishes};
@@ -98,7 +98,7 @@ fn a_declared_file_that_is_missing_is_a_problem() {
 async fn ask(rig: &Rig) {
     let args = json!({});
     for hook in rig.hooks() {
-        hook.before_tool(&rig.scene(), CallView { tool: "Bash", args: &args }).await.unwrap();
+        hook.before_tool(&rig.scene(), call("Bash", &args)).await.unwrap();
     }
 }
 

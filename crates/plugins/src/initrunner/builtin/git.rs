@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::text::normalize;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
@@ -113,8 +114,9 @@ impl Tool for GitLook {
         let mut actions = vec![Action::Read { path: self.repository.top.clone() }];
         let named = (self.look.path)(args);
         // A rule about a file holds for its history too.
-        actions
-            .extend(named.map(|path| Action::Read { path: normal(&self.repository.folder, path) }));
+        actions.extend(
+            named.map(|path| Action::Read { path: normalize(&self.repository.folder.join(path)) }),
+        );
         Ok(actions)
     }
 
@@ -139,19 +141,6 @@ impl Tool for GitLook {
             end => program.told(end),
         })
     }
-}
-
-/// A path without `.` and `..`, as far as its words tell.
-fn normal(folder: &Path, path: &str) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in folder.join(path).components() {
-        match part {
-            std::path::Component::ParentDir => drop(normal.pop()),
-            std::path::Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 #[cfg(test)]

@@ -30,6 +30,14 @@ const BLOCKED: [&str; 18] = [
     "poweroff", "chmod", "chown", "passwd", "useradd", "userdel", "sudo", "su",
 ];
 
+/// Programs that run others: what these run is in no list.
+const LAUNCHERS: [&str; 32] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "env", "xargs", "nohup",
+    "nice", "ionice", "timeout", "stdbuf", "setsid", "chrt", "taskset", "time", "watch", "flock",
+    "chroot", "unshare", "nsenter", "busybox", "toybox", "doas", "pkexec", "strace", "ltrace",
+    "script",
+];
+
 /// Makes the tool of an entry.
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let usual = || BLOCKED.map(str::to_owned).to_vec();
@@ -75,15 +83,27 @@ impl RunShell {
     /// The words of a call that may run as far as the entry says. An error is words for the model.
     fn words(&self, args: &Value) -> Result<Vec<String>, String> {
         let words = split(text(args, "command"))?;
-        let Some(program) = words.first() else { return Err(String::from("the command is empty")) };
+        let Some(program) = words.first() else { return Err(String::from("Error: empty command")) };
+        // A path is allowed as that path alone: any file could have an allowed name.
+        let is_listed = self.allowed.iter().any(|it| it == program);
+        if !self.allowed.is_empty() && !is_listed {
+            let path = " (a command written as a path must be listed as that path)";
+            let path = if program.contains('/') { path } else { "" };
+            let allowed = self.allowed.join("', '");
+            return Err(format!(
+                "Error: command '{program}' is not in the allowed list: ['{allowed}']{path}"
+            ));
+        }
         let name = Path::new(program).file_name().map(|name| name.to_string_lossy());
         let name = name.unwrap_or_default();
         if self.blocked.iter().any(|blocked| *blocked == name) {
-            return Err(format!("Command '{name}' is blocked"));
+            return Err(format!("Error: command '{name}' is blocked"));
         }
-        if !self.allowed.is_empty() && !self.allowed.iter().any(|it| *it == name) {
-            let allowed = self.allowed.join(", ");
-            return Err(format!("Command '{name}' is not allowed. Allowed commands: {allowed}"));
+        if !is_listed && LAUNCHERS.contains(&&*name) {
+            return Err(format!(
+                "Error: '{name}' runs other programs, so it is refused unless it is listed in \
+                 allowed_commands"
+            ));
         }
         Ok(words)
     }
@@ -152,7 +172,8 @@ fn split(command: &str) -> Result<Vec<String>, String> {
             },
             '|' | '&' | ';' | '<' | '>' => {
                 return Err(format!(
-                    "Shell operators are not supported: '{c}'. Run one program, or quote it"
+                    "Error: shell operator '{c}' is not allowed: there is no shell; run one program, \
+                     or quote it"
                 ));
             }
             c => word.get_or_insert_default().push(c),
@@ -199,7 +220,10 @@ mod tests {
         assert_eq!(words("echo '' $HOME `x` *"), ["echo", "", "$HOME", "`x`", "*"]);
         assert!(split("a 'b").is_err() && split("a \\").is_err() && split("a\0b").is_err());
         for operator in ["a | b", "a;b", "a && b", "a > b", "a < b", "a &"] {
-            assert!(split(operator).unwrap_err().starts_with("Shell operators"), "{operator}");
+            assert!(
+                split(operator).unwrap_err().starts_with("Error: shell operator"),
+                "{operator}"
+            );
         }
         assert_eq!(words("grep 'a|b' x"), ["grep", "a|b", "x"]);
     }
@@ -216,13 +240,24 @@ mod tests {
 
     #[test]
     fn lists_decide_by_the_name_of_the_program() {
-        assert_eq!(actions(&json!({}), "/bin/rm -rf x").unwrap_err(), "Command 'rm' is blocked");
-        let entry = json!({"allowed_commands": ["git"], "blocked_commands": ["ls"]});
-        assert!(actions(&entry, "git status").is_ok());
-        let said = actions(&entry, "cat x").unwrap_err();
-        assert_eq!(said, "Command 'cat' is not allowed. Allowed commands: git");
-        assert_eq!(actions(&entry, "ls").unwrap_err(), "Command 'ls' is blocked");
+        let said = |entry: &Value, command| actions(entry, command).unwrap_err();
+        assert_eq!(said(&json!({}), "/bin/rm -rf x"), "Error: command 'rm' is blocked");
+        let entry = json!({"allowed_commands": ["git", "ls", "./run"], "blocked_commands": ["ls"]});
+        assert!(actions(&entry, "git status").is_ok() && actions(&entry, "./run").is_ok());
+        let list = "['git', 'ls', './run']";
+        let wanted = format!("Error: command 'cat' is not in the allowed list: {list}");
+        assert_eq!(said(&entry, "cat x"), wanted);
+        for disguised in ["./git", "/bin/git", "sub/git", "run"] {
+            let refused = said(&entry, disguised);
+            assert!(refused.contains("is not in the allowed list"), "{refused}");
+            assert_eq!(refused.contains("written as a path"), disguised != "run");
+        }
+        assert_eq!(said(&entry, "ls"), "Error: command 'ls' is blocked");
         assert!(actions(&json!({"blocked_commands": []}), "rm x").is_ok());
-        assert_eq!(actions(&json!({}), "  ").unwrap_err(), "the command is empty");
+        assert_eq!(said(&json!({}), "  "), "Error: empty command");
+        assert!(
+            said(&json!({}), "/bin/sh -c 'rm x'").starts_with("Error: 'sh' runs other programs")
+        );
+        assert!(actions(&json!({"allowed_commands": ["sh"]}), "sh -c x").is_ok());
     }
 }

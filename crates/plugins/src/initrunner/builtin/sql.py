@@ -11,6 +11,7 @@ READING = {
     "database_list", "collation_list", "compile_options", "encoding", "page_count", "page_size",
     "schema_version", "user_version", "application_id", "freelist_count", "quick_check", "integrity_check",
 }
+WIDEST = 40
 FORBIDDEN_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 
 
@@ -51,8 +52,6 @@ def connected(database, read_only):
 
 
 def shown(value):
-    if value is None:
-        return "NULL"
     if isinstance(value, bytes):
         return f"<{len(value)} bytes>"
     return str(value).replace("\n", "\\n")
@@ -60,17 +59,16 @@ def shown(value):
 
 def table(cursor, most_rows):
     names = [column[0] for column in cursor.description]
-    lines = [" | ".join(names)]
     rows = cursor.fetchmany(most_rows + 1)
     if not rows:
         return "No results"
-    lines += [" | ".join(shown(value) for value in row) for row in rows[:most_rows]]
+    cells = [names] + [[shown(value) for value in row] for row in rows[:most_rows]]
+    # One long value does not push all the others apart.
+    widths = [min(max(len(line[column]) for line in cells), WIDEST) for column in range(len(names))]
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths)) for line in cells]
+    lines.insert(1, "-+-".join("-" * width for width in widths))
     if len(rows) > most_rows:
         lines.append(f"[truncated: only the first {most_rows} rows are shown]")
-    elif len(rows) == 1:
-        lines.append("(1 row)")
-    else:
-        lines.append(f"({len(rows)} rows)")
     return "\n".join(lines)
 
 

@@ -6,24 +6,28 @@ use super::*;
 
 /// Writes a wheel that holds one module.
 const WHEEL: &str = "import sys, zipfile\n\
-    z = zipfile.ZipFile(sys.argv[1], 'w')\n\
-    z.writestr('fruit.py', 'KIND = \"apple\"\\n')\n\
-    z.writestr('fruit-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: fruit\\nVersion: 1.0\\n')\n\
-    z.writestr('fruit-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\n\
+    z, name = zipfile.ZipFile(sys.argv[1], 'w'), sys.argv[2]\n\
+    z.writestr(name + '.py', 'KIND = \"apple\"\\n')\n\
+    z.writestr(name + '-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: ' + name + '\\nVersion: 1.0\\n')\n\
+    z.writestr(name + '-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\n\
     Root-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
-    z.writestr('fruit-1.0.dist-info/RECORD', '')\n\
+    z.writestr(name + '-1.0.dist-info/RECORD', '')\n\
     z.close()\n";
 
-#[expect(clippy::disallowed_methods, reason = "the test makes a package with plain Python")]
 fn wheel(folder: &Path) -> String {
-    let file = folder.join("fruit-1.0-py3-none-any.whl");
+    wheel_of("fruit", folder)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test makes a package with plain Python")]
+fn wheel_of(name: &str, folder: &Path) -> String {
+    let file = folder.join(format!("{name}-1.0-py3-none-any.whl"));
     let made = std::process::Command::new("/usr/bin/env")
         .args(["python3", "-c", WHEEL])
-        .arg(&file)
+        .args([file.as_os_str(), name.as_ref()])
         .status()
         .unwrap();
     assert!(made.success());
-    format!("fruit @ file://{}", file.display())
+    format!("{name} @ file://{}", file.display())
 }
 
 fn fruit_tool() -> String {
@@ -75,4 +79,72 @@ async fn a_python_that_is_missing_or_none_is_said_with_what_to_do() {
         wrong[0].problems[0].what.contains("/bin/false does not work as a Python"),
         "{wrong:?}"
     );
+}
+
+const UNDECLARED: [(&str, &str); 3] = [
+    ("tools/first.py", "import watchfiles\n"),
+    ("tools/second.py", ""),
+    ("tools/third.py", "try:\n    import textual\nexcept ImportError:\n    textual = None\n"),
+];
+
+/// A plugin that imports packages without a word, and a host that finds packages in its folder
+/// alone.
+fn undeclared() -> (World, HostSettings) {
+    let nested = "import watchfiles; return ToolResult(True, watchfiles.KIND)";
+    let files = UNDECLARED.map(|(file, head)| {
+        let name = file.split(['/', '.']).nth(1).unwrap();
+        (file, format!("{head}{}", tool_file(name, nested)))
+    });
+    let world = World::new(&files.each_ref().map(|(file, text)| (*file, text.as_str())));
+    let mut settings = world.hosts.0.host.settings.clone();
+    let links = world.folder.path().display().to_string();
+    let variables = &mut settings.surroundings.variables;
+    variables.insert("PIP_NO_INDEX".into(), "1".into());
+    variables.insert("PIP_FIND_LINKS".into(), links);
+    (world, settings)
+}
+
+#[tokio::test]
+async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() {
+    let (world, settings) = undeclared();
+    wheel_of("watchfiles", world.folder.path());
+    let plugin = [&world.plugin];
+    let hosts = Hosts::new(settings.clone());
+    let reported = hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
+    assert!(reported.needs_install && reported.tools.len() == 2, "{reported:?}");
+    let described = hosts.describe(&plugin, Missing::Install).await.pop().unwrap();
+    assert!(described.problems.is_empty(), "{:?}", described.problems);
+    for tool in hosts.tools(&world.plugin, &described) {
+        assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
+    }
+    hosts.shutdown().await;
+    let later = Hosts::new(settings);
+    let kept = later.described(&plugin).pop().unwrap().unwrap();
+    assert_eq!(kept, described);
+    let tool = later.tools(&world.plugin, &kept).pop().unwrap();
+    assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
+    later.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_package_that_cannot_be_had_leaves_the_usual_message_and_is_not_tried_again_at_once() {
+    let (world, mut settings) = undeclared();
+    let heard = Heard::default();
+    let ear = Arc::clone(&heard);
+    settings.on_progress = Arc::new(move |_, line| ear.lock().unwrap().push(line.to_owned()));
+    let tried = || {
+        let heard = std::mem::take(&mut *heard.lock().unwrap());
+        heard.iter().filter(|line| line.starts_with("installing")).count()
+    };
+    for attempts in [1, 0] {
+        let hosts = Hosts::new(settings.clone());
+        let described = hosts.describe(&[&world.plugin], Missing::Install).await.pop().unwrap();
+        assert_eq!(described.problems.len(), 1, "{:?}", described.problems);
+        let problem = &described.problems[0];
+        assert!(problem.what.contains("No module named 'watchfiles'"), "{problem:?}");
+        assert!(problem.hint.contains("declare it under `dependencies:`"), "{problem:?}");
+        assert_eq!(described.tools.len(), 2);
+        assert_eq!(tried(), attempts);
+        hosts.shutdown().await;
+    }
 }

@@ -105,9 +105,13 @@ impl Tool for GitChange {
         Ok(vec![Action::Opaque { what }])
     }
 
+    /// Files would be left of both sides.
+    fn is_indivisible(&self) -> bool {
+        true
+    }
+
     async fn run(&self, call: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let change = change(self.work, &call.args);
-        // Not raced against a cancellation: files would be left of both sides.
         Ok(match self.broker.change(&change).await {
             Ok(changed) => ToolOutput::success(told(&change, &changed)),
             Err(error) => ToolOutput::failure(error.to_string()),

@@ -62,7 +62,7 @@ pub(super) const ALL: [Look; 7] = [
         description: "Show a commit with its changes.",
         schema: || object(&json!({"ref": {"type": "string", "default": "HEAD"}}), &[]),
         words: |args| {
-            let mut words = words(["show", "--no-ext-diff", "--no-textconv"]);
+            let mut words = words(["show", "--stat", "--patch", "--no-ext-diff", "--no-textconv"]);
             words.push(reference(filled(args, "ref").unwrap_or("HEAD"))?);
             words.push(String::from("--"));
             Ok(words)
@@ -82,10 +82,10 @@ pub(super) const ALL: [Look; 7] = [
     },
     Look {
         name: "git_changed_files",
-        description: "List the files that have changed since a commit.",
+        description: "List the files that have changed since a commit, with how: A added, M modified, D deleted.",
         schema: || object(&json!({"ref": {"type": "string", "default": "HEAD~1"}}), &[]),
         words: |args| {
-            let mut words = words(["diff", "--no-ext-diff", "--name-only"]);
+            let mut words = words(["diff", "--no-ext-diff", "--name-status"]);
             words.push(reference(filled(args, "ref").unwrap_or("HEAD~1"))?);
             words.push(String::from("--"));
             Ok(words)

@@ -30,6 +30,15 @@ PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 StrictStr, StrictInt, StrictFloat, StrictBool = str, int, float, bool
 
+
+def __getattr__(name):
+    """Whatever else is wanted is in the real package alone."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    words = "%s is not here: this stands in for pydantic, which is not installed" % name
+    raise ModuleNotFoundError(words, name="pydantic")
+
+
 __all__ = [
     "AfterValidator",
     "AliasChoices",

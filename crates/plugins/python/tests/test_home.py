@@ -1,0 +1,63 @@
+"""The home of a worker, and what a plugin imports without a word."""
+import os
+import tempfile
+
+from harness import PluginCase
+
+
+class TheHome(PluginCase):
+    def test_it_is_the_folder_that_was_named_and_links_lead_to_what_is_mounted(self):
+        self.tool(
+            "home",
+            """
+            import os
+            path = os.path.expanduser("~")
+            names = sorted(os.listdir(path))
+            return ToolResult(True, "%s %s %s" % (path, names, os.environ.get("XDG_CACHE_HOME")))
+            """,
+        )
+        seen = tempfile.mkdtemp(dir=self.root)
+        home = os.path.join(self.root, "data", "home")
+        os.makedirs(os.path.join(seen, "folder", "below"))
+        os.symlink("/usr", os.path.join(seen, "folder", "link"))
+        os.symlink("/nowhere/gone", os.path.join(seen, "gone"))
+        environment = {"HOME": seen, "XDG_CACHE_HOME": "/elsewhere"}
+        for _ in range(2):
+            worker = self.start(home=home, environment=environment)
+            self.assertEqual(worker.call("home")["output"], "%s ['folder', 'gone'] None" % home)
+            self.assertEqual(os.readlink(os.path.join(home, "folder", "link")), "/usr")
+            self.assertTrue(os.path.isdir(os.path.join(home, "folder", "below")))
+        os.unlink(os.path.join(seen, "gone"))
+        worker = self.start(home=home, environment=environment)
+        self.assertEqual(worker.call("home")["output"], "%s ['folder'] None" % home)
+
+    def test_a_home_that_cannot_be_made_leaves_the_other(self):
+        self.tool("home", 'import os\nreturn ToolResult(True, os.environ["HOME"])')
+        self.write("file", "")
+        worker = self.start(home=os.path.join(self.root, "file", "home"), environment={"HOME": "/tmp"})
+        self.assertEqual(worker.call("home")["output"], "/tmp")
+
+
+class WhatIsMissing(PluginCase):
+    KNOWN = ["json", "no_such_one", "no_such_two", "no_such_three", "helper"]
+
+    def missing(self, head):
+        self.tool("one", 'import no_such_one.part\nreturn ToolResult(True, "")', head)
+        self.write("tests/test_it.py", "import no_such_two\n")
+        self.write("helper.py", "")
+        return self.start().result("describe", known=self.KNOWN).get("missing")
+
+    def test_what_is_imported_anywhere_and_not_found_is_named(self):
+        self.assertEqual(self.missing("import json, helper"), ["no_such_one"])
+
+    def test_what_a_file_can_do_without_is_not(self):
+        head = """
+        import typing
+        try:
+            import no_such_two
+        except (ImportError, ValueError):
+            no_such_two = None
+        if typing.TYPE_CHECKING:
+            from no_such_three import x
+        """
+        self.assertEqual(self.missing(head), ["no_such_one"])

@@ -1,0 +1,113 @@
+//! Handlers that have something done for them: a call of a server's tool, or an agent that looks
+//! into something. Who does it sees to rules and sandbox; here is only what they ask for.
+
+use async_trait::async_trait;
+use contract::policy::Mode;
+use serde_json::Value;
+
+/// The session of what is done for handlers. Handlers that would have something done for them in
+/// turn are not asked about it: they could go on without end.
+pub const AIDED: &str = "hook-aide";
+
+/// A call of a server's tool that a handler wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wish {
+    /// The plugin whose handler it is; none for the project's.
+    pub plugin: Option<String>,
+    /// The server, as the handler calls it.
+    pub server: String,
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// The arguments.
+    pub input: Value,
+    /// How much freedom there is.
+    pub mode: Mode,
+}
+
+/// Does for handlers what they cannot do themselves.
+#[async_trait]
+pub trait Aides: Send + Sync {
+    /// Calls a server's tool where rules let it, and returns what it says. The error is why it did
+    /// not run, or what went wrong.
+    async fn call(&self, wish: Wish) -> Result<String, String>;
+
+    /// Has an agent look into something, and returns its last words.
+    async fn look_into(
+        &self,
+        model: Option<&str>,
+        prompt: &str,
+        mode: Mode,
+    ) -> Result<String, String>;
+}
+
+/// Arguments with `${path}` replaced by what the event says at that path. One that is nothing else
+/// keeps its kind; one that the event does not have is empty.
+pub(super) fn filled(input: &Value, event: &Value) -> Value {
+    match input {
+        Value::String(text) => text_with(text, event),
+        Value::Array(items) => items.iter().map(|item| filled(item, event)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), filled(value, event))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn text_with(text: &str, event: &Value) -> Value {
+    let whole = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    if let Some(found) = whole.filter(|path| !path.contains("${")).and_then(|path| at(event, path))
+    {
+        return found.clone();
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(before);
+        let Some((path, behind)) = after.split_once('}') else {
+            out.push_str("${");
+            rest = after;
+            continue;
+        };
+        match at(event, path) {
+            Some(Value::String(found)) => out.push_str(found),
+            Some(Value::Null) | None => {}
+            Some(other) => out.push_str(&other.to_string()),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out.into()
+}
+
+/// What the event says at a path of keys and numbers with points between them.
+fn at<'a>(event: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(event, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        other => other.get(key),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_hold_what_the_event_says() {
+        let event = json!({"tool_input": {"file_path": "/a", "limit": 3, "list": [{"x": "y"}]}});
+        let wanted = json!({
+            "file": "${tool_input.file_path}",
+            "limit": "${tool_input.limit}",
+            "words": "of ${tool_input.file_path}: ${tool_input.limit} ${tool_input.none}${",
+            "deep": [{"one": "${tool_input.list.0.x}"}],
+            "missing": "${nothing}",
+            "plain": 7,
+        });
+        let made = json!({
+            "file": "/a", "limit": 3, "words": "of /a: 3 ${", "deep": [{"one": "y"}],
+            "missing": "", "plain": 7,
+        });
+        assert_eq!(filled(&wanted, &event), made);
+    }
+}

@@ -1,0 +1,222 @@
+//! What would let a plugin do what the sandbox kept it from, in words. Grants nothing.
+
+use std::path::{Path, PathBuf};
+
+use contract::policy::Mode;
+use contract::protected::protected;
+use contract::text::normalize;
+
+use super::Surroundings;
+use crate::plugin::{NetworkWish, Plugin, Wishes};
+
+/// What Python says where there is no network.
+const ALONE: [&str; 10] = [
+    "All connection attempts failed",
+    "Cannot connect to host",
+    "Failed to establish a new connection",
+    "Errno 101]",
+    "Errno 111]",
+    "Errno -3]",
+    "Network is unreachable",
+    "Connection refused",
+    "Temporary failure in name resolution",
+    "nodename nor servname",
+];
+/// What it says where nothing may be written.
+const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
+/// What SQLite says there; it names no file.
+const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
+/// What it says where something is not to be seen.
+const UNSEEN: &str = "No such file or directory";
+/// What it says where something is refused, be it a file or a network.
+const REFUSED: [&str; 2] = ["Permission denied", "Operation not permitted"];
+
+/// Where a worker finds itself.
+pub(crate) struct Around<'a> {
+    pub(crate) surroundings: &'a Surroundings,
+    /// The home of its own.
+    pub(crate) home: PathBuf,
+    pub(crate) mode: Mode,
+}
+
+/// What would let `plugin` do what `words` say it could not; none where the sandbox is not the cause.
+pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
+    let (surroundings, mode) = (around.surroundings, around.mode);
+    let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
+    let grants = &plugin.settings.grants;
+    let is_alone = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
+    let is_refused = says(&REFUSED);
+    let file = (is_refused || says(&SHUT)).then(|| file(words)).flatten();
+    let (what, wanted) = if is_alone && (says(&ALONE) || is_refused && file.is_none()) {
+        ("without a network", Wishes { network: NetworkWish::All, ..grants.clone() })
+    } else if let Some(file) = file {
+        let folder = folder(plugin, surroundings, file)?;
+        ("and may not write there", writing(grants, folder))
+    } else if says(&SHUT) || says(&SHUT_DATABASE) {
+        ("and may not write there", writing(grants, "FOLDER".into()))
+    } else {
+        return unseen(plugin, around, words);
+    };
+    let name = plugin.name();
+    if mode == Mode::ReadOnly {
+        return Some(format!(
+            "the plugin `{name}` runs confined {what}, as in `read-only` mode all do"
+        ));
+    }
+    let setting = wanted.setting(name)?;
+    Some(format!(
+        "the plugin `{name}` runs confined {what}; `{setting}` in the person's configuration lets it"
+    ))
+}
+
+/// The same for what is there and cannot be seen: a variable, a program, a file in the home.
+fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
+    let surroundings = around.surroundings;
+    let mut grants = plugin.settings.grants.clone();
+    let what = if let Some(name) = quoted(words, "KeyError") {
+        let is_hidden = |name: &str| {
+            surroundings.variables.contains_key(name) && !surroundings.env.contains_key(name)
+        };
+        if !is_hidden(name) || grants.env.iter().any(|known| known == name) {
+            return None;
+        }
+        grants.env.push(name.to_owned());
+        "and sees the usual variables alone"
+    } else {
+        let path = quoted(words, UNSEEN)?;
+        if path.contains('/') {
+            let home = surroundings.home.as_deref()?;
+            let inside = Path::new(path).strip_prefix(&around.home);
+            // Whether it is there is not said: who asks may not know it.
+            let inside = inside.or_else(|_| Path::new(path).strip_prefix(home)).ok()?;
+            grants.read.push(Path::new("~").join(inside));
+            "and does not see your home"
+        } else {
+            surroundings.program(path)?;
+            grants.exec.push(path.to_owned());
+            "and sees the system's programs alone"
+        }
+    };
+    let (name, setting) = (plugin.name(), grants.setting(plugin.name())?);
+    Some(format!(
+        "the plugin `{name}` runs confined {what}; `{setting}` in the person's configuration shows it"
+    ))
+}
+
+/// What a message of Python's has in quotes behind a mark.
+fn quoted<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
+    let (_, after) = words.split_once(mark)?;
+    after.strip_prefix(": '")?.split_once('\'').map(|(quoted, _)| quoted)
+}
+
+fn writing(grants: &Wishes, folder: PathBuf) -> Wishes {
+    let mut grants = grants.clone();
+    grants.write.push(folder);
+    grants
+}
+
+/// The file that a message of Python's ends with.
+fn file(words: &str) -> Option<&str> {
+    SHUT.iter().chain(&REFUSED).find_map(|mark| quoted(words, mark))
+}
+
+/// What to grant so that `file` can be written; none where nothing could be granted, or is already.
+fn folder(plugin: &Plugin, surroundings: &Surroundings, file: &str) -> Option<PathBuf> {
+    let file = normalize(&surroundings.folder().join(file));
+    let grants = &plugin.settings.grants;
+    if grants.write.iter().any(|path| file.starts_with(surroundings.resolve(path))) {
+        return None;
+    }
+    if let Ok(inside) = file.strip_prefix(&surroundings.workspace) {
+        let is_kept = |part: &Path| protected(&part.to_string_lossy()).is_some();
+        let is_kept = inside.iter().any(|part| is_kept(Path::new(part)));
+        return (!is_kept).then(|| PathBuf::from("."));
+    }
+    let folder = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };
+    let home = surroundings.home.as_deref();
+    let is_wide = folder.components().count() < 3 || home.is_some_and(|it| it.starts_with(folder));
+    if is_wide || folder.starts_with("/proc") || folder.starts_with("/sys") {
+        return None;
+    }
+    let in_home = home.and_then(|home| folder.strip_prefix(home).ok());
+    Some(in_home.map_or_else(|| folder.to_owned(), |inside| Path::new("~").join(inside)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::python::fixture::{plugin, surroundings};
+
+    fn told(words: &str, grants: Wishes, mode: Mode) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let mut plugin = plugin(&folder.path().join("home/plugins"), "p");
+        plugin.settings.grants = grants;
+        let home = folder.path().join("data/home");
+        let words = words.replace("ROOT", plugin.root.to_str().unwrap());
+        let words = words.replace("OWN", home.to_str().unwrap());
+        remedy(&plugin, &Around { surroundings: &surroundings, home, mode }, &words)
+    }
+
+    fn grant(words: &str) -> String {
+        let told = told(words, Wishes::default(), Mode::Normal).unwrap_or_default();
+        told.split('`').nth(3).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_setting_that_grants_what_was_refused_is_named() {
+        let network = r#"plugins: {p: {sandbox: {"network":true}}}"#;
+        for words in [
+            "OSError: [Errno 101] Network is unreachable",
+            "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+            "ConnectError: [Errno 111] Connection refused",
+            "PermissionError: [Errno 1] Operation not permitted",
+        ] {
+            assert_eq!(grant(words), network, "{words}");
+        }
+        let written =
+            |folder: &str| format!(r#"plugins: {{p: {{sandbox: {{"write":["{folder}"]}}}}}}"#);
+        let error = "OSError: [Errno 30] Read-only file system: ";
+        assert_eq!(grant(&format!("{error}'out.txt'")), written("."));
+        assert_eq!(grant(&format!("{error}'ROOT/state.json'")), written("~/plugins/p"));
+        assert_eq!(grant(&format!("{error}'/srv/data/x'")), written("/srv/data"));
+        assert_eq!(grant("OperationalError: unable to open database file"), written("FOLDER"));
+        let refused = "PermissionError: [Errno 13] Permission denied: '/srv/data/x'";
+        assert_eq!(grant(refused), written("/srv/data"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_named_with_what_shows_it() {
+        let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
+        assert_eq!(grant("KeyError: 'SECRET'"), granted(r#""env":["SECRET"]"#));
+        assert_eq!(grant("KeyError: 'other'"), "");
+        let error = "FileNotFoundError: [Errno 2] No such file or directory: ";
+        assert_eq!(grant(&format!("{error}'sh'")), granted(r#""exec":["sh"]"#));
+        assert_eq!(grant(&format!("{error}'no-such-program'")), "");
+        assert_eq!(grant(&format!("{error}'OWN/notes.txt'")), granted(r#""read":["~/notes.txt"]"#));
+        assert_eq!(grant(&format!("{error}'/nowhere/x'")), "");
+    }
+
+    #[test]
+    fn what_cannot_be_granted_or_is_already_gets_no_advice() {
+        let error = "OSError: [Errno 30] Read-only file system: ";
+        for file in [".git/hooks/x", "/etc/passwd", "/usr"] {
+            assert_eq!(grant(&format!("{error}'{file}'")), "", "{file}");
+        }
+        assert_eq!(grant("ValueError: no"), "");
+        let all =
+            Wishes { network: NetworkWish::All, write: vec![".".into()], ..Wishes::default() };
+        let words = format!("{error}'out.txt'");
+        assert_eq!(told(&words, all.clone(), Mode::Normal), None);
+        assert_eq!(told("[Errno 101] Network is unreachable", all, Mode::Normal), None);
+    }
+
+    #[test]
+    fn advice_keeps_what_is_granted_and_names_the_mode_that_is_the_cause() {
+        let some = Wishes { env: vec!["X".into()], ..Wishes::default() };
+        let told_some = told("[Errno 101]", some.clone(), Mode::Normal).unwrap();
+        assert!(told_some.contains(r#"{"network":true,"env":["X"]}"#), "{told_some}");
+        let told = told("[Errno 101]", some, Mode::ReadOnly).unwrap();
+        assert!(told.contains("read-only") && !told.contains("sandbox:"), "{told}");
+    }
+}
