@@ -3,6 +3,7 @@
 
 mod entry;
 mod expand;
+pub mod foreign;
 #[cfg(test)]
 mod tests;
 

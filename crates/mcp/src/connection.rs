@@ -14,7 +14,7 @@ use rmcp::model::{
     CustomResult, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
     InputResponses, NumberOrString, Prompt, PromptArgument, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, ServerRequest,
-    ServerResult, Tool,
+    ServerResult, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RunningService, Service};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -52,6 +52,17 @@ pub(crate) struct Connection {
     server: Server,
     credentials: Credentials,
     overflow: Overflow,
+    /// Takes what people should know.
+    notice: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// Whether a resource is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// From here on.
+    Begin,
+    /// No longer.
+    End,
 }
 
 /// What a call brings with it.
@@ -95,6 +106,7 @@ impl Connection {
             person: Arc::clone(&shared.person),
             routes: Arc::clone(&routes),
             is_stale: Arc::clone(is_stale),
+            others: shared.others.clone(),
         };
         let overflow = Overflow::default();
         let (service, running) = match &server.transport {
@@ -120,7 +132,8 @@ impl Connection {
         let hint = advice(server, "");
         let (name, server) = (server.name.clone(), server.clone());
         let credentials = shared.credentials.clone();
-        Ok(Self { name, service, running, routes, hint, server, credentials, overflow })
+        let notice = Arc::clone(&shared.notice);
+        Ok(Self { name, service, running, routes, hint, server, credentials, overflow, notice })
     }
 
     /// Whether the conversation is over.
@@ -158,7 +171,10 @@ impl Connection {
 
     async fn tools(&self) -> Result<Vec<ToolEntry>, Failure> {
         let tools = all_tools(self.service.peer()).await;
-        let tools = tools.map_err(|error| self.refused("list its tools", &error))?;
+        let (tools, left_out) = tools.map_err(|error| self.refused("list its tools", &error))?;
+        for what in left_out {
+            (self.notice)(format!("MCP server `{}`: {what}", self.name));
+        }
         let entry = |tool: Tool| {
             let hints = tool.annotations.as_ref();
             ToolEntry {
@@ -209,6 +225,16 @@ impl Connection {
         let params = ReadResourceRequestParams::new(uri);
         let read = self.service.read_resource(params).await;
         read.map_err(|error| self.refused(&format!("read `{uri}`"), &error))
+    }
+
+    /// Has the server tell when a resource changes, or no longer.
+    #[expect(deprecated, reason = "the servers at hand know no other way")]
+    pub(crate) async fn watch(&self, uri: &str, watch: Watch) -> Result<(), Failure> {
+        let done = match watch {
+            Watch::Begin => self.service.subscribe(SubscribeRequestParams::new(uri)).await,
+            Watch::End => self.service.unsubscribe(UnsubscribeRequestParams::new(uri)).await,
+        };
+        done.map_err(|error| self.refused(&format!("watch `{uri}`"), &error))
     }
 
     /// Asks for a prompt.

@@ -11,14 +11,15 @@ use contract::text::visible;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
-    ProgressToken, Role, Root, RootsCapabilities, SamplingCapability, SamplingMessage,
-    SamplingMessageContentBlock, UrlElicitationCapability,
+    FormElicitationCapability, Implementation, ListRootsResult, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProgressToken, ResourceUpdatedNotificationParam, Role, Root,
+    RootsCapabilities, SamplingCapability, SamplingMessage, SamplingMessageContentBlock,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use crate::person::{Answer, Person, Question, Sampling, Wanted};
 
@@ -58,6 +59,8 @@ pub(crate) struct Handler {
     pub(crate) routes: Arc<Routes>,
     /// Set when the server says that what it offers has changed.
     pub(crate) is_stale: Arc<AtomicBool>,
+    /// Takes the addresses of resources that have changed, where others want to know.
+    pub(crate) others: Option<broadcast::Sender<String>>,
 }
 
 impl Handler {
@@ -162,6 +165,32 @@ impl ClientHandler for Handler {
         }
     }
 
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let routes = self.routes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What a server logs names no call; where there is one alone, it is about that.
+        let mut open = routes.values();
+        if let (Some(route), None) = (open.next(), open.next()) {
+            let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
+            // A listener that is behind can do without a line.
+            let _ = route.try_send(visible(&text).into_owned());
+        }
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        if let Some(others) = &self.others {
+            // Nobody listens where nobody has subscribed.
+            let _ = others.send(params.uri);
+        }
+    }
+
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.is_stale.store(true, Ordering::Relaxed);
     }
@@ -176,7 +205,7 @@ impl ClientHandler for Handler {
 }
 
 /// The words of a message; what is not text is named.
-fn words(message: &SamplingMessage) -> String {
+pub(crate) fn words(message: &SamplingMessage) -> String {
     let parts = message.content.iter().map(|block| match block {
         SamplingMessageContentBlock::Text(text) => text.text.clone(),
         SamplingMessageContentBlock::Image(image) => format!("[image: {}]", image.mime_type),

@@ -91,7 +91,7 @@ impl Running {
             env: BTreeMap::new(),
         };
         let started = sandbox.start(&spawn, &profile);
-        let child = started.map_err(|error| not_started(server, &spawn, error))?;
+        let child = started.map_err(|error| not_started(server, &spawn, surroundings, error))?;
         let Child { stdin, stdout, stderr, process, .. } = child;
         let stdin = stdin.ok_or_else(|| Failure::new("the sandbox gave no standard input"))?;
         let words = Arc::new(Mutex::new(Vec::new()));
@@ -126,10 +126,27 @@ impl Running {
 }
 
 /// Why a program could not be started, and what to do about it.
-fn not_started(server: &Server, spawn: &Spawn, error: SandboxError) -> Failure {
+fn not_started(
+    server: &Server,
+    spawn: &Spawn,
+    surroundings: &Surroundings,
+    error: SandboxError,
+) -> Failure {
     let SandboxError::Start { source, .. } = &error else { return error.into() };
     let (name, program) = (&server.name, spawn.program.display());
     let is_bare = spawn.program.components().count() == 1;
+    let search = surroundings.variables.get("PATH").map(String::as_str).unwrap_or_default();
+    let mut places = std::env::split_paths(search).map(|folder| folder.join(&spawn.program));
+    if let Some(place) = places.find(|place| is_bare && place.is_file()) {
+        return Failure::hinted(
+            format!("MCP server `{name}` did not start: cannot run {program}: {source}"),
+            format!(
+                "{} is there, but a confined program does not see it: \
+                 `mcp.servers.{name}.sandbox.exec` names programs that it may run",
+                place.display()
+            ),
+        );
+    }
     if is_bare || spawn.program.exists() {
         let words = "No such file or directory";
         let hint = match source.kind() {

@@ -19,7 +19,7 @@ pub mod oauth;
 pub mod person;
 mod prompts;
 mod remote;
-mod resources;
+pub mod resources;
 mod result;
 mod schema;
 mod search;
@@ -28,6 +28,7 @@ mod servers;
 mod tool;
 
 pub use catalog::{ArgumentEntry, Catalog, PromptEntry, ToolEntry};
+pub use connection::Watch;
 pub use failure::Failure;
 pub use launch::Surroundings;
 pub use prompts::PromptCommand;

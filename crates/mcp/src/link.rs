@@ -65,6 +65,11 @@ impl Link {
         self.known().catalog.clone().filter(|catalog| catalog.failure.is_none())
     }
 
+    /// Whether results keep what a model cannot see.
+    pub(crate) fn keeps_content(&self) -> bool {
+        self.shared.others.is_some()
+    }
+
     /// Whether it has resources.
     pub(crate) fn has_resources(&self) -> bool {
         self.known().catalog.as_ref().is_some_and(|catalog| catalog.resources)

@@ -32,6 +32,11 @@ pub fn joined(prefix: &str, thing: &str, taken: &mut BTreeSet<String>) -> String
     name
 }
 
+/// Whether a thing can be called by its own name.
+pub(crate) fn is_plain(thing: &str) -> bool {
+    usable(thing) == thing
+}
+
 fn usable(text: &str) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     text.chars().map(|c| if is_fine(c) { c } else { '_' }).collect()

@@ -1,5 +1,6 @@
 //! Two tools through which the model lists and reads the resources of servers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,27 +20,49 @@ enum Deed {
     Read,
 }
 
+/// What results hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Words for the model.
+    Words,
+    /// Beside these, the resources as they came.
+    Contents,
+}
+
+/// The fact that holds the resources that a server has.
+pub const RESOURCES: &str = "resources";
+/// The fact that holds the templates of resources that a server has.
+pub const TEMPLATES: &str = "templates";
+/// The fact that holds what a resource holds.
+pub const CONTENTS: &str = "contents";
+
 /// One of the tools.
 struct ResourceTool {
     links: Vec<Arc<Link>>,
     deed: Deed,
     spec: ToolSpec,
+    keeping: Keeping,
 }
 
+/// The name of the tool that lists resources.
+pub const LIST: &str = "ListMcpResources";
+/// The name of the tool that reads one.
+pub const READ: &str = "ReadMcpResource";
+
 /// The tools for servers that have resources; none where no server has.
-pub(crate) fn tools(links: &[Arc<Link>]) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(links: &[Arc<Link>], keeping: Keeping) -> Vec<Arc<dyn Tool>> {
     if links.is_empty() {
         return Vec::new();
     }
     let names: Vec<&str> = links.iter().map(|link| link.server.name.as_str()).collect();
     let server = json!({"type": "string", "enum": names, "description": "The MCP server"});
     let list = spec(
-        "ListMcpResources",
+        LIST,
         "Lists the resources (files, records, documents) that an MCP server has, with their URIs.",
         json!({"type": "object", "properties": {"server": server.clone()}, "required": ["server"]}),
     );
     let read = spec(
-        "ReadMcpResource",
+        READ,
         "Reads a resource of an MCP server by its URI.",
         json!({
             "type": "object",
@@ -51,7 +74,7 @@ pub(crate) fn tools(links: &[Arc<Link>]) -> Vec<Arc<dyn Tool>> {
         }),
     );
     let make = |(deed, spec)| {
-        Arc::new(ResourceTool { links: links.to_vec(), deed, spec }) as Arc<dyn Tool>
+        Arc::new(ResourceTool { links: links.to_vec(), deed, spec, keeping }) as Arc<dyn Tool>
     };
     [(Deed::List, list), (Deed::Read, read)].map(make).into()
 }
@@ -80,9 +103,17 @@ impl ResourceTool {
 
     async fn perform(&self, link: &Link, call: &ToolCall) -> Result<ToolOutput, Failure> {
         let connection = link.connect(Consent::Call(&call.id)).await?;
+        let mut facts = BTreeMap::new();
+        let mut keep = |name: &str, value: serde_json::Result<Value>| {
+            if self.keeping == Keeping::Contents {
+                facts.insert(name.to_owned(), value.unwrap_or_default());
+            }
+        };
         let text = match self.deed {
             Deed::List => {
                 let (resources, templates) = connection.resources().await?;
+                keep(RESOURCES, serde_json::to_value(&resources));
+                keep(TEMPLATES, serde_json::to_value(&templates));
                 let about = |text: Option<&String>| {
                     text.map(|text| format!(": {}", schema::clean(text))).unwrap_or_default()
                 };
@@ -98,11 +129,13 @@ impl ResourceTool {
             }
             Deed::Read => {
                 let uri = call.args.get("uri").and_then(Value::as_str).unwrap_or_default();
-                result::resource(&connection.read(uri).await?)
+                let read = connection.read(uri).await?;
+                keep(CONTENTS, serde_json::to_value(&read.contents));
+                result::resource(&read)
             }
         };
         link.praise().await;
-        Ok(ToolOutput::success(text))
+        Ok(ToolOutput { facts, ..ToolOutput::success(text) })
     }
 }
 

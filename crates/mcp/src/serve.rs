@@ -7,6 +7,7 @@ mod http;
 mod lingering;
 mod teller;
 mod told;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,24 +16,29 @@ use async_trait::async_trait;
 use contract::tool::{Risk, ToolOutput, ToolSpec};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceContents, ResourcesCapability, Role, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool, ToolAnnotations, ToolsCapability,
+    GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
+    PromptMessage, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ResourcesCapability, Role, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations,
+    ToolsCapability, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{ArgumentEntry, PromptEntry};
+use crate::connection::Watch;
 use crate::failure::Failure;
+use crate::person::{Answer, Question, Sampled, Sampling};
 use desk::Desk;
 use teller::{Loudness, Teller};
+use watched::Watched;
 
 pub use http::http;
 
@@ -57,21 +63,27 @@ pub trait Backend: Send + Sync + 'static {
         arguments: &BTreeMap<String, String>,
     ) -> Result<String, String>;
 
-    /// The texts that can be read.
-    fn texts(&self) -> Vec<Text>;
+    /// What can be read.
+    async fn resources(&self) -> Resources;
 
-    /// One of the texts.
-    fn text(&self, uri: &str) -> Option<String>;
+    /// What something holds that can be read: a list of contents as the protocol has them; none
+    /// where there is no such thing. The error is told to the client.
+    async fn read(&self, uri: &str, asker: Arc<dyn Asker>) -> Result<Option<Value>, String>;
+
+    /// Watches something that can be read, or no longer. The error is told to the client.
+    async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String>;
+
+    /// Hears the addresses of what has changed.
+    fn updates(&self) -> broadcast::Receiver<String>;
 }
 
-/// A text that can be read.
-pub struct Text {
-    /// Its address.
-    pub uri: String,
-    /// Its name for people.
-    pub name: String,
-    /// What it is about.
-    pub description: String,
+/// What can be read, as the protocol describes it.
+#[derive(Debug, Default)]
+pub struct Resources {
+    /// Things with an address of their own.
+    pub resources: Vec<Value>,
+    /// Patterns of addresses.
+    pub templates: Vec<Value>,
 }
 
 /// A call by another agent.
@@ -93,6 +105,30 @@ pub struct Call {
 pub trait Asker: Send + Sync {
     /// Whether the person agrees; none where nobody can be asked.
     async fn ask(&self, question: &str) -> Option<bool>;
+
+    /// What the person answers a server of ours; none where nobody can be asked.
+    async fn answer(&self, question: &Question) -> Option<Answer>;
+
+    /// What the client's model writes for a server of ours; none where it has none.
+    async fn sample(&self, sampling: &Sampling) -> Option<Result<Sampled, String>>;
+}
+
+/// Nobody: there is no client, or none that can be asked.
+pub struct Alone;
+
+#[async_trait]
+impl Asker for Alone {
+    async fn ask(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    async fn answer(&self, _: &Question) -> Option<Answer> {
+        None
+    }
+
+    async fn sample(&self, _: &Sampling) -> Option<Result<Sampled, String>> {
+        None
+    }
 }
 
 /// Serves one client on a pair of streams until it leaves or `cancel` fires.
@@ -119,12 +155,13 @@ pub async fn streams(
 pub(crate) struct Server {
     backend: Arc<dyn Backend>,
     loudness: Loudness,
+    watched: Watched,
 }
 
 impl Server {
     /// A view for one more client.
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, loudness: Loudness::default() }
+        Self { backend, loudness: Loudness::default(), watched: Watched::default() }
     }
 }
 
@@ -133,7 +170,9 @@ impl ServerHandler for Server {
         let mut capabilities = ServerCapabilities::default();
         capabilities.tools = Some(ToolsCapability::default());
         capabilities.prompts = Some(PromptsCapability::default());
-        capabilities.resources = Some(ResourcesCapability::default());
+        let mut resources = ResourcesCapability::default();
+        resources.subscribe = Some(true);
+        capabilities.resources = Some(resources);
         capabilities.completions = Some(JsonObject::default());
         capabilities.logging = Some(JsonObject::default());
         ServerConfig::new(capabilities)
@@ -222,26 +261,60 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.backend.texts().into_iter().map(|text| {
-            Resource::new(text.uri, text.name)
-                .with_description(text.description)
-                .with_mime_type("text/markdown")
-        });
-        Ok(ListResourcesResult::with_all_items(resources.collect()))
+        Ok(ListResourcesResult::with_all_items(known(self.backend.resources().await.resources)))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = known(self.backend.resources().await.templates);
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.backend.watch(&request.uri, Watch::Begin).await.map_err(refusal)?;
+        self.watched.add(request.uri, &self.backend, &context.peer);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Others may still want to know: whoever asked for it is no longer told, and that is all.
+        self.watched.remove(&request.uri);
+        Ok(())
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let Some(text) = self.backend.text(&request.uri) else {
+        let asker = Arc::new(Desk::bare(&context));
+        let read = self.backend.read(&request.uri, asker).await.map_err(refusal)?;
+        let Some(contents) = read else {
             let words = format!("there is no resource {}", request.uri);
             return Err(ErrorData::resource_not_found(words, None));
         };
-        let contents = ResourceContents::text(text, request.uri).with_mime_type("text/markdown");
-        Ok(ReadResourceResult::new(vec![contents]).into())
+        let contents: Vec<ResourceContents> =
+            serde_json::from_value(contents).map_err(|error| {
+                refusal(format!("what {} holds makes no sense: {error}", request.uri))
+            })?;
+        Ok(ReadResourceResult::new(contents).into())
     }
+}
+
+/// Things that a server of ours described, as far as the protocol knows them.
+fn known<T: DeserializeOwned>(described: Vec<Value>) -> Vec<T> {
+    described.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect()
 }
 
 fn refusal(text: String) -> ErrorData {

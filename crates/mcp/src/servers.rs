@@ -10,16 +10,19 @@ use contract::tool::Tool;
 use futures::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
-use crate::catalog::Catalog;
-use crate::config::{Server, Transport};
+use crate::catalog::{Catalog, ToolEntry};
+use crate::config::{Scope, Server, Transport};
+use crate::connection::Watch;
 use crate::failure::Failure;
 use crate::launch::Surroundings;
 use crate::link::{Consent, Link};
+use crate::name;
 use crate::oauth::Credentials;
 use crate::person::Person;
 use crate::prompts::{self, PromptCommand};
-use crate::resources;
+use crate::resources::{self, Keeping};
 use crate::schema;
 use crate::search::ToolSearch;
 use crate::tool::McpTool;
@@ -45,6 +48,9 @@ pub struct Settings {
     pub notice: Arc<dyn Fn(String) + Send + Sync>,
     /// When tools are kept from the model until it searches for them.
     pub deferral: Deferral,
+    /// Set where others are served beside a model: takes the addresses of resources that have
+    /// changed. Results then keep what a model cannot see.
+    pub others: Option<broadcast::Sender<String>>,
 }
 
 /// When tools are kept from the model until it searches for them.
@@ -70,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) surroundings: Surroundings,
     pub(crate) person: Arc<dyn Person>,
     pub(crate) notice: Arc<dyn Fn(String) + Send + Sync>,
+    pub(crate) others: Option<broadcast::Sender<String>>,
 }
 
 /// Seconds since 1970.
@@ -148,6 +155,7 @@ impl Servers {
             surroundings: settings.surroundings,
             person: settings.person,
             notice: settings.notice,
+            others: settings.others,
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
@@ -208,7 +216,7 @@ impl Servers {
     /// those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let of_servers = self.of_servers();
-        let mut tools = self.of_resources();
+        let mut tools = self.of_resources(Keeping::Words);
         let bytes = |tool: &Arc<McpTool>| {
             let spec = tool.spec();
             spec.description.len() + spec.input_schema.to_string().len()
@@ -224,7 +232,7 @@ impl Servers {
 
     /// All tools, none of them behind a search: for people, and for other agents.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut tools = self.of_resources();
+        let mut tools = self.of_resources(Keeping::Words);
         for tool in self.of_servers() {
             tool.keep_content();
             tools.push(tool);
@@ -243,23 +251,43 @@ impl Servers {
         told.collect()
     }
 
+    /// The tool of a server by the names that the server and its description have, with whose word
+    /// the server is.
+    pub fn tool(&self, server: &str, tool: &str) -> Option<(Arc<dyn Tool>, Scope)> {
+        let found = self.of_servers().into_iter().find(|it| it.is(server, tool))?;
+        let scope = found.scope();
+        Some((found, scope))
+    }
+
     fn of_servers(&self) -> Vec<Arc<McpTool>> {
         let mut taken = BTreeSet::new();
         let mut of_servers = Vec::new();
         for link in &self.active() {
             let catalog = link.catalog().unwrap_or_default();
-            let entries = catalog.tools.iter().cloned().chain(link.added());
-            for entry in entries.filter(|entry| link.server.filter.admits(&entry.name)) {
-                of_servers.push(Arc::new(McpTool::new(link, &entry, &mut taken)));
-            }
+            let entries: Vec<ToolEntry> =
+                catalog.tools.iter().cloned().chain(link.added()).collect();
+            of_servers.extend(named(link, &entries, &mut taken).into_iter().map(Arc::new));
         }
         of_servers
     }
 
-    fn of_resources(&self) -> Vec<Arc<dyn Tool>> {
+    fn of_resources(&self, keeping: Keeping) -> Vec<Arc<dyn Tool>> {
         let has_resources = |link: &Arc<Link>| link.has_resources();
         let with_resources: Vec<_> = self.active().into_iter().filter(has_resources).collect();
-        resources::tools(&with_resources)
+        resources::tools(&with_resources, keeping)
+    }
+
+    /// The tools that list and read resources, whose results hold these as they came; with the names
+    /// of the servers that have some.
+    pub fn resource_tools(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
+        let with_resources = self.active().into_iter().filter(|link| link.has_resources());
+        let names = with_resources.map(|link| link.server.name.clone()).collect();
+        (self.of_resources(Keeping::Contents), names)
+    }
+
+    /// Has a server tell when a resource changes, or no longer.
+    pub async fn watch(&self, server: &str, uri: &str, watch: Watch) -> Result<(), Failure> {
+        self.link(server)?.connect(Consent::None).await?.watch(uri, watch).await
     }
 
     /// The prompts of servers, as commands.
@@ -326,6 +354,17 @@ impl Servers {
     }
 }
 
+/// The tools of entries in their order. One whose name needs no change has it before others get it.
+fn named(link: &Arc<Link>, entries: &[ToolEntry], taken: &mut BTreeSet<String>) -> Vec<McpTool> {
+    let admitted = entries.iter().filter(|entry| link.server.filter.admits(&entry.name));
+    let mut order: Vec<(usize, &ToolEntry)> = admitted.enumerate().collect();
+    order.sort_by_key(|(_, entry)| !name::is_plain(&entry.name));
+    let made = order.into_iter().map(|(at, entry)| (at, McpTool::new(link, entry, taken)));
+    let mut tools: Vec<(usize, McpTool)> = made.collect();
+    tools.sort_by_key(|(at, _)| *at);
+    tools.into_iter().map(|(_, tool)| tool).collect()
+}
+
 fn status(link: &Arc<Link>) -> Status {
     let server = &link.server;
     let transport = match &server.transport {
@@ -342,11 +381,9 @@ fn status(link: &Arc<Link>) -> Status {
         (Some(_), None) if pending.is_empty() => State::Known,
         (Some(_), None) => State::Changed,
     };
-    let mut taken = BTreeSet::new();
-    let tools = catalog.iter().flat_map(|it| it.tools.iter());
-    let tools = tools.filter(|entry| server.filter.admits(&entry.name));
-    let tools = tools.map(|entry| McpTool::new(link, entry, &mut taken).spec().name.clone());
-    let tools = tools.collect();
+    let tools = catalog.as_ref().map_or(&[][..], |it| &it.tools);
+    let tools = named(link, tools, &mut BTreeSet::new());
+    let tools = tools.iter().map(|tool| tool.spec().name.clone()).collect();
     let prompts = prompts::commands(std::slice::from_ref(link));
     let filled = |text: String| Some(text).filter(|text| !text.is_empty());
     let of = |pick: fn(&Catalog) -> String| catalog.as_ref().map(pick).and_then(filled);

@@ -55,7 +55,7 @@ impl McpTool {
             source: source(link),
         };
         let is_offered = AtomicBool::new(true);
-        let keeps_content = AtomicBool::new(false);
+        let keeps_content = AtomicBool::new(link.keeps_content());
         let (link, tool) = (Arc::clone(link), entry.name.clone());
         Self { link, tool, spec, is_offered, keeps_content }
     }
@@ -63,6 +63,16 @@ impl McpTool {
     /// Has results keep what the model cannot see, for whoever can.
     pub(crate) fn keep_content(&self) {
         self.keeps_content.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is this tool of this server.
+    pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
+        self.link.server.name == server && self.tool == tool
+    }
+
+    /// Whose word the server is.
+    pub(crate) fn scope(&self) -> Scope {
+        self.link.server.scope.clone()
     }
 
     /// Keeps it from the model until it is asked for.

@@ -4,10 +4,18 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::{
+    AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
+};
 use serde::{Deserialize, Serialize};
+
+/// Between two looks at a lock.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long another process may take to renew a key.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The keys that the person got by signing in: one file for each address.
 #[derive(Clone, Debug)]
@@ -124,12 +132,38 @@ impl CredentialStore for Keeper {
         self.write(&Kept { key, client_secret, wanted_scopes: Vec::new() })
     }
 
+    /// Has one process at a time renew a key: many servers take back a key that is renewed twice.
+    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let locked = locked(&self.path.with_extension("lock")).await;
+        let guard = locked.map_err(|error| self.failed(&error))?;
+        Ok(Some(CredentialRefreshGuard::new(guard)))
+    }
+
     async fn clear(&self) -> Result<(), AuthError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(&error)),
             _ => Ok(()),
         }
     }
+}
+
+/// A lock that is given back when the file is closed. Waits for whoever has it.
+async fn locked(path: &Path) -> std::io::Result<fs::File> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let waiting = async {
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(fs::TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(fs::TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    };
+    let taken = tokio::time::timeout(PATIENCE, waiting).await;
+    taken.unwrap_or_else(|_| Err(std::io::Error::new(ErrorKind::TimedOut, "another has it")))?;
+    Ok(file)
 }
 
 /// Puts bytes in place of a file that its owner alone can read.
@@ -168,6 +202,19 @@ mod tests {
         assert_eq!(later.client().unwrap(), Some(("one".to_owned(), "hush".to_owned())));
         later.save(key("two")).await.unwrap();
         assert_eq!(later.client().unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_key_is_renewed_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let credentials = Credentials::new(folder.path().join("keys"));
+        let [one, other] = [(); 2].map(|()| credentials.keeper("https://h.example/mcp", None));
+        let first = one.acquire_refresh_guard().await.unwrap();
+        assert!(first.is_some());
+        let mut second = other.acquire_refresh_guard();
+        assert!(futures::poll!(&mut second).is_pending());
+        drop(first);
+        assert!(second.await.unwrap().is_some());
     }
 
     #[tokio::test]

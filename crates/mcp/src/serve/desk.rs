@@ -1,16 +1,20 @@
-//! The person on the client's side, as far as the client can reach one.
+//! The person and the model on the client's side, as far as the client can reach them.
+#![expect(deprecated, reason = "sampling is deprecated, and most clients use it")]
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitationAction, InputRequest,
-    InputRequests, InputRequiredResult,
+    CallToolRequestParams, ClientCapabilities, CreateMessageRequestParams, ElicitRequest,
+    ElicitRequestParams, ElicitationAction, InputRequest, InputRequests, InputRequiredResult,
+    SamplingMessage,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
 
 use super::Asker;
+use crate::handler::words;
+use crate::person::{Answer, Question, Sampled, Sampling, Wanted};
 
 /// How long a person on the client's side may take to answer.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -28,6 +32,8 @@ pub(super) fn unfinished(question: &str) -> InputRequiredResult {
 pub(super) struct Desk {
     peer: Peer<RoleServer>,
     manner: Manner,
+    /// Whether the client has a model that writes for us.
+    can_sample: bool,
     open: std::sync::Mutex<Option<String>>,
 }
 
@@ -53,7 +59,21 @@ impl Desk {
                 Manner::Unfinished(answer.map(|answer| answer["action"] == "accept"))
             }
         };
-        Self { peer: context.peer.clone(), manner, open: std::sync::Mutex::default() }
+        Self { manner, ..Self::bare(context) }
+    }
+
+    /// The same for what is no call: there a result cannot be left unfinished.
+    pub(super) fn bare(context: &RequestContext<RoleServer>) -> Self {
+        let capabilities = context.client_capabilities();
+        let is_modern = context.protocol_version().is_some_and(|it| !it.has_initialize());
+        let has = |asks: fn(&ClientCapabilities) -> bool| {
+            !is_modern && capabilities.as_ref().is_some_and(asks)
+        };
+        let manner =
+            if has(|it| it.elicitation.is_some()) { Manner::Question } else { Manner::Nobody };
+        let can_sample = has(|it| it.sampling.is_some());
+        let open = std::sync::Mutex::default();
+        Self { peer: context.peer.clone(), manner, can_sample, open }
     }
 
     /// The question that waits for an answer.
@@ -79,6 +99,54 @@ impl Asker for Desk {
                 Some(answer.action == ElicitationAction::Accept)
             }
         }
+    }
+
+    async fn answer(&self, question: &Question) -> Option<Answer> {
+        if !matches!(self.manner, Manner::Question) {
+            return None;
+        }
+        let message = format!("MCP server `{}` asks: {}", question.server, question.message);
+        let params = match &question.wanted {
+            Wanted::Form(schema) => ElicitRequestParams::FormElicitationParams {
+                meta: None,
+                message,
+                requested_schema: serde_json::from_value(schema.clone()).ok()?,
+            },
+            // A page that a server names is not for another machine's person to open.
+            Wanted::Visit(_) => return None,
+        };
+        let asked = self.peer.create_elicitation(params);
+        let answer = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
+        Some(match answer.action {
+            ElicitationAction::Accept => {
+                let fields = answer.content.as_ref().and_then(|content| content.as_object());
+                Answer::Accept(fields.cloned().unwrap_or_default())
+            }
+            ElicitationAction::Decline => Answer::Decline,
+            _ => Answer::Cancel,
+        })
+    }
+
+    async fn sample(&self, sampling: &Sampling) -> Option<Result<Sampled, String>> {
+        if !self.can_sample {
+            return None;
+        }
+        let message = |(speaker, words): &(String, String)| match speaker.as_str() {
+            "assistant" => SamplingMessage::assistant_text(words),
+            _ => SamplingMessage::user_text(words),
+        };
+        let messages = sampling.messages.iter().map(message).collect();
+        let mut params = CreateMessageRequestParams::new(messages, sampling.max_tokens);
+        params.system_prompt.clone_from(&sampling.system);
+        let asked = tokio::time::timeout(PATIENCE, self.peer.create_message(params)).await;
+        Some(match asked {
+            Ok(Ok(written)) => {
+                let (model, text) = (written.model.clone(), words(&written.message));
+                Ok(Sampled { model, text })
+            }
+            Ok(Err(error)) => Err(format!("the client declined: {error}")),
+            Err(_) => Err("the client did not answer".to_owned()),
+        })
     }
 }
 

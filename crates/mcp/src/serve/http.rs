@@ -1,9 +1,10 @@
 //! Streamable HTTP on an address of this machine. A page in a browser cannot use it: `Host` and
 //! `Origin` are checked, and a token where one is set.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use contract::secret::Secret;
@@ -14,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -28,6 +30,10 @@ const PATH: &str = "/mcp";
 const LARGEST: usize = 32 << 20;
 /// Clients at once, at most.
 const MOST_CLIENTS: usize = 64;
+/// Sessions at once, at most: a client that vanishes leaves its own behind.
+const MOST_SESSIONS: usize = 64;
+/// Names the session in requests and replies.
+const SESSION: &str = "mcp-session-id";
 
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -55,7 +61,8 @@ pub async fn http(
         .with_max_request_body_bytes(LARGEST)
         .with_cancellation_token(cancel.child_token());
     let make = move || Ok(Server::new(Arc::clone(&backend)));
-    let service = Service::new(make, Arc::new(LocalSessionManager::default()), config);
+    let sessions = Arc::new(Sessions::default());
+    let service = Service::new(make, Arc::clone(&sessions.open), config);
     ready(&format!("http://{address}{PATH}"));
     let token = Arc::new(token);
     let mut clients = JoinSet::new();
@@ -67,13 +74,15 @@ pub async fn http(
         };
         // A client that went away while it was accepted is no reason to stop.
         let Ok((stream, _)) = accepted else { continue };
-        let (service, token) = (service.clone(), Arc::clone(&token));
+        let door = Arc::new(Door {
+            service: service.clone(),
+            sessions: Arc::clone(&sessions),
+            token: Arc::clone(&token),
+        });
         clients.spawn(async move {
             let answer = service_fn(move |request| {
-                let (service, token) = (service.clone(), Arc::clone(&token));
-                async move {
-                    Ok::<_, Infallible>(answer(&service, token.as_ref().as_ref(), request).await)
-                }
+                let door = Arc::clone(&door);
+                async move { Ok::<_, Infallible>(door.answer(request).await) }
             });
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -86,30 +95,68 @@ pub async fn http(
     Ok(())
 }
 
-async fn answer(
-    service: &Service,
-    token: Option<&Secret<String>>,
-    request: Request<Incoming>,
-) -> Reply {
-    if request.uri().path() != PATH {
-        return refusal(StatusCode::NOT_FOUND, "tools are at /mcp");
+/// What every request goes through.
+struct Door {
+    service: Service,
+    sessions: Arc<Sessions>,
+    token: Arc<Option<Secret<String>>>,
+}
+
+impl Door {
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
+        if request.uri().path() != PATH {
+            return refusal(StatusCode::NOT_FOUND, "tools are at /mcp");
+        }
+        if let Some(token) = self.token.as_ref() {
+            let sent = request.headers().get(header::AUTHORIZATION);
+            let sent = sent.and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let sent = sent.strip_prefix("Bearer ").unwrap_or_default();
+            // Hashes are compared so that the time tells nothing of the token.
+            if blake3::hash(sent.as_bytes()) != blake3::hash(token.expose().as_bytes()) {
+                return refusal(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+            }
+        }
+        let is_farewell = request.method() == Method::DELETE;
+        let named = request.headers().get(SESSION).cloned();
+        let mut reply = self.service.handle(request).await;
+        let named = named.as_ref().or_else(|| reply.headers().get(SESSION));
+        if let Some(id) = named.and_then(|value| value.to_str().ok())
+            && reply.status().is_success()
+        {
+            self.sessions.used(id, is_farewell).await;
+        }
+        // The session is gone with the answer: clients take 202 for a promise.
+        if is_farewell && reply.status() == StatusCode::ACCEPTED {
+            *reply.status_mut() = StatusCode::NO_CONTENT;
+        }
+        reply
     }
-    if let Some(token) = token {
-        let sent = request.headers().get(header::AUTHORIZATION);
-        let sent = sent.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let sent = sent.strip_prefix("Bearer ").unwrap_or_default();
-        // Hashes are compared so that the time tells nothing of the token.
-        if blake3::hash(sent.as_bytes()) != blake3::hash(token.expose().as_bytes()) {
-            return refusal(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+}
+
+/// The sessions of all clients, the longest unused first.
+#[derive(Default)]
+struct Sessions {
+    open: Arc<LocalSessionManager>,
+    order: Mutex<VecDeque<SessionId>>,
+}
+
+impl Sessions {
+    /// Takes note that a session was used, perhaps for the last time, and closes the one that
+    /// nobody has used for the longest time where there are too many.
+    async fn used(&self, id: &str, is_last: bool) {
+        let unused = {
+            let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            order.retain(|known| known.as_ref() != id);
+            if !is_last {
+                order.push_back(id.into());
+            }
+            (order.len() > MOST_SESSIONS).then(|| order.pop_front()).flatten()
+        };
+        if let Some(id) = unused {
+            // One that has ended on its own needs no end.
+            let _ = self.open.close_session(&id).await;
         }
     }
-    let is_farewell = request.method() == Method::DELETE;
-    let mut reply = service.handle(request).await;
-    // The session is gone with the answer: clients take 202 for a promise.
-    if is_farewell && reply.status() == StatusCode::ACCEPTED {
-        *reply.status_mut() = StatusCode::NO_CONTENT;
-    }
-    reply
 }
 
 fn refusal(status: StatusCode, text: &'static str) -> Reply {

@@ -68,6 +68,7 @@ impl Bench {
             },
             person: Arc::new(Nobody),
             notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
+            others: None,
             deferral: Deferral::default(),
         })
     }

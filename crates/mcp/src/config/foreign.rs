@@ -1,0 +1,146 @@
+//! Files of other clients, as they are taken over: JSON with comments, and their ways to name a
+//! variable. What cannot be said here is told, not left as it is.
+
+use serde_json::Value;
+
+/// Reads JSON that may hold comments and commas after a last item.
+pub fn lenient_json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(&stripped(text)))
+        .map_err(|error| error.to_string())
+}
+
+/// JSON without comments and without commas that nothing follows.
+fn stripped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => {
+                let length = string_length(rest);
+                out.push_str(&rest[..length]);
+                length
+            }
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            ']' | '}' => {
+                let end = out.trim_end().len();
+                if out[..end].ends_with(',') {
+                    out.remove(end - 1);
+                }
+                out.push(c);
+                1
+            }
+            c => {
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// The length of the string that a text begins with, quotes included.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// An entry with `{env:NAME}` and `$NAME` written as `${NAME}`. The error says what has no way to be
+/// said here.
+pub fn translated(entry: &Value) -> Result<Value, String> {
+    Ok(match entry {
+        Value::String(text) => Value::String(respelled(text)?),
+        Value::Array(items) => {
+            Value::Array(items.iter().map(translated).collect::<Result<_, _>>()?)
+        }
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| Ok((key.clone(), translated(value)?));
+            Value::Object(fields.iter().map(field).collect::<Result<_, String>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+fn respelled(text: &str) -> Result<String, String> {
+    if text.contains("{file:") {
+        return Err(format!("`{text}` names a file whose text is meant; put it into a variable"));
+    }
+    if text.contains("$(") {
+        return Err(format!(
+            "`{text}` names a command whose output is meant; put it into a variable"
+        ));
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    let mut rest = text;
+    while let Some(at) = rest.find(['$', '{']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let braced = rest.strip_prefix("{env:").and_then(|inner| inner.split_once('}'));
+        let plain = rest.strip_prefix('$').map(|inner| inner.split_at(name_length(inner)));
+        match (braced, plain) {
+            (Some((name, behind)), _) if name_length(name) == name.len() && !name.is_empty() => {
+                out.extend(["${", name, "}"]);
+                rest = behind;
+            }
+            (_, Some((name, behind))) if !name.is_empty() => {
+                out.extend(["${", name, "}"]);
+                rest = behind;
+            }
+            _ => {
+                // What follows a `$` stays with it, as in `${NAME}`.
+                let length = if rest.starts_with("${") { 2 } else { 1 };
+                out.push_str(&rest[..length]);
+                rest = &rest[length..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// How long the name of a variable is that a text begins with.
+fn name_length(text: &str) -> usize {
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        return 0;
+    }
+    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_last_commas_do_no_harm() {
+        let text = r#"{ // one
+            "a": "http://x // no comment", /* two
+            */ "b": [1, 2, /* three */ ], "c": "q\\\"//",
+        }"#;
+        let wanted = json!({"a": "http://x // no comment", "b": [1, 2], "c": "q\\\"//"});
+        assert_eq!(lenient_json(text), Ok(wanted));
+        assert!(lenient_json("{a: 1}").is_err() && lenient_json("{\"a\": 1").is_err());
+    }
+
+    #[test]
+    fn variables_are_spelled_one_way() {
+        let entry = json!({"headers": {"A": "Bearer {env:TOK}", "B": "x $TOK-$OTHER_1", "C": "${TOK:-d}"},
+            "args": ["$5", "{x}", "a$", "{env:}"], "n": 1});
+        let wanted = json!({"headers": {"A": "Bearer ${TOK}", "B": "x ${TOK}-${OTHER_1}", "C": "${TOK:-d}"},
+            "args": ["$5", "{x}", "a$", "{env:}"], "n": 1});
+        assert_eq!(translated(&entry), Ok(wanted));
+        assert!(translated(&json!({"k": "{file:~/key}"})).unwrap_err().contains("~/key"));
+        assert!(translated(&json!(["$(pass show key)"])).is_err());
+    }
+}
