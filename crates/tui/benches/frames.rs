@@ -1,7 +1,7 @@
 //! What frames and keys cost, against the aims: a frame under 4 ms at 200x60 with 100,000 lines, a
 //! key on the screen within 10 ms while 10,000 pieces a second stream in.
 //!
-//! `cargo bench -p tui` prints medians and the slowest of a hundred.
+//! `cargo bench -p tui` prints within which time half of them are, 95 of 100, and 99 of 100.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tui::key::{Code, Key};
 use tui::message::Message;
 use tui::{App, Settings};
 
-const RUNS: usize = 100;
+const RUNS: usize = 200;
 
 fn event(what: What) -> Event {
     let session = SessionId::parse("bench").expect("a name");
@@ -44,9 +44,8 @@ fn history() -> Vec<Event> {
 
 fn report(name: &str, mut times: Vec<Duration>) {
     times.sort();
-    let median = times[times.len() / 2];
-    let slowest = times[times.len() - 1];
-    let line = format!("{name:44} median {median:>10.1?}   slowest {slowest:>10.1?}\n");
+    let [half, most, all] = [50, 95, 99].map(|percent| times[times.len() * percent / 100]);
+    let line = format!("{name:44} half {half:>10.1?}   95% {most:>10.1?}   99% {all:>10.1?}\n");
     std::io::stdout().write_all(line.as_bytes()).expect("standard output");
 }
 

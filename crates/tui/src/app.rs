@@ -18,8 +18,8 @@ use crate::host::{Answer, Item, Leave, Request};
 use crate::input;
 use crate::key::Key;
 use crate::keymap::{Keymap, Remapped};
-use crate::layers::Layer;
 use crate::layers::approval::Ask;
+use crate::layers::{Flow, Layer};
 use crate::message::{Effect, Message};
 use crate::picture::Pictures;
 use crate::status::{FRAME, Status};
@@ -114,6 +114,8 @@ pub struct App {
     pictures: Vec<(usize, ratatui_core::layout::Position)>,
     /// Where the conversation was drawn.
     body: ratatui_core::layout::Rect,
+    /// Events of the conversation since the last tick.
+    events: usize,
     /// Whether anything is to be drawn.
     is_dirty: bool,
 }
@@ -154,6 +156,7 @@ impl App {
             has_mouse: settings.has_mouse,
             pictures: Vec::new(),
             body: ratatui_core::layout::Rect::ZERO,
+            events: 0,
             is_dirty: true,
             settings,
         };
@@ -198,8 +201,10 @@ impl App {
         self.is_dirty = true;
     }
 
-    /// Begins with another conversation; what is being written stays.
+    /// Begins with another conversation; what is being written stays, and what waited for the one
+    /// before goes to no other.
     pub fn reset(&mut self) {
+        self.put_back();
         self.transcript.clear();
         self.pictures.clear();
         self.view = View::default();
@@ -240,12 +245,17 @@ impl App {
             }
             Message::Event(event) => {
                 self.is_dirty = true;
+                self.events += 1;
                 self.event(&event, &mut effects);
             }
             Message::Closed => effects.push(Effect::Leave(Leave::Ended)),
             Message::Answer(answer) => {
                 self.is_dirty = true;
                 self.answer(answer, &mut effects);
+            }
+            Message::Inquired(inquiry) => {
+                self.is_dirty = true;
+                self.inquire(inquiry, &mut effects);
             }
             Message::Printed(line) => {
                 self.is_dirty = true;
@@ -284,6 +294,9 @@ impl App {
             layer.tick(self.now);
         }
         self.is_dirty = true;
+        if std::mem::take(&mut self.events) == 0 {
+            self.transcript.catch_up();
+        }
         if self.draft_due.is_some_and(|due| due <= self.now) {
             self.save_draft(effects);
         }
@@ -310,9 +323,8 @@ impl App {
         match input {
             input::Input::Key(key) => self.key(key, at, effects),
             input::Input::Paste(text) => {
-                if let Some(layer) = self.layers.last_mut() {
-                    layer.paste(&text, at);
-                } else {
+                let flow = self.layers.last_mut().map(|layer| layer.paste(&text, at));
+                if flow.is_none_or(|flow| flow == Flow::Pass) {
                     self.focus = Focus::Writing;
                     self.composer.paste(&text);
                     self.written();
@@ -372,7 +384,9 @@ impl App {
     /// Sends what the host made of a command.
     fn pass_on(&mut self, input: contract::event::Input, effects: &mut Vec<Effect>) {
         match &input {
-            contract::event::Input::Prompt(_) => self.status.begin(self.now),
+            contract::event::Input::Prompt(_) | contract::event::Input::Compact { .. } => {
+                self.status.begin(self.now);
+            }
             contract::event::Input::Mode(mode) => self.status.mode = *mode,
             _ => {}
         }

@@ -12,7 +12,7 @@ use crate::text::clean;
 use crate::theme::{Role, Theme};
 
 /// Asks, and waits for one of the choices, each with the letters that give it and whether it grants
-/// something; Enter gives the first that does not. None where the person wants no answer to be
+/// something; Enter and Esc give the first that does not. None where the person wants no answer to be
 /// given, or cannot give one.
 pub async fn ask(
     screen: &mut Screen,
@@ -23,11 +23,13 @@ pub async fn ask(
 ) -> io::Result<Option<usize>> {
     let choice = |(letters, label, grants): &(&'static str, &str, bool)| Choice {
         letters,
+        word: "",
         label: (*label).to_owned(),
         takes_words: false,
         grants: *grants,
     };
     let parts = vec![Part::Words(Role::Text, clean(body.trim_matches('\n')))];
+    let refusal = choices.iter().position(|(_, _, grants)| !grants);
     let choices = choices.iter().map(choice).collect();
     let mut question = Question::new(clean(title), parts, choices, Instant::now());
     loop {
@@ -43,14 +45,14 @@ pub async fn ask(
                 None | Some((Input::Closed, _)) => return Ok(None),
                 Some((Input::Key(key), at)) => {
                     let decided = question.key(key, at);
-                    let stops = [Key::ctrl('c'), Key::plain(Code::Esc)];
                     match decided {
                         Decided::Choice(at, _) => return Ok(Some(at)),
-                        Decided::Other if stops.contains(&key) => return Ok(None),
+                        Decided::Other if key == Key::plain(Code::Esc) => return Ok(refusal),
+                        Decided::Other if key == Key::ctrl('c') => return Ok(None),
                         Decided::Nothing | Decided::Early | Decided::Other => {}
                     }
                 }
-                Some((Input::Paste(text), at)) => question.paste(&text, at),
+                Some((Input::Paste(text), at)) => drop(question.paste(&text, at)),
                 Some(_) => {}
             },
             told = screen.signals.next() => match told {

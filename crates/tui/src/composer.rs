@@ -15,7 +15,7 @@ use crate::theme::{Role, Theme};
 pub(crate) use buffer::Buffer;
 pub(crate) use complete::{Completion, Wanted};
 pub(crate) use history::History;
-use vim::Vim;
+pub(crate) use vim::Vim;
 
 /// Pasted text that is longer is shown as a chip.
 const CHIP_LINES: usize = 8;

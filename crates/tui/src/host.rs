@@ -17,6 +17,38 @@ pub trait Host {
 
     /// Sees every event before it is shown.
     fn witness(&self, event: &Event);
+
+    /// Waits until a part of the program wants to ask the person something.
+    async fn inquiry(&self) -> Inquiry;
+}
+
+/// Something that a part of the program, such as a server, wants to know from the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inquiry {
+    /// By what the answer is known.
+    pub id: u64,
+    /// Who asks.
+    pub title: String,
+    /// What it is about.
+    pub body: String,
+    /// What is wanted.
+    pub wanted: Wanted,
+}
+
+/// What is wanted of the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Agreement, with what it means.
+    Agreement(String),
+    /// One of a few.
+    One {
+        /// Each with what it is called.
+        choices: Vec<(String, String)>,
+        /// The one that Enter gives.
+        usual: Option<usize>,
+    },
+    /// Words of their own, with what they are called.
+    Words(String),
 }
 
 /// Something that the host can do.
@@ -64,6 +96,13 @@ pub enum Request {
     SaveDraft(String),
     /// Tell how things stand.
     Facts,
+    /// Pass on what the person said to an inquiry.
+    Reply {
+        /// The inquiry.
+        id: u64,
+        /// What they said; none where they would not.
+        words: Option<String>,
+    },
 }
 
 /// What a request came to.

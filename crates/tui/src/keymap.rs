@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::key::Key;
+use crate::key::{Code, Key};
 
 /// Something that a key, the palette or a command can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +97,12 @@ const fn row(
 /// Every action.
 pub const ACTIONS: &[Described] = &[
     row(Action::Help, "help", "Show keys and commands", &["ctrl+t h", "ctrl+t ?", "f1"]),
-    row(Action::Palette, "palette", "Find anything that can be done", &["ctrl+t p", "f3"]),
+    row(
+        Action::Palette,
+        "palette",
+        "Find anything that can be done",
+        &["ctrl+t p", "f3", "ctrl+shift+p"],
+    ),
     row(Action::Models, "models", "Choose the model", &["ctrl+t m", "f4"]),
     row(Action::Sessions, "sessions", "Go on with another session", &["ctrl+t s", "f6"]),
     row(Action::Fresh, "new-session", "Begin another session", &["ctrl+t n"]),
@@ -108,7 +113,7 @@ pub const ACTIONS: &[Described] = &[
     row(Action::Copy, "copy", "Copy the last reply", &["ctrl+t y"]),
     row(Action::Editor, "editor", "Write in your editor", &["ctrl+t e", "ctrl+x ctrl+e"]),
     row(Action::History, "history", "Search what you sent before", &["ctrl+r", "ctrl+t r"]),
-    row(Action::Mode, "mode", "Change how much freedom tools have", &["backtab", "ctrl+t f"]),
+    row(Action::Mode, "mode", "Let tools only look, or not", &["backtab", "ctrl+t f"]),
     row(Action::Permissions, "permissions", "Look at permissions", &["ctrl+t a"]),
     row(Action::Plugins, "plugins", "Look at plugins", &["ctrl+t g"]),
     row(Action::Themes, "themes", "Choose colors", &["ctrl+t d"]),
@@ -155,19 +160,21 @@ impl Keymap {
         let mut bindings = Vec::new();
         for described in ACTIONS {
             let own = remapped.get(described.name);
-            let words: Vec<&str> = match own {
-                Some(keys) => keys.iter().map(String::as_str).collect(),
-                None => described.keys.to_vec(),
-            };
-            for word in words {
+            let usual = || described.keys.iter().filter_map(|word| sequence(word)).collect();
+            let mut bound: Vec<Vec<Key>> = Vec::new();
+            for word in own.into_iter().flatten() {
                 match sequence(word) {
-                    Some(keys) => bindings.push((keys, described.action, own.is_some())),
+                    Some(keys) => bound.push(keys),
                     None => {
                         problems
                             .push(format!("`{word}` names no key (ui.keys.{})", described.name));
                     }
                 }
             }
+            // What is not understood takes nothing away.
+            let is_own = own.is_some_and(|own| own.is_empty() || !bound.is_empty());
+            let keys: Vec<Vec<Key>> = if is_own { bound } else { usual() };
+            bindings.extend(keys.into_iter().map(|keys| (keys, described.action, is_own)));
         }
         for name in remapped.keys() {
             if ACTIONS.iter().all(|described| described.name != name) {
@@ -186,7 +193,43 @@ impl Keymap {
             .filter(|(keys, _, is_own)| *is_own || !taken.contains(keys))
             .map(|(keys, action, _)| (keys, action))
             .collect();
-        (Self { bindings }, problems)
+        let keymap = Self { bindings };
+        problems.extend(keymap.hidden());
+        (keymap, problems)
+    }
+
+    /// What cannot be reached any more because its first keys do something of their own.
+    fn hidden(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (keys, action) in &self.bindings {
+            let below = |(other, _): &&(Vec<Key>, Action)| {
+                other.len() > keys.len() && other.starts_with(keys)
+            };
+            let below: Vec<&str> =
+                self.bindings.iter().filter(below).map(|(_, it)| described(*it).name).collect();
+            if !below.is_empty() {
+                let (name, keys, below) = (described(*action).name, words(keys), below.join(", "));
+                problems.push(format!("{keys} (ui.keys.{name}) hides the keys of {below}"));
+            }
+        }
+        problems
+    }
+
+    /// The key that stands in dialogs for what a key does elsewhere, if it is one of theirs.
+    pub(crate) fn in_dialogs(&self, key: Key) -> Key {
+        if key.typed().is_some() {
+            return key;
+        }
+        match self.resolve(&[key]) {
+            Resolved::Action(Action::Cancel) => Key::plain(Code::Esc),
+            Resolved::Action(Action::Interrupt) => Key::ctrl('c'),
+            Resolved::Action(Action::Send) => Key::plain(Code::Enter),
+            Resolved::Action(Action::PageUp) => Key::plain(Code::PageUp),
+            Resolved::Action(Action::PageDown) => Key::plain(Code::PageDown),
+            Resolved::Action(Action::Top) => Key::plain(Code::Home),
+            Resolved::Action(Action::Bottom) => Key::plain(Code::End),
+            Resolved::Action(_) | Resolved::Prefix | Resolved::Unknown => key,
+        }
     }
 
     /// What keys come to.
@@ -297,6 +340,15 @@ mod tests {
         let (keymap, problems) = Keymap::new(&remapped);
         assert_eq!(keymap.resolve(&keys("f5")), Resolved::Action(Action::Help));
         assert_eq!(keymap.resolve(&keys("f1")), Resolved::Unknown);
+        assert_eq!(keymap.resolve(&keys("f10")), Resolved::Action(Action::Quit), "it stays");
         assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+
+    #[test]
+    fn keys_that_hide_others_are_told() {
+        let remapped = Remapped::from([("models".to_owned(), vec!["ctrl+t".to_owned()])]);
+        let (_, problems) = Keymap::new(&remapped);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("Ctrl+T (ui.keys.models) hides the keys of help, "));
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod approval;
 pub(crate) mod help;
+pub(crate) mod inquiry;
 pub(crate) mod picker;
 pub(crate) mod question;
 pub(crate) mod search;
@@ -27,8 +28,10 @@ pub(crate) trait Layer {
     /// Takes a key that arrived at `at`.
     fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow;
 
-    /// Takes pasted text.
-    fn paste(&mut self, _text: &str, _at: Instant) {}
+    /// Takes pasted text, or passes it on to what is below.
+    fn paste(&mut self, _text: &str, _at: Instant) -> Flow {
+        Flow::Stay
+    }
 
     /// Takes what the host answered, if it is for this layer.
     fn answer(&mut self, _answer: &Answer, _deeds: &mut Vec<Deed>) -> bool {
@@ -52,6 +55,16 @@ pub(crate) trait Layer {
     /// The call that it asks about.
     fn asks_about(&self) -> Option<&CallId> {
         None
+    }
+
+    /// The inquiry that it puts to the person.
+    fn inquires(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether it waits for an answer.
+    fn is_question(&self) -> bool {
+        self.asks_about().is_some() || self.inquires().is_some()
     }
 
     /// Rows at the bottom of an area that it takes for itself; what is below ends above them.
@@ -91,6 +104,8 @@ pub(crate) enum Deed {
     Find { needle: String, direction: Direction },
     /// Look for nothing any more.
     EndSearch,
+    /// Walk on from what was found.
+    Walk,
 }
 
 impl Deed {

@@ -11,7 +11,7 @@ use crate::composer::{Composer, Outcome, Wanted};
 use crate::host::Item;
 use crate::input::{Decoder, Input};
 use crate::key::{Code, Key};
-use crate::screen::raw;
+use crate::screen::{raw, stop_here};
 use crate::text::{columns, one_line, skip_columns};
 
 /// Ways to complete that are listed at once.
@@ -64,6 +64,8 @@ impl Editor {
     /// Reads a line behind a mark. Blocks.
     pub fn read(&mut self, mark: &str) -> io::Result<Read> {
         raw::enter_line()?;
+        // It is one line however long it is: Up and Down always lead through what was written before.
+        self.composer.height(u16::MAX);
         let read = self.follow(mark);
         raw::restore();
         io::stderr().write_all(b"\n")?;
@@ -84,8 +86,22 @@ impl Editor {
                         out.write_all(self.change("", mark, width()).as_bytes())?;
                         continue;
                     }
+                } else if input == Input::Key(Key::ctrl('z')) {
+                    raw::restore();
+                    stop_here();
+                    raw::enter_line()?;
+                    out.write_all(mark.as_bytes())?;
+                    out.write_all(self.change("", mark, width()).as_bytes())?;
+                    continue;
+                } else if input == Input::Key(Key::ctrl('c')) && !before.is_empty() {
+                    self.put_aside();
+                    out.write_all(format!("\r\n{mark}").as_bytes())?;
+                    continue;
                 } else if let Some(read) = self.take(input) {
-                    // What was written stays on the screen.
+                    // What was written stays on the screen, all of it.
+                    if let Read::Line(line) = &read {
+                        out.write_all(whole(line, mark, width()).as_bytes())?;
+                    }
                     self.waiting = inputs.collect();
                     return Ok(read);
                 }
@@ -152,6 +168,13 @@ impl Editor {
         } else {
             self.search = Some((needle, 0));
         }
+    }
+
+    /// Empties the line; it stays in the history.
+    fn put_aside(&mut self) {
+        self.search = None;
+        let line = self.composer.buffer.take();
+        self.composer.history.add(&line);
     }
 
     fn take(&mut self, input: Input) -> Option<Read> {
@@ -229,6 +252,13 @@ pub fn give_back() {
     raw::restore();
 }
 
+/// What to write so that a line is seen whole of which only a part was.
+fn whole(line: &str, mark: &str, width: usize) -> String {
+    let shown = contract::text::visible(line);
+    let is_whole = !line.contains('\n') && columns(mark) + columns(&shown) < width;
+    if is_whole { String::new() } else { format!("\r\x1b[K{mark}{shown}") }
+}
+
 fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stderr());
     size.map_or(80, |size| usize::from(size.ws_col).max(1))
@@ -302,6 +332,24 @@ mod tests {
             seen.push(editor.composer.buffer.raw().to_owned());
         }
         assert_eq!(seen, ["cargo run", "cargo test", "cargo test"]);
+    }
+
+    #[test]
+    fn up_leads_through_what_was_written_before() {
+        let mut editor = Editor::new(vec!["first words".to_owned(), "second words".to_owned()]);
+        editor.composer.height(u16::MAX);
+        for _ in 0..2 {
+            editor.take(Input::Key(Key::plain(Code::Up)));
+        }
+        assert_eq!(editor.composer.buffer.raw(), "first words");
+    }
+
+    #[test]
+    fn a_line_that_was_seen_in_part_is_whole_once_it_is_sent() {
+        assert_eq!(whole("short", "> ", 20), "");
+        let long = "words that go on and on";
+        assert_eq!(whole(long, "> ", 20), format!("\r\x1b[K> {long}"));
+        assert_eq!(whole("two\nlines", "> ", 20), "\r\x1b[K> two\nlines");
     }
 
     #[test]

@@ -12,6 +12,13 @@ use crate::theme::{Role, Theme};
 /// A list or a paragraph that is longer than this is split while it grows.
 const LONG: usize = 2048;
 
+/// A draft that is longer than this is made anew only when it has grown by a part of it.
+const LONGEST_DRAFT: usize = 16 * 1024;
+
+/// A text that is longer than this is told apart at the next paragraph, so that each part can be
+/// laid out by itself.
+const PART: usize = 32 * 1024;
+
 /// Markdown with the rows it comes to. The text must be clean.
 #[derive(Default)]
 pub(crate) struct Markdown {
@@ -28,8 +35,21 @@ pub(crate) struct Markdown {
     settled: Vec<Row>,
     draft: Vec<Row>,
     is_stale: bool,
+    /// Bytes of the text when the draft was made.
+    drafted: usize,
     /// Rows that were taken out; they stand above all others.
     given: usize,
+    /// Parts of the same text before it.
+    part: usize,
+    scan: Scan,
+}
+
+/// How far a text was gone through for a place to tell it apart.
+#[derive(Default)]
+struct Scan {
+    done: usize,
+    fence: Option<Fence>,
+    is_after_gap: bool,
 }
 
 impl Markdown {
@@ -43,10 +63,33 @@ impl Markdown {
         &self.text
     }
 
+    /// Whether it goes on with a text that was told apart.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.part > 0
+    }
+
     /// Takes more text.
     pub(crate) fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.is_stale = true;
+    }
+
+    /// Gives away what goes beyond the length of a part, as a text of its own.
+    pub(crate) fn split(&mut self) -> Option<Self> {
+        let at = self.scan.end_of_part(&self.text)?;
+        let text = self.text.split_off(at);
+        self.scan = Scan::default();
+        self.drafted = 0;
+        let is_complete = std::mem::replace(&mut self.is_complete, true);
+        self.forget();
+        self.is_stale = true;
+        let part = self.part + 1;
+        Some(Self { text, is_complete, is_stale: true, part, ..Self::default() })
+    }
+
+    /// Has the next layout show everything, since nothing came for a while.
+    pub(crate) fn catch_up(&mut self) {
+        self.drafted = 0;
     }
 
     /// Takes note that nothing more will come.
@@ -61,11 +104,18 @@ impl Markdown {
             self.made_for = Some((width, edition));
             self.settled.clear();
             (self.done, self.fence, self.is_going_on) = (0, None, false);
-            self.is_stale = true;
+            (self.is_stale, self.drafted) = (true, 0);
         }
-        if !std::mem::take(&mut self.is_stale) {
+        // What is long and may still change as a whole, such as a table, is not laid out anew for
+        // every few letters.
+        let (tail, fresh) =
+            (self.text.len() - self.done, self.text.len().saturating_sub(self.drafted));
+        let can_wait = !self.is_complete && tail > LONGEST_DRAFT && fresh < tail / 8;
+        if !self.is_stale || (can_wait && self.drafted > 0) {
             return;
         }
+        self.is_stale = false;
+        self.drafted = self.text.len();
         while self.settle_one(width, theme) {}
         let mut draft = self.rest(width, theme);
         if self.is_complete {
@@ -197,6 +247,33 @@ impl Markdown {
         self.is_going_on = is_split;
         self.done += length;
         true
+    }
+}
+
+impl Scan {
+    /// Where a part of a text ends, if it is long enough: before a block that follows a gap.
+    fn end_of_part(&mut self, text: &str) -> Option<usize> {
+        while let Some(length) = text[self.done..].find('\n').map(|at| at + 1) {
+            let line = &text[self.done..self.done + length];
+            let is_gap = line.trim().is_empty();
+            match &self.fence {
+                Some(fence) => {
+                    if fence.is_ended_by(line) {
+                        self.fence = None;
+                    }
+                }
+                None if self.is_after_gap && !is_gap && self.done >= PART => {
+                    let is_own = !line.starts_with([' ', '\t']) && !is_item(line);
+                    if is_own || self.done >= 4 * PART {
+                        return Some(self.done);
+                    }
+                }
+                None => self.fence = Fence::begun_by(line).map(|(fence, _)| fence),
+            }
+            self.is_after_gap = is_gap && self.fence.is_none();
+            self.done += length;
+        }
+        None
     }
 }
 
@@ -409,6 +486,40 @@ mod tests {
     /// The rows of a text that is not split.
     fn whole_at_once(text: &str) -> Vec<String> {
         page::render(text, 60, &theme()).iter().map(|row| row.line.to_string()).collect()
+    }
+
+    #[test]
+    fn a_long_text_is_told_apart_between_paragraphs_and_never_in_code() {
+        let paragraphs = "Some words of a paragraph.\n\n".repeat(PART / 20);
+        let code = format!("```\n{}```\n\n", "let x = 1;\n\n".repeat(PART / 10));
+        let text = format!("{code}{paragraphs}the end");
+        let mut parts = vec![Markdown::complete(text.clone())];
+        while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
+            parts.push(rest);
+        }
+        assert!(parts.len() > 2, "{}", parts.len());
+        assert!(parts[0].text().starts_with(&code) && !parts[0].is_continued());
+        assert!(parts[1..].iter().all(|part| part.is_continued() && part.text().len() < 2 * PART));
+        let joined: String = parts.iter().map(Markdown::text).collect();
+        assert_eq!(joined, text);
+    }
+
+    #[test]
+    fn a_long_table_is_not_laid_out_for_every_letter_and_caught_up_with() {
+        let mut markdown = Markdown::default();
+        markdown.push(&format!("| a |\n|---|\n{}", "| cell |\n".repeat(LONGEST_DRAFT / 4)));
+        markdown.lay_out(40, 0, &theme());
+        let before = markdown.height();
+        markdown.push("| more |\n");
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(markdown.height(), before);
+        markdown.catch_up();
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(markdown.height(), before + 1);
+        markdown.push("| end |\n");
+        markdown.finish();
+        markdown.lay_out(40, 0, &theme());
+        assert_eq!(markdown.height(), before + 2);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use contract::event::{Event, Input};
 
-use crate::host::{Answer, Leave, Request, Stop};
+use crate::host::{Answer, Inquiry, Leave, Request, Stop};
 use crate::input;
 
 /// Something that happened.
@@ -26,6 +26,8 @@ pub enum Message {
     Closed,
     /// The host answered.
     Answer(Answer),
+    /// A part of the program wants to know something.
+    Inquired(Inquiry),
     /// Somebody wrote to standard error or output.
     Printed(String),
     /// The editor was closed.

@@ -4,8 +4,13 @@
 
 use crate::markdown::Markdown;
 use crate::screen::styled;
-use crate::text::{Joint, Row, clean};
+use crate::text::{self, Joint, Row};
 use crate::theme::Theme;
+
+/// What a program printed, safe to show: without its colors and moves of the cursor.
+pub fn printed(text: &str) -> String {
+    text::printed(text)
+}
 
 /// Takes Markdown in pieces and gives back what can be shown.
 pub struct Prose {
@@ -23,7 +28,7 @@ impl Prose {
 
     /// Takes more text, as it comes from outside.
     pub fn push(&mut self, text: &str) {
-        self.markdown.push(&clean(text));
+        self.markdown.push(&text::prose(text));
     }
 
     /// Takes out what more text cannot change: whole blocks, and whole lines of code.

@@ -12,7 +12,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::host::{Answer, Host, Leave, Stop};
+use crate::host::{Answer, Host, Inquiry, Leave, Stop};
 use crate::message::{Effect, Message};
 use crate::screen::{Screen, Told, stop_here};
 
@@ -20,8 +20,8 @@ use crate::screen::{Screen, Told, stop_here};
 const FRAME: Duration = Duration::from_millis(16);
 /// How long leaving waits for the host.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Events that are taken at once.
-const BATCH: usize = 512;
+/// Events that are taken before keys get their turn again.
+const BATCH: usize = 64;
 
 /// The conversation that is shown.
 pub struct Link<'a> {
@@ -42,6 +42,7 @@ pub async fn run(
     let mut session = Running {
         host,
         asked: FuturesUnordered::new(),
+        inquiry: host.inquiry(),
         outbox: VecDeque::new(),
         next_frame: Instant::now(),
         is_urgent: true,
@@ -80,6 +81,8 @@ pub async fn run(
 struct Running<'a> {
     host: &'a dyn Host,
     asked: FuturesUnordered<LocalBoxFuture<'a, Answer>>,
+    /// What somebody will want to know from the person.
+    inquiry: LocalBoxFuture<'a, Inquiry>,
     outbox: VecDeque<Input>,
     next_frame: Instant,
     /// Whether somebody waits for the next frame.
@@ -95,7 +98,11 @@ impl Running<'_> {
         link: &mut Option<Link<'_>>,
         batch: &mut Vec<Arc<Event>>,
     ) -> io::Result<Option<Message>> {
-        let frame = app.is_dirty().then_some(self.next_frame);
+        let frame = if screen.is_behind() {
+            Some(Instant::now())
+        } else {
+            app.is_dirty().then_some(self.next_frame)
+        };
         let wake = [frame, app.deadline()].into_iter().flatten().min();
         let Screen { arrivals, printed, .. } = screen;
         tokio::select! {
@@ -111,6 +118,11 @@ impl Running<'_> {
             Some(answer) = self.asked.next(), if !self.asked.is_empty() => {
                 self.is_urgent = true;
                 Ok(Some(Message::Answer(answer)))
+            }
+            inquiry = &mut self.inquiry => {
+                self.inquiry = self.host.inquiry();
+                self.is_urgent = true;
+                Ok(Some(Message::Inquired(inquiry)))
             }
             Some(words) = printed.recv() => Ok(Some(Message::Printed(words))),
             count = events(link, batch) => Ok((count == 0).then_some(Message::Closed)),
@@ -201,6 +213,13 @@ impl Running<'_> {
     }
 
     fn draw(&mut self, app: &mut App, screen: &mut Screen) -> io::Result<()> {
+        // Whoever is slow gets no further frames before the last one, and holds up nothing else.
+        if screen.is_behind() {
+            screen.catch_up()?;
+            if screen.is_behind() {
+                return Ok(());
+            }
+        }
         let now = Instant::now();
         if !app.is_dirty() || !(self.is_urgent || now >= self.next_frame) {
             return Ok(());

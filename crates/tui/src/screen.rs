@@ -5,12 +5,14 @@
 mod backend;
 pub(crate) mod raw;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
+use rustix::fs::OFlags;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -22,7 +24,7 @@ pub(crate) use backend::styled;
 /// Arrivals that wait at most.
 const ARRIVALS: usize = 1024;
 /// Text on the clipboard is no longer than this.
-const LONGEST_COPY: usize = 512 * 1024;
+pub(crate) const LONGEST_COPY: usize = 512 * 1024;
 
 /// The terminal.
 pub struct Screen {
@@ -55,7 +57,7 @@ impl Screen {
         let signals = Signals::new()?;
         let (arrivals_in, arrivals) = mpsc::channel(ARRIVALS);
         let (printed_in, printed) = mpsc::channel(ARRIVALS);
-        let tty = File::from(rustix::io::fcntl_dupfd_cloexec(io::stdout().as_fd(), 3)?);
+        let tty = outlet()?;
         let size = size(&tty)?;
         let backend = Ansi::new(tty, size);
         let options = TerminalOptions { viewport: Viewport::Fixed(size) };
@@ -79,11 +81,27 @@ impl Screen {
     /// Gives the terminal back for a while.
     pub fn pause(&mut self) {
         self.reader = None;
+        if raw::is_entered() {
+            // Half a frame is no harm where the terminal takes no more.
+            let _ = self.catch_up();
+        }
         raw::restore();
+    }
+
+    /// Whether the terminal has not taken all of what was drawn.
+    pub fn is_behind(&self) -> bool {
+        self.terminal.backend().is_behind()
+    }
+
+    /// Writes as much of what waits as the terminal takes.
+    pub(crate) fn catch_up(&mut self) -> io::Result<()> {
+        self.terminal.backend_mut().send()
     }
 
     /// Takes the terminal again.
     pub fn resume(&mut self) -> io::Result<()> {
+        // What was not taken before is part of a frame that nobody wants any more.
+        self.terminal.backend_mut().discard();
         let caught = raw::enter(self.terminal.backend_mut().tty(), self.has_mouse)?;
         catch(caught, self.printed_in.clone())?;
         if std::mem::take(&mut self.asks_background) {
@@ -144,7 +162,7 @@ impl Screen {
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
-        self.terminal.backend_mut().tty().write_all(text.as_bytes())
+        self.terminal.backend_mut().write(text)
     }
 }
 
@@ -159,6 +177,18 @@ pub(crate) fn stop_here() {
     let own = rustix::process::getpid();
     // It fails only where there is no such signal.
     let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+}
+
+/// The terminal by a way of its own, on which a write does not wait; where there is none, the one
+/// that everybody has.
+fn outlet() -> io::Result<File> {
+    let stdout = io::stdout();
+    let path = format!("/proc/self/fd/{}", stdout.as_raw_fd());
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
+        Ok(own) => Ok(own),
+        Err(_) => Ok(File::from(rustix::io::fcntl_dupfd_cloexec(stdout.as_fd(), 3)?)),
+    }
 }
 
 fn size(tty: &File) -> io::Result<Rect> {
@@ -206,6 +236,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     quit: Signal,
     hangup: Signal,
+    /// Others that would end the program where it stands.
+    others: [Signal; 6],
     stop: Signal,
     proceed: Signal,
 }
@@ -219,6 +251,14 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             hangup: signal(SignalKind::hangup())?,
+            others: [
+                signal(SignalKind::user_defined1())?,
+                signal(SignalKind::user_defined2())?,
+                signal(SignalKind::alarm())?,
+                signal(number(rustix::process::Signal::ABORT))?,
+                signal(number(rustix::process::Signal::VTALARM))?,
+                signal(number(rustix::process::Signal::XCPU))?,
+            ],
             stop: signal(number(rustix::process::Signal::TSTP))?,
             proceed: signal(number(rustix::process::Signal::CONT))?,
         })
@@ -226,12 +266,14 @@ impl Signals {
 
     /// The next of them.
     pub(crate) async fn next(&mut self) -> Told {
+        let others = self.others.iter_mut().map(|other| Box::pin(other.recv()));
         tokio::select! {
             _ = self.resize.recv() => Told::Resized,
             _ = self.interrupt.recv() => Told::Stop(Stop::Interrupted),
             _ = self.terminate.recv() => Told::Stop(Stop::Terminated),
             _ = self.quit.recv() => Told::Stop(Stop::Quit),
             _ = self.hangup.recv() => Told::Stop(Stop::HungUp),
+            _ = futures::future::select_all(others) => Told::Stop(Stop::Terminated),
             _ = self.stop.recv() => Told::Suspend,
             _ = self.proceed.recv() => Told::Continued,
         }

@@ -77,7 +77,7 @@ impl Status {
     /// Folds an event in.
     pub(crate) fn take(&mut self, event: &Event, now: Instant) {
         if event.within.is_some() {
-            return;
+            return self.take_within(&event.what, now);
         }
         match &event.what {
             What::Configured { model, mode, .. } => {
@@ -115,6 +115,18 @@ impl Status {
                 }
             }
             What::TurnFinished { .. } => self.end(),
+            _ => {}
+        }
+    }
+
+    /// Folds in what happens in a conversation that a call holds: it costs, and it may ask.
+    fn take_within(&mut self, what: &What, now: Instant) {
+        match what {
+            What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => {
+                self.usage.add(usage);
+            }
+            What::Asked { .. } => self.doing("waiting for your answer", now),
+            What::Answered { .. } => self.running(now),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Text on its way to the screen: made safe once, measured in columns, and broken into rows that
 //! know what of them is text and what is decoration.
 
-use contract::text::visible;
+use contract::text::{is_hidden, visible};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
@@ -91,6 +91,28 @@ impl Leads {
 /// Text from outside, safe to draw. Line feeds and tabs stay.
 pub(crate) fn clean(text: &str) -> String {
     visible(text).into_owned()
+}
+
+/// Prose from outside, safe to draw: like [`clean`], but what joins letters (in Persian, in Hindi)
+/// and pictures (of families, of professions) does.
+pub(crate) fn prose(text: &str) -> String {
+    if !text.contains(['\u{200c}', '\u{200d}']) {
+        return clean(text);
+    }
+    let joins = |c: Option<char>| c.is_none_or(|c| !c.is_ascii() && !is_hidden(c));
+    let mut shown = String::with_capacity(text.len());
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_joint = matches!(c, '\u{200c}' | '\u{200d}');
+        if is_hidden(c) && !(is_joint && joins(before) && joins(rest.peek().copied())) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+        before = Some(c);
+    }
+    shown
 }
 
 /// What a program printed, safe to draw: its colors and moves of the cursor are left out, and what
@@ -330,6 +352,17 @@ mod tests {
 
     fn texts(rows: &[Row]) -> Vec<String> {
         rows.iter().map(|row| row.line.to_string()).collect()
+    }
+
+    #[test]
+    fn what_joins_letters_and_pictures_does_in_prose_and_is_seen_elsewhere() {
+        for joined in ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "क्\u{200d}ष", "\u{200d}👩"]
+        {
+            assert_eq!(prose(joined), joined);
+        }
+        assert_eq!(prose("a\u{200d}b \u{202e}"), "a\\u{200d}b \\u{202e}");
+        assert_eq!(prose("👨\u{200d}\u{202e}"), "👨\\u{200d}\\u{202e}");
+        assert_eq!(clean("👨\u{200d}👩"), "👨\\u{200d}👩");
     }
 
     #[test]

@@ -107,6 +107,16 @@ impl Transcript {
         }
     }
 
+    /// Opens a block that is closed.
+    fn open(&mut self, at: usize) {
+        let shape = self.shape;
+        if let Some(block) = self.blocks.get_mut(at)
+            && !block.is_open(shape)
+        {
+            block.toggle(shape);
+        }
+    }
+
     /// Where the last block stands that can be opened.
     pub(crate) fn last_foldable(&self) -> Option<usize> {
         self.blocks.iter().rposition(Block::can_fold)
@@ -121,6 +131,39 @@ impl Transcript {
         }
         block.lay_out(shape, theme);
         block.height()
+    }
+
+    /// What somebody who copies a block wants: of a long reply all parts.
+    pub(crate) fn text_of(&self, at: usize) -> Option<String> {
+        let goes_on = |at: usize| {
+            let block = self.blocks.get(at);
+            block.is_some_and(|it| matches!(&it.kind, Kind::Reply(it) if it.is_continued()))
+        };
+        let before = |at: usize| {
+            let replies = (0..at).rev();
+            replies.into_iter().find(|at| matches!(self.blocks[*at].kind, Kind::Reply(_)))
+        };
+        let mut first = at;
+        while goes_on(first) {
+            first = before(first)?;
+        }
+        let mut text = self.blocks.get(first)?.text();
+        if matches!(self.blocks[first].kind, Kind::Reply(_)) {
+            for at in first + 1..self.blocks.len() {
+                match &self.blocks[at].kind {
+                    Kind::Reply(part) if part.is_continued() => text.push_str(part.text()),
+                    Kind::Reply(_) => break,
+                    _ => {}
+                }
+            }
+        }
+        Some(text)
+    }
+
+    /// Rows above a row, about: blocks that are not laid out are guessed.
+    fn rows_before(&self, place: Place) -> usize {
+        let blocks = self.blocks.iter().take(place.block);
+        blocks.map(|block| block.rows_about(self.shape)).sum::<usize>() + place.row
     }
 
     /// The name of the tool that was called last.

@@ -10,6 +10,7 @@ use crate::layers::help::Page;
 use crate::layers::picker::{Picker, Subject};
 use crate::layers::search::Search;
 use crate::message::Effect;
+use crate::screen::LONGEST_COPY;
 use crate::transcript::Kind;
 
 impl App {
@@ -25,7 +26,12 @@ impl App {
                 let word = if self.settings.shows_thinking { "open" } else { "closed" };
                 self.note = format!("reasoning is {word}");
             }
-            Action::Clear => effects.push(Effect::Ask(Request::Command("/clear".to_owned()))),
+            Action::Clear => {
+                if self.status.is_busy() {
+                    "the history is cleared when the turn ends".clone_into(&mut self.note);
+                }
+                effects.push(Effect::Ask(Request::Command("/clear".to_owned())));
+            }
             Action::Compact => effects.push(Effect::Ask(Request::Command("/compact".to_owned()))),
             Action::Models => self.pick(Picks::Models, Request::Models, effects),
             Action::Sessions => self.pick(Picks::Sessions, Request::Sessions, effects),
@@ -47,7 +53,7 @@ impl App {
             Action::History => self.search_history(),
             Action::Browse => {
                 self.focus = Focus::Browsing;
-                self.go_to(self.transcript.len().saturating_sub(1));
+                self.view.cursor = self.view.entry();
             }
             Action::Open => {
                 if let Some(at) = self.transcript.last_foldable() {
@@ -103,7 +109,9 @@ impl App {
     }
 
     fn search_history(&mut self) {
-        let items = self.composer.history.newest_first().map(|text| crate::host::Item {
+        let mut seen = std::collections::HashSet::new();
+        let sent = self.composer.history.newest_first().filter(|text| seen.insert(*text));
+        let items = sent.map(|text| crate::host::Item {
             value: text.clone(),
             label: crate::text::one_line(text.lines().next().unwrap_or_default()),
             ..crate::host::Item::default()
@@ -113,24 +121,34 @@ impl App {
     }
 
     fn copy_reply(&mut self, effects: &mut Vec<Effect>) {
-        let reply = (0..self.transcript.len()).rev().find_map(|at| {
-            let block = self.transcript.block(at)?;
-            matches!(block.kind, Kind::Reply(_)).then(|| block.text())
-        });
-        match reply {
-            Some(text) => {
-                effects.push(Effect::Copy(text));
-                "copied".clone_into(&mut self.note);
-            }
+        let is_reply = |at: &usize| {
+            let block = self.transcript.block(*at);
+            block.is_some_and(|block| matches!(block.kind, Kind::Reply(_)))
+        };
+        let last = (0..self.transcript.len()).rev().find(is_reply);
+        match last.and_then(|at| self.transcript.text_of(at)) {
+            Some(text) => self.copy(text, effects),
             None => "there is no reply yet".clone_into(&mut self.note),
         }
     }
 
+    /// Has the terminal put a text on its clipboard, and says how much of it.
+    pub(super) fn copy(&mut self, text: String, effects: &mut Vec<Effect>) {
+        let whole = text.len();
+        self.note = if whole > LONGEST_COPY {
+            let (most, whole) = (LONGEST_COPY / 1024, whole.div_ceil(1024));
+            format!("copied the first {most} of {whole} KB; `/export` writes all to a file")
+        } else {
+            "copied through the terminal".to_owned()
+        };
+        effects.push(Effect::Copy(text));
+    }
+
     fn next_mode(&mut self, effects: &mut Vec<Effect>) {
+        // No key leads to the mode in which nothing is asked: that takes a word, `/mode yolo`.
         let mode = match self.status.mode {
-            Mode::ReadOnly => Mode::Normal,
-            Mode::Normal => Mode::Yolo,
-            Mode::Yolo => Mode::ReadOnly,
+            Mode::ReadOnly | Mode::Yolo => Mode::Normal,
+            Mode::Normal => Mode::ReadOnly,
         };
         effects.push(Effect::Ask(Request::Command(format!("/mode {}", mode.as_str()))));
     }
@@ -152,6 +170,20 @@ impl App {
     fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
         effects.push(Effect::send(Input::Interrupt));
         "stopping".clone_into(&mut self.note);
+        // What waits would begin the next turn: whoever stops decides about it anew.
+        self.put_back();
+    }
+
+    /// Puts what waits back into the text.
+    pub(super) fn put_back(&mut self) {
+        if self.queue.is_empty() {
+            return;
+        }
+        let mut texts = std::mem::take(&mut self.queue);
+        texts.push(self.composer.buffer.text());
+        self.composer.buffer.set(texts.join("\n\n").trim_end_matches('\n'));
+        self.composer.changed();
+        self.written();
     }
 
     /// Stops the model, else empties the text, else ends when it comes twice.
@@ -167,6 +199,7 @@ impl App {
             return;
         } else if !self.queue.is_empty() {
             self.queue.pop();
+            self.tell_ready(effects);
             return;
         }
         let is_second = self
@@ -203,6 +236,7 @@ impl App {
             effects.push(Effect::Ask(Request::Command(text.trim().to_owned())));
         } else if self.status.is_busy() || !self.is_connected {
             self.queue.push(text);
+            self.tell_ready(effects);
         } else {
             self.status.begin(self.now);
             effects.push(Effect::send(Input::Prompt(text)));
@@ -216,7 +250,9 @@ impl App {
             return Vec::new();
         }
         let mut effects: Vec<Effect> = Vec::new();
-        for text in std::mem::take(&mut self.queue) {
+        let words = std::mem::take(&mut self.queue);
+        let had_words = !words.is_empty();
+        for text in words {
             if text.trim_start().starts_with('/') {
                 effects.push(Effect::Ask(Request::Command(text.trim().to_owned())));
             } else {
@@ -224,9 +260,17 @@ impl App {
                 effects.push(Effect::send(Input::Prompt(text)));
             }
         }
-        if !effects.is_empty() {
+        if had_words {
+            self.tell_ready(&mut effects);
             self.save_draft(&mut effects);
         }
         effects
+    }
+
+    /// Tells the conversation whether something waits for its next step.
+    pub(super) fn tell_ready(&self, effects: &mut Vec<Effect>) {
+        if self.is_connected {
+            effects.push(Effect::send(Input::Ready(!self.queue.is_empty())));
+        }
     }
 }

@@ -4,6 +4,7 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
+use crate::composer::Vim;
 use crate::keymap::Described;
 use crate::layers::Canvas;
 use crate::picture::Pictures;
@@ -165,7 +166,7 @@ impl App {
     fn draw_queue(&self, area: Rect, canvas: &mut Canvas<'_>) {
         let skipped = self.queue.len().saturating_sub(usize::from(area.height));
         for (y, text) in (area.y..area.bottom()).zip(self.queue.iter().skip(skipped)) {
-            let line = format!("waits: {}", one_line(text));
+            let line = format!("waits: {}", one_line(&text.trim().replace('\n', " ⏎ ")));
             let line = clipped(&line, usize::from(area.width).saturating_sub(16));
             let at = Position { x: area.x, y };
             let used = canvas.text(at, &line, Role::Soft, area.width);
@@ -198,12 +199,15 @@ impl App {
         if self.focus == Focus::Browsing {
             let is_selecting = self.view.selection.is_some_and(|it| it.by != By::Mouse);
             return if is_selecting {
-                "selecting: arrows move, y copies, Esc ends".to_owned()
+                "selecting: arrows move, o the other end, y copies, Esc ends".to_owned()
             } else {
-                "walking: Enter opens, v selects, y copies, / searches, Esc ends".to_owned()
+                "walking: Enter opens, j k go by rows, v selects, y copies, / searches, Esc ends"
+                    .to_owned()
             };
         }
-        self.composer.completion.help.clone().unwrap_or_default()
+        let is_normal = self.composer.vim.as_ref().is_some_and(Vim::is_normal);
+        let mode = if is_normal { "NORMAL: i writes" } else { "" };
+        self.composer.completion.help.clone().unwrap_or_else(|| mode.to_owned())
     }
 
     fn draw_proposals(&self, composer: Rect, canvas: &mut Canvas<'_>) {
@@ -235,8 +239,17 @@ impl App {
                 x = x.saturating_add(narrow(columns(letter.encode_utf8(&mut [0; 4]))));
             }
             let after = Position { x: at.x + used.max(widest), y };
-            let about = format!("  {}", one_line(&proposal.about));
-            canvas.text(after, &about, Role::Soft, area.right().saturating_sub(after.x));
+            let hidden = completion.proposals.len() - first - count;
+            let more = if y + 1 == area.bottom() && hidden > 0 {
+                format!("  {hidden} more below")
+            } else {
+                String::new()
+            };
+            let room = area.right().saturating_sub(after.x + narrow(columns(&more)));
+            let about = clipped(&format!("  {}", one_line(&proposal.about)), usize::from(room));
+            canvas.text(after, &about, Role::Soft, room);
+            let end = Position { x: area.right().saturating_sub(narrow(columns(&more))), y };
+            canvas.text(end, &more, Role::Accent, area.width);
             if number == completion.selected {
                 let line = Rect { y, height: 1, ..area };
                 canvas.buffer.set_style(line, canvas.theme.style(Role::Selection));

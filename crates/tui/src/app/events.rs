@@ -4,12 +4,21 @@ use contract::event::{Event, What};
 use contract::id::CallId;
 
 use super::App;
-use crate::host::Request;
+use crate::host::{Inquiry, Request};
 use crate::layers::approval::{Approval, Ask};
+use crate::layers::inquiry::Asking;
 use crate::message::Effect;
+use crate::text::one_line;
+use crate::transcript::View;
 
 impl App {
     pub(super) fn event(&mut self, event: &Event, effects: &mut Vec<Effect>) {
+        if matches!(&event.what, What::Compacted { summary: None, .. }) && event.within.is_none() {
+            // What the model does not see any more is not shown as if it did.
+            self.transcript.clear();
+            self.pictures.clear();
+            self.view = View::default();
+        }
         self.transcript.take(event);
         let turn_time = self.status.turn_time(self.now);
         self.status.take(event, self.now);
@@ -33,6 +42,7 @@ impl App {
                 self.asks.clear();
                 self.note.clear();
                 self.layers.retain(|layer| layer.asks_about().is_none());
+                self.put_inquiries_aside(effects);
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
                     self.call_person("Brynhild is done", effects);
                 }
@@ -41,6 +51,20 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    /// A part of the program wants to know something.
+    pub(super) fn inquire(&mut self, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+        self.call_person(&one_line(&inquiry.title), effects);
+        let is_writing = !self.composer.buffer.is_empty();
+        self.layers.push(Box::new(Asking::new(inquiry, self.now, is_writing)));
+    }
+
+    /// Nobody waits for an answer any more.
+    fn put_inquiries_aside(&mut self, effects: &mut Vec<Effect>) {
+        let open = self.layers.iter().filter_map(|layer| layer.inquires());
+        effects.extend(open.map(|id| Effect::Ask(Request::Reply { id, words: None })));
+        self.layers.retain(|layer| layer.inquires().is_none());
     }
 
     /// Calls whoever looks elsewhere.

@@ -19,6 +19,10 @@ const WHEEL: usize = 3;
 impl App {
     pub(super) fn key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) {
         self.note.clear();
+        let is_asked = self.layers.last().is_some_and(|layer| layer.is_question());
+        if self.keymap.resolve(&[key]) == Resolved::Action(Action::Quit) && !is_asked {
+            return self.act(Action::Quit, effects);
+        }
         if self.layers.is_empty() || !self.layer_key(key, at, effects) {
             self.own_key(key, effects);
         }
@@ -31,8 +35,8 @@ impl App {
     fn layer_key(&mut self, key: Key, at: Instant, effects: &mut Vec<Effect>) -> bool {
         let Some(layer) = self.layers.last_mut() else { return false };
         let mut deeds = Vec::new();
-        let flow = layer.key(key, at, &mut deeds);
-        let is_question = layer.asks_about().is_some();
+        let flow = layer.key(self.keymap.in_dialogs(key), at, &mut deeds);
+        let is_question = layer.is_question();
         if flow == Flow::Close {
             self.layers.pop();
         }
@@ -86,7 +90,16 @@ impl App {
                 self.wish(effects);
             }
             Deed::Find { needle, direction } => self.find(&needle, direction),
-            Deed::EndSearch => self.view.needle.clear(),
+            Deed::EndSearch => {
+                self.view.needle.clear();
+                if self.focus == Focus::Writing {
+                    self.view.cursor = None;
+                }
+            }
+            Deed::Walk => {
+                self.focus = Focus::Browsing;
+                self.view.cursor = self.view.found.or_else(|| self.view.entry());
+            }
         }
     }
 
@@ -138,6 +151,7 @@ impl App {
             let text = self.queue.pop().unwrap_or_default();
             self.composer.buffer.set(&text);
             self.written();
+            self.tell_ready(effects);
             return;
         }
         match self.composer.key(key) {
@@ -199,14 +213,19 @@ impl App {
             return true;
         }
         let last = self.transcript.len().saturating_sub(1);
-        let at = self.view.cursor.unwrap_or(last);
+        let place = self.view.cursor.unwrap_or(Place { block: last, row: 1 });
+        let at = place.block;
+        let page = isize::try_from(self.view.page()).unwrap_or(1);
+        let (transcript, theme) = (&mut self.transcript, &self.theme);
         match key.code {
-            Code::Char('v') => {
-                self.view.select(By::Characters, at, &mut self.transcript, &self.theme);
-            }
-            Code::Char('V') => self.view.select(By::Rows, at, &mut self.transcript, &self.theme),
-            Code::Up | Code::Char('k') => self.go_to(at.saturating_sub(1)),
-            Code::Down | Code::Char('j') => self.go_to((at + 1).min(last)),
+            Code::Char('v') => self.view.select(By::Characters, transcript, theme),
+            Code::Char('V') => self.view.select(By::Rows, transcript, theme),
+            Code::Char('k') => self.view.walk(-1, transcript, theme),
+            Code::Char('j') => self.view.walk(1, transcript, theme),
+            Code::PageUp => self.view.walk(-page, transcript, theme),
+            Code::PageDown => self.view.walk(page, transcript, theme),
+            Code::Up => self.go_to(if place.row > 1 { at } else { at.saturating_sub(1) }),
+            Code::Down => self.go_to((at + 1).min(last)),
             Code::Char('g') | Code::Home => self.go_to(0),
             Code::Char('G') | Code::End => {
                 self.go_to(last);
@@ -214,9 +233,8 @@ impl App {
             }
             Code::Enter | Code::Char(' ') => self.transcript.toggle(at),
             Code::Char('y') => {
-                if let Some(block) = self.transcript.block(at) {
-                    effects.push(Effect::Copy(block.text()));
-                    "copied".clone_into(&mut self.note);
+                if let Some(text) = self.transcript.text_of(at) {
+                    self.copy(text, effects);
                 }
             }
             Code::Char('/') => self.act(Action::Search, effects),
@@ -235,7 +253,11 @@ impl App {
             return false;
         };
         let (transcript, theme) = (&mut self.transcript, &self.theme);
+        let page = isize::try_from(self.view.page()).unwrap_or(1);
         match key.code {
+            Code::Char('o') => self.view.turn(transcript, theme),
+            Code::PageUp => self.view.extend(-page, transcript, theme),
+            Code::PageDown => self.view.extend(page, transcript, theme),
             Code::Up | Code::Char('k') => self.view.extend(-1, transcript, theme),
             Code::Down | Code::Char('j') => self.view.extend(1, transcript, theme),
             Code::Left | Code::Char('h') => self.view.widen(-1, transcript),
@@ -247,9 +269,8 @@ impl App {
             Code::Esc | Code::Char('v' | 'V') => self.view.selection = None,
             Code::Enter | Code::Char('y') => {
                 let text = transcript.selected(&selection, theme);
-                effects.push(Effect::Copy(text));
                 self.view.selection = None;
-                "copied".clone_into(&mut self.note);
+                self.copy(text, effects);
             }
             _ => return false,
         }
@@ -264,8 +285,8 @@ impl App {
     }
 
     pub(super) fn go_to(&mut self, block: usize) {
-        self.view.cursor = Some(block);
         let place = Place { block, row: 1 };
+        self.view.cursor = Some(place);
         self.view.show(place, &mut self.transcript, &self.theme);
     }
 
@@ -285,6 +306,8 @@ impl App {
         match self.transcript.find(&needle, from, direction, &self.theme) {
             Some(place) => {
                 self.view.found = Some(place);
+                // The one that was found stands out among the others.
+                self.view.cursor = Some(place);
                 self.view.show(place, &mut self.transcript, &self.theme);
                 let (number, count) = self.transcript.matches(&needle, place.block);
                 self.note = format!("block {number} of {count}");
@@ -337,8 +360,7 @@ impl App {
         }
         let text = self.transcript.selected(&selection, &self.theme);
         if !text.is_empty() {
-            effects.push(Effect::Copy(text));
-            "copied".clone_into(&mut self.note);
+            self.copy(text, effects);
         }
     }
 }

@@ -4,6 +4,7 @@ mod approvals;
 mod conversation;
 mod documented;
 mod hostile;
+mod walking;
 mod writing;
 
 use std::sync::Arc;

@@ -16,6 +16,8 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(crate) struct Decoder {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
+    /// Whether a paste goes on that nothing was heard of for a while.
+    is_stuck: bool,
 }
 
 /// What the beginning of the bytes is.
@@ -31,18 +33,33 @@ enum Found {
 impl Decoder {
     /// Takes bytes, gives what they mean so far.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
+        let is_stuck = std::mem::take(&mut self.is_stuck);
+        // Whoever stops what never ends does not go on with it.
+        if is_stuck
+            && matches!(bytes, [0x03 | 0x1b])
+            && let Some(mut paste) = self.paste.take()
+        {
+            paste.append(&mut self.pending);
+            return vec![pasted(&paste), Input::Key(control(bytes[0]))];
+        }
         self.pending.extend_from_slice(bytes);
         self.decode(false)
     }
 
     /// Takes what waits for more as what it is: nothing came.
     pub(crate) fn settle(&mut self) -> Vec<Input> {
+        self.is_stuck = self.paste.is_some();
         self.decode(true)
     }
 
-    /// Whether something has begun that time will decide.
+    /// Whether something has begun that time will decide. A letter waits for its rest for ever.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.paste.is_none() && !self.pending.is_empty()
+        self.paste.is_none() && self.pending.first().is_some_and(u8::is_ascii)
+    }
+
+    /// Whether a paste goes on that may never end.
+    pub(crate) fn is_pasting(&self) -> bool {
+        self.paste.is_some() && !self.is_stuck
     }
 
     fn decode(&mut self, is_settled: bool) -> Vec<Input> {
@@ -64,9 +81,8 @@ impl Decoder {
                 let end = last_end(rest, end);
                 paste.extend_from_slice(&rest[..end]);
                 at += end + PASTE_END.len();
-                let text = String::from_utf8_lossy(paste).replace("\r\n", "\n").replace('\r', "\n");
+                inputs.push(pasted(paste));
                 self.paste = None;
-                inputs.push(Input::Paste(text));
                 continue;
             }
             match first(&pending[at..], is_settled) {
@@ -85,6 +101,11 @@ impl Decoder {
         self.pending = pending;
         inputs
     }
+}
+
+fn pasted(bytes: &[u8]) -> Input {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
+    Input::Paste(text)
 }
 
 /// The last end of a paste that has arrived before another begins.
@@ -121,7 +142,7 @@ fn first(bytes: &[u8], is_settled: bool) -> Found {
         },
         [byte, ..] if *byte < 0x20 || *byte == 0x7f => key(1, control(*byte)),
         [byte, ..] if byte.is_ascii() => key(1, Key::plain(Code::Char(char::from(*byte)))),
-        _ => character(bytes, is_settled),
+        _ => character(bytes),
     }
 }
 
@@ -142,7 +163,7 @@ fn control(byte: u8) -> Key {
     }
 }
 
-fn character(bytes: &[u8], is_settled: bool) -> Found {
+fn character(bytes: &[u8]) -> Found {
     let length = match bytes[0] {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
@@ -157,8 +178,10 @@ fn character(bytes: &[u8], is_settled: bool) -> Found {
             None => Found::Whole(length, None),
         },
         Some(Err(_)) => Found::Whole(1, None),
-        None if is_settled => Found::Whole(bytes.len(), None),
-        None => Found::Incomplete,
+        None => match std::str::from_utf8(bytes) {
+            Err(error) if error.error_len().is_none() => Found::Incomplete,
+            _ => Found::Whole(1, None),
+        },
     }
 }
 
@@ -273,6 +296,14 @@ fn held(code: Code, modifiers: Option<u32>) -> Key {
 
 /// A key spelled out as its character's number, with modifiers.
 fn spelled(numbers: &[u32]) -> Option<Key> {
+    // Super, hyper and meta: keys of the desktop, and no letters.
+    let is_foreign = numbers.get(1).is_some_and(|it| it.saturating_sub(1) & 0b11_1000 != 0);
+    if is_foreign {
+        return None;
+    }
+    if let Some(code) = numbers.first().and_then(|number| keypad(*number)) {
+        return Some(held(code, numbers.get(1).copied()));
+    }
     let character = char::from_u32(*numbers.first()?)?;
     let code = match character {
         '\r' => Code::Enter,
@@ -291,6 +322,31 @@ fn spelled(numbers: &[u32]) -> Option<Key> {
             Key { code: Code::Char(c.to_uppercase().next().unwrap_or(c)), shift: false, ..key }
         }
         _ => key,
+    })
+}
+
+/// The keys of a keypad, which some terminals tell apart.
+fn keypad(number: u32) -> Option<Code> {
+    const SIGNS: &[u8] = b"0123456789./*-+";
+    Some(match number {
+        57399..=57413 => {
+            let sign = SIGNS.get(usize::try_from(number - 57399).ok()?)?;
+            Code::Char(char::from(*sign))
+        }
+        57414 => Code::Enter,
+        57415 => Code::Char('='),
+        57416 => Code::Char(','),
+        57417 => Code::Left,
+        57418 => Code::Right,
+        57419 => Code::Up,
+        57420 => Code::Down,
+        57421 => Code::PageUp,
+        57422 => Code::PageDown,
+        57423 => Code::Home,
+        57424 => Code::End,
+        57425 => Code::Insert,
+        57426 => Code::Delete,
+        _ => return None,
     })
 }
 
@@ -380,6 +436,30 @@ mod tests {
             decoded(forged),
             [Input::Paste("one\x1b[201~\ny\n".to_owned()), Input::Paste("two".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_letter_waits_for_its_rest_and_a_paste_without_end_can_be_stopped() {
+        let mut decoder = Decoder::default();
+        for byte in &"漢".as_bytes()[..2] {
+            assert_eq!(decoder.feed(&[*byte]), []);
+            assert!(!decoder.is_waiting());
+            assert_eq!(decoder.settle(), []);
+        }
+        let letter = Input::Key(Key::plain(Code::Char('漢')));
+        assert_eq!(decoder.feed(&"漢".as_bytes()[2..]), [letter]);
+
+        assert_eq!(decoder.feed(b"\x1b[200~never"), []);
+        assert_eq!(decoder.feed(b"\x03"), [], "it is a part of the paste");
+        assert_eq!(decoder.settle(), []);
+        let stopped = [Input::Paste("never\u{3}".to_owned()), Input::Key(Key::ctrl('c'))];
+        assert_eq!(decoder.feed(b"\x03"), stopped);
+    }
+
+    #[test]
+    fn a_keypad_has_keys_and_those_of_the_desktop_are_not_ours() {
+        assert_eq!(keys(b"\x1b[57414u\x1b[57419u\x1b[57400u"), ["Enter", "Up", "1"]);
+        assert_eq!(decoded(b"\x1b[97;9u"), []);
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::time::Instant;
 use contract::event::{Answer, Event, What};
 use contract::id::CallId;
 use contract::policy::Action;
-use contract::text::is_hidden;
+use contract::text::{is_deceptive, unmasked};
 use ratatui_core::layout::{Position, Rect};
 
 use super::question::{Choice, Decided, Part, Question, flow};
 use super::{Canvas, Deed, Flow, Layer};
 use crate::key::{Code, Key};
-use crate::text::{clean, one_line};
+use crate::text::one_line;
 use crate::theme::{Role, Theme};
 
 /// So many spaces in a row may push the rest of a command out of sight.
@@ -64,9 +64,9 @@ impl Ask {
 /// What an action comes to, nothing left out.
 fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
     let head = |text: String| Part::Words(Role::Strong, text);
-    let path = |path: &std::path::Path| one_line(&path.display().to_string());
+    let path = |path: &std::path::Path| one_line(&unmasked(&path.display().to_string()));
     let verbatim = |text: &str| {
-        let mut parts = vec![Part::Verbatim(clean(text))];
+        let mut parts = vec![Part::Verbatim(unmasked(text).into_owned())];
         parts.extend(cautions(text).map(|caution| Part::Words(Role::Caution, caution)));
         parts
     };
@@ -77,7 +77,7 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
         }
         Action::Write { path: written, diff: Some(diff) } => {
             let name = path(written);
-            let change = Part::Change { path: name.clone(), unified: clean(diff) };
+            let change = Part::Change { path: name.clone(), unified: unmasked(diff).into_owned() };
             let cautions = cautions(diff).map(|caution| Part::Words(Role::Caution, caution));
             [head(format!("write {name}")), change].into_iter().chain(cautions).collect()
         }
@@ -98,13 +98,13 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
 
 /// What in a text could deceive its reader.
 fn cautions(text: &str) -> impl Iterator<Item = String> {
-    let hidden = text.chars().filter(|c| is_hidden(*c)).count();
+    let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
     let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
     let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
     let gaps = inner.flat_map(|line| line.split(|c| !is_gap(c))).map(|gap| gap.chars().count());
     let widest = gaps.max().unwrap_or(0);
-    let hidden =
-        (hidden > 0).then(|| format!("note: {hidden} hidden characters are shown as \\u{{…}}"));
+    let hidden = (hidden > 0)
+        .then(|| format!("note: {hidden} hidden characters or odd blanks are shown as \\u{{…}}"));
     let wide = (widest >= WIDE_GAP)
         .then(|| format!("note: something follows after {widest} spaces in a row"));
     hidden.into_iter().chain(wide)
@@ -122,25 +122,26 @@ impl Approval {
     /// Asks from `now` on.
     pub(crate) fn new(ask: Ask, others: usize, now: Instant) -> Self {
         let deny = || Answer::Deny { reason: None };
-        let mut offered = vec![(Answer::Once, "y", "Allow once")];
+        let mut offered = vec![(Answer::Once, "y", "Allow once", "yes")];
         if ask.can_remember {
-            offered.push((Answer::Session, "s", "Allow in this session"));
-            offered.push((Answer::Project, "p", "Always allow here"));
-            offered.push((Answer::Always, "a", "Always allow"));
+            offered.push((Answer::Session, "s", "Allow in this session", "session"));
+            offered.push((Answer::Project, "p", "Always allow here", "here"));
+            offered.push((Answer::Always, "a", "Always allow", "always"));
         }
-        offered.push((deny(), "nd", "Deny, with a reason for the model"));
-        offered.push((Answer::Cancel, "cq", "Cancel all: stop the turn"));
+        offered.push((deny(), "nd", "Deny, with a reason for the model", "no"));
+        offered.push((Answer::Cancel, "cq", "Cancel all: stop the turn", "stop"));
         let choices = offered
             .iter()
-            .map(|(answer, letters, label)| Choice {
+            .map(|(answer, letters, label, word)| Choice {
                 letters,
+                word,
                 label: (*label).to_owned(),
                 takes_words: matches!(answer, Answer::Deny { .. }),
                 grants: !matches!(answer, Answer::Deny { .. } | Answer::Cancel),
             })
             .collect();
         let question = Question::new(ask.title(others), ask.parts.clone(), choices, now);
-        let answers = offered.into_iter().map(|(answer, _, _)| answer).collect();
+        let answers = offered.into_iter().map(|(answer, ..)| answer).collect();
         Self { ask, question, answers, now }
     }
 
@@ -179,8 +180,8 @@ impl Layer for Approval {
         flow(&decided)
     }
 
-    fn paste(&mut self, text: &str, at: Instant) {
-        self.question.paste(text, at);
+    fn paste(&mut self, text: &str, at: Instant) -> Flow {
+        self.question.paste(text, at)
     }
 
     fn scroll(&mut self, is_down: bool) {
@@ -223,5 +224,6 @@ mod tests {
         let all: Vec<String> = cautions(&padded).collect();
         assert_eq!(all, ["note: something follows after 300 spaces in a row"]);
         assert_eq!(cautions("ls\r\x1b[2K").count(), 1);
+        assert_eq!(cautions("rm\u{a0}-rf\u{3000}x").count(), 1);
     }
 }

@@ -7,7 +7,7 @@ use ratatui_core::layout::{Position, Rect};
 
 use super::{Canvas, Deed, Flow, Layer, centered, share};
 use crate::key::{Code, Key};
-use crate::keymap::{ACTIONS, Keymap};
+use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::markdown::Markdown;
 
 /// A page.
@@ -73,15 +73,21 @@ impl Layer for Page {
 
 /// The page about keys, made of the table of actions.
 pub(crate) fn help(keymap: &Keymap) -> String {
-    let mut text = String::from(
-        "Write, and press Enter to send. `@` names a file, `/` a command. What you send while the \
+    let send = keymap.keys_of(Action::Send);
+    let send = if send.is_empty() { "Enter".to_owned() } else { send.join(", ") };
+    let mut text = format!(
+        "Write, and press {send} to send. `@` names a file, `/` a command. What you send while the \
          model works waits, and can be taken back with Up until it is sent.\n\n## Keys\n\n\
          | key | what it does |\n|---|---|\n",
     );
     for described in ACTIONS {
         let keys = keymap.keys_of(described.action);
         let keys = if keys.is_empty() {
-            format!("(ui.keys.{})", described.name)
+            match described.action {
+                Action::Send => "Enter".to_owned(),
+                Action::Newline => "Alt+Enter".to_owned(),
+                _ => format!("(ui.keys.{})", described.name),
+            }
         } else {
             keys.join(", ").replace('|', "\\|")
         };
@@ -89,7 +95,6 @@ pub(crate) fn help(keymap: &Keymap) -> String {
     }
     text.push_str(
         "\n## Writing\n\n| key | what it does |\n|---|---|\n\
-         | Enter | Send |\n\
          | Alt+Enter, Shift+Enter, Ctrl+J, \\\\ Enter | Begin another line |\n\
          | Ctrl+A, Ctrl+E | To the beginning, the end of the line |\n\
          | Ctrl+B, Ctrl+F, Alt+B, Alt+F | By a character, by a word |\n\
@@ -101,10 +106,11 @@ pub(crate) fn help(keymap: &Keymap) -> String {
          | Ctrl+_ | Undo |\n\
          | Tab | Complete |\n\
          \n## Walking through the conversation\n\n| key | what it does |\n|---|---|\n\
-         | Up, Down, j, k | Another block |\n\
+         | Up, Down | Another block |\n\
+         | j, k | Another row |\n\
          | Enter, Space | Open or close it |\n\
          | y | Copy it |\n\
-         | v, V | Select by characters, by rows; y copies what is selected |\n\
+         | v, V | Select from here by characters, by rows; o moves the other end, y copies |\n\
          | g, G | To the beginning, the end |\n\
          | /, n, N | Search, next, the one before |\n\
          | Esc, i, q | Back to writing |\n",

@@ -100,9 +100,13 @@ impl Picker {
         let texts: Vec<String> = self
             .items
             .iter()
-            .map(|item| format!("{} {} {}", item.label, item.detail, item.note))
+            .map(|item| format!("{} {} {} {}", item.label, item.detail, item.note, item.value))
             .collect();
         self.found = fuzzy::best(&self.query, texts.iter().map(String::as_str), MOST);
+        let query = self.query.trim().to_lowercase();
+        if !query.is_empty() {
+            self.found.sort_by_key(|(at, _)| std::cmp::Reverse(likeness(&query, &self.items[*at])));
+        }
         self.selected = 0;
         self.first = 0;
     }
@@ -182,6 +186,14 @@ impl Picker {
         }
     }
 
+    /// Picks nothing: what was looked at is as it was.
+    fn leave(&self, deeds: &mut Vec<Deed>) -> Flow {
+        if self.subject == Subject::Themes {
+            deeds.push(Deed::Theme { name: self.before.clone(), is_final: false });
+        }
+        Flow::Close
+    }
+
     fn pick(&mut self, deeds: &mut Vec<Deed>) -> Flow {
         let Some(item) = self.current().cloned() else { return Flow::Stay };
         match self.subject {
@@ -192,7 +204,10 @@ impl Picker {
                 deeds.push(Deed::Effect(Effect::Leave(Leave::Session(item.value))));
             }
             Subject::Host(Picks::Plugins) => {
-                let on = item.note != "enabled";
+                if item.value.is_empty() {
+                    return Flow::Stay;
+                }
+                let on = !item.note.starts_with("enabled");
                 deeds.push(Deed::ask(Request::Switch { plugin: item.value, on }));
                 deeds.push(Deed::ask(Request::Plugins));
                 return Flow::Stay;
@@ -252,6 +267,22 @@ impl Picker {
     }
 }
 
+/// How much somebody who writes some letters means this: names before words, words before letters
+/// anywhere.
+fn likeness(query: &str, item: &Item) -> u8 {
+    let name = item.value.trim_start_matches('/').to_lowercase();
+    let label = item.label.to_lowercase();
+    if name == query {
+        4
+    } else if name.starts_with(query) {
+        3
+    } else if label.split(|c: char| !c.is_alphanumeric()).any(|word| word.starts_with(query)) {
+        2
+    } else {
+        u8::from(label.contains(query) || name.contains(query))
+    }
+}
+
 /// Prose in rows.
 fn wrapped(text: &str, width: usize, canvas: &Canvas<'_>) -> Vec<Row> {
     let style = canvas.theme.style(Role::Soft);
@@ -285,16 +316,13 @@ impl Layer for Picker {
             Code::Down | Code::Tab => self.go(1, deeds),
             Code::PageUp => self.go(-10, deeds),
             Code::PageDown => self.go(10, deeds),
+            Code::Home => self.go(isize::MIN, deeds),
+            Code::End => self.go(isize::MAX, deeds),
             Code::Char('p') if key.ctrl => self.go(-1, deeds),
             Code::Char('n' | 'r') if key.ctrl => self.go(1, deeds),
             Code::Enter => return self.pick(deeds),
-            Code::Esc => {
-                if self.subject == Subject::Themes {
-                    deeds.push(Deed::Theme { name: self.before.clone(), is_final: false });
-                }
-                return Flow::Close;
-            }
-            Code::Char('c' | 'g') if key.ctrl => return Flow::Close,
+            Code::Esc => return self.leave(deeds),
+            Code::Char('c' | 'g') if key.ctrl => return self.leave(deeds),
             Code::Backspace => {
                 self.query.pop();
                 self.filter();
@@ -317,9 +345,10 @@ impl Layer for Picker {
         Flow::Stay
     }
 
-    fn paste(&mut self, text: &str, _at: Instant) {
+    fn paste(&mut self, text: &str, _at: Instant) -> Flow {
         self.query.extend(text.chars().filter(|c| !c.is_control()));
         self.filter();
+        Flow::Stay
     }
 
     fn answer(&mut self, answer: &Answer, deeds: &mut Vec<Deed>) -> bool {

@@ -8,7 +8,7 @@ use ratatui_core::layout::{Position, Rect};
 use super::{Canvas, Flow};
 use crate::diff;
 use crate::key::{Code, Key};
-use crate::text::{Leads, Row, clipped, columns, fold, narrow, wrap};
+use crate::text::{Leads, Row, clipped, columns, counted, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
 /// A key pressed sooner after a question appears, or after such a key, was not meant for it.
@@ -39,6 +39,8 @@ pub(crate) struct Choice {
     pub(crate) letters: &'static str,
     /// What it is.
     pub(crate) label: String,
+    /// The same in a word, for small screens.
+    pub(crate) word: &'static str,
     /// Whether words may go with it.
     pub(crate) takes_words: bool,
     /// Whether it lets something happen: then everything must have been seen, and it is never
@@ -69,6 +71,8 @@ pub(crate) struct Question {
     look: Duration,
     armed_at: Instant,
     words: Option<(usize, String)>,
+    /// What the words are called that alone answer it; none where there are choices.
+    only_words: Option<String>,
     scroll: usize,
     rows: Vec<Row>,
     /// The rows that have been on the screen, from the first.
@@ -89,12 +93,25 @@ impl Question {
             look: A_LOOK,
             armed_at: now + A_LOOK,
             words: None,
+            only_words: None,
             scroll: 0,
             rows: Vec::new(),
             seen: 0,
             made_for: 0,
             page: 1,
         }
+    }
+
+    /// A question that is answered by words, which are called so.
+    pub(crate) fn for_words(title: String, parts: Vec<Part>, name: String, now: Instant) -> Self {
+        let words = Some((0, String::new()));
+        Self { words, only_words: Some(name), ..Self::new(title, parts, Vec::new(), now) }
+    }
+
+    /// The same question with this choice for Enter.
+    pub(crate) fn beginning_at(mut self, choice: Option<usize>) -> Self {
+        self.selected = choice.filter(|at| *at < self.choices.len()).or(self.selected);
+        self
     }
 
     /// The same question for somebody who was writing: it takes a longer look, and Enter gives no
@@ -158,12 +175,12 @@ impl Question {
     }
 
     /// Takes text that was pasted at `at` where words are being written. Keys right behind it may
-    /// have been a part of it.
-    pub(crate) fn paste(&mut self, text: &str, at: Instant) {
+    /// have been a part of it. Elsewhere it belongs to what is below.
+    pub(crate) fn paste(&mut self, text: &str, at: Instant) -> Flow {
         self.armed_at = self.armed_at.max(at + self.look);
-        if let Some((_, words)) = &mut self.words {
-            words.extend(text.chars().filter(|c| !c.is_control()));
-        }
+        let Some((_, words)) = &mut self.words else { return Flow::Pass };
+        words.extend(text.chars().filter(|c| !c.is_control()));
+        Flow::Stay
     }
 
     /// Scrolls by a few rows.
@@ -193,6 +210,7 @@ impl Question {
                 let words = words.trim().to_owned();
                 return Decided::Choice(*at, Some(words).filter(|words| !words.is_empty()));
             }
+            Code::Esc if self.only_words.is_some() => return Decided::Other,
             Code::Esc => self.words = None,
             Code::Backspace => {
                 words.pop();
@@ -211,7 +229,10 @@ impl Question {
         let is_framed = area.height >= 6 && area.width >= 12;
         self.lay_out(width_in(area), theme);
         // The answers have their place before they appear, so that nothing jumps.
-        let footer = self.answers(area, width_in(area)).len();
+        let footer = match &self.only_words {
+            Some(_) => 2,
+            None => self.answers(area, width_in(area)).len(),
+        };
         let frame = if is_framed { 2 } else { 1 };
         area.height.min(narrow(self.rows.len() + footer + 1 + frame))
     }
@@ -244,7 +265,8 @@ impl Question {
         let at = |row: usize| Position { x: inner.x, y: inner.y.saturating_add(narrow(row)) };
         if has_rule {
             let more = if hidden > 0 {
-                format!("── {hidden} more rows below, to be seen first: PageDown ")
+                let rows = counted(hidden, "more row", "more rows");
+                format!("── {rows} below, to be seen first: PageDown ")
             } else {
                 String::new()
             };
@@ -254,25 +276,37 @@ impl Question {
         }
         let first = page + usize::from(has_rule);
         for (number, (role, line)) in footer.iter().take(below).enumerate() {
-            canvas.text(at(first + number), line, *role, inner.width);
+            let is_hidden = number == 0 && !has_rule && hidden > 0;
+            let more = if is_hidden { format!("↓{hidden} ") } else { String::new() };
+            canvas.text(at(first + number), &format!("{more}{line}"), *role, inner.width);
         }
         let (_, words) = self.words.as_ref()?;
-        let x = inner.x.saturating_add(narrow(columns(&prompt(words, width))));
+        let x = inner.x.saturating_add(narrow(columns(&self.prompt(words, width))));
         Some(Position { x: x.min(inner.right().saturating_sub(1)), ..at(first) })
     }
 
     fn footer(&self, area: Rect, width: usize, now: Instant) -> Vec<(Role, String)> {
         if let Some((at, words)) = &self.words {
-            let label = &self.choices[*at].label;
-            return vec![
-                (Role::Text, prompt(words, width)),
-                (Role::Soft, format!("{label}: say why, or only Enter; Esc goes back")),
-            ];
+            let help = match self.choices.get(*at) {
+                Some(choice) => {
+                    format!("{}: say why, or only Enter; Esc goes back", choice.label)
+                }
+                None if now < self.armed_at => "…".to_owned(),
+                None => "Enter answers, Esc puts the question aside".to_owned(),
+            };
+            return vec![(Role::Text, self.prompt(words, width)), (Role::Soft, help)];
         }
         if now < self.armed_at {
             return vec![(Role::Soft, "…".to_owned())];
         }
         self.answers(area, width)
+    }
+
+    /// The line in which words are written, as far as it fits.
+    fn prompt(&self, words: &str, width: usize) -> String {
+        let name = clipped(self.only_words.as_deref().unwrap_or("because"), width / 2);
+        let hidden = columns(words).saturating_sub(width.saturating_sub(columns(&name) + 3));
+        format!("{name}: {}", crate::text::skip_columns(words, hidden))
     }
 
     fn answers(&self, area: Rect, width: usize) -> Vec<(Role, String)> {
@@ -298,9 +332,33 @@ impl Question {
         if columns(&all) <= width {
             return vec![(Role::Accent, all)];
         }
+        let most = if area.height >= 9 { 2 } else { 1 };
+        if let Some(short) = self.short(width, most) {
+            return short.into_iter().map(|line| (Role::Accent, line)).collect();
+        }
         let letters: Vec<String> = self.choices.iter().map(|it| letter(it).to_string()).collect();
         let selected = self.selected.map_or("", |at| &self.choices[at].label);
         vec![(Role::Accent, clipped(&format!("{}: {selected}", letters.join("/")), width))]
+    }
+
+    /// All answers in a word each, if they fit into so many rows.
+    fn short(&self, width: usize, most: usize) -> Option<Vec<String>> {
+        let mut rows = vec![String::new()];
+        for choice in &self.choices {
+            let letter = choice.letters.chars().next()?;
+            let word = format!("{letter} {}", choice.word);
+            let row = rows.last_mut()?;
+            let is_first = row.is_empty();
+            if !is_first && columns(row) + 2 + columns(&word) > width {
+                rows.push(word);
+            } else {
+                row.push_str(if is_first { "" } else { "  " });
+                row.push_str(&word);
+            }
+        }
+        let fits = |row: &String| columns(row) <= width;
+        let has_words = self.choices.iter().all(|choice| !choice.word.is_empty());
+        (has_words && rows.len() <= most && rows.iter().all(fits)).then_some(rows)
     }
 
     fn lay_out(&mut self, width: usize, theme: &Theme) {
@@ -340,12 +398,6 @@ impl Question {
 fn width_in(area: Rect) -> usize {
     let frame = if area.height >= 6 && area.width >= 12 { 4 } else { 0 };
     usize::from(area.width).saturating_sub(frame).max(1)
-}
-
-fn prompt(words: &str, width: usize) -> String {
-    let room = width.saturating_sub(10);
-    let hidden = columns(words).saturating_sub(room);
-    format!("because: {}", crate::text::skip_columns(words, hidden))
 }
 
 /// What a key means for a layer, once the question has taken it.

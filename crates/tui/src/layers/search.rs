@@ -33,7 +33,15 @@ impl Layer for Search {
                 deeds.push(Deed::EndSearch);
                 return Flow::Close;
             }
-            Code::Enter | Code::Up => deeds.push(self.find(Direction::Up)),
+            Code::Enter if self.needle.is_empty() => {
+                deeds.push(Deed::EndSearch);
+                return Flow::Close;
+            }
+            Code::Enter => {
+                deeds.push(Deed::Walk);
+                return Flow::Close;
+            }
+            Code::Up => deeds.push(self.find(Direction::Up)),
             Code::Down => deeds.push(self.find(Direction::Down)),
             Code::Char('p' | 'r') if key.ctrl => deeds.push(self.find(Direction::Up)),
             Code::Char('n' | 's') if key.ctrl => deeds.push(self.find(Direction::Down)),
@@ -53,14 +61,15 @@ impl Layer for Search {
         Flow::Stay
     }
 
-    fn paste(&mut self, text: &str, _at: Instant) {
+    fn paste(&mut self, text: &str, _at: Instant) -> Flow {
         self.needle.extend(text.chars().filter(|c| !c.is_control()));
+        Flow::Stay
     }
 
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let line = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
         canvas.clear(line);
-        let label = "Search (Enter, Up: before; Down: after; Esc ends): ";
+        let label = "Search (Up: before; Down: after; Enter goes there; Esc ends): ";
         let label = if usize::from(area.width) > label.len() + 10 { label } else { "/" };
         let at = line.as_position();
         let used = canvas.text(at, label, Role::Accent, area.width);

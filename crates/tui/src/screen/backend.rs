@@ -5,16 +5,19 @@ use std::io::{self, Write};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
-use crossterm::style::{
-    Attribute, Color as Shade, Colors, Print, ResetColor, SetAttribute, SetColors,
-};
+use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType as Part, EndSynchronizedUpdate,
 };
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
-use ratatui_core::buffer::Cell;
+use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::{Position, Rect, Size};
 use ratatui_core::style::{Color, Modifier, Style};
+
+use rustix::event::Timespec;
+
+use super::raw::offer;
+use crate::text::{columns, narrow};
 
 /// What letters can look like, and how that is said.
 const LOOKS: &[(Modifier, Attribute)] = &[
@@ -26,25 +29,116 @@ const LOOKS: &[(Modifier, Attribute)] = &[
     (Modifier::CROSSED_OUT, Attribute::CrossedOut),
 ];
 
+/// A terminal that takes nothing for so long is left alone for a while.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 8_000_000 };
+
 /// A terminal that understands ANSI sequences.
 pub(crate) struct Ansi {
     tty: File,
     bytes: Vec<u8>,
-    size: Rect,
+    /// What the terminal has not taken yet.
+    unsent: Vec<u8>,
+    /// What stands on the screen.
+    shown: Buffer,
 }
+
+/// What letters look like: their color, what is behind them, and the rest.
+type Look = (Color, Color, Modifier);
+
+const USUAL: Look = (Color::Reset, Color::Reset, Modifier::empty());
 
 impl Ansi {
     pub(super) fn new(tty: File, size: Rect) -> Self {
-        Self { tty, bytes: Vec::with_capacity(1 << 16), size }
+        let bytes = Vec::with_capacity(1 << 16);
+        Self { tty, bytes, unsent: Vec::new(), shown: Buffer::empty(size) }
     }
 
     pub(super) fn tty(&mut self) -> &mut File {
         &mut self.tty
     }
 
-    pub(super) fn set_size(&mut self, size: Rect) {
-        self.size = size;
+    /// Whether the terminal has not taken all of what was written.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.unsent.is_empty()
     }
+
+    /// Writes as much of what waits as the terminal takes.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        let count = offer(&self.tty, &self.unsent, MOMENT)?;
+        self.unsent.drain(..count);
+        Ok(())
+    }
+
+    /// Forgets what the terminal has not taken.
+    pub(super) fn discard(&mut self) {
+        self.unsent.clear();
+    }
+
+    /// Writes something beside frames.
+    pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
+        self.unsent.extend_from_slice(text.as_bytes());
+        self.send()
+    }
+
+    pub(super) fn set_size(&mut self, size: Rect) {
+        self.shown = Buffer::empty(size);
+    }
+
+    /// Writes cells of one row, in order.
+    fn put<'a>(
+        &mut self,
+        cells: impl Iterator<Item = (Position, &'a Cell)>,
+        look: &mut Look,
+    ) -> io::Result<()> {
+        let bytes = &mut self.bytes;
+        let mut next: Option<Position> = None;
+        for (at, cell) in cells {
+            if next != Some(at) {
+                queue!(bytes, MoveTo(at.x, at.y))?;
+            }
+            // Terminals disagree on how wide some are: the cursor is where we put it.
+            let is_sure = !is_cluster(cell) && columns(cell.symbol()) == 1;
+            next = is_sure.then_some(Position { x: at.x + 1, ..at });
+            let wanted = (cell.fg, cell.bg, cell.modifier);
+            if wanted != *look {
+                queue!(bytes, SetAttribute(Attribute::Reset))?;
+                put_look(bytes, wanted)?;
+                *look = wanted;
+            }
+            queue!(bytes, Print(cell.symbol()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a whole row anew, and nothing of what was there before stays.
+    fn put_row(&mut self, y: u16, look: &mut Look) -> io::Result<()> {
+        queue!(self.bytes, SetAttribute(Attribute::Reset), MoveTo(0, y), Clear(Part::CurrentLine))?;
+        *look = USUAL;
+        let row: Vec<Cell> = row(&self.shown, y).to_vec();
+        let mut free = 0;
+        let whole = row.iter().zip(0_u16..).filter(|(cell, x)| {
+            let is_free = *x >= free;
+            if is_free {
+                free = x.saturating_add(narrow(columns(cell.symbol()).max(1)));
+            }
+            is_free
+        });
+        self.put(whole.map(|(cell, x)| (Position { x, y }, cell)), look)
+    }
+}
+
+/// The cells of a row.
+fn row(buffer: &Buffer, y: u16) -> &[Cell] {
+    let width = usize::from(buffer.area.width);
+    let from = usize::from(y) * width;
+    buffer.content.get(from..from + width).unwrap_or_default()
+}
+
+/// Whether a cell holds several characters that are to be one: a flag, a family, a letter with
+/// signs. Terminals disagree on how wide they are, and what one draws elsewhere stays there.
+fn is_cluster(cell: &Cell) -> bool {
+    let symbol = cell.symbol();
+    symbol.len() > 1 && symbol.chars().nth(1).is_some()
 }
 
 impl Backend for Ansi {
@@ -54,22 +148,25 @@ impl Backend for Ansi {
     where
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
-        let mut last: Option<(u16, u16)> = None;
-        let mut look = (Color::Reset, Color::Reset, Modifier::empty());
-        for (x, y, cell) in content {
-            if last.is_none_or(|(before, row)| before + 1 != x || row != y) {
-                queue!(self.bytes, MoveTo(x, y))?;
+        let mut look = USUAL;
+        let all: Vec<(u16, u16, &Cell)> = content.collect();
+        for changed in all.chunk_by(|(_, before, _), (_, after, _)| before == after) {
+            let Some((_, y, _)) = changed.first() else { continue };
+            let was_odd = row(&self.shown, *y).iter().any(is_cluster);
+            let is_odd = changed.iter().any(|(_, _, cell)| is_cluster(cell));
+            for (x, y, cell) in changed {
+                if let Some(shown) = self.shown.cell_mut(Position { x: *x, y: *y }) {
+                    shown.clone_from(cell);
+                }
             }
-            last = Some((x, y));
-            let wanted = (cell.fg, cell.bg, cell.modifier);
-            if wanted != look {
-                queue!(self.bytes, SetAttribute(Attribute::Reset))?;
-                put_look(&mut self.bytes, wanted)?;
-                look = wanted;
+            if was_odd || is_odd {
+                self.put_row(*y, &mut look)?;
+            } else {
+                let cells = changed.iter().map(|(x, y, cell)| (Position { x: *x, y: *y }, *cell));
+                self.put(cells, &mut look)?;
             }
-            queue!(self.bytes, Print(cell.symbol()))?;
         }
-        queue!(self.bytes, ResetColor, SetAttribute(Attribute::Reset))
+        queue!(self.bytes, SetAttribute(Attribute::Reset))
     }
 
     fn hide_cursor(&mut self) -> io::Result<()> {
@@ -90,10 +187,13 @@ impl Backend for Ansi {
     }
 
     fn clear(&mut self) -> io::Result<()> {
+        self.shown.reset();
         queue!(self.bytes, Clear(Part::All))
     }
 
     fn clear_region(&mut self, part: ClearType) -> io::Result<()> {
+        // Whoever clears draws everything anew.
+        self.shown.reset();
         let part = match part {
             ClearType::All => Part::All,
             ClearType::AfterCursor => Part::FromCursorDown,
@@ -105,35 +205,31 @@ impl Backend for Ansi {
     }
 
     fn size(&self) -> io::Result<Size> {
-        Ok(self.size.as_size())
+        Ok(self.shown.area.as_size())
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: self.size.as_size(), pixels: Size::ZERO })
+        Ok(WindowSize { columns_rows: self.shown.area.as_size(), pixels: Size::ZERO })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         if self.bytes.is_empty() {
             return Ok(());
         }
-        let mut frame = Vec::with_capacity(self.bytes.len() + 16);
-        queue!(frame, BeginSynchronizedUpdate)?;
-        frame.append(&mut self.bytes);
-        queue!(frame, EndSynchronizedUpdate)?;
-        self.tty.write_all(&frame)
+        queue!(self.unsent, BeginSynchronizedUpdate)?;
+        self.unsent.append(&mut self.bytes);
+        queue!(self.unsent, EndSynchronizedUpdate)?;
+        self.send()
     }
 }
 
 /// What follows looks like this; whatever was set before must be reset.
-fn put_look(
-    bytes: &mut impl Write,
-    (front, back, modifier): (Color, Color, Modifier),
-) -> io::Result<()> {
+fn put_look(bytes: &mut impl Write, (front, back, modifier): Look) -> io::Result<()> {
     for (_, attribute) in LOOKS.iter().filter(|(it, _)| modifier.contains(*it)) {
         queue!(bytes, SetAttribute(*attribute))?;
     }
-    if (front, back) != (Color::Reset, Color::Reset) {
-        queue!(bytes, SetColors(Colors::new(shade(front), shade(back))))?;
+    for code in [code(front, 0), code(back, 10)].into_iter().flatten() {
+        write!(bytes, "\x1b[{code}m")?;
     }
     Ok(())
 }
@@ -187,26 +283,53 @@ fn code(color: Color, more: u8) -> Option<String> {
     Some((number + more).to_string())
 }
 
-fn shade(color: Color) -> Shade {
-    match color {
-        Color::Reset => Shade::Reset,
-        Color::Black => Shade::Black,
-        Color::Red => Shade::DarkRed,
-        Color::Green => Shade::DarkGreen,
-        Color::Yellow => Shade::DarkYellow,
-        Color::Blue => Shade::DarkBlue,
-        Color::Magenta => Shade::DarkMagenta,
-        Color::Cyan => Shade::DarkCyan,
-        Color::Gray => Shade::Grey,
-        Color::DarkGray => Shade::DarkGrey,
-        Color::LightRed => Shade::Red,
-        Color::LightGreen => Shade::Green,
-        Color::LightBlue => Shade::Blue,
-        Color::LightYellow => Shade::Yellow,
-        Color::LightMagenta => Shade::Magenta,
-        Color::LightCyan => Shade::Cyan,
-        Color::White => Shade::White,
-        Color::Indexed(number) => Shade::AnsiValue(number),
-        Color::Rgb(r, g, b) => Shade::Rgb { r, g, b },
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use ratatui_core::terminal::{Terminal, TerminalOptions, Viewport};
+
+    use super::*;
+
+    /// What is written for each of these screens of one row, after the one before.
+    fn written(rows: &[&str]) -> Vec<String> {
+        let (mut out, tty) = std::io::pipe().unwrap();
+        let tty = File::from(std::os::fd::OwnedFd::from(tty));
+        let area = Rect::new(0, 0, 12, 1);
+        let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+        let mut terminal = Terminal::with_options(Ansi::new(tty, area), options).unwrap();
+        let frame = |text: &&str| {
+            let paint = |frame: &mut ratatui_core::terminal::Frame<'_>| {
+                frame.buffer_mut().set_string(0, 0, text, Style::default());
+            };
+            terminal.draw(paint).unwrap();
+            let mut bytes = [0; 4096];
+            let count = out.read(&mut bytes).unwrap();
+            String::from_utf8_lossy(&bytes[..count]).into_owned()
+        };
+        rows.iter().map(frame).collect()
+    }
+
+    #[test]
+    fn a_row_with_letters_of_doubtful_width_is_written_whole_and_leaves_nothing() {
+        let frames = written(&["🇩🇪 ab", "🇩🇪 ac", "x", "y"]);
+        for frame in &frames[..3] {
+            assert!(frame.contains("\x1b[2K"), "{frame:?}");
+        }
+        assert!(frames[1].contains("🇩🇪\x1b[1;3H ac"), "{:?}", frames[1]);
+        assert!(!frames[3].contains("\x1b[2K"), "a usual row is not: {:?}", frames[3]);
+    }
+
+    #[test]
+    fn only_what_changed_is_written() {
+        let frames = written(&["hello", "hallo"]);
+        assert!(frames[1].contains("\x1b[1;2Ha") && !frames[1].contains("llo"), "{:?}", frames[1]);
+    }
+
+    #[test]
+    fn the_terminal_s_own_colors_have_codes_that_all_terminals_know() {
+        let mut bytes = Vec::new();
+        put_look(&mut bytes, (Color::Red, Color::LightBlue, Modifier::empty())).unwrap();
+        assert_eq!(String::from_utf8_lossy(&bytes), "\x1b[31m\x1b[104m");
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
     tcsetattr,
@@ -14,13 +15,16 @@ use rustix::termios::{
 
 /// Other screen, keys that say more, pastes as pastes, a word when the attention changes.
 const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[H\x1b[?2004h\x1b[?1004h\x1b[>1u";
-/// All of it back, the cursor and the usual colors too.
+/// All of it back, the cursor and the usual colors too, whatever was being drawn.
 const LEAVE: &str =
-    "\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1002l\x1b[0m\x1b[?25h\x1b[?1049l";
+    "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1002l\x1b[0m\x1b[?25h\x1b[?1049l";
 const PASTE_ON: &str = "\x1b[?2004h";
 const PASTE_OFF: &str = "\x1b[?2004l";
 pub(super) const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 pub(super) const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l";
+
+/// How long a terminal that takes nothing is waited for.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
 static HOOK: Once = Once::new();
@@ -56,6 +60,29 @@ fn usual(mut termios: Termios) -> Termios {
     termios
 }
 
+/// Writes to a terminal as much as it takes, waiting at most so long while it takes nothing. Says
+/// how many bytes those were.
+pub(super) fn offer(mut tty: &File, bytes: &[u8], patience: Timespec) -> io::Result<usize> {
+    let mut at = 0;
+    while at < bytes.len() {
+        match tty.write(&bytes[at..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => at += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut watched = [PollFd::from_borrowed_fd(tty.as_fd(), PollFlags::OUT)];
+                match poll(&mut watched, Some(&patience)) {
+                    Ok(0) => break,
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(at)
+}
+
 /// Takes the terminal. What is written to standard output and error comes out of what it returns.
 pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
     restore();
@@ -78,10 +105,9 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
         if rustix::termios::isatty(io::stderr()) {
             rustix::stdio::dup2_stderr(&catches)?;
         }
-        let mut out = tty;
-        out.write_all(ENTER.as_bytes())?;
+        offer(tty, ENTER.as_bytes(), PATIENCE)?;
         if has_mouse {
-            out.write_all(MOUSE_ON.as_bytes())?;
+            offer(tty, MOUSE_ON.as_bytes(), PATIENCE)?;
         }
         Ok(caught)
     })();
@@ -106,8 +132,9 @@ pub(crate) fn enter_line() -> io::Result<()> {
     let mut raw = termios;
     raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
     raw.input_modes.remove(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
-    // The key that interrupts is a key here; the one that suspends stays the system's.
+    // The keys that interrupt and suspend are keys here.
     raw.special_codes[SpecialCodeIndex::VINTR] = 0;
+    raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
     let entered = tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw)
         .map_err(io::Error::from)
         .and_then(|()| io::stderr().write_all(PASTE_ON.as_bytes()));
@@ -126,9 +153,8 @@ pub(super) fn is_entered() -> bool {
 pub(crate) fn restore() {
     let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(saved) = saved else { return };
-    let mut tty = &saved.tty;
-    // Every step is tried: where the terminal is gone, none of them matters.
-    let _ = tty.write_all(saved.leave.as_bytes());
+    // Every step is tried: where the terminal is gone or stuck, none of them matters.
+    let _ = offer(&saved.tty, saved.leave.as_bytes(), PATIENCE);
     let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &saved.termios);
     if let Some((stdout, stderr)) = &saved.streams {
         let _ = rustix::stdio::dup2_stdout(stdout);

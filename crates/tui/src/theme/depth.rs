@@ -32,6 +32,8 @@ impl Depth {
             Self::True
         } else if term.contains("256") {
             Self::Palette
+        } else if term.starts_with("vt") || term.ends_with("-m") || term.ends_with("-mono") {
+            Self::None
         } else {
             Self::Sixteen
         }
@@ -132,6 +134,7 @@ mod tests {
         assert_eq!(Depth::of("xterm-256color", ""), Depth::Palette);
         assert_eq!(Depth::of("xterm", "truecolor"), Depth::True);
         assert_eq!(Depth::of("linux", ""), Depth::Sixteen);
+        assert_eq!(Depth::of("vt100", ""), Depth::None);
     }
 
     #[test]

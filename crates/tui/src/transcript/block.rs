@@ -9,7 +9,7 @@ use super::person;
 use super::tool::Tool;
 use crate::markdown::Markdown;
 use crate::picture::{Picture, Pictures};
-use crate::text::{Leads, Piece, Row, clipped, counted, fold, wrap};
+use crate::text::{Leads, Piece, Row, clipped, columns, counted, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
 /// Rows of a closed block of text that are shown.
@@ -90,7 +90,7 @@ impl Block {
         }
     }
 
-    fn is_open(&self, shape: Shape) -> bool {
+    pub(super) fn is_open(&self, shape: Shape) -> bool {
         let usual = matches!(self.kind, Kind::Thinking { .. }) && shape.shows_thinking;
         self.is_open.unwrap_or(usual)
     }
@@ -126,6 +126,20 @@ impl Block {
             Kind::Reply(markdown) => markdown.height() + 1,
             _ => self.rows.len() + 1,
         }
+    }
+
+    /// Rows, known or guessed.
+    pub(super) fn rows_about(&self, shape: Shape) -> usize {
+        const CLOSED: usize = 4;
+        if self.made_for == Some(shape) {
+            return self.height();
+        }
+        let text = match &self.kind {
+            Kind::Reply(markdown) => markdown.text(),
+            Kind::Person(text) | Kind::Shown(text) => text,
+            _ => return CLOSED,
+        };
+        text.len() / shape.width.max(1) + 2
     }
 
     /// One of them; none for the gap.
@@ -318,9 +332,37 @@ fn mark(text: &str, width: usize, theme: &Theme) -> Row {
 
 fn shown(text: &str, width: usize, theme: &Theme) -> Vec<Row> {
     let style = theme.style(Role::Text);
-    let lead = Leads::same(vec![(theme.style(Role::Border), "┃ ".to_owned())]);
-    let line = |line: &str| fold(&[(style, line.to_owned())], width, &lead);
+    let bar: Piece = (theme.style(Role::Border), "┊ ".to_owned());
+    let room = width.saturating_sub(columns(&bar.1));
+    let line = |line: &str| {
+        // What does not fit goes on below where its column begins, if that leaves room for it.
+        let at = column(line, room / 2).filter(|_| columns(line) > room).unwrap_or(0);
+        let (head, rest) = line.split_at(at);
+        if columns(line) <= room || rest.is_empty() {
+            return fold(&[(style, line.to_owned())], width, &Leads::same(vec![bar.clone()]));
+        }
+        let indent = (style, " ".repeat(columns(head)));
+        let leads = Leads {
+            first: vec![bar.clone(), (style, head.to_owned())],
+            rest: vec![bar.clone(), indent],
+        };
+        let mut rows = wrap(&[(style, rest.to_owned())], width, &leads);
+        // The head is text, and no decoration.
+        if let Some(first) = rows.first_mut() {
+            first.lead = narrow(columns(&bar.1));
+        }
+        rows
+    };
     text.trim_end().lines().flat_map(line).collect()
+}
+
+/// Where the last column of a line begins, in bytes, if that is not too far to the right: after
+/// several blanks, or after those that it begins with.
+fn column(line: &str, most: usize) -> Option<usize> {
+    let inner = line.len() - line.trim_start().len();
+    let mut ends = line.rmatch_indices("  ").map(|(at, blanks)| at + blanks.len());
+    let last = ends.find(|at| columns(&line[..*at]) <= most);
+    Some(last.unwrap_or(inner).max(inner)).filter(|at| *at > 0 && *at <= most)
 }
 
 fn told(origin: &str, text: &str, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {

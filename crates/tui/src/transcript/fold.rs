@@ -10,7 +10,7 @@ use contract::snapshots::Direction;
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
-use crate::text::{clean, one_line};
+use crate::text::{clean, one_line, prose};
 
 impl Transcript {
     /// Folds an event in: here, or in the conversation that a call of this one holds.
@@ -56,7 +56,7 @@ impl Transcript {
         match what {
             What::TurnStarted { prompt } => {
                 self.reply = None;
-                self.push(Kind::Person(clean(prompt)));
+                self.push(Kind::Person(prose(prompt)));
             }
             What::Injected { origin, text } => self.injected(origin, text),
             What::RequestSent { .. } => self.reply = Some(self.blocks.len()),
@@ -132,7 +132,7 @@ impl Transcript {
     }
 
     fn injected(&mut self, origin: &str, text: &str) {
-        let text = clean(text);
+        let text = prose(text);
         if origin == PERSON {
             self.push(Kind::Person(text));
         } else {
@@ -154,50 +154,84 @@ impl Transcript {
         match piece {
             Piece::Text { text } => {
                 self.end_thinking();
-                let is_open = self.blocks.len() > start;
-                match self.blocks.last_mut().filter(|_| is_open).map(|block| &mut block.kind) {
-                    Some(Kind::Reply(markdown)) => markdown.push(&clean(text)),
+                match self.arriving().map(|block| &mut block.kind) {
+                    Some(Kind::Reply(markdown)) => {
+                        markdown.push(&prose(text));
+                        if let Some(rest) = markdown.split() {
+                            self.reply(rest);
+                        }
+                    }
                     _ if text.trim().is_empty() => {}
                     _ => {
                         let mut markdown = Markdown::default();
-                        markdown.push(&clean(text));
-                        self.push(Kind::Reply(Box::new(markdown)));
+                        markdown.push(&prose(text));
+                        self.reply(markdown);
                     }
                 }
             }
             Piece::Thinking { text } => {
-                let is_open = self.blocks.len() > start;
-                let last = self.blocks.last_mut().filter(|_| is_open);
-                if let Some(block) = last
+                if let Some(block) = self.arriving()
                     && let Kind::Thinking { text: so_far, is_open: true, .. } = &mut block.kind
                 {
-                    so_far.push_str(&clean(text));
+                    so_far.push_str(&prose(text));
                     block.touch();
                 } else {
                     let since = self.at;
-                    let text = clean(text);
+                    let text = prose(text);
                     self.push(Kind::Thinking { text, is_open: true, since, took: None });
                 }
             }
             Piece::Call { .. } => self.end_thinking(),
             Piece::Restart => {
-                // What was told meanwhile stays: why it broke off, and when it is asked for again.
-                let is_void =
-                    |block: &Block| matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. });
-                let told = self.blocks.split_off(start.min(self.blocks.len()));
-                self.blocks.extend(told.into_iter().filter(|block| !is_void(block)));
+                let told = self.void(start);
+                self.blocks.extend(told);
                 self.reply = Some(self.blocks.len());
             }
         }
     }
 
+    /// Adds what the model said, in parts where it is long.
+    fn reply(&mut self, markdown: Markdown) {
+        let mut next = Some(markdown);
+        while let Some(mut markdown) = next {
+            next = markdown.split();
+            self.push(Kind::Reply(Box::new(markdown)));
+        }
+    }
+
+    /// Takes away what has arrived of a reply. What was told meanwhile is given back: why it broke
+    /// off, and when it is asked for again.
+    fn void(&mut self, start: usize) -> Vec<Block> {
+        let is_void = |block: &Block| matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. });
+        let mut told = self.blocks.split_off(start.min(self.blocks.len()));
+        told.retain(|block| !is_void(block));
+        told
+    }
+
+    /// The part of a reply that is arriving; what others say meanwhile stands below it.
+    fn arriving(&mut self) -> Option<&mut Block> {
+        let start = self.reply?;
+        let is_part = |block: &&mut Block| {
+            matches!(block.kind, Kind::Reply(_) | Kind::Thinking { .. } | Kind::Tool(_))
+        };
+        self.blocks.get_mut(start..)?.iter_mut().rev().find(is_part)
+    }
+
+    /// Shows all that has arrived, since nothing more did for a while.
+    pub(crate) fn catch_up(&mut self) {
+        if let Some(Kind::Reply(markdown)) = self.arriving().map(|block| &mut block.kind) {
+            markdown.catch_up();
+        }
+    }
+
     fn end_thinking(&mut self) {
-        if let Some(block) = self.blocks.last_mut()
+        let now = self.at;
+        if let Some(block) = self.arriving()
             && let Kind::Thinking { is_open, since, took, .. } = &mut block.kind
             && *is_open
         {
             *is_open = false;
-            let milliseconds = u64::try_from(self.at - *since).unwrap_or(0);
+            let milliseconds = u64::try_from(now - *since).unwrap_or(0);
             *took = Some(Duration::from_millis(milliseconds));
             block.touch();
         }
@@ -205,6 +239,7 @@ impl Transcript {
 
     /// A reply is complete: what was streamed is replaced where it is not the same.
     fn finished(&mut self, reply: &Reply) {
+        self.end_thinking();
         let start = self.reply.take().unwrap_or(self.blocks.len());
         let streamed: String = self.blocks[start.min(self.blocks.len())..]
             .iter()
@@ -213,8 +248,7 @@ impl Transcript {
                 _ => None,
             })
             .collect();
-        self.end_thinking();
-        let is_same = !streamed.is_empty() && streamed.trim() == clean(&reply.text()).trim();
+        let is_same = !streamed.is_empty() && streamed.trim() == prose(&reply.text()).trim();
         let is_silent = streamed.is_empty() && reply.text().trim().is_empty();
         let has_thought = self.blocks.len() > start || reply.thinking().is_empty();
         if is_same || (is_silent && has_thought) {
@@ -225,20 +259,20 @@ impl Transcript {
             }
             return;
         }
-        self.blocks.truncate(start);
+        let told = self.void(start);
         for part in &reply.parts {
             match part {
                 Part::Text { text } if !text.trim().is_empty() => {
-                    let markdown = Markdown::complete(clean(text));
-                    self.push(Kind::Reply(Box::new(markdown)));
+                    self.reply(Markdown::complete(prose(text)));
                 }
                 Part::Thinking { text, .. } if !text.trim().is_empty() => {
                     let (since, took) = (self.at, Some(Duration::ZERO));
-                    self.push(Kind::Thinking { text: clean(text), is_open: false, since, took });
+                    self.push(Kind::Thinking { text: prose(text), is_open: false, since, took });
                 }
                 Part::Text { .. } | Part::Thinking { .. } | Part::Call(_) => {}
             }
         }
+        self.blocks.extend(told);
     }
 
     fn ended(&mut self, outcome: &Outcome) {
@@ -260,7 +294,7 @@ impl Transcript {
                     Some(next) => format!("{text}\n\nNext: {next}"),
                     None => text,
                 };
-                self.push(Kind::Reply(Box::new(Markdown::complete(text))));
+                self.reply(Markdown::complete(text));
             }
             Outcome::Limited { limit } => {
                 let hint = "raise it in the configuration or by a flag, then go on";

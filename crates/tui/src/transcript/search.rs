@@ -1,7 +1,8 @@
 //! Finding words in the conversation. Only blocks whose text contains them are laid out.
 
-use super::block::contains;
+use super::block::{Block, contains};
 use super::{Place, Transcript};
+use crate::text::{Joint, skip_columns};
 use crate::theme::Theme;
 
 /// Which way to look.
@@ -48,26 +49,61 @@ impl Transcript {
             if !self.blocks[block].may_contain(needle) {
                 continue;
             }
-            let height = self.height(block, theme);
-            let has = |row: &usize| {
-                let row = self.blocks[block].row(*row);
-                row.is_some_and(|row| contains(&row.line.to_string(), needle))
-            };
             // The block that it starts in comes twice: first what is beyond, at last the rest.
-            let is_beyond = |row: &usize| match (step, direction) {
-                (0, Direction::Down) => block != from.block || *row > from.row,
-                (0, Direction::Up) => block != from.block || *row < from.row,
+            let is_beyond = |row: usize| match (step, direction) {
+                (0, Direction::Down) => block != from.block || row > from.row,
+                (0, Direction::Up) => block != from.block || row < from.row,
                 _ => true,
             };
-            let mut rows = 1..height;
-            let found = match direction {
-                Direction::Down => rows.find(|row| is_beyond(row) && has(row)),
-                Direction::Up => rows.rev().find(|row| is_beyond(row) && has(row)),
-            };
+            let mut found = self.row_with(needle, block, direction, (&is_beyond, theme));
+            if found.is_none() && (step > 0 || block != from.block) {
+                // It may be in what is closed.
+                self.open(block);
+                found = self.row_with(needle, block, direction, (&is_beyond, theme));
+            }
             if let Some(row) = found {
                 return Some(Place { block, row });
             }
         }
         None
     }
+
+    /// The first row of a block in which `needle` begins, among those that are wanted.
+    fn row_with(
+        &mut self,
+        needle: &str,
+        block: usize,
+        direction: Direction,
+        (is_wanted, theme): (&dyn Fn(usize) -> bool, &Theme),
+    ) -> Option<usize> {
+        let height = self.height(block, theme);
+        let block = &self.blocks[block];
+        let has = |row: &usize| is_wanted(*row) && begins_in(block, *row, needle);
+        let mut rows = 1..height;
+        match direction {
+            Direction::Down => rows.find(has),
+            Direction::Up => rows.rev().find(has),
+        }
+    }
+}
+
+/// Whether a text begins in a row, be it that it goes on in the next ones.
+fn begins_in(block: &Block, row: usize, needle: &str) -> bool {
+    const ROWS: usize = 3;
+    let Some(first) = block.row(row) else { return false };
+    let mut text = first.line.to_string();
+    if contains(&text, needle) {
+        return true;
+    }
+    let own = text.len();
+    for next in (row + 1..=row + ROWS).map_while(|next| block.row(next)) {
+        match next.joint {
+            Joint::Space => text.push(' '),
+            Joint::Tight => {}
+            Joint::Line | Joint::Decoration => break,
+        }
+        text.push_str(skip_columns(&next.line.to_string(), usize::from(next.lead)));
+    }
+    // What is below alone begins there.
+    text.len() > own && contains(&text, needle) && !contains(&text[own..], needle)
 }

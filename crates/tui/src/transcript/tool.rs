@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use contract::event::{Answer, CallOutcome};
 use contract::policy::{Action, Decision, Ruling};
@@ -30,6 +31,8 @@ pub(crate) struct Tool {
     pub(crate) source: Option<String>,
     /// The arguments in one line.
     summary: String,
+    /// Those that may name a file.
+    names: Vec<String>,
     /// The arguments in full.
     arguments: String,
     /// What it would do, in words.
@@ -63,6 +66,7 @@ impl Tool {
             name: one_line(name),
             source,
             summary: summary(args),
+            names: names(args),
             arguments: arguments(args),
             actions: Vec::new(),
             decided: None,
@@ -87,7 +91,13 @@ impl Tool {
     /// The policy ruled on it.
     pub(super) fn judged(&mut self, args: &Value, actions: &[Action], ruling: &Ruling) {
         self.summary = summary(args);
+        self.names = names(args);
         self.arguments = arguments(args);
+        for action in actions {
+            if let Action::Write { path, .. } = action {
+                self.changes(path);
+            }
+        }
         self.actions = actions.iter().map(words).collect();
         self.decided = ruling.deciding().map(|reason| {
             let word = match ruling.decision {
@@ -99,6 +109,13 @@ impl Tool {
         });
         if ruling.decision == Decision::Allow {
             self.state = State::Running;
+        }
+    }
+
+    /// It changes a file: what it puts there is seen in the change, so that the name is enough.
+    fn changes(&mut self, path: &Path) {
+        if let Some(name) = self.names.iter().find(|name| path.ends_with(name)) {
+            self.summary = one_line(name);
         }
     }
 
@@ -147,6 +164,7 @@ impl Tool {
             error: output.error.as_deref().map(printed),
             display: match &output.display {
                 Some(Display::Diff { path, unified }) => {
+                    self.changes(Path::new(path));
                     Some(Display::Diff { path: one_line(path), unified: clean(unified) })
                 }
                 Some(Display::Image { media_type, data }) => {
@@ -343,6 +361,13 @@ fn summary(args: &Value) -> String {
         other => value(other),
     };
     one_line(&text)
+}
+
+/// The arguments that may name a file.
+fn names(args: &Value) -> Vec<String> {
+    let values = args.as_object().into_iter().flat_map(serde_json::Map::values);
+    let texts = values.filter_map(Value::as_str);
+    texts.filter(|text| !text.is_empty() && text.len() < 400).map(str::to_owned).collect()
 }
 
 /// The arguments in full; texts as they are, not as JSON writes them.

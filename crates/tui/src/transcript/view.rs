@@ -25,8 +25,8 @@ pub(crate) struct View {
     /// The rows that were last shown, from the top.
     shown: Vec<Place>,
     height: usize,
-    /// The block that the keys are about.
-    pub(crate) cursor: Option<usize>,
+    /// The row, and its block, that the keys are about.
+    pub(crate) cursor: Option<Place>,
     /// What is selected.
     pub(crate) selection: Option<Selection>,
     /// Where the search is.
@@ -87,34 +87,43 @@ impl View {
         }
     }
 
-    /// Begins to select with keys, at the first row of a block.
-    pub(crate) fn select(
-        &mut self,
-        by: By,
-        block: usize,
-        transcript: &mut Transcript,
-        theme: &Theme,
-    ) {
-        let place = Place { block, row: 1 };
-        transcript.height(block, theme);
-        let lead = transcript.block(block).and_then(|block| block.row(1)).map_or(0, |row| row.lead);
-        self.selection = Some(Selection::new(by, place, lead));
+    /// The row that keys are about when somebody begins to walk: the last head of a block in view.
+    pub(crate) fn entry(&self) -> Option<Place> {
+        let head = self.shown.iter().rev().find(|place| place.row == 1);
+        head.or(self.shown.last()).copied()
+    }
+
+    /// Goes to another row, so many rows away.
+    pub(crate) fn walk(&mut self, rows: isize, transcript: &mut Transcript, theme: &Theme) {
+        let Some(place) = self.cursor.or_else(|| self.entry()) else { return };
+        let place = away(place, rows, transcript, theme);
+        self.cursor = Some(place);
+        self.show(place, transcript, theme);
+    }
+
+    /// Begins to select with keys, at the row that they are about.
+    pub(crate) fn select(&mut self, by: By, transcript: &mut Transcript, theme: &Theme) {
+        let Some(place) = self.cursor.or_else(|| self.entry()) else { return };
+        transcript.height(place.block, theme);
+        let row = transcript.block(place.block).and_then(|block| block.row(place.row));
+        self.selection = Some(Selection::new(by, place, row.map_or(0, |row| row.lead)));
     }
 
     /// Moves the end of the selection by rows, and goes there.
     pub(crate) fn extend(&mut self, rows: isize, transcript: &mut Transcript, theme: &Theme) {
-        let Some(mut selection) = self.selection else { return };
-        let (mut place, column) = selection.to;
-        for _ in 0..rows.unsigned_abs() {
-            place = if rows < 0 {
-                before(place, 1, transcript, theme)
-            } else {
-                after(place, transcript, theme).unwrap_or(place)
-            };
-        }
-        selection.to = (place, column);
-        self.selection = Some(selection);
-        self.cursor = Some(place.block);
+        let Some(selection) = &mut self.selection else { return };
+        let place = away(selection.to.0, rows, transcript, theme);
+        selection.to.0 = place;
+        self.cursor = Some(place);
+        self.show(place, transcript, theme);
+    }
+
+    /// Has keys move the other end of the selection.
+    pub(crate) fn turn(&mut self, transcript: &mut Transcript, theme: &Theme) {
+        let Some(selection) = &mut self.selection else { return };
+        std::mem::swap(&mut selection.from, &mut selection.to);
+        let place = selection.to.0;
+        self.cursor = Some(place);
         self.show(place, transcript, theme);
     }
 
@@ -169,11 +178,14 @@ impl View {
         all
     }
 
-    /// How far the bottom of the view is through the conversation, in percent; none at its end.
+    /// How far the view is through the conversation, in percent; none at its end.
     pub(crate) fn progress(&self, transcript: &Transcript) -> Option<usize> {
         self.top?;
-        let last = self.shown.last()?;
-        Some(last.block * 100 / transcript.len().max(1))
+        let (first, last) = (self.shown.first()?, self.shown.last()?);
+        let above = transcript.rows_before(*first);
+        let all = transcript.rows_before(Place { block: transcript.len(), row: 0 });
+        let seen = transcript.rows_before(*last).saturating_sub(above) + 1;
+        Some((above * 100 / all.saturating_sub(seen).max(1)).min(99))
     }
 
     /// Draws what was prepared.
@@ -193,7 +205,7 @@ impl View {
             if !self.needle.is_empty() {
                 self.mark_found(&row.line.to_string(), area, y, buffer, theme);
             }
-            if self.cursor == Some(place.block) && place.row == 1 {
+            if self.cursor == Some(*place) {
                 let line = Rect { y, height: 1, ..area };
                 buffer.set_style(line, theme.style(Role::Selection));
             }
@@ -236,6 +248,32 @@ fn before(place: Place, count: usize, transcript: &mut Transcript, theme: &Theme
         block -= 1;
         row = transcript.height(block, theme);
     }
+}
+
+/// The row so many rows below or above another that is no gap, as far as there are any.
+fn away(place: Place, rows: isize, transcript: &mut Transcript, theme: &Theme) -> Place {
+    let mut place = place;
+    for _ in 0..rows.unsigned_abs() {
+        let mut next = Some(place);
+        loop {
+            next = next.and_then(|from| {
+                if rows < 0 {
+                    let above = before(from, 1, transcript, theme);
+                    (above != from).then_some(above)
+                } else {
+                    after(from, transcript, theme)
+                }
+            });
+            if next.is_none_or(|next| next.row > 0) {
+                break;
+            }
+        }
+        match next {
+            Some(next) => place = next,
+            None => break,
+        }
+    }
+    place
 }
 
 /// The next row.

@@ -3,6 +3,7 @@
 use contract::event::Answer as Given;
 
 use super::*;
+use crate::host::{Inquiry, Wanted};
 
 fn given(stage: &mut Stage) -> Vec<(String, Given)> {
     let answer = |input| match input {
@@ -185,4 +186,98 @@ fn keys_that_come_with_a_paste_do_not_answer() {
     assert_eq!(given(&mut stage), []);
     stage.wait(400).keys("y");
     assert_eq!(given(&mut stage).len(), 1);
+}
+
+#[test]
+fn what_is_pasted_while_a_question_is_open_goes_into_the_text_or_the_reason() {
+    let mut stage = Stage::new(80, 24);
+    stage.event(asks("1", "cargo test")).wait(400);
+    let paste = |stage: &mut Stage, text: &str| {
+        stage.send(Message::Terminal(Input::Paste(text.into()), stage.now));
+    };
+    paste(&mut stage, "kept words");
+    stage.wait(400).keys("n");
+    paste(&mut stage, "no\nreason");
+    stage.wait(400).keys("enter");
+    let denied = Given::Deny { reason: Some("noreason".into()) };
+    assert_eq!(given(&mut stage), [("1".to_owned(), denied)]);
+    stage.shows("> kept words");
+}
+
+#[test]
+fn blanks_that_are_none_are_shown() {
+    let mut stage = Stage::new(80, 24);
+    stage.event(asks("1", "rm\u{a0}-rf\u{3164}x"));
+    stage.shows("rm\\u{a0}-rf\\u{3164}x");
+    stage.shows("2 hidden characters or odd blanks");
+}
+
+fn inquiry(wanted: Wanted) -> Message {
+    let (title, body) = ("MCP server `db` asks".to_owned(), "Which one?\u{202e}".to_owned());
+    Message::Inquired(Inquiry { id: 7, title, body, wanted })
+}
+
+fn replies(stage: &mut Stage) -> Vec<Option<String>> {
+    let reply = |request| match request {
+        Request::Reply { id: 7, words } => Some(words),
+        _ => None,
+    };
+    stage.asked().into_iter().filter_map(reply).collect()
+}
+
+#[test]
+fn a_server_s_question_is_a_dialog_that_early_keys_do_not_answer() {
+    let mut stage = Stage::new(76, 24);
+    stage.send(inquiry(Wanted::Agreement("Answer it".into())));
+    stage.shows("MCP server `db` asks");
+    stage.shows("Which one?\\u{202e}");
+    stage.keys("y");
+    assert_eq!(replies(&mut stage), []);
+    stage.wait(400).shows("[y] Answer it");
+    stage.keys("y");
+    assert_eq!(replies(&mut stage), [Some(String::new())]);
+    stage.hides("asks");
+    stage.keys("ctrl+u");
+
+    let few = vec![("a".into(), "Apple".into()), ("b".into(), "Berry".into())];
+    let one = Wanted::One { choices: few, usual: Some(1) };
+    stage.send(inquiry(one.clone())).wait(400).shows("[1] Apple");
+    stage.keys("enter");
+    stage.send(inquiry(one)).wait(400).keys("1");
+    assert_eq!(replies(&mut stage), [Some("b".to_owned()), Some("a".to_owned())]);
+
+    stage.send(inquiry(Wanted::Words("name".into()))).wait(400).shows("name:");
+    stage.type_in("you and I").shows("name: you and I");
+    stage.keys("enter");
+    stage.send(inquiry(Wanted::Words("name".into()))).wait(400).keys("esc");
+    assert_eq!(replies(&mut stage), [Some("you and I".to_owned()), None]);
+    stage.hides("asks");
+
+    stage.event(prompt("go")).send(inquiry(Wanted::Words("name".into()))).event(ended());
+    assert_eq!(replies(&mut stage), [None], "nobody waits for it any more");
+    stage.hides("asks");
+}
+
+#[test]
+fn dialogs_and_lists_follow_the_keys_that_were_set() {
+    let keys = [("cancel", "ctrl+x"), ("page-down", "f12"), ("send", "ctrl+s")];
+    let keys = keys.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
+    let settings = Settings { keys: keys.into(), ..Settings::default() };
+    let mut stage = Stage::with(settings, 76, 24);
+    stage.keys("f3").shows("What to do");
+    stage.keys("f12 ctrl+x").hides("What to do");
+    stage.keys("f3 ctrl+s").hides("What to do");
+    stage.keys("ctrl+x");
+    stage.event(asks("1", "cargo test")).wait(400).keys("ctrl+x");
+    assert_eq!(given(&mut stage), [("1".to_owned(), Given::Deny { reason: None })]);
+}
+
+#[test]
+fn small_screens_say_what_each_letter_does_and_that_there_is_more() {
+    let long: Vec<String> = (0..30).map(|number| format!("echo {number}")).collect();
+    let asked = asks("1", &long.join("\n"));
+    let mut stage = Stage::new(40, 12);
+    stage.event(asked.clone()).wait(400).shows("y yes  s session  p here");
+    let mut stage = Stage::new(44, 6);
+    stage.event(asked).wait(400).shows("↓");
 }

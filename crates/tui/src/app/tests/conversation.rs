@@ -43,7 +43,7 @@ fn blocks_open_and_close_by_keys() {
     stage.hides("Then answer.");
     stage.keys("ctrl+t t").shows("Then answer.");
     stage.keys("f2").hides("Then answer.");
-    stage.keys("ctrl+t b g j j enter");
+    stage.keys("ctrl+t b g down down enter");
     for part in ["pattern: *.rs", "reads /work/a.txt", "allowed: it only looks (built-in)", "f.rs"]
     {
         stage.shows(part);
@@ -244,7 +244,7 @@ fn keys_select_characters_and_rows_and_copy_the_text() {
     assert_eq!(copied(&mut stage).as_deref(), Some("first"));
     stage.keys("V j j y");
     assert_eq!(copied(&mut stage).as_deref(), Some("first words\n\nsecond words"));
-    stage.keys("k V y");
+    stage.keys("up up V y");
     assert_eq!(copied(&mut stage).as_deref(), Some("quote it"));
     stage.keys("v esc").shows("walking");
     stage.keys("esc").hides("walking");
@@ -308,4 +308,23 @@ fn a_search_counts_what_it_finds() {
     }
     stage.keys("f9").type_in("word").shows("block 5 of 5");
     stage.keys("up up").shows("block 3 of 5");
+}
+
+#[test]
+fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
+    let mut stage = Stage::new(90, 14);
+    stage.event(prompt("go")).event(called("1", "Task", json!({})));
+    let inner = within("1", replied("inner words"));
+    stage.send(Message::Event(Arc::new(inner)));
+    stage.event(replied("outer words")).event(ended());
+    stage.shows("2.4k in, 68 out");
+    let cleared = What::Compacted {
+        summary: None,
+        strategy: "clear".into(),
+        dropped: 2,
+        kept: 0,
+        usage: Usage::default(),
+    };
+    stage.event(cleared).hides("outer words");
+    stage.shows("the history was cleared");
 }

@@ -126,7 +126,7 @@ fn commands_are_completed_with_their_help_and_done_by_the_host() {
     stage.type_in("gpt").keys("enter");
     assert!(stage.asked().contains(&Request::Command("/model gpt".into())));
     stage.answer(Answer::Show("The model is gpt.".into()));
-    stage.shows("┃ The model is gpt.");
+    stage.shows("┊ The model is gpt.");
 }
 
 #[test]
@@ -250,4 +250,60 @@ fn sending_and_another_line_can_have_other_keys() {
     stage.keys("ctrl+s");
     let sent = stage.sent();
     assert!(matches!(&sent[..], [ToConversation::Prompt(text)] if text == "one\ntwo"), "{sent:?}");
+}
+
+#[test]
+fn proposals_say_that_there_are_more_and_what_waits_is_one_line() {
+    let mut stage = Stage::new(50, 20);
+    let item = |number: u8| crate::host::Item {
+        value: format!("command{number}"),
+        label: "does what it does for quite a while and longer".into(),
+        ..crate::host::Item::default()
+    };
+    stage.answer(Answer::Commands((0..12).map(item).collect()));
+    stage.type_in("/").shows("4 more below");
+    stage.shows("…");
+    stage.keys("esc ctrl+u").event(prompt("go"));
+    stage.type_in("one").keys("ctrl+j").type_in("two").keys("enter");
+    stage.shows("waits: one ⏎ two");
+}
+
+#[test]
+fn what_waits_goes_to_no_other_conversation_and_to_nobody_who_stops() {
+    let mut stage = Stage::new(70, 16);
+    stage.event(prompt("go")).type_in("for this one").keys("enter").shows("waits: for this one");
+    stage.app.reset();
+    stage.app.connect("test-model", Mode::Normal);
+    assert_eq!(prompts(&mut stage), [""; 0]);
+    stage.draw();
+    stage.shows("> for this one");
+    stage.keys("ctrl+u").event(prompt("go")).type_in("later").keys("enter esc");
+    stage.event(ended());
+    assert_eq!(prompts(&mut stage), [""; 0]);
+    stage.shows("> later");
+}
+
+#[test]
+fn the_palette_finds_by_name_first() {
+    let mut stage = Stage::new(80, 30);
+    let command = |name: &str, about: &str| crate::host::Item {
+        value: name.into(),
+        label: about.into(),
+        ..crate::host::Item::default()
+    };
+    stage.answer(Answer::Commands(vec![
+        command("redo", "Make the changes again that were undone last"),
+        command("undo", "Take changes back"),
+        command("cost", "Show the tokens"),
+    ]));
+    for (word, first) in
+        [("undo", "/undo"), ("cost", "/cost"), ("theme", "Choose colors"), ("help", "Show keys")]
+    {
+        stage.keys("f3").type_in(word);
+        let screen = stage.screen();
+        let rows = screen.lines().skip_while(|row| !row.contains(&format!("> {word}")));
+        let row = rows.take(2).last().unwrap_or_default();
+        assert!(row.contains(first), "{word}: {screen}");
+        stage.keys("esc");
+    }
 }

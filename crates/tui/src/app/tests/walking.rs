@@ -1,0 +1,122 @@
+//! Walking through the conversation by keys, and what arrives meanwhile.
+
+use super::*;
+
+/// A conversation whose last reply has so many lines.
+fn long(lines: usize) -> Stage {
+    let mut stage = Stage::new(60, 14);
+    let reply: Vec<String> = (1..=lines).map(|number| format!("line {number}.\n\n")).collect();
+    stage.event(prompt("count")).event(text(&reply.concat()));
+    stage.event(replied(&reply.concat())).event(ended());
+    stage
+}
+
+fn copied(stage: &mut Stage) -> Vec<String> {
+    let effects = std::mem::take(&mut stage.effects);
+    let text = |effect| match effect {
+        Effect::Copy(text) => Some(text),
+        _ => None,
+    };
+    effects.into_iter().filter_map(text).collect()
+}
+
+#[test]
+fn walking_begins_with_what_is_in_view_and_goes_by_rows() {
+    let mut stage = long(200);
+    stage.keys("pageup pageup");
+    let before = stage.screen().lines().next().unwrap_or_default().to_owned();
+    stage.keys("ctrl+t b");
+    assert_eq!(stage.screen().lines().next().unwrap_or_default(), before, "nothing moved");
+    stage.keys("esc ctrl+t b k k k k V y");
+    let text = copied(&mut stage);
+    assert_eq!(text.len(), 1);
+    assert!(text[0].starts_with("line 19"), "one row near the end: {text:?}");
+    assert_eq!(text[0].lines().count(), 1, "{text:?}");
+}
+
+#[test]
+fn both_ends_of_a_selection_can_be_moved() {
+    let mut stage = long(30);
+    stage.keys("ctrl+t b g down V j j o j j j j y");
+    assert_eq!(copied(&mut stage), ["line 2.\n\nline 3."]);
+}
+
+#[test]
+fn how_far_the_view_is_follows_its_rows() {
+    let mut stage = long(300);
+    stage.keys("ctrl+home");
+    stage.shows(" 0% ");
+    for _ in 0..30 {
+        stage.keys("pagedown");
+    }
+    let screen = stage.screen();
+    let (before, _) = screen.split_once('%').unwrap();
+    let percent: usize = before.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((40..70).contains(&percent), "{screen}");
+}
+
+#[test]
+fn what_is_told_while_a_reply_arrives_does_not_break_it() {
+    let mut stage = Stage::new(60, 24);
+    let reply = "Look:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\n\nDone.\n";
+    let (first, second) = reply.split_at(reply.find("let b").unwrap_or(0) + 3);
+    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(thinking("Hm")).answer(Answer::Show("a list".into()));
+    stage.event(thinking("m.")).event(text(first));
+    stage.answer(Answer::Show("Tokens: 3".into()));
+    stage.event(text(second));
+    let shows_all = |stage: &Stage| {
+        stage.shows("│ let b = 2;");
+        stage.shows("Done.");
+        stage.shows("┊ Tokens: 3");
+        assert_eq!(stage.screen().matches("Thought").count(), 1, "{}", stage.screen());
+    };
+    shows_all(&stage);
+    stage.event(replied(reply)).event(ended());
+    shows_all(&stage);
+    stage.keys("ctrl+t y");
+    assert_eq!(copied(&mut stage), [reply]);
+}
+
+#[test]
+fn lists_go_on_below_the_column_that_is_too_long() {
+    let mut stage = Stage::new(44, 14);
+    stage.answer(Answer::Show("/mode  Show or change how much freedom the tools have\n".into()));
+    stage.shows(" ┊ /mode  Show or change how much freedom");
+    stage.shows(" ┊        the tools have");
+}
+
+#[test]
+fn a_change_is_named_by_its_file_alone() {
+    let mut stage = Stage::new(80, 14);
+    let args = json!({"file_path": "src/a.rs", "old_string": "let x", "new_string": "let y"});
+    stage.event(prompt("go")).event(called("1", "Edit", args));
+    stage.event(finished("1", "Edit", changed("@@ -1 +1 @@\n-let x\n+let y\n")));
+    stage.shows("✓ Edit src/a.rs  +1 −1");
+    stage.hides("old_string");
+}
+
+#[test]
+fn what_is_closed_or_broken_over_rows_is_found() {
+    let mut stage = Stage::new(40, 14);
+    let numbers: Vec<String> = (1..=200).map(|number| format!("number {number}")).collect();
+    let output = numbers.join("\n");
+    stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "seq"})));
+    stage.event(finished("1", "Bash", ToolOutput::success(output)));
+    let words = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu";
+    stage.event(replied(words)).event(ended());
+    stage.keys("f9").type_in("number 187").shows("number 187");
+    stage.keys("esc f9").type_in("zeta eta theta");
+    stage.shows("block 1 of 1");
+    stage.hides("not found");
+}
+
+#[test]
+fn a_search_leads_into_walking_where_n_goes_on() {
+    let mut stage = long(200);
+    stage.keys("f9").type_in("line 15").keys("enter").shows("walking");
+    stage.keys("N N N N N N N N N N").shows("line 15.");
+    stage.keys("n").shows("line 150.");
+    stage.hides("not found");
+    stage.keys("esc esc").hides("walking");
+}

@@ -1,0 +1,95 @@
+//! The grammar of vi's normal mode: letters in, a command out, or the word that more must come.
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// How many times.
+    pub(super) count: usize,
+    /// What is done over the motion: `d`, `c` or `y`.
+    pub(super) operator: Option<char>,
+    pub(super) what: What,
+}
+
+/// What a command does, or where its motion leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A command or a motion of one letter.
+    Letter(char),
+    /// Whole lines: the operator's letter twice.
+    Lines,
+    /// The beginning of all: `gg`.
+    Begin,
+    /// To a letter on the line: `f`, `F`, `t` or `T`; `;` and `,` again.
+    Find(char, char),
+    /// What is within a pair, or with it.
+    Object { is_around: bool, name: char },
+    /// Another letter in place of the one at the cursor.
+    Replace(char),
+    /// The last change once more.
+    Again,
+}
+
+impl Command {
+    /// Whether it changes the text.
+    pub(super) fn changes(self) -> bool {
+        match (self.operator, self.what) {
+            (Some(operator), _) => operator != 'y',
+            (None, What::Letter(letter)) => "xXDCsSpPJ~aAiIoO".contains(letter),
+            (None, What::Replace(_)) => true,
+            (None, _) => false,
+        }
+    }
+}
+
+/// What letters come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// This.
+    Command(Command),
+    /// More must follow.
+    More,
+    /// Nothing that is known.
+    Nothing,
+}
+
+/// Reads letters.
+pub(super) fn parse(letters: &str) -> Parsed {
+    let (first, rest) = number(letters);
+    let operator = rest.chars().next().filter(|it| "dcy".contains(*it));
+    let (second, rest) = match operator {
+        Some(operator) => number(&rest[operator.len_utf8()..]),
+        None => (None, rest),
+    };
+    let count = (first.unwrap_or(1) * second.unwrap_or(1)).clamp(1, 999);
+    let mut rest = rest.chars();
+    let Some(letter) = rest.next() else { return Parsed::More };
+    let argument = rest.next();
+    let what = match (letter, argument) {
+        (':', _) if operator.is_none() => return Parsed::More,
+        (letter, _) if Some(letter) == operator => What::Lines,
+        ('g' | 'f' | 'F' | 't' | 'T', None) => return Parsed::More,
+        ('r', None) if operator.is_none() => return Parsed::More,
+        ('i' | 'a', None) if operator.is_some() => return Parsed::More,
+        ('g', Some('g')) => What::Begin,
+        ('f' | 'F' | 't' | 'T', Some(wanted)) => What::Find(letter, wanted),
+        (';' | ',', _) => What::Find(letter, letter),
+        ('r', Some(put)) => What::Replace(put),
+        ('i' | 'a', Some(name)) => What::Object { is_around: letter == 'a', name },
+        ('.', _) if operator.is_none() => What::Again,
+        (letter, _) if "hl wWeEbB0^$Gjk".contains(letter) => What::Letter(letter),
+        (letter, _) if operator.is_none() && "iaIAoOxXDCsSYpPuJ~".contains(letter) => {
+            What::Letter(letter)
+        }
+        _ => return Parsed::Nothing,
+    };
+    Parsed::Command(Command { count, operator, what })
+}
+
+/// The number that letters begin with, and the rest.
+fn number(letters: &str) -> (Option<usize>, &str) {
+    if letters.starts_with('0') {
+        return (None, letters);
+    }
+    let end = letters.find(|c: char| !c.is_ascii_digit()).unwrap_or(letters.len());
+    (letters[..end].parse().ok().map(|it: usize| it.min(999)), &letters[end..])
+}

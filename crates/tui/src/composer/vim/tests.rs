@@ -1,0 +1,102 @@
+//! Keys in, text and cursor out.
+
+use super::*;
+
+fn after(text: &str, keys: &str) -> String {
+    let mut buffer = Buffer::default();
+    buffer.set(text);
+    let mut vim = Vim::default();
+    vim.key(Key::plain(Code::Esc), &mut buffer);
+    for letter in keys.chars() {
+        let code = match letter {
+            '\x1b' => Code::Esc,
+            '\n' => Code::Enter,
+            letter => Code::Char(letter),
+        };
+        if vim.key(Key::plain(code), &mut buffer) == Outcome::Ignored {
+            buffer.insert(&letter.to_string());
+        }
+    }
+    let (before, after) = buffer.raw().split_at(buffer.cursor());
+    format!("{before}|{after}")
+}
+
+#[test]
+fn vi_moves_and_changes() {
+    for (text, keys, wanted) in [
+        ("one two three", "0dw", "|two three"),
+        ("one two three", "02dw", "|three"),
+        ("one two three", "0d2w", "|three"),
+        ("hello world foo", "0cwbye", "bye| world foo"),
+        ("one", "yyp", "one\n|one"),
+        ("one", "yyP", "|one\none"),
+        ("hello", "0$x", "hel|l"),
+        ("hello world", "0eaX", "helloX| world"),
+        ("one\ntwo\nthree", "kdd", "one\n|three"),
+        ("one\ntwo", "dd", "|one"),
+        ("one\ntwo\nthree", "ggdj", "|three"),
+        ("one\ntwo", "ggA!", "one!|\ntwo"),
+        ("abc", "0xp", "b|ac"),
+        ("abc", "0xu", "|abc"),
+        ("abc", "03rx", "xx|x"),
+        ("abc", "0~~", "AB|c"),
+        ("one\n  two", "kJ", "one| two"),
+        ("one\ntwo", "Onew", "one\nnew|\ntwo"),
+        ("one\ntwo", "kl", "on|e\ntwo"),
+        ("a.b c", "0dw", "|.b c"),
+        ("a.b c", "0dW", "|c"),
+        ("one two", "0d$", "|"),
+        ("one two", "0D", "|"),
+        ("one\ntwo", "k0dw", "|\ntwo"),
+        ("abc def", "Sx", "x|"),
+    ] {
+        assert_eq!(after(text, keys), wanted, "{text:?} {keys:?}");
+    }
+}
+
+#[test]
+fn letters_on_the_line_and_objects_are_found() {
+    for (text, keys, wanted) in [
+        ("say \"hello\" x", "0fhci\"bye", "say \"bye|\" x"),
+        ("say \"hello\" x", "0ca\"bye", "say bye| x"),
+        ("hello world", "0ciwX", "X| world"),
+        ("hello world", "0daw", "|world"),
+        ("f(a, (b))", "0fbdi(", "f(a, (|))"),
+        ("f(a, (b))", "0fadib", "f(|)"),
+        ("a,b,c", "0dt,", "|,b,c"),
+        ("a,bb,c", "0t,;x", "a,b|,c"),
+        ("a,b,c", "0df,", "|b,c"),
+        ("a,b,c", "0f,;x", "a,b|c"),
+        ("a,b,c", "$F,x", "a,b|c"),
+        ("a,b,c", "0ct,x", "x|,b,c"),
+    ] {
+        assert_eq!(after(text, keys), wanted, "{text:?} {keys:?}");
+    }
+}
+
+#[test]
+fn the_last_change_is_made_again() {
+    assert_eq!(after("one two three", "0cwX\x1bw."), "X |X three");
+    assert_eq!(after("one two three", "0dw.."), "|");
+    assert_eq!(after("abcd", "0xl."), "b|d");
+}
+
+#[test]
+fn what_is_not_known_writes_nothing_and_a_line_of_commands_sends_nothing() {
+    assert_eq!(after("hello", "0ciz"), "|hello");
+    assert_eq!(after("hello", "0dzqQ"), "|hello");
+    assert_eq!(after("hello", "0:wq\n"), "|hello");
+}
+
+#[test]
+fn no_key_breaks_anything() {
+    for text in ["é\n\n漢 x", "", "\n", "\"(é"] {
+        for first in ' '..='~' {
+            for second in ' '..='~' {
+                for third in ['w', 'x', '(', '"', 'j', '.'] {
+                    after(text, &format!("{first}{second}{third}"));
+                }
+            }
+        }
+    }
+}
