@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use agent::prompt::{Ingredients, system_prompt};
 use agent::registry::Registry;
 use agent::retry::Retry;
 use agent::settings::{
-    Budget, Execution, Prices, Questions, RecoverySettings, RequestSettings, Settings,
+    Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
@@ -20,15 +20,12 @@ use contract::tool::Tool;
 
 use crate::config::{self, Binding, Layer, RegisteredModel};
 use crate::exit::Problem;
+use crate::learning::{Learning, When};
 use crate::model_cache;
 use crate::output;
 use crate::provider_choice::{self, Choice};
 use crate::secrets::Secrets;
 use crate::world::World;
-
-/// Requests that a turn usually may take. Who allows more has said how long it may go on, whatever
-/// it does.
-const USUAL_ROUNDS: u32 = 20;
 
 /// The model that answers, with everything that is known of it.
 pub(crate) struct Mind {
@@ -37,9 +34,7 @@ pub(crate) struct Mind {
     /// The model, in the provider's own spelling.
     pub(crate) model: String,
     pub(crate) profile: ModelProfile,
-    pub(crate) prices: Option<Prices>,
-    /// Tokens that the model can take in, where that is known.
-    pub(crate) context_window: Option<u64>,
+    pub(crate) known: Known,
 }
 
 /// Chooses provider and model.
@@ -56,9 +51,9 @@ pub(crate) async fn mind(world: &World) -> Result<Mind, Problem> {
         provider = candidate.connect(world, &loaded, Some(&fitting))?;
         model = loaded;
     }
-    let prices = prices(world, &model, &choice);
-    let context_window = context_window(world, &model, &choice);
-    Ok(Mind { choice, provider, model, profile: fitting, prices, context_window })
+    let known = known(world, &model, &choice, Arc::default());
+    let provider = learning(world, &choice, provider, &known);
+    Ok(Mind { choice, provider, model, profile: fitting, known })
 }
 
 /// The same provider with another model; none where each of its models is another program.
@@ -71,10 +66,9 @@ pub(crate) fn with_model(world: &World, mind: &Mind, named: &str) -> Option<Mind
     let model = spelled(world, named, &choice);
     // A profile that was named by a flag was found when the first model was chosen.
     let profile = profile(world, &model, &candidate.vendor().name).ok()?;
-    let prices = prices(world, &model, &choice);
-    let context_window = context_window(world, &model, &choice);
+    let known = known(world, &model, &choice, Arc::clone(&mind.known.offered));
     let provider = Arc::clone(&mind.provider);
-    Some(Mind { choice, provider, model, profile, prices, context_window })
+    Some(Mind { choice, provider, model, profile, known })
 }
 
 /// Whether the person says which model answers.
@@ -160,36 +154,48 @@ fn local_name(world: &World, canonical: &str, provider: &str) -> Option<String> 
     })
 }
 
-/// What tokens cost: what the registry says, else what the provider said when it was last asked.
-fn prices(world: &World, model: &str, choice: &Choice) -> Option<Prices> {
-    let of_registry = || {
-        let (_, binding) = registered(world, model, choice)?;
+/// What is known of a model: what the registry says, else what the provider said when it was last
+/// asked, which stands in `offered` too once it is asked again.
+fn known(world: &World, model: &str, choice: &Choice, offered: Arc<OnceLock<Vec<Model>>>) -> Known {
+    if offered.get().is_none()
+        && let Some(models) = model_cache::last(world, &choice.candidate)
+    {
+        let _ = offered.set(models);
+    }
+    let registered = registered(world, model, choice);
+    let context_window = registered.and_then(|(registered, binding)| {
+        let described = || registered.descriptor.as_ref()?.context_size;
+        binding.max_context.or_else(described)
+    });
+    let prices = registered.and_then(|(_, binding)| {
         let (input, output) = binding.prices()?;
         let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
         Some(Prices { input, output, cache_read, cache_write })
-    };
-    let of_provider = || {
-        let offered = offered(world, model, choice)?;
-        let (input, output) = offered.input_price.zip(offered.output_price)?;
-        Some(Prices { input, output, cache_read: None, cache_write: None })
-    };
-    of_registry().or_else(of_provider)
+    });
+    Known { context_window, prices, offered }
 }
 
-/// The model's context: what the registry says, else what the provider said when it was last asked.
-fn context_window(world: &World, model: &str, choice: &Choice) -> Option<u64> {
-    let of_registry = || {
-        let (registered, binding) = registered(world, model, choice)?;
-        let described = || registered.descriptor.as_ref()?.context_size;
-        binding.max_context.or_else(described)
-    };
-    of_registry().or_else(|| offered(world, model, choice)?.context)
+/// The provider, asked for its models in passing where something about the model is not known.
+fn learning(
+    world: &World,
+    choice: &Choice,
+    provider: Arc<dyn Provider>,
+    known: &Known,
+) -> Arc<dyn Provider> {
+    let has_limit = cost_limit(world, choice).is_some() && known.prices.is_none();
+    let is_known = known.context_window.is_some() && !has_limit;
+    if choice.candidate.is_script() || known.offered.get().is_some() || is_known {
+        return provider;
+    }
+    let when = if has_limit { When::First } else { When::GoingOn };
+    let keep = model_cache::keeper(world, &choice.candidate);
+    Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
 }
 
-/// What the provider said of a model when it was last asked for its models.
-fn offered(world: &World, model: &str, choice: &Choice) -> Option<Model> {
-    let models = model_cache::last(world, &choice.candidate)?;
-    models.into_iter().find(|offered| offered.id == model)
+/// What the run may cost; no limit where nothing is charged.
+fn cost_limit(world: &World, choice: &Choice) -> Option<f64> {
+    let is_free = choice.candidate.vendor().local || choice.candidate.is_script();
+    world.global.max_cost.filter(|_| !is_free)
 }
 
 /// What the registry says of a model that the provider calls `model`.
@@ -458,7 +464,6 @@ pub(crate) fn settings(
     } else {
         "auto".to_owned()
     };
-    let rounds = world.global.max_turns.unwrap_or(behavior.max_tool_rounds);
     let recovers = profile.enable_tool_recovery || profile.calls_by_text();
     Settings {
         request: RequestSettings {
@@ -469,12 +474,12 @@ pub(crate) fn settings(
             reasoning_format: behavior.reasoning_format.clone(),
             params,
             delivery: if profile.supports_streaming { Delivery::Streamed } else { Delivery::Whole },
-            prices: mind.and_then(|mind| mind.prices),
+            known: mind.map(|mind| mind.known.clone()).unwrap_or_default(),
             sends_tools: !profile.calls_by_text(),
         },
         mode: world.mode(),
         system,
-        max_tool_rounds: rounds,
+        max_tool_rounds: world.global.max_turns.unwrap_or(behavior.max_tool_rounds),
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
@@ -483,15 +488,14 @@ pub(crate) fn settings(
         recovery: recovers.then_some(RecoverySettings {
             tells_model: profile.recovery_feedback_enabled && !profile.calls_by_text(),
             requires_intent_phrase: profile.recovery_requires_intent_phrase,
+            is_agreed: profile.calls_by_text(),
         }),
         stuck_after: profile
             .stuck_detection_enabled
             .then(|| u32::try_from(profile.max_similar_tool_calls).unwrap_or(u32::MAX)),
-        stuck_tells_only: rounds > USUAL_ROUNDS,
         max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
-        context_window: mind.and_then(|mind| mind.context_window),
         budget: Budget {
-            cost_usd: world.global.max_cost,
+            cost_usd: mind.and_then(|mind| cost_limit(world, &mind.choice)),
             tokens: world.global.max_tokens,
             time: world.global.timeout.map(std::time::Duration::from_secs_f64),
             ..Budget::default()

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::assemble::Mind;
 use crate::exit::Problem;
+use crate::hooks::Crew;
 use crate::plugin_set;
 use crate::world::World;
 
@@ -34,12 +35,19 @@ pub(crate) trait Dialect: Send + Sync {
     fn set_mode(&self, _mode: Mode) {}
     /// Names the model that answers what their hooks ask.
     fn set_mind(&self, _mind: &Mind) {}
+    /// Finds whoever does what their hooks cannot do themselves, where some hook needs that.
+    fn staff(&self, _hire: &dyn Fn() -> Result<Crew, Problem>) -> Result<(), Problem> {
+        Ok(())
+    }
     /// Ends everything that runs for them. Takes seconds at most.
     async fn shutdown(&self);
 }
 
+/// What the line of a report begins with that says why something could not be started.
+pub(crate) const UNSTARTED: &str = "it could not be started: ";
+
 /// A plugin of another system, as lists show it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Listed {
     /// Its name.
     pub(crate) name: String,
@@ -49,8 +57,21 @@ pub(crate) struct Listed {
     pub(crate) path: String,
     /// Whether it counts.
     pub(crate) enabled: bool,
+    /// Its version, where it says.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) version: String,
+    /// What it is for, where it says.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) description: String,
     /// What was loaded, and what was ignored and why, line by line.
     pub(crate) report: Vec<String>,
+}
+
+impl Listed {
+    /// Why it could not be started, where it was tried.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.report.iter().find_map(|line| line.strip_prefix(UNSTARTED))
+    }
 }
 
 /// Something that can be switched on and off by its name. Nothing of it has run.

@@ -1,5 +1,6 @@
 //! The hooks of this run: where they are defined, and what they need to run.
 
+mod crew;
 mod models;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use crate::assemble::{self, Mind};
 use crate::output;
 use crate::trust;
 use crate::world::World;
+pub(crate) use crew::{Crew, Gear};
 pub(crate) use models::Models;
 
 /// What the hooks of a conversation are made from.

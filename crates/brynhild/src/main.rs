@@ -9,6 +9,7 @@ mod environment;
 mod exit;
 mod frontends;
 mod hooks;
+mod learning;
 mod mcp;
 mod model_cache;
 mod output;

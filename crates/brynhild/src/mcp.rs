@@ -2,7 +2,9 @@
 //! them. Nothing is started before something needs it.
 
 pub(crate) mod backend;
+mod dressed;
 pub(crate) mod files;
+mod front;
 mod offered;
 mod person;
 
@@ -19,11 +21,13 @@ use serde_json::{Map, Value, json};
 
 use crate::assemble;
 use crate::config::{self, Layer};
-use crate::dialects::{Listed, Named};
+use crate::dialects::{Listed, Named, UNSTARTED};
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
 use crate::world::World;
+pub(crate) use dressed::Dressed;
+pub(crate) use front::Front;
 use person::Answering;
 
 /// The word for servers among plugins.
@@ -64,6 +68,7 @@ impl Mcp {
             person: Arc::clone(&person) as Arc<dyn Person>,
             notice: Arc::new(|text| output::warning(&text)),
             deferral: deferral(world),
+            others: world.made.front.get().map(|front| front.updates.clone()),
         });
         Ok(Self { servers, person })
     }
@@ -232,7 +237,8 @@ pub(crate) fn found(world: &World) -> Found {
     let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
-        server.shown = config::without_keys(&server.shown);
+        let shown = plugins::claude::unquoted(&server.shown);
+        server.shown = config::without_keys(&shown);
         server.enabled &= !plugin_set::is_off(world, &switches, NAME, &server.name);
     }
     found.problems.extend(problems);
@@ -274,7 +280,7 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
         report.extend(match status.state {
             State::Disabled => Some(String::from("nothing is loaded: it is switched off")),
             State::Unknown => Some(String::from("it was never started")),
-            State::Failed => status.error.map(|why| format!("it could not be started: {why}")),
+            State::Failed => status.error.map(|why| format!("{UNSTARTED}{why}")),
             State::Changed => Some(String::from("it has changed, and waits for your consent")),
             State::Known => None,
         });
@@ -283,7 +289,8 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
         };
         report.extend(names("tools", &status.tools));
         report.extend(names("commands", &status.prompts));
-        Listed { name: status.name, dialect: NAME, path: status.origin, enabled, report }
+        let (name, path) = (status.name, status.origin);
+        Listed { name, dialect: NAME, path, enabled, report, ..Listed::default() }
     });
     Ok(listed.collect())
 }

@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use contract::provider::Model;
 
+use crate::learning::Keep;
 use crate::provider_choice::Candidate;
 use crate::world::World;
 
@@ -34,11 +36,24 @@ fn read(path: PathBuf) -> Option<Vec<Model>> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
-/// Keeps a list. That it cannot be kept only costs time.
+/// Keeps a list.
 pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
-    let (Some(path), Ok(text)) = (file(world, candidate), serde_json::to_string(models)) else {
-        return;
-    };
+    keeper(world, candidate)(models);
+}
+
+/// What keeps a list that comes later.
+pub(crate) fn keeper(world: &World, candidate: &Candidate) -> Keep {
+    let path = file(world, candidate);
+    Arc::new(move |models| {
+        if let Some(path) = &path {
+            write(path, models);
+        }
+    })
+}
+
+/// Writes a list. That it cannot be kept only costs time.
+fn write(path: &Path, models: &[Model]) {
+    let Ok(text) = serde_json::to_string(models) else { return };
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = path
         .parent()
@@ -48,7 +63,7 @@ pub(crate) fn keep(world: &World, candidate: &Candidate, models: &[Model]) {
             options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)
         })
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, &path));
+        .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -221,10 +221,9 @@ fn find_sites(world: &World) -> Vec<PathBuf> {
         home: world.environment.home.as_deref(),
     };
     let configured = world.config().plugins.python.as_deref();
-    match entry_points::interpreter(configured, surroundings) {
-        Some(python) => entry_points::sites(&python, surroundings),
-        None => Vec::new(),
-    }
+    let python = entry_points::interpreter(configured, surroundings);
+    let python = python.filter(|python| entry_points::looks_like_python(python));
+    python.map(|python| entry_points::sites(&python, surroundings)).unwrap_or_default()
 }
 
 /// What is wrong with the interpreter that the configuration names, where there is none.
@@ -232,14 +231,15 @@ fn missing_python(world: &World) -> Option<Problem> {
     let python = world.config().plugins.python.as_deref()?;
     let name = |name: &str| world.environment.variable(name).unwrap_or_default();
     let surroundings = Surroundings { path: name("PATH"), python_path: "", home: None };
-    if entry_points::interpreter(Some(python), surroundings).is_some() {
-        return None;
-    }
-    Some(Problem::new(
-        python,
-        "`plugins.python` names no program, so plugins that are installed packages are left out",
-        "name a Python from 3.9 on, or take the setting out",
-    ))
+    let what = match entry_points::interpreter(Some(python), surroundings) {
+        Some(program) if entry_points::looks_like_python(&program) => return None,
+        Some(_) => "no Python",
+        None => "no program",
+    };
+    let what = format!(
+        "`plugins.python` names {what}, so plugins that are installed packages are left out"
+    );
+    Some(Problem::new(python, what, "name a Python from 3.9 on, or take the setting out"))
 }
 
 /// Adds the plugins that are installed packages. They win over folders, other than those that were

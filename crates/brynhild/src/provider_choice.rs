@@ -115,10 +115,14 @@ pub(crate) fn candidates(world: &World) -> Vec<Candidate> {
     for offered in offered(world) {
         let name = offered.description.name.clone();
         if candidates.iter().any(|candidate| candidate.name == name) {
+            let plugin = &offered.plugin;
+            let root = world.plugins().get(plugin).map(|plugin| plugin.root.as_path());
+            let file = root.map(|root| root.join(&offered.description.key));
+            let file = file.filter(|file| file.is_file());
+            let place = file.map_or_else(String::new, |file| format!(" ({})", file.display()));
             output::warning(&format!(
-                "provider '{name}' of plugin {} is left out: the name is taken (rename it with \
-                 `PROVIDER_NAME` in its class)",
-                offered.plugin
+                "provider '{name}' of plugin {plugin}{place} is left out: the name is taken (rename \
+                 it with `PROVIDER_NAME` in its class)"
             ));
             continue;
         }

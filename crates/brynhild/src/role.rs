@@ -28,6 +28,7 @@ use crate::exit::Problem;
 use crate::mcp::Mcp;
 use crate::output;
 use crate::provider_choice::{self, Key};
+use crate::workers;
 use crate::world::World;
 use answer::Referee;
 
@@ -218,15 +219,10 @@ pub(crate) async fn ask_python(world: &World, reading: &mut Reading) -> Result<(
         findings.extend(python.findings);
     }
     if !may_run {
-        let folder = role.folder().display();
         findings.push(Finding {
             severity: Severity::Warning,
             path: String::from("tools"),
-            message: format!(
-                "the Python behind its tools was not loaded, only looked at: the role lies in a \
-                 project that you have not trusted; `brynhild trust --plugin-dir {folder}` shows \
-                 it and asks"
-            ),
+            message: not_loaded(role),
         });
     }
     reading.findings.extend(findings);
@@ -239,10 +235,10 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 }
 
 /// The Python behind the tools of the role that was chosen. What is wrong with it stops the role.
-async fn python(world: &World, chosen: &Chosen) -> Result<Loaded, Problem> {
+async fn python(world: &World, chosen: &Chosen, depth: Depth) -> Result<Loaded, Problem> {
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let loaded = initrunner::load(world, role, &entries, Depth::Run).await?;
+    let loaded = initrunner::load(world, role, &entries, depth).await?;
     let file = role.file.display();
     let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
         loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
@@ -260,7 +256,7 @@ async fn python(world: &World, chosen: &Chosen) -> Result<Loaded, Problem> {
 /// Sees to it that the role that was chosen could be played.
 pub(crate) async fn rehearse(world: &World) -> Result<(), Problem> {
     if let Some(chosen) = world.made.role.get() {
-        python(world, chosen).await?.close().await;
+        python(world, chosen, Depth::Run).await?.close().await;
     }
     Ok(())
 }
@@ -271,8 +267,47 @@ pub(crate) async fn open(
     mind: Option<&Arc<Mind>>,
 ) -> Result<Option<Arc<Opened>>, Problem> {
     let Some(chosen) = world.made.role.get() else { return Ok(None) };
+    let python = python(world, chosen, Depth::Run).await?;
+    Ok(Some(opened(world, mind, chosen, &python).await))
+}
+
+/// The same for those who only look: the Python of a project that is not trusted does not run; its
+/// tools are known by what their text says, which is told.
+pub(crate) async fn look(world: &World) -> Result<Option<Arc<Opened>>, Problem> {
+    let Some(chosen) = world.made.role.get() else { return Ok(None) };
+    let entries = entries(&chosen.role, &chosen.skills);
+    let has_python = entries.iter().any(|entry| initrunner::is_python(world, &chosen.role, entry));
+    if !has_python || initrunner::may_run(world, &chosen.role, &entries) {
+        return open(world, None).await;
+    }
+    output::warning(&format!("{}: {}", chosen.role.file.display(), not_loaded(&chosen.role)));
+    // An interpreter of the project's is not for those who only look.
+    let python = if initrunner::has_venv(&chosen.role) {
+        Loaded::default()
+    } else {
+        python(world, chosen, Depth::Look).await?
+    };
+    let role = opened(world, None, chosen, &python).await;
+    python.close().await;
+    Ok(Some(role))
+}
+
+/// Why the Python behind a role's tools is left alone.
+fn not_loaded(role: &Role) -> String {
+    format!(
+        "the Python behind its tools was not loaded, only looked at: the role lies in a project \
+         that you have not trusted; `brynhild trust --plugin-dir {}` shows it and asks",
+        role.folder().display()
+    )
+}
+
+async fn opened(
+    world: &World,
+    mind: Option<&Arc<Mind>>,
+    chosen: &Chosen,
+    python: &Loaded,
+) -> Arc<Opened> {
     let role = &chosen.role;
-    let python = python(world, chosen).await?;
     let allowance = Arc::new(Allowance::new(role.guardrails.tool_calls));
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut servers = Vec::new();
@@ -295,7 +330,7 @@ pub(crate) async fn open(
     }
     parts.retain(|part| !part.is_empty());
     let referee = Referee::new(chosen.output.clone(), role.answer_retries, &allowance);
-    Ok(Some(Arc::new(Opened {
+    Arc::new(Opened {
         tools,
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
@@ -305,7 +340,7 @@ pub(crate) async fn open(
         temperature: role.model.temperature,
         max_tokens: role.model.max_tokens,
         guardrails: role.guardrails.clone(),
-    })))
+    })
 }
 
 impl Opened {
@@ -317,6 +352,11 @@ impl Opened {
     /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         vec![Arc::clone(&self.referee) as Arc<dyn Hook>]
+    }
+
+    /// The role's servers.
+    pub(crate) fn servers(&self) -> &[Arc<Mcp>] {
+        &self.servers
     }
 
     /// Ends the role's servers.
@@ -418,14 +458,53 @@ fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSk
     let mut skills = Vec::new();
     for name in &role.skills {
         match skill::load(name, role.folder(), &folders) {
-            Ok(skill) => {
+            Ok(mut skill) => {
                 findings.extend(skill.findings.iter().cloned());
+                findings.extend(wants(world, &skill));
+                let known = role.tools.iter();
+                let known: Vec<&ToolEntry> =
+                    known.chain(skills.iter().flat_map(|skill: &RoleSkill| &skill.tools)).collect();
+                skill.tools.retain(|entry| !known.iter().any(|other| is_same(other, entry)));
                 skills.push(skill);
             }
             Err(what) => findings.push(error("skills", what)),
         }
     }
     skills
+}
+
+/// Whether two entries bring the same tools: those of most built-in types have the same names
+/// whatever their settings, and the first counts.
+fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
+    const SINGLE: [&str; 10] = [
+        "filesystem",
+        "http",
+        "web_reader",
+        "web_scraper",
+        "python",
+        "datetime",
+        "sql",
+        "git",
+        "shell",
+        "slack",
+    ];
+    one.kind == other.kind && (SINGLE.contains(&one.kind.as_str()) || one == other)
+}
+
+/// What a skill needs and does not find here.
+fn wants(world: &World, skill: &RoleSkill) -> Vec<Finding> {
+    let is_unset = |name: &&String| world.environment.variable(name).is_none();
+    let unset = skill.variables.iter().filter(is_unset);
+    let unset = unset.map(|name| format!("the variable {name}, which is not set"));
+    let around = workers::surroundings(world);
+    let missing = skill.programs.iter().filter(|name| around.program(name).is_none());
+    let missing = missing.map(|name| format!("the program `{name}`, which is not found"));
+    let finding = |what: String| Finding {
+        severity: Severity::Warning,
+        path: String::from("skills"),
+        message: format!("skill `{}` needs {what}", skill.name),
+    };
+    unset.chain(missing).map(finding).collect()
 }
 
 /// The schema of a role's answer, read from its file where it stands in one.

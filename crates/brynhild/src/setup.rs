@@ -26,7 +26,7 @@ use crate::args::ChatArgs;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
-use crate::hooks::{self, Needs};
+use crate::hooks::{self, Crew, Gear, Needs};
 use crate::mcp::{self, Mcp};
 use crate::output;
 use crate::permissions;
@@ -187,6 +187,13 @@ impl Guests {
     }
 }
 
+/// What hooks remember of a conversation that begins in a mode.
+fn in_mode(mode: contract::policy::Mode) -> Arc<Ledger> {
+    let ledger = Arc::<Ledger>::default();
+    ledger.set_mode(mode);
+    ledger
+}
+
 impl Setup {
     /// Makes the parts for a mind, and has plugins that want to know it hear that they are loaded.
     pub(crate) async fn new(
@@ -230,7 +237,7 @@ impl Setup {
             mind: mind.cloned(),
             policy: Arc::new(Renewable::new(permissions::policy(world, root)?)),
             offers_tools,
-            ledger: Arc::default(),
+            ledger: in_mode(world.mode()),
             mcp: Links::default(),
             guests: Guests::default(),
             role: role::open(world, mind).await?,
@@ -371,6 +378,7 @@ impl Outfit {
         let mut asked = hooks.hooks;
         asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
         asked.extend(needed.role.iter().flat_map(|role| role.hooks()));
+        staff(world, needed, &registry, &asked)?;
         let system = mind.map(|mind| {
             own_words.unwrap_or_else(|| assemble::system(root, mind, &registry, &knowledge))
         });
@@ -384,10 +392,44 @@ impl Outfit {
     }
 }
 
+/// Finds whoever does for hooks what they cannot do themselves.
+fn staff(
+    world: &World,
+    needed: &Needed,
+    registry: &Registry,
+    hooks: &[Arc<dyn Hook>],
+) -> Result<(), Problem> {
+    let hire = || {
+        let links = needed.mcp.clone();
+        let gear = Gear {
+            mind: needed.mind.as_ref(),
+            tools: registry.tools().cloned().collect(),
+            servers: Arc::new(move || links.present()),
+            policy: needed.judge(),
+            hooks,
+        };
+        Crew::new(world, gear)
+    };
+    needed.guests.present().iter().try_for_each(|dialect| dialect.staff(&hire))
+}
+
+/// What a look at tools is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Glance {
+    /// All of them: nothing runs that the project brings and the person has not trusted.
+    List,
+    /// One that the person names, of a role that they name.
+    One,
+}
+
 /// All tools as far as they are known, for commands that look at them. Starts a plugin's worker
 /// only where nothing is known of it, and no server.
-pub(crate) async fn known_tools(world: &World) -> Result<Registry, Problem> {
-    if let Some(role) = role::open(world, None).await? {
+pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registry, Problem> {
+    let role = match glance {
+        Glance::List => role::look(world).await?,
+        Glance::One => role::open(world, None).await?,
+    };
+    if let Some(role) = role {
         role.shutdown().await;
         return Ok(assemble::registry(role.tools.clone()));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use contract::event::What;
 use contract::id::SessionId;
 use contract::snapshots::{Change, Direction, Snapshots as _};
-use contract::text::{head, visible};
+use contract::text::head;
 use serde_json::{Value, json};
 use sessions::snapshots::{
     Content, FileView, History, Keeper, Report, Settings, Standing, Turn, Wanted,
@@ -17,6 +17,7 @@ use sessions::snapshots::{
 use similar::{ChangeTag, TextDiff};
 
 use crate::exit::{Exit, Problem};
+use crate::frontends::question::one_line;
 use crate::session_choice::{Chosen, Keeping};
 use crate::world::World;
 
@@ -103,10 +104,10 @@ pub(crate) fn told(report: &Report) -> String {
             Change::Modified => "restored",
             Change::Deleted => "deleted",
         };
-        let _ = writeln!(text, "  {word}  {}", visible(&file.path));
+        let _ = writeln!(text, "  {word}  {}", one_line(&file.path));
     }
     for kept in &report.kept {
-        let _ = writeln!(text, "  kept  {}: {}", visible(&kept.path), visible(&kept.why));
+        let _ = writeln!(text, "  kept  {}: {}", one_line(&kept.path), one_line(&kept.why));
     }
     if !report.kept.is_empty() {
         text.push_str("`--force` (`/undo force`) overwrites what was kept\n");
@@ -138,7 +139,7 @@ pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<
             Standing::Undone => " (undone)",
         };
         let at = turn.at.0.strftime("%Y-%m-%d %H:%M");
-        let prompt = visible(&turn.prompt).into_owned();
+        let prompt = one_line(&turn.prompt);
         let _ = writeln!(text, "turn {}{standing}  {at}  {prompt}", turn.number);
         let Some(views) = keeper.changes(turn)? else {
             text.push_str("  what it changed is no longer kept\n");
@@ -149,9 +150,9 @@ pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<
             if renamed.values().any(|new| *new == view.path) {
                 continue;
             }
-            let path = visible(&view.path);
+            let path = one_line(&view.path);
             if let Some(new) = renamed.get(view.path.as_str()) {
-                let _ = writeln!(text, "  renamed   {path} to {}", visible(new));
+                let _ = writeln!(text, "  renamed   {path} to {}", one_line(new));
                 continue;
             }
             let _ = writeln!(text, "  {:<8}  {path}{}", word(view.change), size(view));
@@ -243,7 +244,7 @@ fn difference(view: &FileView) -> String {
     let Some((before, after)) = texts(view) else { return String::new() };
     let name = |content: &Content, side: &str| match content {
         Content::Absent => "/dev/null".to_owned(),
-        _ => format!("{side}/{}", view.path),
+        _ => format!("{side}/{}", one_line(&view.path)),
     };
     let unified = TextDiff::configure()
         .timeout(Duration::from_secs(1))

@@ -182,6 +182,7 @@ fn settings(world: &World) -> Result<HostSettings, Problem> {
         state: folder.join("cache/python-host"),
         data: folder.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
+        is_confined: !world.is_unconfined(),
         surroundings: surroundings(world),
         mode: world.mode(),
         python: world.config().plugins.python.clone(),

@@ -23,6 +23,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Problem};
 use crate::frontends;
 use crate::frontends::style::Palette;
+use crate::mcp::Front;
 use crate::output;
 use crate::plugin_set::PluginSet;
 use crate::private_file;
@@ -64,6 +65,10 @@ pub(crate) struct Made {
     pub(crate) typed: OnceLock<(Option<String>, Option<String>)>,
     /// Starts processes.
     pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
+    /// The mode of the conversation that goes on, whatever the configuration says meanwhile.
+    pub(crate) mode: OnceLock<Mode>,
+    /// The clients that we serve, where we do.
+    pub(crate) front: OnceLock<Arc<Front>>,
     /// The keys that no process may see.
     pub(crate) secrets: OnceLock<Secrets>,
 }
@@ -314,6 +319,9 @@ impl World {
         let config = self.config();
         if self.global.safe {
             return Mode::ReadOnly;
+        }
+        if let Some(mode) = self.made.mode.get() {
+            return *mode;
         }
         if config.dangerously_skip_permissions && self.is_own("dangerously_skip_permissions") {
             return Mode::Yolo;

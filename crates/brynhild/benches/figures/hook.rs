@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contract::hook::{CallView, Hook, Scene};
-use contract::id::SessionId;
-use contract::policy::{Access, Mode};
+use contract::id::{CallId, SessionId};
+use contract::policy::{Access, Decision, Mode};
 use contract::sandbox::{Channel, Limits, Network, Profile, Sandbox, Spawn, Stdin};
 use contract::vouch::Vouch;
 use plugins::hooks::{Ledger, Settings, Sources, load};
@@ -35,12 +35,20 @@ pub(crate) fn measure(report: &mut Report) {
         cwd: rig.path("work"),
         within: None,
     };
-    let args = json!({"command": "true"});
+    let (id, args) = (CallId("bench".to_owned()), json!({"command": "true"}));
+    let call = CallView {
+        id: &id,
+        tool: "Bash",
+        args: &args,
+        original: &args,
+        actions: &[],
+        decision: Decision::Allow,
+    };
     let sandbox = rig.sandbox();
     let (mut figures, mut confined, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let started = Instant::now();
-        let asked = hook.before_tool(&scene, CallView { tool: "Bash", args: &args });
+        let asked = hook.before_tool(&scene, call);
         rig.runtime.block_on(asked).expect("a hook that lets it run");
         figures.push(started.elapsed());
         confined.push(rig.runtime.block_on(by_hand(sandbox.as_ref(), &rig.profile())));

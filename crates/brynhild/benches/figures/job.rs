@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use testkit::{ModelServer, Project};
+use testkit::{ModelServer, Project, Terminal};
 
 use crate::floor::Role;
 
@@ -156,6 +156,11 @@ impl Rig {
     /// The shipped program with these arguments.
     pub(crate) fn brynhild(&self, args: &[&str]) -> Job {
         self.job(env!("CARGO_BIN_EXE_brynhild"), args)
+    }
+
+    /// The interactive interface, on a terminal of so many columns and rows.
+    pub(crate) fn terminal(&self, size: (u16, u16)) -> Terminal {
+        self.project.terminal::<&str>(&[], size)
     }
 
     /// The minimal program in this role.

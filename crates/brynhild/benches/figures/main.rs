@@ -10,6 +10,7 @@ mod hook;
 mod initrunner;
 mod interrupt;
 mod job;
+mod keys;
 mod limits;
 mod plot;
 mod python;
@@ -30,7 +31,7 @@ use report::Report;
 type Measure = fn(&mut Report);
 
 /// The parts that can be asked for by name.
-const PARTS: [(&str, Measure); 13] = [
+const PARTS: [(&str, Measure); 14] = [
     ("start", start::measure),
     ("rounds", rounds::measure),
     ("whole", whole::measure),
@@ -44,6 +45,7 @@ const PARTS: [(&str, Measure); 13] = [
     ("scale", scale::measure),
     ("undo", undo::measure),
     ("interrupt", interrupt::measure),
+    ("keys", keys::measure),
 ];
 
 fn main() -> io::Result<ExitCode> {

@@ -94,6 +94,7 @@ impl Rig {
             state: base.join("state"),
             data: base.join("data"),
             sandbox,
+            is_confined: true,
             surroundings: Surroundings {
                 workspace: base.join("work"),
                 cwd: base.join("work"),

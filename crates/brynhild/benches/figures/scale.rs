@@ -143,7 +143,8 @@ fn conversation(rounds: usize, context: Option<usize>) -> Watched {
             Reply::text("All is well so far.").usage(9_000, 20)
         } else if seen.count <= rounds {
             let used = u64::try_from(request.text.len() / 4).unwrap_or(0);
-            Reply::calls([("Inspect", json!({"operation": "cwd"}))]).usage(used, 20)
+            let look = json!({"operation": "exists", "path": seen.count.to_string()});
+            Reply::calls([("Inspect", look)]).usage(used, 20)
         } else {
             Reply::text("done")
         };

@@ -43,6 +43,7 @@ pub(crate) async fn run(world: &World, args: &ChatArgs) -> Outcome {
     if is_command {
         prompt.content = prompt.content.replace(claude::SESSION, chosen.id.as_str());
     }
+    tell_missing_theme(world);
     let log = log(world, args)?;
     let (id, keeping) = (chosen.id.clone(), chosen.keeping);
     let is_wanted = args.markdown_output.is_some() && keeping == Keeping::Unsaved;
@@ -141,19 +142,32 @@ pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value
         OutputFormat::Text => {
             let behavior = &world.config().behavior;
             let terminal = world.environment.terminal;
+            // It is part of what is shown of a turn; who asks for it alone gets it alone.
+            let shows_activity = terminal.stdout || verbose || behavior.verbose;
             Box::new(Plain::new(Options {
                 is_terminal: terminal.stdout,
                 can_ask: terminal.stdin && terminal.stderr,
-                can_redraw: world.environment.variable("TERM") != Some("dumb"),
+                // Whoever has it read aloud hears what is said twice.
+                can_redraw: world.environment.variable("TERM") != Some("dumb")
+                    && !world.global.plain,
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
-                show_cost: behavior.show_cost,
+                show_cost: world.global.show_cost || behavior.show_cost && shows_activity,
                 keeping,
                 theme: world.theme(),
                 palette: world.palette(),
                 error_palette: if terminal.stderr { world.palette() } else { Palette::plain() },
             }))
         }
+    }
+}
+
+/// Says that the theme of the configuration is not there, where colors are wanted.
+pub(crate) fn tell_missing_theme(world: &World) {
+    let missing = frontends::tui::missing_theme(world);
+    if let Some(text) = missing.filter(|_| world.is_colored()) {
+        output::warning(&text);
+        output::hint("`dark`, `light`, `16-color` and `none` are always there");
     }
 }
 

@@ -1,9 +1,8 @@
 //! `git`: commits through the broker, as the model's tool does.
 
-use std::path::{Component, Path, PathBuf};
-
 use contract::broker::{BrokerError, CommitRequest, Committed};
 use contract::policy::Mode;
+use contract::text::normalize;
 use serde_json::json;
 
 use crate::args::GitCommand;
@@ -27,7 +26,7 @@ pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
     let cwd = world.environment.cwd.canonicalize()?;
     let request = CommitRequest {
         message: message.join("\n\n"),
-        paths: paths.iter().map(|path| plain(&cwd, path)).collect(),
+        paths: paths.iter().map(|path| normalize(&cwd.join(path))).collect(),
     };
     // Before the work begins: from then on an interrupt leaves the repository as it was.
     let mut signals = Signals::new()?;
@@ -40,21 +39,6 @@ pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
     let committed = made.map_err(|error| problem(&error))?;
     show(world, &committed, &request.message)?;
     Ok(Exit::Done)
-}
-
-/// The absolute path that was typed, without `.` and `..`.
-fn plain(cwd: &Path, typed: &Path) -> PathBuf {
-    let mut path = PathBuf::new();
-    for part in cwd.join(typed).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::CurDir => {}
-            part => path.push(part),
-        }
-    }
-    path
 }
 
 fn problem(error: &BrokerError) -> Problem {
@@ -87,19 +71,4 @@ fn show(world: &World, committed: &Committed, message: &str) -> Result<(), Probl
         output::warning(note);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn typed_paths_are_taken_from_where_they_were_typed() {
-        let plain =
-            |typed: &str| plain(Path::new("/w/sub"), Path::new(typed)).display().to_string();
-        assert_eq!(plain("../a.txt"), "/w/a.txt");
-        assert_eq!(plain("./x/./y"), "/w/sub/x/y");
-        assert_eq!(plain("../../../etc"), "/etc");
-        assert_eq!(plain("/w/b"), "/w/b");
-    }
 }

@@ -147,9 +147,10 @@ struct Checked {
     problems: Vec<plugins::problem::Problem>,
 }
 
-fn check(path: PathBuf) -> Checked {
+fn check(world: &World, path: PathBuf) -> Checked {
     let exists = path.symlink_metadata().is_ok();
-    let (count, problems) = match plugins::hooks::validate(&path) {
+    let home = world.environment.home.as_deref();
+    let (count, problems) = match plugins::hooks::validate(&path, world.place(), home) {
         Ok((count, problems)) => (count, problems),
         Err(problem) => (0, vec![problem]),
     };
@@ -159,10 +160,10 @@ fn check(path: PathBuf) -> Checked {
 fn validate(world: &World, path: Option<&Path>) -> Outcome {
     let checked: Vec<Checked> = if let Some(path) = path {
         let path = world.environment.cwd.join(path);
-        vec![check(if path.is_dir() { path.join("hooks.yaml") } else { path })]
+        vec![check(world, if path.is_dir() { path.join("hooks.yaml") } else { path })]
     } else {
         let mut all: Vec<Checked> =
-            hooks::files(world, world.place()).into_iter().map(check).collect();
+            hooks::files(world, world.place()).into_iter().map(|it| check(world, it)).collect();
         // That a file which nobody named is not there is nothing wrong.
         all.iter_mut().filter(|file| !file.exists).for_each(|file| file.problems.clear());
         all

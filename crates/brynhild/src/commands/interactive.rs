@@ -23,7 +23,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::View as _;
 use crate::frontends::hush;
 use crate::frontends::tee::Tee;
-use crate::frontends::tui::{Desk, Keeps, Lobby, Unseen};
+use crate::frontends::tui::{Desk, Inquiries, Keeps, Lobby, Unseen};
 use crate::output;
 use crate::session_choice::{self, Keeping};
 use crate::setup::{self, Backstage, Reload, Setup};
@@ -46,23 +46,25 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     let has_mouse = settings.has_mouse;
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(has_mouse, asks_background)?;
-    hush::take_screen();
+    let asked =
+        hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
+    let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
+    let world = settled(world, &app, &mut screen).await?;
     for warning in &world.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
-    let name = &world.config().ui.theme.0;
-    if crate::frontends::tui::theme(&world, name).is_none() {
-        let text = format!("there is no theme `{name}` (ui.theme)");
+    if let Some(text) = crate::frontends::tui::missing_theme(&world) {
         app.tell(Level::Warning, &text, Some("Ctrl+T d lists those that there are"));
     }
-    let world = settled(world, &app, &mut screen).await?;
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(world, &mut app, &mut screen).await?;
+    let (exit, saved) = talk(world, &mut app, &mut screen, &inquiries).await?;
+    screen.pause();
+    let is_stuck = screen.is_behind();
     drop(screen);
-    if let Some(id) = saved {
+    if let Some(id) = saved.filter(|_| !is_stuck) {
         output::hint(&format!("Session saved: {id}"));
     }
     Ok(exit)
@@ -98,6 +100,7 @@ async fn talk(
     mut world: World,
     app: &mut App,
     screen: &mut Screen,
+    inquiries: &Inquiries,
 ) -> Result<(Exit, Option<String>), Problem> {
     let mut before: Option<Global> = None;
     let mut first = app.greetings();
@@ -123,7 +126,7 @@ async fn talk(
             }
             (Err(problem), None) => return Err(problem),
         };
-        let Left { leave, session } = show(&world, opened, app, screen).await?;
+        let Left { leave, session } = show(&world, opened, (app, screen), inquiries).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }
@@ -198,8 +201,8 @@ struct Left {
 async fn show(
     world: &World,
     opened: Opened,
-    app: &mut App,
-    screen: &mut Screen,
+    (app, screen): (&mut App, &mut Screen),
+    inquiries: &Inquiries,
 ) -> Result<Left, Problem> {
     let Opened { mind, mut conversation, watch, backstage, snapshots, id, keeping, before } =
         opened;
@@ -223,9 +226,13 @@ async fn show(
         usage: RefCell::new(Usage::default()),
         mode: Cell::new(world.mode()),
         has_begun,
+        is_at_work: Cell::new(false),
+        allowed: RefCell::default(),
+        inquiries,
     };
     let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };
     let leave = tui::run(app, screen, &desk, Some(link), first).await;
+    inquiries.give_up();
     if !matches!(leave, Ok(Leave::Model(_) | Leave::Session(_) | Leave::Fresh)) {
         screen.pause();
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::mcp::config::foreign;
 use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use ::mcp::{State, Status, name, oauth, serve};
 use contract::secret::Secret;
@@ -311,7 +312,7 @@ fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
             serde_json::to_value(table)?
         }
         "yaml" | "yml" => config::plain_yaml(&text).map_err(wrong)?,
-        _ => serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?,
+        _ => foreign::lenient_json(&text).map_err(wrong)?,
     };
     let entries = ::mcp::config::entries(&document).map_err(wrong)?;
     let is_server = |value: &Value| {
@@ -322,7 +323,18 @@ fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
-    let (entries, problems) = usable(world, entries);
+    let mut problems = Vec::new();
+    let mut translated = Map::new();
+    for (name, entry) in entries {
+        match foreign::translated(&entry) {
+            Ok(entry) => drop(translated.insert(name, entry)),
+            Err(what) => {
+                problems.push(Problem::misuse(format!("server `{name}` is left out: {what}")));
+            }
+        }
+    }
+    let (entries, unusable) = usable(world, translated);
+    problems.extend(unusable);
     if entries.is_empty() {
         let problems = problems.iter().map(Problem::message).collect::<Vec<_>>();
         return Err(wrong(problems.join("; ")));
@@ -404,6 +416,8 @@ async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>)
             .hint("name an address of this machine, such as 127.0.0.1:0"));
     }
     let root = world.root()?.to_owned();
+    // Servers are told at the handshake that they may ask, so this comes before they start.
+    world.made.front.get_or_init(Arc::default);
     let (backend, behind) = Guarded::new(world, &root).await?;
     let backend = Arc::new(backend);
     let cancel = CancellationToken::new();

@@ -74,8 +74,10 @@ fn list(world: &World, foreign: &[dialects::Listed]) -> Outcome {
     let mut rows: Vec<Vec<String>> = set.plugins.iter().map(row).collect();
     rows.extend(foreign.iter().map(|it| {
         let state = if it.enabled { "enabled" } else { "disabled" };
-        let about = it.report.first().map_or("", |line| head(line, 70));
-        [&it.name, "", state, it.dialect, about].map(str::to_owned).to_vec()
+        let first = it.report.first().map_or("", String::as_str);
+        let about = if it.description.is_empty() { first } else { &it.description };
+        let about = head(about, 70);
+        [&it.name, &it.version, state, it.dialect, about].map(str::to_owned).to_vec()
     }));
     if !rows.is_empty() {
         output::line(output::table(&rows).trim_end())?;
@@ -175,11 +177,13 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
     let enabled = if plugin.enabled { "yes" } else { "no" };
     let fields = [
         ("name", plugin.name.as_str()),
+        ("version", &plugin.version),
+        ("description", &plugin.description),
         ("dialect", plugin.dialect),
         ("path", &plugin.path),
         ("enabled", enabled),
     ];
-    for (key, value) in fields {
+    for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
         output::line(format_args!("{key}: {}", visible(value)))?;
     }
     for line in &plugin.report {

@@ -8,7 +8,7 @@ use crate::args::PolicyCommand;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::permissions;
-use crate::setup;
+use crate::setup::{self, Glance};
 use crate::world::World;
 
 /// Runs a `policy` command.
@@ -28,7 +28,7 @@ pub(crate) async fn run(world: &World, command: &PolicyCommand) -> Outcome {
 
 async fn judge(world: &World, name: &str, args: &Value) -> Outcome {
     let root = world.root()?;
-    let registry = setup::known_tools(world).await?;
+    let registry = setup::known_tools(world, Glance::List).await?;
     registry.check(name, args).map_err(Problem::misuse)?;
     let tool =
         registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;

@@ -54,6 +54,7 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
             line => first = Some(line),
         }
     }
+    chat::tell_missing_theme(&world);
     let mut exit = Exit::Done;
     // What was named before `/model`, until that is known to work.
     let mut former = None;

@@ -24,8 +24,8 @@ pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
         StatsOrder::Model => (spent_rows(&total.models), Kind::Spent),
         StatsOrder::Session => (by_session(&sessions, &first), Kind::Spent),
         StatsOrder::Day => (by_day(&sessions, &first), Kind::Spent),
-        StatsOrder::Plugin => (used_rows(&total.plugins()), Kind::Used),
-        StatsOrder::Tool => (used_rows(&total.tools), Kind::Used),
+        StatsOrder::Plugin => (used_rows(&total.plugins(), &total.spent()), Kind::Used),
+        StatsOrder::Tool => (used_rows(&total.tools, &total.spent()), Kind::Used),
     };
     if world.wants_json() {
         let rows: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
@@ -77,7 +77,9 @@ impl Kind {
             Self::Spent => {
                 &["", "REPLIES", "IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"]
             }
-            Self::Used => &["", "PLUGIN", "CALLS", "FAILED", "SECONDS", "CHARACTERS", "TOKENS"],
+            Self::Used => {
+                &["", "PLUGIN", "CALLS", "FAILED", "SECONDS", "CHARACTERS", "TOKENS", "COST"]
+            }
         };
         names.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -153,11 +155,20 @@ fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
     spent_rows(&days)
 }
 
-fn used_rows(used: &BTreeMap<String, Used>) -> Vec<Row> {
+/// What calls took. Nobody tells what the tokens of one result cost; they are taken for as dear as
+/// those of all replies together.
+fn used_rows(used: &BTreeMap<String, Used>, spent: &Spent) -> Vec<Row> {
+    let all = spent.input_tokens + spent.output_tokens;
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+    let share = |tokens: u64| {
+        spent.cost_usd.filter(|_| all > 0).map(|cost| cost * tokens as f64 / all as f64)
+    };
     let row = |(name, used): (&String, &Used)| {
+        let cost = share(used.tokens());
         let mut data = json!(used);
         data["name"] = name.as_str().into();
         data["estimated_tokens"] = used.tokens().into();
+        data["estimated_cost_usd"] = cost.into();
         let plugin = used.plugin.clone().unwrap_or_else(|| "builtin".to_owned());
         let cells = vec![
             name.clone(),
@@ -167,6 +178,7 @@ fn used_rows(used: &BTreeMap<String, Used>) -> Vec<Row> {
             format!("{}.{:03}", used.duration_ms / 1000, used.duration_ms % 1000),
             used.characters.to_string(),
             format!("~{}", used.tokens()),
+            cost.map_or_else(|| "unknown".to_owned(), |cost| format!("~${cost:.4}")),
         ];
         Row { cells, data }
     };
@@ -187,7 +199,7 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
     if !plugins.is_empty() {
         let mut table = vec![Kind::Used.heading()];
         table[0].remove(1);
-        for row in used_rows(&plugins) {
+        for row in used_rows(&plugins, &total.spent()) {
             let mut cells = row.cells;
             cells.remove(1);
             table.push(cells);

@@ -20,7 +20,7 @@ use crate::frontends::quiet::Quiet;
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::verdict::Verdict;
 use crate::output;
-use crate::setup::{self, Opening, Setup};
+use crate::setup::{self, Glance, Opening, Setup};
 use crate::world::World;
 
 /// Runs a `tools` command.
@@ -37,7 +37,7 @@ pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
 }
 
 async fn list(world: &World, whole: bool) -> Outcome {
-    let specs = setup::known_tools(world).await?.specs();
+    let specs = setup::known_tools(world, Glance::List).await?.specs();
     if world.wants_json() {
         let rows: Vec<Value> = specs
             .iter()
@@ -79,7 +79,7 @@ fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Prob
 }
 
 async fn schema(world: &World, name: &str) -> Outcome {
-    let specs = setup::known_tools(world).await?.specs();
+    let specs = setup::known_tools(world, Glance::One).await?.specs();
     let spec = match find(&specs, name) {
         Ok(spec) => spec,
         // A schema is JSON whether that was asked for or not, and so is the lack of one.
@@ -152,7 +152,7 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
     if !output.output.is_empty() {
         output::line(contract::text::visible(&output.output))?;
     }
-    if let Some(error) = &output.error {
+    if let Some(error) = output.error.as_ref().filter(|error| !error.is_empty()) {
         output::error(error);
     }
     Ok(exit(verdict))

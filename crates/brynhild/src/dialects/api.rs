@@ -148,6 +148,7 @@ impl Apis {
             path: place.display().to_string(),
             enabled: false,
             report: vec![String::from("nothing is loaded: it is switched off")],
+            ..Listed::default()
         });
     }
 
@@ -189,6 +190,7 @@ impl Apis {
             path: place.display().to_string(),
             enabled: loaded.is_some(),
             report: report_lines,
+            ..Listed::default()
         });
         loaded
     }

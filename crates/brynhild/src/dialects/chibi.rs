@@ -243,6 +243,7 @@ impl Dialect for Chibi {
             path: listed.path.display().to_string(),
             enabled: listed.enabled,
             report: listed.report,
+            ..Listed::default()
         });
         listed.collect()
     }

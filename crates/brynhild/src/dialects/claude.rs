@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use super::{Dialect, Listed, Named};
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
-use crate::hooks::Models;
+use crate::hooks::{Crew, Models};
 use crate::output;
 use crate::plugin_set;
 use crate::workers;
@@ -247,6 +247,8 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
         dialect: NAME,
         path: plugin.root.display().to_string(),
         enabled: plugin.is_active(),
+        version: plugin.manifest.version.clone(),
+        description: plugin.manifest.description.clone(),
         report,
     };
     let active =
@@ -302,6 +304,13 @@ impl Dialect for Claude {
         if let Some(stage) = &self.stage {
             stage.set_ask(Arc::new(Models::new(mind)));
         }
+    }
+
+    fn staff(&self, hire: &dyn Fn() -> Result<Crew, Problem>) -> Result<(), Problem> {
+        if let Some(stage) = self.stage.as_ref().filter(|stage| stage.wants_aides()) {
+            stage.set_aides(Arc::new(hire()?));
+        }
+        Ok(())
     }
 
     fn set_mode(&self, mode: Mode) {

@@ -264,6 +264,7 @@ pub(crate) fn listing(world: &World) -> Vec<Listed> {
             name: point.name,
             dialect: NAME,
             path: point.root.display().to_string(),
+            ..Listed::default()
         });
     }
     for file in files_of_folders(world) {
@@ -274,6 +275,7 @@ pub(crate) fn listing(world: &World) -> Vec<Listed> {
                 path: file.path.display().to_string(),
                 enabled: true,
                 report: vec![format!("tool type `{kind}` of a single file")],
+                ..Listed::default()
             });
         }
     }

@@ -161,6 +161,7 @@ impl Dialect for Found {
                 path: plugin.root.display().to_string(),
                 enabled: plugin.is_active(),
                 report,
+                ..Listed::default()
             }
         });
         listed.collect()

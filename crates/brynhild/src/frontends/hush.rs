@@ -2,11 +2,25 @@
 //! the one state that front ends share, as the terminal is.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ::tui::host::Wanted;
+use tokio::sync::{mpsc, oneshot};
 
 static ASKING: AtomicUsize = AtomicUsize::new(0);
 static IS_DRAWN: AtomicBool = AtomicBool::new(false);
-static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+static SCREEN: OnceLock<mpsc::Sender<Asked>> = OnceLock::new();
+
+/// What somebody asks the person on the whole screen.
+pub(crate) struct Asked {
+    /// Who asks, and what about.
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) wanted: Wanted,
+    /// Takes what was said; none where the person would not.
+    pub(crate) reply: oneshot::Sender<Option<String>>,
+}
 
 /// Nothing moves on the terminal until this is dropped.
 pub(crate) struct Hush(());
@@ -40,12 +54,22 @@ pub(crate) fn drawn(is_drawn: bool) {
     IS_DRAWN.store(is_drawn, Ordering::SeqCst);
 }
 
-/// Notes that the whole screen is taken: nobody can be asked by lines.
-pub(crate) fn take_screen() {
-    IS_TAKEN.store(true, Ordering::SeqCst);
+/// Notes that the whole screen is taken: nobody can be asked by lines. What is asked there instead
+/// comes out of what it returns; none where it was taken before.
+pub(crate) fn take_screen() -> Option<mpsc::Receiver<Asked>> {
+    let (questions, asked) = mpsc::channel(1);
+    SCREEN.set(questions).is_ok().then_some(asked)
 }
 
 /// Whether the whole screen is taken.
 pub(crate) fn is_screen_taken() -> bool {
-    IS_TAKEN.load(Ordering::SeqCst)
+    SCREEN.get().is_some()
+}
+
+/// Asks on the whole screen; none where the person would not say, or nobody shows it.
+pub(crate) async fn ask_on_screen(title: &str, body: &str, wanted: Wanted) -> Option<String> {
+    let (reply, said) = oneshot::channel();
+    let (title, body) = (title.to_owned(), body.to_owned());
+    SCREEN.get()?.send(Asked { title, body, wanted, reply }).await.ok()?;
+    said.await.ok().flatten()
 }

@@ -64,12 +64,23 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
             "total_tokens": usage.total_tokens(),
         },
     });
+    if let Some(tokens) = usage.cached_tokens.filter(|tokens| *tokens > 0) {
+        object["usage"]["cached_tokens"] = tokens.into();
+    }
+    if usage.estimated {
+        object["usage"]["estimated"] = true.into();
+    }
     let Some(fields) = object.as_object_mut() else { return object };
     if let Some(Outcome::Finished(finish)) = &verdict.outcome {
         fields.insert("finish".into(), json!(finish));
     }
     if !verdict.calls.is_empty() {
-        let call = |call: &contract::message::ToolCall| json!({"tool": call.name, "input": call.args, "recovered": false, "id": call.id});
+        let call = |call: &contract::message::ToolCall| {
+            let is_recovered = call.id.as_str().starts_with(contract::id::RECOVERED);
+            json!({
+                "tool": call.name, "input": call.args, "recovered": is_recovered, "id": call.id,
+            })
+        };
         fields.insert("tool_calls".into(), verdict.calls.iter().map(call).collect());
         fields.insert("tool_results".into(), verdict.results.iter().map(result).collect());
     }

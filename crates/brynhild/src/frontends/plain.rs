@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use ::tui::prose::Prose;
+use ::tui::prose::{Prose, printed};
 use ::tui::theme::Theme;
 use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
-use contract::message::ToolCall;
+use contract::message::{ToolCall, Usage};
 use contract::text::{head, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
@@ -269,7 +269,7 @@ impl Plain {
         self.activity(&line)?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
-            Some(Display::Image { .. }) | None => self.excerpt(&output.for_model()),
+            Some(Display::Image { .. }) | None => self.excerpt(&printed(&output.for_model())),
         };
         self.activity(&body)
     }
@@ -311,7 +311,7 @@ impl Plain {
         let mut lines: Vec<String> = text
             .lines()
             .take(OUTPUT_LINES)
-            .map(|line| format!("  {}", paint(self.palette.soft, &visible(head(line, 400)))))
+            .map(|line| format!("  {}", paint(self.palette.soft, head(line, 400))))
             .collect();
         let hidden = text.lines().count().saturating_sub(OUTPUT_LINES);
         if hidden > 0 {
@@ -477,11 +477,8 @@ impl View for Plain {
             }
             _ => {}
         }
-        if self.options.show_cost && self.shows_activity() && verdict.usage.total_tokens() > 0 {
-            let usage = &verdict.usage;
-            let cost = usage.cost_usd.map_or_else(String::new, |cost| format!(" | ${cost:.4}"));
-            let line =
-                format!("Tokens: {} in / {} out{cost}", usage.input_tokens, usage.output_tokens);
+        if self.options.show_cost && verdict.usage.total_tokens() > 0 {
+            let line = spent(&verdict.usage);
             self.erase()?;
             let style = self.options.error_palette.soft;
             writeln!(io::stderr().lock(), "{}", paint(style, &line))?;
@@ -517,4 +514,14 @@ fn terminal_size() -> Size {
         columns: or(size.map(|size| size.ws_col), 80),
         rows: or(size.map(|size| size.ws_row), 24),
     }
+}
+
+/// What a turn took, in words.
+fn spent(usage: &Usage) -> String {
+    let about = if usage.estimated { "about " } else { "" };
+    let cached = usage.cached_tokens.filter(|tokens| *tokens > 0);
+    let cached = cached.map_or_else(String::new, |tokens| format!(" ({tokens} cached)"));
+    let cost = usage.cost_usd.map_or_else(String::new, |cost| format!(" | ${cost:.4}"));
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    format!("Tokens: {about}{input} in{cached} / {output} out{cost}")
 }

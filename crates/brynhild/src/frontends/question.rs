@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::event::{Answer, Event, What};
 use contract::policy::Action;
-use contract::text::{is_hidden, visible};
+use contract::text::{is_deceptive, unmasked, visible};
 
 use super::style::{Palette, paint};
 
@@ -105,16 +105,17 @@ fn words(event: &Event, palette: Palette) -> String {
                 (format!("run in {}:", shown(cwd)), Some(command.clone()))
             }
             Action::Connect { host } => (format!("connect to {}", one_line(host)), None),
-            Action::Opaque { what } => {
-                (format!("{} with {}", one_line(what), one_line(&args.to_string())), None)
-            }
+            Action::Opaque { what } => (
+                format!("{} with {}", one_line(what), one_line(&unmasked(&args.to_string()))),
+                None,
+            ),
         };
         let _ = writeln!(text, "  {head}");
         let Some(body) = body else { continue };
         // Behind a bar, so that no line of it looks like one of ours; not `lines`, which would
         // swallow a carriage return.
         for line in body.strip_suffix('\n').unwrap_or(&body).split('\n') {
-            let _ = writeln!(text, "  │ {}", visible(line));
+            let _ = writeln!(text, "  │ {}", unmasked(line));
         }
         for caution in cautions(&body) {
             let _ = writeln!(text, "  {}", paint(palette.caution, &format!("note: {caution}")));
@@ -133,9 +134,9 @@ fn words(event: &Event, palette: Palette) -> String {
 /// What in a text could deceive its reader.
 fn cautions(text: &str) -> Vec<String> {
     let mut cautions = Vec::new();
-    let hidden = text.chars().filter(|c| is_hidden(*c)).count();
+    let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
     if hidden > 0 {
-        cautions.push(format!("{hidden} hidden characters are shown as \\u{{…}}"));
+        cautions.push(format!("{hidden} hidden characters or odd blanks are shown as \\u{{…}}"));
     }
     let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
     let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
@@ -151,7 +152,7 @@ fn cautions(text: &str) -> Vec<String> {
 }
 
 fn shown(path: &Path) -> String {
-    one_line(&path.display().to_string())
+    one_line(&unmasked(&path.display().to_string()))
 }
 
 /// Text that may not pretend to be several lines of ours.
@@ -187,5 +188,6 @@ mod tests {
         let padded = format!("ls{}; rm x", " ".repeat(300));
         assert_eq!(cautions(&padded), ["something follows after 300 spaces in a row"]);
         assert_eq!(cautions("ls\r\x1b[2K").len(), 1);
+        assert_eq!(cautions("rm\u{a0}-rf\u{3000}x").len(), 1);
     }
 }

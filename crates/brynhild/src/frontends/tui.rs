@@ -1,6 +1,7 @@
 //! What the interactive interface wants of the program: lists, files, commands, what is kept.
 //! Shows nothing itself; `tui` does.
 
+mod inquiries;
 mod keeps;
 mod lists;
 
@@ -9,9 +10,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::tui::host::{Answer, Facts, Health, Host, Leave, Request};
+use ::tui::host::{Answer, Facts, Health, Host, Inquiry, Leave, Request};
 use async_trait::async_trait;
-use contract::event::{Event, Input, Level, What};
+use contract::event::{Answer as Allowed, Event, Input, Level, What};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -29,6 +30,7 @@ use crate::slash::{self, Control, Expansion};
 use crate::undo::{self, Detail};
 use crate::world::World;
 
+pub(crate) use inquiries::Inquiries;
 pub(crate) use keeps::Keeps;
 
 /// A conversation that is shown, seen from the program.
@@ -45,6 +47,12 @@ pub(crate) struct Desk<'a> {
     pub(crate) mode: Cell<Mode>,
     /// Whether there is anything to go on with.
     pub(crate) has_begun: Cell<bool>,
+    /// Whether a turn is going on.
+    pub(crate) is_at_work: Cell<bool>,
+    /// What was allowed until the session ends.
+    pub(crate) allowed: RefCell<Vec<String>>,
+    /// What servers ask.
+    pub(crate) inquiries: &'a Inquiries,
 }
 
 /// A view that shows nothing: the interface does.
@@ -85,6 +93,10 @@ impl Host for Lobby<'_> {
     }
 
     fn witness(&self, _: &Event) {}
+
+    async fn inquiry(&self) -> Inquiry {
+        std::future::pending().await
+    }
 }
 
 /// What can be had whether a conversation is open or not.
@@ -125,6 +137,12 @@ pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
     built_in.or_else(|| lists::themes(world).0.into_iter().find(named))
 }
 
+/// What is wrong with the name of the theme in the configuration, if anything is.
+pub(crate) fn missing_theme(world: &World) -> Option<String> {
+    let name = &world.config().ui.theme.0;
+    theme(world, name).is_none().then(|| format!("there is no theme `{name}` (ui.theme)"))
+}
+
 /// A problem as the interface tells it.
 pub(crate) fn told(problem: &Problem) -> Answer {
     Answer::Tell { level: Level::Error, text: problem.message(), hint: problem.hint.clone() }
@@ -138,11 +156,23 @@ impl Host for Desk<'_> {
             Request::Models => lists::models(self.world, &self.mind.model).await,
             Request::Sessions => lists::sessions(self.world, &self.id),
             Request::Preview(id) => lists::preview(self.world, &id),
-            Request::Plugins => Ok(lists::plugins(self.world)),
+            Request::Plugins => {
+                let present = self.watch.present().await;
+                Ok(lists::plugins(present.world.as_deref().unwrap_or(self.world)))
+            }
+            Request::Commands => {
+                let present = self.watch.present().await;
+                let world = present.world.as_deref().unwrap_or(self.world);
+                Ok(Answer::Commands(lists::commands(world)))
+            }
             Request::Switch { plugin, on } => lists::switch(self.world, &plugin, on),
-            Request::Permissions => lists::permissions(self.world),
+            Request::Permissions => lists::permissions(self.world, &self.allowed.borrow()),
             Request::Forget(rule) => lists::forget(self.world, &rule),
             Request::Facts => Ok(Answer::Facts(self.facts().await)),
+            Request::Reply { id, words } => {
+                self.inquiries.reply(id, words);
+                Ok(Answer::Done)
+            }
             other => return kept(self.world, other).await.unwrap_or(Answer::Done),
         };
         answered.unwrap_or_else(|problem| told(&problem))
@@ -154,13 +184,26 @@ impl Host for Desk<'_> {
 
     fn witness(&self, event: &Event) {
         match &event.what {
-            What::TurnStarted { .. } => self.has_begun.set(true),
-            What::TurnFinished { usage, .. } => self.usage.borrow_mut().add(usage),
+            What::TurnStarted { .. } => {
+                self.has_begun.set(true);
+                self.is_at_work.set(true);
+            }
+            What::TurnFinished { usage, .. } => {
+                self.usage.borrow_mut().add(usage);
+                self.is_at_work.set(event.within.is_some());
+            }
             What::Configured { mode, .. } => self.mode.set(*mode),
+            What::Answered { answer: Allowed::Session, rules, .. } => {
+                self.allowed.borrow_mut().extend(rules.iter().cloned());
+            }
             _ => {}
         }
         // It shows nothing, so nothing can fail.
         let _ = self.tee.borrow_mut().event(event);
+    }
+
+    async fn inquiry(&self) -> Inquiry {
+        self.inquiries.next().await
     }
 }
 
@@ -199,7 +242,16 @@ impl Desk<'_> {
             Control::Mode(mode) => {
                 self.mode.set(mode);
                 self.backstage.set_mode(mode);
-                Answer::send(Input::Mode(mode))
+                let word = mode.as_str();
+                let text = match mode {
+                    Mode::ReadOnly => format!("the mode is {word}: tools only look"),
+                    Mode::Normal => {
+                        format!("the mode is {word}: what changes something is asked about")
+                    }
+                    Mode::Yolo => format!("the mode is {word}: nothing is asked about"),
+                };
+                let tell = Answer::Tell { level: Level::Info, text, hint: None };
+                Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
             }
             Control::Model(None) => Answer::Show(format!("The model is {}.", self.mind.model)),
             Control::Model(Some(name)) => {
@@ -211,6 +263,10 @@ impl Desk<'_> {
                     Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
                 })?;
                 Answer::Leave(Leave::Session(found.to_string()))
+            }
+            Control::Restore { .. } if self.is_at_work.get() => {
+                return Err(Problem::misuse("files are not taken back while the model is at work")
+                    .hint("Esc stops it; or wait for the end of the turn"));
             }
             Control::Restore { direction, turns, manner } => {
                 let wanted = Wanted { turns, manner, is_dry: false };
@@ -267,20 +323,18 @@ impl Desk<'_> {
         Facts {
             sandbox: short(&sandbox.unwrap_or_default()),
             is_unconfined: self.world.is_unconfined(),
-            context_window: self.mind.context_window,
+            context_window: self.mind.known.context_window_of(&self.mind.model),
             processes: sandbox::running(),
-            parts: self.health(),
+            parts: Self::health(present.world.as_deref().unwrap_or(self.world)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
         }
     }
 
-    fn health(&self) -> Health {
-        let set = self.world.plugins();
-        let listed = mcp::listing(self.world).unwrap_or_default();
-        let failed = |listed: &crate::dialects::Listed| {
-            listed.report.iter().any(|line| line.starts_with("it could not be started"))
-        };
+    fn health(world: &World) -> Health {
+        let set = world.plugins();
+        let listed = mcp::listing(world).unwrap_or_default();
+        let failed = |listed: &crate::dialects::Listed| listed.failure().is_some();
         Health {
             plugins: set.active().count(),
             servers: listed.iter().filter(|listed| listed.enabled).count(),

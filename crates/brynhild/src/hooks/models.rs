@@ -11,6 +11,7 @@ use futures::StreamExt;
 use plugins::hooks::{Ask, REPLY_TOKENS};
 
 use crate::assemble::Mind;
+use crate::subagents::FAMILIAR;
 
 /// The models of a provider.
 pub(crate) struct Models {
@@ -35,10 +36,13 @@ impl Models {
         self.spelled.lock().unwrap_or_else(PoisonError::into_inner).extend(spelled);
     }
 
-    fn model(&self, named: Option<&str>) -> String {
+    /// The model of a name, in the provider's spelling; the usual one where none is named, or one
+    /// by a name that only another vendor's hooks use.
+    pub(crate) fn model(&self, named: Option<&str>) -> String {
         let Some(named) = named else { return self.usual.clone() };
         let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
-        spelled.get(named).cloned().unwrap_or_else(|| named.to_owned())
+        let unknown = || if FAMILIAR.contains(&named) { &self.usual } else { named };
+        spelled.get(named).map_or_else(unknown, String::as_str).to_owned()
     }
 }
 

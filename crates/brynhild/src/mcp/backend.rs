@@ -1,12 +1,15 @@
 //! Runs calls of other agents: each as a conversation of its own, so that it goes the same way as
 //! a call of our model, through rules, questions and sandbox.
 
-use std::collections::BTreeMap;
+mod shelf;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ::mcp::PromptEntry;
-use ::mcp::serve::{Backend, Call, Text};
+use ::mcp::Watch;
+use ::mcp::serve::{Asker, Backend, Call, Resources};
 use agent::conversation::{Beginning, Conversation};
 use agent::registry::Registry;
 use agent::settings::{Parts, Settings};
@@ -20,14 +23,17 @@ use contract::sandbox::Confinement;
 use contract::tool::{Tool, ToolOutput, ToolSpec};
 use plugins::hooks::Lifecycle;
 use plugins::python::{Hosts, Missing};
+use serde_json::Value;
 use sessions::unsaved::Unsaved;
+use tokio::sync::broadcast;
 
 use super::Mcp;
+use super::front::Front;
 use super::offered::Offered;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
-use crate::hooks::{self, Needs};
+use crate::hooks::{self, Crew, Gear, Needs};
 use crate::output;
 use crate::permissions;
 use crate::role::{self, Opened};
@@ -46,6 +52,11 @@ pub(crate) struct Guarded {
     role: Option<Arc<Opened>>,
     mind: Option<Arc<Mind>>,
     offered: Offered,
+    /// The servers whose resources can be read.
+    servers: Vec<Arc<Mcp>>,
+    /// The servers of which it was told that theirs cannot.
+    told: Mutex<BTreeSet<String>>,
+    front: Arc<Front>,
 }
 
 /// What runs behind the calls.
@@ -54,7 +65,7 @@ pub(crate) struct Behind {
     hosts: Hosts,
     guests: Vec<Arc<dyn Dialect>>,
     role: Option<Arc<Opened>>,
-    mcp: Option<Mcp>,
+    mcp: Option<Arc<Mcp>>,
 }
 
 impl Behind {
@@ -90,12 +101,12 @@ impl Guarded {
             let knowledge = Arc::new(knowledge);
             let errands =
                 mind.as_ref().and_then(|mind| subagents::tool(world, root, Some(mind), &knowledge));
-            mcp = super::for_others(world, mind.as_deref()).await?;
+            mcp = super::for_others(world, mind.as_deref()).await?.map(Arc::new);
             tools.extend(assemble::tools(world, root, skills.clone()));
             tools.extend(errands);
             tools.extend(workers.tools(world));
             tools.extend(guests.iter().flat_map(|guest| guest.tools()));
-            tools.extend(mcp.iter().flat_map(Mcp::all_tools));
+            tools.extend(mcp.iter().flat_map(|mcp| mcp.all_tools()));
         }
         let offered_skills = if role.is_some() { Vec::new() } else { skills };
         let loaded = hooks::load(
@@ -112,29 +123,50 @@ impl Guarded {
         loaded.lifecycle.start().await;
         let mut asked = loaded.hooks;
         asked.extend(guests.iter().flat_map(|guest| guest.hooks()));
+        let policy = permissions::policy(world, root)?;
+        for guest in &guests {
+            if let Some(mind) = &mind {
+                guest.set_mind(mind);
+            }
+            let hire = || {
+                let servers = mcp.clone();
+                let gear = Gear {
+                    mind: mind.as_ref(),
+                    tools: tools.clone(),
+                    servers: Arc::new(move || servers.clone()),
+                    policy: Arc::clone(&policy),
+                    hooks: &asked,
+                };
+                Crew::new(world, gear)
+            };
+            guest.staff(&hire)?;
+        }
         let guarded = Self {
             specs: assemble::registry(tools.clone()).specs(),
             tools,
             hooks: asked,
-            policy: permissions::policy(world, root)?,
+            policy,
             confinement: assemble::confinement(world, root)?,
             settings: assemble::settings(world, root, mind.as_deref(), String::new()),
             session: SessionId::parse("mcp-serve")?,
             role: role.clone(),
             mind,
             offered: Offered::new(world, offered_skills)?,
+            servers: role.iter().flat_map(|role| role.servers()).chain(&mcp).cloned().collect(),
+            told: Mutex::default(),
+            front: Arc::clone(world.made.front.get_or_init(Arc::default)),
         };
         let hosts = workers.hosts().clone();
         Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts, guests, role, mcp }))
     }
 
-    fn open(&self) -> Conversation {
+    fn open(&self, tools: Vec<Arc<dyn Tool>>) -> Conversation {
         if let Some(role) = &self.role {
             // Its limit is one on a run, and each call is one.
             role.allowance.renew();
         }
         // Clashes were told when the tools were listed.
-        let (registry, _) = Registry::new(self.tools.iter().cloned());
+        let (registry, _) = Registry::new(tools);
         let parts = Parts {
             provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
             registry: Arc::new(registry),
@@ -149,17 +181,13 @@ impl Guarded {
             Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
         Conversation::open(parts, self.settings.clone(), beginning)
     }
-}
 
-#[async_trait]
-impl Backend for Guarded {
-    fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
-        Arc::clone(&self.specs)
-    }
-
-    async fn call(&self, call: Call) -> ToolOutput {
-        let mut conversation = self.open();
+    /// Judges a call of one of these tools and runs it.
+    async fn perform(&self, tools: Vec<Arc<dyn Tool>>, call: Call) -> ToolOutput {
         let Call { name, args, cancel, progress, asker } = call;
+        let tool = tools.iter().find(|tool| tool.spec().name == name);
+        let _entered = tool.map(|tool| self.front.enter(&tool.spec().source, &asker));
+        let mut conversation = self.open(tools);
         let id = CallId("call-1".to_owned());
         let input = Input::Call(ToolCall { id, name, args, opaque: None });
         // A conversation that has ended is seen by the loop below.
@@ -209,6 +237,17 @@ impl Backend for Guarded {
         conversation.finish().await;
         result.unwrap_or_else(|| ToolOutput::failure("the call did not end"))
     }
+}
+
+#[async_trait]
+impl Backend for Guarded {
+    fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(&self.specs)
+    }
+
+    async fn call(&self, call: Call) -> ToolOutput {
+        self.perform(self.tools.clone(), call).await
+    }
 
     fn prompts(&self) -> Vec<PromptEntry> {
         self.offered.prompts()
@@ -222,12 +261,20 @@ impl Backend for Guarded {
         self.offered.prompt(name, arguments)
     }
 
-    fn texts(&self) -> Vec<Text> {
-        self.offered.texts()
+    async fn resources(&self) -> Resources {
+        self.readable().await
     }
 
-    fn text(&self, uri: &str) -> Option<String> {
-        self.offered.text(uri)
+    async fn read(&self, uri: &str, asker: Arc<dyn Asker>) -> Result<Option<Value>, String> {
+        self.held(uri, asker).await
+    }
+
+    async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String> {
+        self.watched(uri, watch).await
+    }
+
+    fn updates(&self) -> broadcast::Receiver<String> {
+        self.front.updates.subscribe()
     }
 }
 

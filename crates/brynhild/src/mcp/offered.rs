@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use ::mcp::serve::Text;
+use ::mcp::serve::Resources;
 use ::mcp::{ArgumentEntry, PromptEntry};
 use contract::skill::Skill;
 use plugins::commands::Command;
+use serde_json::json;
 
 use crate::exit::Problem;
 use crate::slash::Offer;
@@ -64,21 +65,26 @@ impl Offered {
     }
 
     /// The skills, and the files they refer to.
-    pub(super) fn texts(&self) -> Vec<Text> {
+    pub(super) fn texts(&self) -> Resources {
+        let text = |uri: String, name: &str, description: String| {
+            let kind = "text/markdown";
+            json!({"uri": uri, "name": name, "description": description, "mimeType": kind})
+        };
         let of = |skill: &Skill| {
-            let first = Text {
-                uri: address(skill, "SKILL.md"),
-                name: skill.name.clone(),
-                description: skill.description.clone(),
-            };
+            let first = text(address(skill, "SKILL.md"), &skill.name, skill.description.clone());
             let more = plugins::skills::references(skill).into_iter().map(|path| {
                 let path = path.display().to_string();
                 let description = format!("belongs to the skill {}", skill.name);
-                Text { uri: address(skill, &path), name: path, description }
+                text(address(skill, &path), &path, description)
             });
             std::iter::once(first).chain(more).collect::<Vec<_>>()
         };
-        self.skills.iter().flat_map(of).collect()
+        let template = json!({
+            "uriTemplate": "skill://{skill}/{path}", "name": "skills",
+            "description": "A skill's instructions (SKILL.md), or a file that it refers to",
+        });
+        let templates = if self.skills.is_empty() { Vec::new() } else { vec![template] };
+        Resources { resources: self.skills.iter().flat_map(of).collect(), templates }
     }
 
     /// One of the texts.

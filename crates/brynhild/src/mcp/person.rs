@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ::mcp::person::{Answer, Person, Question, Sampled, Sampling, Wanted};
+use ::tui::host::Wanted as Choice;
 use async_trait::async_trait;
 use contract::message::{Entry, Message, Reply};
 use contract::provider::{Delivery, Delta, Provider, Request};
@@ -11,6 +12,7 @@ use futures::StreamExt;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
+use super::Front;
 use crate::args::OutputFormat;
 use crate::frontends::hush::{self, Hush};
 use crate::frontends::question::{line, ready, show};
@@ -25,6 +27,8 @@ pub(crate) struct Answering {
     can_ask: bool,
     /// They said yes to whatever would be asked.
     has_agreed: bool,
+    /// The clients that we serve, where we do: these are asked first.
+    front: Option<Arc<Front>>,
 }
 
 impl Answering {
@@ -37,6 +41,7 @@ impl Answering {
             turn: Mutex::default(),
             can_ask: terminal.stdin && terminal.stderr && is_text,
             has_agreed: world.global.yes,
+            front: world.made.front.get().cloned(),
         }
     }
 
@@ -46,19 +51,37 @@ impl Answering {
         let _ = self.mind.set((provider, model));
     }
 
-    /// Whether lines can be asked for.
+    /// Whether somebody can be asked, by lines or on the whole screen.
     fn is_present(&self) -> bool {
-        self.can_ask && !hush::is_screen_taken()
+        self.can_ask || hush::is_screen_taken()
     }
 
-    /// Whether the person says yes.
-    async fn agrees(&self, text: &str, question: &str) -> bool {
-        if !self.is_present() || show(text).is_err() {
+    /// Whether the person says yes: to a question with its words, and what a yes means.
+    async fn agrees(&self, asking: &Asking<'_>, question: &str, yes: &str) -> bool {
+        if hush::is_screen_taken() {
+            let wanted = Choice::Agreement(yes.to_owned());
+            return hush::ask_on_screen(&asking.title(), asking.words, wanted).await.is_some();
+        }
+        let text = format!("\n{}: {}\n", asking.title(), asking.words);
+        if !self.can_ask || show(&text).is_err() {
             return false;
         }
         ready().await;
-        let typed = line(question).await.ok().flatten().unwrap_or_default();
-        matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+        let typed = line(&format!("{question} [y]es, [n]o: ")).await.ok().flatten();
+        matches!(typed.unwrap_or_default().trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    }
+}
+
+/// Who asks, and what about, in words that are safe to show.
+struct Asking<'a> {
+    server: &'a str,
+    verb: &'static str,
+    words: &'a str,
+}
+
+impl Asking<'_> {
+    fn title(&self) -> String {
+        format!("MCP server `{}` {}", self.server, self.verb)
     }
 
     async fn form(&self, schema: &Value) -> Answer {
@@ -74,7 +97,7 @@ impl Answering {
             .collect();
         for (name, field) in properties {
             let is_needed = required.contains(&name.as_str());
-            match ask_field(name, field, is_needed).await {
+            match self.field(name, field, is_needed).await {
                 Some(Some(value)) => {
                     fields.insert(name.clone(), value);
                 }
@@ -84,6 +107,71 @@ impl Answering {
         }
         Answer::Accept(fields)
     }
+
+    /// Asks for one field until what was typed fits; none where nobody types.
+    async fn field(&self, name: &str, field: &Value, is_needed: bool) -> Option<Option<Value>> {
+        let about = field.get("description").or(field.get("title")).and_then(Value::as_str);
+        let about = visible(about.unwrap_or_default()).into_owned();
+        let name = visible(name);
+        let usual = field.get("default");
+        let mut misfit = "";
+        loop {
+            let typed = if hush::is_screen_taken() {
+                let few = few(field);
+                let listed = if few.is_empty() { shown_choices(field) } else { String::new() };
+                let body =
+                    format!("{}\n\n{name}: {about}{listed}{}{misfit}", self.words, usually(usual));
+                let wanted = if few.is_empty() {
+                    Choice::Words(name.to_string())
+                } else {
+                    let is_usual =
+                        |(value, _): &(String, String)| usual.map(word) == Some(value.clone());
+                    let usual = few.iter().position(is_usual);
+                    Choice::One { choices: few, usual }
+                };
+                hush::ask_on_screen(&self.title(), &body, wanted).await?
+            } else {
+                let choices = shown_choices(field);
+                line(&format!("{name} {about}{choices}{}: ", usually(usual)))
+                    .await
+                    .ok()
+                    .flatten()?
+            };
+            let typed = typed.trim();
+            match usual {
+                Some(usual) if typed.is_empty() => return Some(Some(usual.clone())),
+                None if typed.is_empty() && !is_needed => return Some(None),
+                Some(_) | None => {}
+            }
+            if let Some(value) = fitting(typed, field).filter(|_| !typed.is_empty()) {
+                return Some(Some(value));
+            }
+            misfit = "\n\nWhat was written does not fit.";
+        }
+    }
+}
+
+/// A value as people write it.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a field is where nobody says otherwise, in words.
+fn usually(usual: Option<&Value>) -> String {
+    usual.map(|usual| format!(" [{}]", visible(&usual.to_string()))).unwrap_or_default()
+}
+
+/// The values of a field that has one of a few, each with its name; none where it is otherwise.
+fn few(field: &Value) -> Vec<(String, String)> {
+    const MOST: usize = 9;
+    let kind = field.get("type").and_then(Value::as_str);
+    if kind == Some("boolean") {
+        return [("true", "Yes"), ("false", "No")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .into();
+    }
+    let all = named_choices(field);
+    if kind == Some("array") || all.len() > MOST { Vec::new() } else { all }
 }
 
 /// The fields of a form as its author has them where nobody says otherwise; none where that leaves
@@ -109,9 +197,9 @@ fn choices(field: &Value) -> Option<Vec<Value>> {
     Some(titled.iter().filter_map(|choice| choice.get("const").cloned()).collect())
 }
 
-/// The choices as people read them, each with its title where it has one.
-fn shown_choices(field: &Value) -> String {
-    let Some(choices) = choices(field) else { return String::new() };
+/// The choices as people write them, each as they read it: with its title where it has one.
+fn named_choices(field: &Value) -> Vec<(String, String)> {
+    let Some(choices) = choices(field) else { return Vec::new() };
     let items = field.get("items").unwrap_or(field);
     let titled = items.get("oneOf").or(items.get("anyOf")).and_then(Value::as_array);
     let names = items.get("enumNames").and_then(Value::as_array);
@@ -119,39 +207,18 @@ fn shown_choices(field: &Value) -> String {
         let of_choice = titled.and_then(|titled| titled.get(index)?.get("title")?.as_str());
         of_choice.or_else(|| names?.get(index)?.as_str())
     };
-    let shown = choices.iter().enumerate().map(|(index, choice)| {
-        let word = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
-        title(index).map_or_else(|| word.clone(), |title| format!("{word} ({title})"))
+    let pairs = choices.iter().enumerate().map(|(index, choice)| {
+        let word = word(choice);
+        let shown = title(index).map_or_else(|| word.clone(), |title| format!("{word} ({title})"));
+        (word, visible(&shown).into_owned())
     });
-    format!(" [{}]", shown.collect::<Vec<_>>().join(", "))
+    pairs.collect()
 }
 
-/// Asks for one field until what was typed fits; none where nobody types.
-async fn ask_field(name: &str, field: &Value, is_needed: bool) -> Option<Option<Value>> {
-    let about = field.get("description").or(field.get("title")).and_then(Value::as_str);
-    let choices = shown_choices(field);
-    let usual = field.get("default");
-    let shown = format!(
-        "{} {}{}{}: ",
-        visible(name),
-        visible(about.unwrap_or_default()),
-        visible(&choices),
-        usual.map(|usual| format!(" [{}]", visible(&usual.to_string()))).unwrap_or_default(),
-    );
-    loop {
-        let typed = line(&shown).await.ok().flatten()?;
-        let typed = typed.trim();
-        if typed.is_empty() {
-            match usual {
-                Some(usual) => return Some(Some(usual.clone())),
-                None if !is_needed => return Some(None),
-                None => continue,
-            }
-        }
-        if let Some(value) = fitting(typed, field) {
-            return Some(Some(value));
-        }
-    }
+/// The choices in a line.
+fn shown_choices(field: &Value) -> String {
+    let names: Vec<String> = named_choices(field).into_iter().map(|(_, name)| name).collect();
+    if names.is_empty() { String::new() } else { format!(" [{}]", names.join(", ")) }
 }
 
 /// What was typed, as the field wants it.
@@ -177,10 +244,16 @@ fn fitting(typed: &str, field: &Value) -> Option<Value> {
 #[async_trait]
 impl Person for Answering {
     fn can_answer(&self) -> bool {
-        self.has_agreed || self.is_present()
+        self.has_agreed || self.is_present() || self.front.is_some()
     }
 
     async fn answer(&self, question: Question) -> Answer {
+        let asker = self.front.as_ref().and_then(|front| front.asker(&question.server));
+        if let Some(asker) = asker
+            && let Some(answer) = asker.answer(&question).await
+        {
+            return answer;
+        }
         let _turn = self.turn.lock().await;
         if let (Wanted::Form(schema), true) = (&question.wanted, self.has_agreed)
             && let Some(fields) = usual_fields(schema)
@@ -189,17 +262,19 @@ impl Person for Answering {
         }
         let _hush = Hush::new();
         let (server, message) = (visible(&question.server), visible(&question.message));
-        let text = format!("\nMCP server `{server}` asks: {message}\n");
         match &question.wanted {
             Wanted::Form(schema) => {
-                if !self.agrees(&text, "Answer it? [y]es, [n]o: ").await {
+                let asking = Asking { server: &server, verb: "asks", words: &message };
+                if !self.agrees(&asking, "Answer it?", "Answer it").await {
                     return Answer::Decline;
                 }
-                self.form(schema).await
+                asking.form(schema).await
             }
             Wanted::Visit(url) => {
-                let text = format!("{text}It wants you to open {}\n", visible(url));
-                if self.agrees(&text, "Did you open it, and agree? [y]es, [n]o: ").await {
+                let words = format!("{message}\nIt wants you to open {}", visible(url));
+                let asking = Asking { server: &server, verb: "asks", words: &words };
+                let yes = "I have opened it, and agree";
+                if self.agrees(&asking, "Did you open it, and agree?", yes).await {
                     Answer::Accept(Map::new())
                 } else {
                     Answer::Decline
@@ -209,6 +284,12 @@ impl Person for Answering {
     }
 
     async fn sample(&self, sampling: Sampling) -> Result<Sampled, String> {
+        let asker = self.front.as_ref().and_then(|front| front.asker(&sampling.server));
+        if let Some(asker) = asker
+            && let Some(sampled) = asker.sample(&sampling).await
+        {
+            return sampled;
+        }
         let _turn = self.turn.lock().await;
         let Some((provider, model)) = self.mind.get() else {
             return Err("declined: there is no model here that could write".to_owned());
@@ -218,13 +299,11 @@ impl Person for Answering {
             .iter()
             .map(|(speaker, words)| format!("  {speaker}: {}", visible(words)))
             .collect();
-        let text = format!(
-            "\nMCP server `{}` wants the model to write, at your cost:\n{}\n",
-            visible(&sampling.server),
-            words.join("\n")
-        );
+        let (server, words) = (visible(&sampling.server), words.join("\n"));
+        let verb = "wants the model to write, at your cost";
+        let asking = Asking { server: &server, verb, words: &format!("\n{words}") };
         let _hush = Hush::new();
-        if !self.has_agreed && !self.agrees(&text, "Let it? [y]es, [n]o: ").await {
+        if !self.has_agreed && !self.agrees(&asking, "Let it?", "Let it").await {
             return Err("declined by the person".to_owned());
         }
         let text = written(provider.as_ref(), model, &sampling).await?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plugins::manifest;
-use plugins::plugin::{Plugin, PluginSettings};
+use plugins::plugin::{Place, Plugin, PluginSettings};
 use plugins::problem::Problem;
 use plugins::state::State;
 
@@ -43,7 +43,9 @@ pub(super) fn apply(
 ) {
     let name = plugin.name().to_owned();
     plugin.enabled = !is_off(world, state, system, &name);
+    let credentials = credentials(world, plugin);
     let Some(entry) = world.config().plugins.each.get(&name) else {
+        plugin.settings.grants.read.extend(credentials);
         return;
     };
     let (grants, faults) = manifest::wishes(&entry.sandbox);
@@ -59,4 +61,25 @@ pub(super) fn apply(
         grants,
         own: entry.own.clone(),
     };
+    plugin.settings.grants.read.extend(credentials);
+}
+
+/// The files of credentials that the person names for providers of this plugin, as far as its files
+/// say which it brings.
+fn credentials(world: &World, plugin: &Plugin) -> Vec<PathBuf> {
+    let brings = |kind: &str| {
+        let points = plugin.package.iter().flat_map(|package| &package.entry_points);
+        let mut points = points.filter(|point| point.group == "brynhild.providers");
+        let declared = &plugin.manifest.providers;
+        let is_declared = declared.iter().any(|it| it.trim_end_matches(".py") == kind);
+        let file = || plugin.root.join("providers").join(format!("{kind}.py"));
+        is_declared
+            || points.any(|it| it.name == kind)
+            || (!declared.is_empty() && file().is_file())
+    };
+    let instances = world.config().providers.instances.values();
+    let named = instances.filter_map(|it| Some((it.kind.as_str(), it.credentials_path.as_ref()?)));
+    // What a project brings must not have them by the name alone.
+    let named = named.filter(|(kind, _)| plugin.place != Place::Project && brings(kind));
+    named.map(|(_, path)| PathBuf::from(path)).collect()
 }

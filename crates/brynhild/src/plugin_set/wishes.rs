@@ -1,7 +1,6 @@
 //! What plugins ask for and nobody has decided on, in words for the person. Grants nothing.
 
-use plugins::plugin::{Plugin, Wishes};
-use serde_json::{Map, Value};
+use plugins::plugin::{NetworkWish, Plugin, Wishes};
 
 use crate::output;
 use crate::world::World;
@@ -33,26 +32,22 @@ pub(crate) fn open(world: &World, plugin: &Plugin) -> Option<Open> {
     if entry.is_some_and(|entry| !entry.sandbox.is_null()) {
         return None;
     }
-    let asked = serde_json::to_value(&plugin.manifest.sandbox).ok()?;
-    let is_something = |value: &Value| match value {
-        Value::Bool(asks) => *asks,
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
-    };
-    let asked: Map<String, Value> =
-        asked.as_object()?.clone().into_iter().filter(|(_, value)| is_something(value)).collect();
-    if asked.is_empty() {
-        return None;
-    }
-    let kinds: Vec<&str> = asked.keys().map(String::as_str).collect();
+    let asked = &plugin.manifest.sandbox;
+    let setting = asked.setting(name)?;
+    let kinds = [
+        ("env", !asked.env.is_empty()),
+        ("exec", !asked.exec.is_empty()),
+        ("network", asked.network != NetworkWish::None),
+        ("read", !asked.read.is_empty()),
+        ("write", !asked.write.is_empty()),
+    ];
+    let kinds: Vec<&str> =
+        kinds.into_iter().filter(|(_, is_asked)| *is_asked).map(|(kind, _)| kind).collect();
     let what =
         format!("plugin {name} asks for more than it is granted (sandbox: {})", kinds.join(", "));
     let file = world.loaded.config_dir.as_ref().map(|folder| folder.join("config.yaml"));
     let place = file.map_or_else(|| "your configuration".into(), |it| it.display().to_string());
-    let asked = Value::Object(asked);
-    let hint = format!(
-        "`plugins: {{{name}: {{sandbox: {asked}}}}}` in {place} grants it, `sandbox: {{}}` there \
-         refuses it for good"
-    );
+    let hint =
+        format!("`{setting}` in {place} grants it, `sandbox: {{}}` there refuses it for good");
     Some(Open { what, hint })
 }

@@ -12,7 +12,7 @@ use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::secret::Secret;
 use contract::tool::{Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
-use plugins::initrunner::remote::{Address, RemoteAgent};
+use plugins::initrunner::remote::{Address, RemoteAgent, Speech};
 use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
 
@@ -46,6 +46,7 @@ struct Far {
     name: String,
     description: String,
     address: Address,
+    speech: Speech,
 }
 
 /// Reads an entry. An error says what is wrong with it.
@@ -93,16 +94,19 @@ pub(super) fn described(
                 agents.push(agent(role, &roster, value)?);
             }
         }
-        "a2a" => {
+        // What is called `mcp` here is an agent that is served as a model.
+        "a2a" | "mcp" => {
             for value in listed {
-                remote.push(far(world, role, value, &mut notes)?);
+                let mut far = far(world, role, value, &mut notes)?;
+                if mode == "mcp" {
+                    far.speech = Speech::Completions(far.name.clone());
+                }
+                remote.push(far);
             }
         }
-        "mcp" => notes.push(String::from(
-            "`mode: mcp` is not supported, and its agents are left out; inline and a2a ones work, \
-             and an entry of type `mcp` has the tools of a server",
-        )),
-        other => return Err(format!("`mode: {other}` is not known; there are inline and a2a")),
+        other => {
+            return Err(format!("`mode: {other}` is not known; there are inline, mcp and a2a"));
+        }
     }
     let max_depth = u32::try_from(max_depth).unwrap_or(1);
     Ok(Described { agents, remote, max_depth, time: Duration::from_secs_f64(time), notes })
@@ -132,7 +136,7 @@ fn far(world: &World, role: &Role, value: &Value, notes: &mut Vec<String>) -> Re
     }
     let address = Address::new(url, headers).map_err(|what| format!("agent `{name}`: {what}"))?;
     let description = text("description").unwrap_or_default().to_owned();
-    Ok(Far { name: name.to_owned(), description, address })
+    Ok(Far { name: name.to_owned(), description, address, speech: Speech::Tasks })
 }
 
 fn check_keys(name: &str, value: &Value) -> Result<(), String> {
@@ -204,7 +208,8 @@ pub(super) fn open(
             recovery_policy: Recovery::Confirm,
             ..spec((&far.name, &far.description), role)
         };
-        let agent = RemoteAgent::new(spec, far.address, described.time, requests.clone());
+        let there = (far.address, far.speech);
+        let agent = RemoteAgent::new(spec, there, described.time, requests.clone());
         Arc::new(agent) as Arc<dyn Tool>
     };
     let remote = described.remote.into_iter().map(reached);

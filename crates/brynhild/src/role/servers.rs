@@ -4,15 +4,12 @@
 use std::sync::Arc;
 
 use ::mcp::config::{Found, Scope, Server, Source};
-use async_trait::async_trait;
-use contract::message::ToolCall;
-use contract::policy::Action;
-use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{Tool, ToolSpec};
 use plugins::initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
 use super::tools::Brought;
-use crate::mcp::{self, Mcp};
+use crate::mcp::{self, Dressed, Mcp};
 use crate::output;
 use crate::world::World;
 
@@ -171,7 +168,12 @@ pub(super) async fn open(
     let renamed = |tool: Arc<dyn Tool>| -> Option<Arc<dyn Tool>> {
         let own = tool.spec().name.strip_prefix(&stem).map(str::to_owned);
         match own {
-            Some(own) => Some(Arc::new(Renamed::new(tool, &own, described.prefix.as_deref()))),
+            Some(own) => {
+                let prefix = described.prefix.as_ref();
+                let name = prefix.map_or_else(|| own.clone(), |prefix| format!("{prefix}_{own}"));
+                let spec = ToolSpec { name, ..tool.spec().clone() };
+                Some(Arc::new(Dressed::new(tool, spec)))
+            }
             // Where there are many tools, the model searches for them.
             None if tool.spec().name == "ToolSearch" => Some(tool),
             // A role has asked for tools, not for resources.
@@ -180,41 +182,4 @@ pub(super) async fn open(
     };
     let tools = mcp.tools().into_iter().filter_map(renamed).collect();
     Brought { tools, server: Some(Arc::new(mcp)) }
-}
-
-/// A tool under another name.
-struct Renamed {
-    tool: Arc<dyn Tool>,
-    spec: ToolSpec,
-}
-
-impl Renamed {
-    fn new(tool: Arc<dyn Tool>, own: &str, prefix: Option<&str>) -> Self {
-        let name = prefix.map_or_else(|| own.to_owned(), |prefix| format!("{prefix}_{own}"));
-        let spec = ToolSpec { name, ..tool.spec().clone() };
-        Self { tool, spec }
-    }
-}
-
-#[async_trait]
-impl Tool for Renamed {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
-        self.tool.actions(args)
-    }
-
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.tool.caution(call)
-    }
-
-    fn is_offered(&self) -> bool {
-        self.tool.is_offered()
-    }
-
-    async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.tool.run(call, context).await
-    }
 }

@@ -138,6 +138,9 @@ impl Reload {
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
+        if let Some(mode) = self.needed.ledger.mode() {
+            world.made.mode.get_or_init(|| mode);
+        }
         self.kept.folders.again();
         world.made.folders.get_or_init(|| Arc::clone(&self.kept.folders));
         world.made.expansions.get_or_init(|| Arc::clone(&self.kept.expansions));

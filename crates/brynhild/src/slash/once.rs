@@ -14,7 +14,7 @@ use crate::args::OutputFormat;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::output;
-use crate::setup;
+use crate::setup::{self, Glance};
 use crate::workers;
 use crate::world::World;
 
@@ -45,7 +45,9 @@ pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
         return Ok(Once::Prompt { text, skill: None });
     }
     let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
-        "tools" => (setup::known_tools(world).await?.specs().to_vec(), Usage::default()),
+        "tools" => {
+            (setup::known_tools(world, Glance::List).await?.specs().to_vec(), Usage::default())
+        }
         _ => (Vec::new(), Usage::default()),
     };
     let facts = || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode() };

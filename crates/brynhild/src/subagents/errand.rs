@@ -332,7 +332,6 @@ fn take_over(settings: &mut Settings, other: &Settings) {
     settings.recovery = other.recovery;
     settings.stuck_after = other.stuck_after;
     settings.max_calls = other.max_calls;
-    settings.context_window = other.context_window;
     settings.parallel_tools = other.parallel_tools;
 }
 

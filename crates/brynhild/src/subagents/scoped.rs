@@ -132,6 +132,10 @@ impl Tool for Scoped {
         self.tool.is_offered()
     }
 
+    fn is_indivisible(&self) -> bool {
+        self.tool.is_indivisible()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         self.check(&self.tool.actions(&call.args)?)?;
         self.tool.run(call, context).await

@@ -5,7 +5,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use contract::text::normalize;
 
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind};
@@ -109,14 +111,7 @@ impl Search<'_> {
 
     /// A word as a path beneath the root.
     fn within(&self, base: &Path, word: &str) -> Option<PathBuf> {
-        let mut path = PathBuf::new();
-        for component in base.join(word).components() {
-            match component {
-                Component::ParentDir => drop(path.pop()),
-                Component::CurDir => {}
-                other => path.push(other),
-            }
-        }
+        let path = normalize(&base.join(word));
         (path.starts_with(self.root) && path != self.root).then_some(path)
     }
 

@@ -125,6 +125,9 @@ fn walk(root: &Path, folder: &str, depth: usize, parts: &mut Vec<Part>) -> Resul
         })?;
         let path = format!("{folder}/{name}");
         let found = entry.path().symlink_metadata().map_err(cannot)?;
+        if surfaces::is_history(name) {
+            continue;
+        }
         if found.is_dir() {
             walk(root, &path, depth + 1, parts)?;
         } else {
@@ -175,7 +178,10 @@ impl Snapshot {
             .to_str()
             .ok_or_else(|| format!("{} holds a name that is not valid text", folder.display()))?;
         let mut parts = Vec::new();
-        walk(parent, name, 0, &mut parts)?;
+        walk(parent, name, 0, &mut parts).map_err(|what| {
+            format!("{}: {what}; keep the role or plugin in a folder of its own", folder.display())
+        })?;
+        parts.retain(|part| part.kind != Kind::File || !surfaces::is_inert(&part.path));
         parts.sort_by(|one, other| one.path.cmp(&other.path));
         let leads_out = |part: &&Part| {
             let target = parent.join(&part.path).canonicalize();

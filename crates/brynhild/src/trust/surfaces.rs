@@ -74,6 +74,25 @@ pub(crate) fn is_folder(place: &str) -> bool {
     SURFACES.iter().any(|surface| surface.pattern.starts_with(&format!("{place}/**")))
 }
 
+/// Whether something by this name is the history of a repository, of which nothing runs.
+pub(crate) fn is_history(name: &str) -> bool {
+    [".git", ".hg", ".svn"].contains(&name)
+}
+
+/// Whether a file of a role's or plugin's folder is neither run nor obeyed: prose about it, pictures,
+/// tables and logs. What a plugin makes of such a file is for its code to say, which counts.
+pub(crate) fn is_inert(path: &str) -> bool {
+    const PROSE: [&str; 6] =
+        ["README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "NOTICE", "AUTHORS"];
+    const DATA: [&str; 19] = [
+        "log", "csv", "tsv", "parquet", "db", "sqlite", "sqlite3", "png", "jpg", "jpeg", "gif",
+        "svg", "ico", "webp", "pdf", "mp3", "mp4", "wav", "rst",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    PROSE.contains(&stem) && ["", "md", "txt", "rst"].contains(&ending) || DATA.contains(&ending)
+}
+
 /// What a file could do; the path is from the project's root.
 pub(crate) fn of(path: &str) -> &'static Surface {
     static LINK: Surface = surface("", "lead elsewhere", Effect::Lies);
@@ -106,6 +125,18 @@ mod tests {
             ".claude/agents",
         ];
         assert_eq!(places(), wanted);
+    }
+
+    #[test]
+    fn what_could_run_or_steer_is_never_inert() {
+        for path in ["a/role.yaml", "a/x.py", "a/SKILL.md", "a/commands/x.md", "a/run", "a/x.json"]
+        {
+            assert!(!is_inert(path), "{path}");
+        }
+        for path in ["a/README.md", "a/LICENSE", "a/sub/ev.log", "a/x.db", "a/p.png"] {
+            assert!(is_inert(path), "{path}");
+        }
+        assert!(!is_inert("a/README.py") && !is_inert("a/readme.sh"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod secrets;
 mod words;
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
@@ -106,6 +107,23 @@ fn a_program_that_the_project_brings_is_not_taken_for_the_system_s() {
     assert_eq!(decide(String::from(":/usr/bin:/bin")), Some(3));
     assert_eq!(decide(String::from("node_modules/.bin:/usr/bin")), Some(3));
     assert_eq!(decide(format!("/usr/bin:/bin:{}", own.display())), Some(0));
+}
+
+#[test]
+fn a_sandbox_that_the_project_brings_is_never_run() {
+    let project = project();
+    let own = project.path().join("node_modules/.bin");
+    for path in ["bwrap", "node_modules/.bin/bwrap"] {
+        project.file(path, "#!/bin/sh\ntouch fooled\n");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(project.path().join(path), executable).unwrap();
+    }
+    let path = format!("{}:.:{}:/usr/bin:/bin", own.display(), project.path().display());
+    let run = |words: &[&str]| project.command(words).env("PATH", &path).run();
+    run(&["sandbox", "run", "--", "/bin/echo", "confined"]).success();
+    run(&["sandbox", "doctor"]).success();
+    run(&["tools", "exec", "Bash", "--input", r#"{"command": "echo"}"#, "--yes"]).success();
+    assert!(!project.path().join("fooled").exists());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Plugins in the manner of Claude Code and Agent Plugins, through the shipped program: what is
 //! found and typed here, hooks in `hooking`.
 
+mod aided;
 mod hooking;
 
 use std::fs;

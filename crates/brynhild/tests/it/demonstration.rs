@@ -84,3 +84,15 @@ fn a_broken_scenario_is_misuse_and_names_its_line() {
     run.code(2);
     assert!(run.stderr.contains("nowhere.yaml"), "{run}");
 }
+
+#[test]
+fn a_model_that_cannot_be_opened_leaves_the_conversation_as_it_is() {
+    let project = crate::project();
+    project.file("scenario.yaml", "name: two\nturns:\n  - text: first\n  - text: second\n");
+    let run = project
+        .command(&["--provider", "script", "--model", "scenario.yaml"])
+        .stdin("one\n/model nowhere.yaml\ntwo\n")
+        .run();
+    assert!(run.code(2).stdout.contains("second"), "{run}");
+    assert!(run.stderr.contains("nowhere.yaml"), "{run}");
+}

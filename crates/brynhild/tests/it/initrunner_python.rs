@@ -50,6 +50,12 @@ fn with_tools(project: Project) -> Project {
     project
 }
 
+/// Trusts what lies in the project, as it is.
+fn trust(project: &Project) {
+    let folder = project.path().display().to_string();
+    project.brynhild(&["trust", "--yes", "--plugin-dir", &folder]).success();
+}
+
 /// Runs a tool of the role with approval.
 fn exec(project: &Project, tool: &str, input: &Value) -> Run {
     let input = input.to_string();
@@ -194,14 +200,16 @@ fn what_cannot_be_loaded_stops_the_role_in_the_documented_words() {
 fn a_start_runs_no_python_where_the_files_are_as_they_were() {
     let project = with_tools(project());
     project.file("my_tools.py", format!("print('imported')\n{TOOLS}"));
+    trust(&project);
     let list = || project.brynhild(&["tools", "list", "--role", "role.yaml"]);
     assert!(list().success().stderr.contains("imported"));
-    project.file("unrelated.txt", "x");
+    project.file("unrelated.log", "x");
     let run = list();
     assert!(run.success().stdout.contains("search") && !run.stderr.contains("imported"), "{run}");
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
     project.file("my_tools.py", format!("print('again')\n{TOOLS}\ndef more(): pass\n"));
+    trust(&project);
     let run = list();
     assert!(run.success().stdout.contains("more") && run.stderr.contains("again"), "{run}");
 }

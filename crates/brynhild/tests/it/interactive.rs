@@ -5,10 +5,12 @@ mod closed;
 mod restored;
 mod shown;
 mod steering;
+mod storms;
 mod writing;
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -22,6 +24,24 @@ fn start(project: &Project) -> Terminal {
     let terminal = project.terminal::<&str>(&[], SIZE);
     terminal.wait_for("write to the model");
     terminal
+}
+
+/// Waits until a draft is kept that is as wanted.
+#[track_caller]
+fn wait_for_draft(project: &Project, is_wanted: impl Fn(&str) -> bool) {
+    let folder = project.config_folder().join("interface");
+    let deadline = Instant::now() + Duration::from_mins(1);
+    loop {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut drafts = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "txt"));
+        if drafts.any(|path| std::fs::read_to_string(path).is_ok_and(|text| is_wanted(&text))) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the draft is not kept");
+        std::thread::yield_now();
+    }
 }
 
 /// Waits until nothing is on the screen that the interface drew, and the terminal is as it was.
@@ -192,6 +212,42 @@ fn where_the_screen_cannot_be_had_or_is_not_wanted_lines_are_read() {
     let project = project_with(&server);
     let run = project.command::<&str>(&[]).stdin("hi\n").run();
     assert!(run.success().stdout.contains("plain answer"), "{run}");
+}
+
+#[test]
+fn plain_lines_are_said_once_and_nothing_moves() {
+    let words: Vec<String> = (1..=60).map(|number| format!("word{number}")).collect();
+    let reply = Reply::text(words.join(" ")).delta_size(6).stall_at(6000);
+    let server = ModelServer::start([reply]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("talk\r");
+    server.wait_for_stalls(1);
+    terminal.send("typed ahead\r");
+    terminal.wait_for("told at its next step");
+    server.release();
+    terminal.wait_for("word60");
+    let output = terminal.output();
+    assert_eq!(output.matches("word2 ").count(), 1, "{output:?}");
+    for moving in ["\x1b[J", "\x1b[1A", "writing ("] {
+        assert!(!output.contains(moving), "{moving:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_theme_that_is_not_there_is_told_where_lines_are_read_too() {
+    let server = ModelServer::start([Reply::text("fine")]).repeat_last();
+    let project = project_with(&server);
+    project.config_more("ui:\n  theme: nowhere\n");
+    for args in [vec!["--plain"], vec!["chat", "hi"]] {
+        let terminal = project.terminal(&args, SIZE);
+        terminal.wait_for("there is no theme `nowhere`");
+        if args[0] == "chat" {
+            assert_eq!(terminal.wait_for_end(), Some(0));
+        }
+        assert_eq!(terminal.output().matches("no theme").count(), 1, "{}", terminal.output());
+    }
 }
 
 #[test]

@@ -2,9 +2,12 @@
 //! our own tools as a server. `real` has servers of others.
 
 mod answers;
+mod forwarded;
 mod oauth;
 mod offering;
 mod real;
+
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
@@ -83,6 +86,25 @@ fn servers_of_other_clients_are_taken_over() {
     let list = project.brynhild(&["mcp", "list", "--json"]).json();
     let of = |index: usize| list["servers"][index]["target"].as_str().unwrap().to_owned();
     assert_eq!([of(0), of(1), of(2)], ["a b", "e f", "c d"]);
+}
+
+#[test]
+fn variables_of_other_clients_are_taken_over_and_what_cannot_be_is_told() {
+    let project = project().env("TOK", "tokval");
+    project.file(
+        "opencode.json",
+        r#"{ // servers
+            "mcp": {
+                "one": {"type": "local", "command": ["python3", "server.py"], "environment": {"KEY": "{env:TOK}"}},
+                "two": {"type": "local", "command": ["x", "{file:~/key}"]},
+            },
+        }"#,
+    );
+    project.file("server.py", SERVER);
+    let run = project.brynhild(&["mcp", "import", "opencode.json"]);
+    assert!(run.success().stderr.contains("server `two` is left out"), "{run}");
+    let said = exec(&project, "mcp__one__environment", &json!({}));
+    assert!(said.json()["output"].as_str().unwrap().contains("KEY=tokval"), "{said}");
 }
 
 #[test]
@@ -265,4 +287,19 @@ fn a_broken_server_costs_a_warning_and_not_the_turn() {
     let again = project.brynhild(&["chat", "go"]);
     again.success();
     assert!(!again.stderr.contains("did not start"), "it is left alone for a while: {again}");
+}
+
+#[test]
+fn a_server_that_only_the_person_s_search_path_leads_to_is_told_what_to_do() {
+    let project = project();
+    let folder = project.home().join("own-bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("hidden-server"), "#!/bin/sh\n").unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.join("hidden-server"), executable).unwrap();
+    project.brynhild(&["mcp", "add", "own", "--", "hidden-server"]).success();
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let run = project.command(&["mcp", "test", "own"]).env("PATH", &path).run();
+    assert!(run.stderr.contains("hidden-server is there, but"), "{run}");
+    assert!(run.stderr.contains("mcp.servers.own.sandbox.exec"), "{run}");
 }

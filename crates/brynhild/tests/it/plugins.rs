@@ -173,7 +173,9 @@ fn validation_looks_at_every_part_and_takes_a_name_too() {
     write(&root.join("skills/s/SKILL.md"), "no front matter");
     write(&root.join("rules/r.md"), "fine");
     write(&root.join("profiles/p.yaml"), "name: p\nunknown: 1\n");
-    write(&root.join("hooks.yaml"), "hooks: {pre_tool_use: [{name: x, type: odd}]}\n");
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: x, type: odd}\n    \
+                 - {name: gone, type: script, script: gone.py}\n";
+    write(&root.join("hooks.yaml"), hooks);
     write(&root.join("tools/t.py"), "def (\n");
     let run = project.brynhild(&["plugin", "validate", "parts"]);
     run.code(1);
@@ -181,13 +183,22 @@ fn validation_looks_at_every_part_and_takes_a_name_too() {
         assert!(run.stderr.contains(part), "{part}: {run}");
     }
     assert!(!run.stderr.contains("r.md"), "{run}");
+    let missing = format!("hook 'gone': there is no script {}", root.join("gone.py").display());
+    assert!(run.stderr.contains(&missing), "{run}");
+    let run = project.brynhild(&["hooks", "validate"]);
+    assert!(run.code(1).stderr.contains(&missing), "{run}");
 }
 
 #[test]
-fn an_interpreter_that_is_not_there_is_told() {
-    let project = project().env("BRYNHILD_PLUGINS__PYTHON", "/nonexistent/python");
-    let run = project.brynhild(&["plugin", "list"]);
-    assert!(run.stderr.contains("`plugins.python` names no program"), "{run}");
+fn an_interpreter_that_is_not_there_or_is_none_is_told() {
+    for (python, what) in [("/nonexistent/python", "no program"), ("/bin/false", "no Python")] {
+        let project = project().env("BRYNHILD_PLUGINS__PYTHON", python);
+        let run = project.brynhild(&["plugin", "list"]);
+        let told = format!("{python}: `plugins.python` names {what}");
+        assert!(run.stderr.contains(&told), "{run}");
+        let run = project.brynhild(&["plugin", "paths"]);
+        assert!(!run.stdout.contains("entry_points"), "{run}");
+    }
 }
 
 #[test]

@@ -153,14 +153,15 @@ fn a_bubblewrap_that_the_workspace_brings_is_never_run() {
 
 #[test]
 fn a_command_that_fills_the_disk_is_killed() {
-    const FILL: &str = "for i in 1 2 3 4 5; do head -c 10M /dev/zero > big$i; done; echo filled; \
-                        sleep 60; echo survived";
+    const FILL: &str = "for i in 1 2 3 4 5; do head -c 10M /dev/zero > big$i; done; sleep 60; \
+                        echo survived";
     if !rustix::process::geteuid().is_root() {
         return skip("a full disk: only root can make a small one");
     }
     for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|it| has(*it, User::Same)) {
         let output = World::new(User::Same).on_a_small_disk(Place { rung, door: Door::Run }, FILL);
-        assert_eq!(text(&output), "filled\n", "{rung:?} {output:?}");
+        // How far it came depends on who was faster; that it went on does not.
+        assert!(!text(&output).contains("survived"), "{rung:?} {output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("nearly full"), "{rung:?} {said}");
     }

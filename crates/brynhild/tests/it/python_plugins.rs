@@ -4,7 +4,7 @@
 
 mod broken;
 mod confinement;
-mod documents;
+pub(crate) mod documents;
 mod examples;
 mod packages;
 mod providers;

@@ -1,6 +1,7 @@
 //! The loop: rounds of tools, order, validation, truncation, limits, interrupts, Finish.
 
 mod batches;
+mod budgets;
 mod circles;
 mod compaction;
 mod endings;
@@ -34,7 +35,7 @@ fn last_results(request: &Recorded) -> Vec<String> {
 /// Checks that every call in a request has exactly one result, right after its message and in the
 /// order of the calls.
 #[track_caller]
-fn check_history(request: &Recorded) {
+pub(crate) fn check_history(request: &Recorded) {
     let messages = messages(request);
     let mut rest = messages.iter().peekable();
     while let Some(message) = rest.next() {

@@ -32,7 +32,7 @@ pub(super) async fn check(
     faults.extend(rules::load(&nowhere, &contributions).problems);
     let file = root.join("hooks.yaml");
     if plugin.manifest.hooks && file.exists() {
-        match hooks::validate(&file) {
+        match hooks::validate(&file, world.place(), world.environment.home.as_deref()) {
             Ok((_, problems)) => faults.extend(problems),
             Err(problem) => faults.push(problem),
         }

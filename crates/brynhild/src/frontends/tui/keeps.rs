@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::name_of;
@@ -16,6 +17,7 @@ const MOST: usize = 1000;
 /// Where things are kept; nothing is where there is no folder for it.
 pub(crate) struct Keeps {
     folder: Option<PathBuf>,
+    /// What the names of this project's drafts begin with.
     draft: String,
 }
 
@@ -31,7 +33,7 @@ impl Keeps {
         let folder = world.loaded.config_dir.as_ref().map(|dir| dir.join("interface"));
         // A run that only looks leaves nothing behind.
         let folder = folder.filter(|_| !world.global.safe);
-        Self { folder, draft: format!("draft-{}.txt", name_of(world.place())) }
+        Self { folder, draft: format!("draft-{}-", name_of(world.place())) }
     }
 
     fn path(&self, name: &str) -> Option<PathBuf> {
@@ -67,15 +69,41 @@ impl Keeps {
         .await
     }
 
-    /// What was being written when the program ended.
+    /// The draft of this program alone: others may be at work in the same project.
+    fn own_draft(&self) -> Option<PathBuf> {
+        self.path(&format!("{}{}.txt", self.draft, std::process::id()))
+    }
+
+    /// What was being written when a program ended. It is this one's from here on.
     pub(crate) fn draft(&self) -> String {
-        let bytes = self.path(&self.draft).and_then(|path| private_file::read(&path).ok());
+        let Some(own) = self.own_draft() else { return String::new() };
+        let taken = self.orphans().into_iter().find(|path| std::fs::rename(path, &own).is_ok());
+        let bytes = taken.and_then(|_| private_file::read(&own).ok());
         String::from_utf8(bytes.flatten().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Drafts of programs that have ended, the last one first.
+    fn orphans(&self) -> Vec<PathBuf> {
+        let entries = self.folder.iter().filter_map(|folder| std::fs::read_dir(folder).ok());
+        let is_orphan = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let writer = name.strip_prefix(&self.draft).and_then(|it| it.strip_suffix(".txt"));
+            let process = writer.and_then(|it| it.parse().ok()).and_then(Pid::from_raw);
+            process.is_some_and(|process| {
+                let is_own = process == rustix::process::getpid();
+                is_own || test_kill_process(process) == Err(rustix::io::Errno::SRCH)
+            })
+        };
+        let paths = entries.flatten().flatten().map(|entry| entry.path());
+        let mut orphans: Vec<PathBuf> = paths.filter(is_orphan).collect();
+        let written = |path: &PathBuf| path.metadata().and_then(|it| it.modified()).ok();
+        orphans.sort_by_key(|path| std::cmp::Reverse(written(path)));
+        orphans
     }
 
     /// Keeps what is being written.
     pub(crate) async fn save_draft(&self, text: String) -> Result<(), Problem> {
-        let Some(path) = self.path(&self.draft) else { return Ok(()) };
+        let Some(path) = self.own_draft() else { return Ok(()) };
         blocking(move || {
             if text.is_empty() {
                 return match std::fs::remove_file(&path) {
@@ -83,7 +111,6 @@ impl Keeps {
                     _ => Ok(()),
                 };
             }
-            let _lock = private_file::lock(&path)?;
             private_file::replace(&path, text.as_bytes())
         })
         .await

@@ -17,7 +17,7 @@ use crate::slash::{self, Offer};
 use crate::world::World;
 
 /// Files that are offered at most.
-const FILES: usize = 20_000;
+const FILES: usize = 100_000;
 /// Messages of a session that are shown before it is chosen.
 const PREVIEW: usize = 12;
 
@@ -28,7 +28,8 @@ pub(super) async fn files(root: PathBuf) -> Vec<String> {
 
 /// The same, for whoever may wait.
 pub(super) fn walk(root: &Path) -> Vec<String> {
-    let entries = ignore::WalkBuilder::new(root).hidden(true).build();
+    let is_ours = |entry: &ignore::DirEntry| entry.file_name() != ".git";
+    let entries = ignore::WalkBuilder::new(root).hidden(false).filter_entry(is_ours).build();
     let relative = |entry: ignore::DirEntry| {
         let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -36,7 +37,10 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
     };
     let mut files: Vec<String> =
         entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
-    files.sort_unstable();
+    // What is near stands first, what is hidden last.
+    files.sort_by_cached_key(|file| {
+        (file.starts_with('.') || file.contains("/."), file.matches('/').count(), file.clone())
+    });
     files
 }
 
@@ -138,15 +142,32 @@ pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
     Ok(Answer::Preview { id: id.to_owned(), text })
 }
 
-/// The plugins of all systems.
+/// The plugins of all systems, with what is wrong with them.
 pub(super) fn plugins(world: &World) -> Answer {
-    let item = |named: dialects::Named| Item {
-        value: format!("{}:{}", named.system, named.name),
-        label: named.name,
-        detail: format!("{} {}", named.system, named.description),
-        note: named.state.to_owned(),
+    let servers = mcp::listing(world).unwrap_or_default();
+    let why = |named: &dialects::Named| {
+        let server = servers.iter().find(|it| it.dialect == named.system && it.name == named.name);
+        server.and_then(|server| server.failure().map(str::to_owned))
     };
-    Answer::Items(Picks::Plugins, dialects::named(world).into_iter().map(item).collect())
+    let item = |named: dialects::Named| {
+        let why = why(&named);
+        Item {
+            value: format!("{}:{}", named.system, named.name),
+            note: match &why {
+                Some(_) => format!("{}, failed", named.state),
+                None => named.state.to_owned(),
+            },
+            detail: why.unwrap_or_else(|| format!("{} {}", named.system, named.description)),
+            label: named.name,
+        }
+    };
+    let broken = world.plugins().problems.iter().map(|problem| Item {
+        label: problem.to_string(),
+        note: "failed".to_owned(),
+        ..Item::default()
+    });
+    let all = dialects::named(world).into_iter().map(item).chain(broken).collect();
+    Answer::Items(Picks::Plugins, all)
 }
 
 /// Switches a plugin on or off. What it says is told like anything that is printed.
@@ -156,7 +177,7 @@ pub(super) fn switch(world: &World, plugin: &str, on: bool) -> Result<Answer, Pr
 }
 
 /// What is allowed, asked about and denied; what was remembered can be taken back.
-pub(super) fn permissions(world: &World) -> Result<Answer, Problem> {
+pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, Problem> {
     let rules = &world.config().permissions;
     let mut items = Vec::new();
     for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
@@ -180,6 +201,12 @@ pub(super) fn permissions(world: &World) -> Result<Answer, Problem> {
             value: entry.rule,
         }));
     }
+    items.extend(allowed.iter().map(|rule| Item {
+        value: String::new(),
+        label: rule.clone(),
+        detail: "allow".to_owned(),
+        note: "this session".to_owned(),
+    }));
     Ok(Answer::Items(Picks::Permissions, items))
 }
 
@@ -192,7 +219,8 @@ pub(super) fn forget(world: &World, rule: &str) -> Result<Answer, Problem> {
         count - all.len()
     };
     let count = memories.change(gone).map_err(Problem::misuse)?;
-    Ok(Answer::Show(format!("{count} permissions taken back: {rule}")))
+    let noun = if count == 1 { "permission" } else { "permissions" };
+    Ok(Answer::Show(format!("{count} {noun} taken back: {rule}")))
 }
 
 /// The themes of the person and of plugins, and what is wrong with others.

@@ -16,19 +16,22 @@ fn hook(event: &str, matcher: &str, command: &str) -> String {
 }
 
 /// A project whose model plays `replies`, with a plugin that has these hooks.
-fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
+pub(super) fn playing(
+    replies: impl IntoIterator<Item = Reply>,
+    hooks: &str,
+) -> (Project, ModelServer) {
     let server = ModelServer::start(replies);
     let project = project_with(&server);
     plugin(&project, "guard", &[("hooks/hooks.json", hooks)]);
     (project, server)
 }
 
-fn bash(command: &str) -> Reply {
+pub(super) fn bash(command: &str) -> Reply {
     Reply::calls([("Bash", json!({"command": command}))])
 }
 
 /// What the model read of its last call.
-fn result(request: &Recorded) -> String {
+pub(super) fn result(request: &Recorded) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
     result["content"].as_str().unwrap().to_owned()
@@ -323,6 +326,24 @@ fn a_typed_command_is_heard_of_before_its_text_is_sent() {
     assert!(!run.status.success() && run.stderr.contains("not this one"), "{run}");
     project.brynhild(&["chat", "Stop is a word"]).success();
     assert_eq!(server.chats().len(), 2);
+}
+
+#[test]
+fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
+    let hooks = hook("UserPromptExpansion", "state", &noting("told"));
+    let (project, server) = playing([Reply::text("ok")], &hooks);
+    let text =
+        "---\nallowed-tools: Bash(echo:*)\n---\nState: !`echo fine`\n\n```!\necho two\n```\n";
+    plugin(&project, "guard", &[("commands/state.md", text)]);
+    project.brynhild(&["chat", "/state now"]).success();
+    assert!(last_user(&server.chats()[0]).contains("State: fine"), "{}", server.chats()[0].text);
+    let told = noted(&project, "told");
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        (&told[0]["command_args"], &told[0]["prompt"]),
+        (&json!("now"), &json!("/state now"))
+    );
+    assert_eq!(told[0]["expansion_type"], "slash_command");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::{BINARY, SESSION, project_around, session_file, sessions_of};
+use super::{BINARY, SESSION, check_pairs, project_around, session_file, sessions_of};
 
 fn answering() -> ModelServer {
     let mut count = 0;
@@ -149,4 +149,28 @@ fn what_does_not_belong_among_the_sessions_is_left_alone() {
     project.brynhild(&["chat", "x", "--resume", "link"]).code(2);
     project.brynhild(&["session", "delete", "link", "--yes"]).code(1);
     assert!(folder.join("link.jsonl").is_symlink());
+}
+
+#[test]
+fn a_result_that_is_lost_in_the_middle_is_answered_for() {
+    let server = ModelServer::respond_with(|request| {
+        check_pairs(request);
+        let messages = request.body["messages"].as_array().unwrap();
+        match messages.last().unwrap()["role"].as_str() {
+            Some("tool") => Reply::text("Done."),
+            _ => Reply::calls([("Inspect", json!({"operation": "cwd"}))]),
+        }
+    });
+    let project = project_around(BINARY, &server);
+    for prompt in ["first", "second", "third"] {
+        project.brynhild(&["chat", prompt, "--session", SESSION]).success();
+    }
+    let path = session_file(&project);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(15).position(|words| words == b"\"tool_finished\"").unwrap();
+    bytes[at + 1] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    project.brynhild(&["chat", "fourth", "--resume", SESSION]).success();
+    let last = server.chats().pop().unwrap().text;
+    assert!(last.contains("the program ended while this call was running"), "{last}");
 }

@@ -135,6 +135,7 @@ fn a_folder_that_goes_away_costs_its_calls_and_not_the_session() {
     let succeeded: Vec<bool> = finished.map(|it| it["output"]["success"] == true).collect();
     assert_eq!(succeeded[..3], [true, false, false], "{succeeded:?}");
     assert_eq!(succeeded.len(), 5);
+    assert!(!succeeded[4] && !project.path().exists(), "the folder was made again");
 }
 
 #[test]

@@ -242,3 +242,17 @@ fn a_failure_of_the_provider_is_an_error_event() {
     assert_ne!(run.status.code(), Some(0));
     assert!(project.read("failed").contains(": "), "{run}");
 }
+
+#[test]
+fn a_hook_at_the_beginning_is_named_and_does_not_hold_up_an_interrupt() {
+    let hooks = "hooks:\n  session_start:\n    - {name: slow, type: command, \
+                 command: sleep 600, timeout: 600}\n";
+    let (project, server) = playing([Reply::text("never")], hooks);
+    let mut running = project.command(&["chat", "hello"]).spawn();
+    running.close_stdin();
+    running.wait_for_stderr("waiting for hook 'slow' (global)");
+    running.interrupt();
+    let run = running.wait();
+    assert_eq!(run.status.code(), Some(130), "{run}");
+    assert!(server.chats().is_empty());
+}

@@ -102,16 +102,16 @@ fn delegation_that_goes_wrong_is_told_as_such() {
     assert!(third.contains("[DELEGATION ERROR] the depth of delegation (1) is reached"), "{third}");
     let lone = exec(&project, "delegate_to_self", &json!({"prompt": "x"}));
     lone.code(1);
-    for (mode, wanted, code) in [
-        ("mcp", "`mode: mcp` is not supported", 0),
-        ("a2a", "agent `self` has no `url`", 1),
-        ("odd", "`mode: odd` is not known", 1),
+    for (mode, wanted) in [
+        ("mcp", "agent `self` has no `url`"),
+        ("a2a", "agent `self` has no `url`"),
+        ("odd", "`mode: odd` is not known"),
     ] {
         let mut remote = entry.clone();
         remote["mode"] = mode.into();
         project.file("role.yaml", role("far", &json!([remote])));
         let run = project.brynhild(&["validate", "role.yaml"]);
-        assert!(run.code(code).stderr.contains(wanted), "{run}");
+        assert!(run.code(1).stderr.contains(wanted), "{run}");
     }
 }
 
@@ -159,6 +159,33 @@ fn work_is_handed_to_an_agent_of_another_program() {
     project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]).success();
     assert!(model.chats()[1].text.contains("It rains."), "{}", model.chats()[1].text);
     assert!(far.seen()[0].body.contains("Rain?") && far.seen()[1].body.contains("\"t1\""));
+}
+
+#[test]
+fn work_is_handed_to_an_agent_that_is_served_as_a_model() {
+    let far = Server::start(|seen| {
+        let choice = json!({"message": {"role": "assistant", "content": "It rains."}});
+        let status = if seen.body().contains("Snow") { 503 } else { 200 };
+        (status, Vec::new(), json!({"choices": [choice]}).to_string())
+    });
+    let model = ModelServer::start([
+        Reply::calls([("delegate_to_weather", json!({"prompt": "Rain?"}))]),
+        Reply::calls([("delegate_to_weather", json!({"prompt": "Snow?"}))]),
+        Reply::text("It rains."),
+    ]);
+    let project = project_with(&model);
+    project.config_more("api: {allow_private: [127.0.0.1]}\n");
+    let agents = json!([{"name": "weather", "url": format!("{}/", far.url())}]);
+    let entry = json!({"type": "delegate", "mode": "mcp", "agents": agents});
+    project.file("role.yaml", role("boss", &json!([entry])));
+    project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]).success();
+    assert!(model.chats()[1].text.contains("It rains."), "{}", model.chats()[1].text);
+    assert!(model.chats()[2].text.contains("[DELEGATION ERROR] HTTP 503"));
+    let seen = far.seen();
+    assert_eq!(seen[0].line, "POST /v1/chat/completions");
+    let body: Value = serde_json::from_str(seen[0].body()).unwrap();
+    let messages = json!([{"role": "user", "content": "Rain?"}]);
+    assert_eq!(body, json!({"model": "weather", "messages": messages}));
 }
 
 #[test]

@@ -287,3 +287,20 @@ fn what_is_switched_on_by_an_empty_mapping_is_named_and_versions_are_checked() {
     let run = project.brynhild(&["validate", "odd.yaml"]);
     assert!(run.code(1).stderr.contains("there is `initrunner/v1`"), "{run}");
 }
+
+#[test]
+fn a_skill_says_what_it_needs_and_brings_no_tool_twice() {
+    let project = project();
+    let skill = "---\nname: sk1\ndescription: d\ntools: [datetime, calculator]\nrequires: {env: [NOPE_X, HOME], \
+                 bins: [nosuchbin, sh]}\n---\nKnow this.\n";
+    project.file("skills/sk1/SKILL.md", skill);
+    project.file("role.yaml", "name: r\nprompt: x\ntools: [datetime]\nskills: [sk1]\n");
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    for wanted in ["skill `sk1` needs the variable NOPE_X", "needs the program `nosuchbin`"] {
+        assert!(run.to_string().contains(wanted), "{run}");
+    }
+    assert!(!run.to_string().contains("needs the variable HOME"), "{run}");
+    assert!(!run.to_string().contains("program `sh`"), "{run}");
+    let list = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
+    assert!(!list.success().stderr.contains("has a tool of that name"), "{list}");
+}

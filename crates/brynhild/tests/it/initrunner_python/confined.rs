@@ -101,3 +101,38 @@ fn read_only_mode_and_a_missing_approval_keep_a_tool_from_running() {
     let safe = project.brynhild(&["tools", "list", "--role", "role.yaml", "--safe"]);
     assert!(!safe.stdout.contains("later") && safe.stderr.contains("--safe"), "{safe}");
 }
+
+#[test]
+fn a_list_runs_nothing_of_a_project_that_is_not_trusted() {
+    let project = project();
+    project.file(
+        "loud.py",
+        "def shout(text: str) -> str:\n    \"\"\"Say it aloud.\n\n    At once.\"\"\"\n    return \
+         text\n\nraise SystemExit('it ran')\n",
+    );
+    project.file("role.yaml", "name: t\nprompt: x\ntools: [{custom: {module: loud}}, datetime]\n");
+    let list = ["tools", "list", "--role", "role.yaml"];
+    let run = project.brynhild(&list);
+    assert!(run.success().stdout.contains("shout"), "{run}");
+    assert!(run.stdout.contains("Say it aloud.") && run.stdout.contains("current_time"), "{run}");
+    assert!(run.stderr.contains("`brynhild trust --plugin-dir"), "{run}");
+    assert!(!run.to_string().contains("it ran"), "{run}");
+    trust(&project);
+    project.file("README.md", "Prose does not run.").file(".git/HEAD", "ref: refs/heads/x");
+    let run = project.brynhild(&list);
+    assert!(run.code(2).stderr.contains("it ran"), "{run}");
+    project.file("helper.py", "");
+    assert!(!project.brynhild(&list).success().stderr.contains("it ran"));
+}
+
+#[test]
+fn a_custom_function_takes_no_context() {
+    let project = project();
+    let code = "from pydantic_ai import RunContext\n\ndef uses(ctx: RunContext[None], n: int) -> int:\n    \
+                return n\n\ndef plain(n: int) -> int:\n    return n\n";
+    project.file("ctx.py", code);
+    project.file("role.yaml", "name: t\nprompt: x\ntools: [{custom: {module: ctx}}]\n");
+    let run = exec(&project, "plain", &json!({"n": 3}));
+    assert_eq!(run.success().stdout.trim(), "3");
+    assert!(run.stderr.contains("RunContext annotations can only be used"), "{run}");
+}

@@ -189,6 +189,7 @@ fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
                 tools:\n    - {type: datetime}\n    - {type: linear, channel: ops}\n    - {type: custom, \
                 module: my_tools, function: later, config: {}}\n";
     project.file("role.yaml", text);
+    trust(&project);
     let listed =
         project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).success().json();
     let names: Vec<&str> =
@@ -227,4 +228,43 @@ fn a_type_that_nothing_here_makes_is_a_packages_or_a_files_where_one_brings_it()
     let wanted = "Tool type 'slack' not found. No plugins installed. Install one with: pip install \
                   initrunner-slack";
     assert!(run.code(1).stderr.contains(wanted), "{run}");
+}
+
+#[test]
+fn a_type_that_holds_itself_reaches_the_model_whole() {
+    let project = project();
+    project.file(
+        "trees.py",
+        "from dataclasses import dataclass, field\nfrom typing import List\n\n@dataclass\nclass \
+         Node:\n    name: str\n    children: List['Node'] = field(default_factory=list)\n\ndef \
+         tree(root: Node, depth: int = 1) -> str:\n    return root.children[0].name\n\ndef \
+         single(root: Node) -> str:\n    return root.children[0].name\n",
+    );
+    project.file("role.yaml", "name: t\nprompt: x\ntools: [{custom: {module: trees}}]\n");
+    let inner = json!({"name": "a", "children": [{"name": "b"}]});
+    for (tool, input) in [("tree", json!({"root": inner})), ("single", inner.clone())] {
+        let schema = project.brynhild(&["tools", "schema", tool, "--role", "role.yaml"]).json();
+        let node = &schema["input_schema"]["$defs"]["Node"];
+        assert_eq!(node["properties"]["children"]["items"]["$ref"], "#/$defs/Node", "{schema}");
+        let input = input.to_string();
+        let words = ["tools", "exec", tool, "--role", "role.yaml", "--input", &input, "--yes"];
+        let run = project.brynhild(&words);
+        assert_eq!(run.success().stdout.trim(), "b", "{run}");
+        assert!(!run.stderr.contains("broken"), "{run}");
+    }
+}
+
+#[test]
+fn what_only_the_real_package_has_is_told_with_what_to_install() {
+    let project = project();
+    let bare = project.home().join("bare");
+    crate::python_plugins::documents::venv(&bare);
+    project.config(&format!("plugins: {{python: {}}}\n", bare.join("bin/python").display()));
+    project.file("role.yaml", "name: t\nprompt: x\ntools: [{custom: {module: pm}}]\n");
+    for import in ["from pydantic import constr", "from pydantic.dataclasses import dataclass"] {
+        project.file("pm.py", format!("{import}\n\ndef hi() -> str:\n    return 'x'\n"));
+        let run = project.brynhild(&["tools", "exec", "hi", "--role", "role.yaml", "--yes"]);
+        let wanted = "Install it with: pip install pydantic";
+        assert!(!run.status.success() && run.stderr.contains(wanted), "{run}");
+    }
 }

@@ -1,8 +1,6 @@
 //! A program that is killed on the full screen, a terminal that goes away, sizes that no terminal
 //! has.
 
-use std::time::{Duration, Instant};
-
 use rustix::process::{Pid, kill_process};
 
 use super::restored::{STATES, State, assert_usual};
@@ -120,4 +118,35 @@ fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
     });
     terminal.send("\x03\x03");
     assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end() {
+    if !Path::new(SCRIPT).exists() {
+        return crate::crashes::skip("script is not here; terminals that are stuck not tested");
+    }
+    let words: Vec<String> = (0..12_000).map(|number| format!("word{number}")).collect();
+    let server = ModelServer::start([Reply::text(words.join(" ")).delta_size(8).stall_at(4000)]);
+    let project = project_with(&server);
+    let command = format!("echo $$ > pid; exec {BINARY}");
+    let terminal = on_terminal(&project, SCRIPT, &["-qec", &command, "/dev/null"]);
+    terminal.wait_for("write to the model");
+    terminal.send("talk\r");
+    server.wait_for_stalls(1);
+    terminal.wait_for("word1 ");
+    // Whoever shows what the program writes stops.
+    terminal.signal(Signal::STOP);
+    server.release();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !kinds(&project).contains(&"turn_finished".to_owned()) {
+        assert!(Instant::now() < deadline, "{:?}", kinds(&project));
+        std::thread::yield_now();
+    }
+    let process: i32 = project.read("pid").trim().parse().unwrap();
+    let process = Pid::from_raw(process).unwrap();
+    kill_process(process, Signal::TERM).unwrap();
+    while kinds(&project).last().is_none_or(|last| last != "session_ended") {
+        assert!(Instant::now() < deadline, "{:?}", kinds(&project));
+        std::thread::yield_now();
+    }
 }

@@ -45,10 +45,10 @@ fn a_light_background_is_asked_for_and_gets_a_light_theme() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");
     let terminal = start(&project);
-    assert!(terminal.output().contains("\x1b]11;?"), "the terminal was not asked");
+    terminal.wait_for_output("\x1b]11;?");
     terminal.send("\x1b]11;rgb:ffff/ffff/f0f0\x07talk\r");
     terminal.wait_for("A heading");
-    assert!(terminal.output().contains("\x1b[38;2;11;83;148"), "{:?}", terminal.output());
+    terminal.wait_for_output("\x1b[38;2;11;83;148");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
     write(&themes.join("mine.yaml"), "base: dark\nstyles:\n  heading: \"#ff0102\"\n");
     write(&themes.join("broken.yaml"), "styles:\n  headline: red\n");
     let terminal = with_heading(&project);
-    assert!(terminal.output().contains("38;2;255;1;2"), "{:?}", terminal.output());
+    terminal.wait_for_output("38;2;255;1;2");
     terminal.wait_for("broken.yaml");
 }
 
@@ -76,11 +76,10 @@ fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
     terminal.wait_for("Themes (1)");
     terminal.send("\r");
     terminal.wait_until("the list closed", |screen| !screen.contents().contains("Themes"));
-    assert!(terminal.output().contains("38;2;3;2;1"), "{:?}", terminal.output());
+    terminal.wait_for_output("38;2;3;2;1");
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));
-    let again = with_heading(&project).output();
-    assert!(again.contains("38;2;3;2;1"), "{again:?}");
+    with_heading(&project).wait_for_output("38;2;3;2;1");
 }
 
 #[test]
@@ -108,10 +107,12 @@ fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet()
         terminal.send(keys);
         terminal.send("go\r");
         terminal.wait_for("Allow once");
-        let output = terminal.output();
         let told = ["\x07\x1b]9;Permission needed: Bash", "\x1b]777;notify;Brynhild;Permission"];
         for word in told {
-            assert_eq!(output.contains(word), is_called, "{keys:?} {config:?}: {output:?}");
+            if is_called {
+                terminal.wait_for_output(word);
+            }
+            assert_eq!(terminal.output().contains(word), is_called, "{keys:?} {config:?}");
         }
     }
 }
@@ -160,7 +161,7 @@ fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
         terminal.send("show me\r");
         terminal.wait_for("There it is.");
         terminal.wait_for("1 in background");
-        assert!(terminal.output().contains(wanted), "{value}: {:?}", terminal.output());
+        terminal.wait_for_output(wanted);
     }
 }
 
@@ -188,7 +189,48 @@ fn what_is_copied_and_called_out_carries_nothing_else() {
     terminal.wait_for("A reply end");
     terminal.send("\x1b[19~v\x1b[C\x1b[C\x1b[C\x1b[C\x1b[C\x1b[Cy");
     terminal.wait_for("copied");
+    terminal.wait_for_output("\x1b]52;c;QSByZXBseQ==\x07");
     let output = terminal.output();
-    assert!(output.contains("\x1b]52;c;QSByZXBseQ==\x07"), "{output:?}");
     assert!(!output.contains("\x1b]0;"), "{output:?}");
+}
+
+#[test]
+fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
+    let server = ModelServer::start([
+        Reply::calls([("mcp__test__ask", json!({}))]),
+        Reply::text("It knows."),
+    ]);
+    let project = project_with(&server);
+    project.file("server.py", SERVER);
+    project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
+    project.brynhild(&["mcp", "test", "test"]).success();
+    let terminal = project.terminal(&["--mode", "yolo"], SIZE);
+    terminal.wait_for("write to the model");
+    terminal.send("go\r");
+    let screen = terminal.wait_for("[y] Answer it");
+    assert!(screen.contains("MCP server `test` asks"), "{screen}");
+    assert!(screen.contains("Who are you?"), "{screen}");
+    terminal.send("y");
+    terminal.wait_for("Enter answers");
+    terminal.send("somebody\r");
+    terminal.wait_for("It knows.");
+    let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
+    let said = result["content"].as_str().unwrap();
+    assert!(said.contains("accept") && said.contains("somebody"), "{said}");
+}
+
+#[test]
+fn a_plugin_is_switched_off_and_on_again_in_its_list() {
+    let server = heading();
+    let project = project_with(&server);
+    let root = project.config_folder().join("plugins/painter");
+    write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
+    let terminal = start(&project);
+    terminal.send("\x14g");
+    for (key, state) in [("", " enabled"), ("\r", " disabled"), ("\r", " enabled")] {
+        terminal.send(key);
+        terminal.wait_until(state, |screen| {
+            screen.rows(0, SIZE.0).any(|row| row.contains("painter") && row.contains(state))
+        });
+    }
 }

@@ -47,21 +47,9 @@ fn a_draft_survives_a_kill_and_history_outlives_the_session() {
     terminal.wait_for("heard");
     terminal.send("half a thought");
     terminal.wait_for("half a thought");
-    let drafts = project.config_folder().join("interface");
-    let is_kept = || {
-        let entries = std::fs::read_dir(&drafts).into_iter().flatten().flatten();
-        entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
-            .any(|path| std::fs::read_to_string(path).is_ok_and(|text| text == "half a thought"))
-    };
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !is_kept() {
-        assert!(std::time::Instant::now() < deadline, "the draft is not kept");
-        std::thread::yield_now();
-    }
+    wait_for_draft(&project, |draft| draft == "half a thought");
     terminal.signal(Signal::KILL);
-    drop(terminal);
+    assert_eq!(terminal.wait_for_end(), None);
     let terminal = project.terminal::<&str>(&[], SIZE);
     terminal.wait_for("> half a thought");
     terminal.send("\x03\x1b[A\x1b[A");
@@ -92,7 +80,9 @@ fn the_mode_and_the_model_are_changed_in_the_middle() {
     terminal.send("one\r");
     terminal.wait_for("first");
     terminal.send("\x1b[Z");
-    terminal.wait_for("yolo");
+    terminal.wait_for("the mode is read-only: tools only look");
+    terminal.send("/mode yolo\r");
+    terminal.wait_for("the mode is yolo: nothing is asked about");
     terminal.send("/model other-model\r");
     terminal.wait_for("other-model");
     let screen = terminal.wait_for("first");
@@ -114,6 +104,39 @@ fn what_a_folder_brings_is_asked_about_in_a_dialog() {
     terminal.wait_for("write to the model");
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn escape_declines_what_a_folder_brings_and_what_was_trusted_is_not_said_to_be_ignored() {
+    let server = ModelServer::start([Reply::text("hello")]).repeat_last();
+    for key in ["\x1b", "y"] {
+        let project = project_with(&server);
+        project.file(".brynhild/config.yaml", "permissions: {allow: [\"Bash(echo *)\"]}\n");
+        let terminal = project.terminal::<&str>(&[], SIZE);
+        terminal.wait_for("Trust these bytes");
+        terminal.send(key);
+        let screen = terminal.wait_for("write to the model");
+        assert!(!screen.contains("is ignored"), "{key:?}:\n{screen}");
+        terminal.send("\x11");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+    }
+}
+
+#[test]
+fn a_line_that_is_given_up_stays_in_the_history_and_ends_nothing() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    for words in ["first text", "second text"] {
+        terminal.send(words);
+        terminal.wait_for(words);
+        terminal.send("\x03");
+    }
+    terminal.send("\x1b[A\x1b[A\r");
+    terminal.wait_for("fine");
+    let sent = server.chats()[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(sent["content"], "first text");
 }
 
 #[test]
@@ -194,4 +217,68 @@ fn a_role_talks_on_the_whole_screen_too() {
     assert!(sent.contains("You are a pirate.") && sent.contains("hello there"), "{sent}");
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn less_freedom_counts_at_once_and_more_from_the_next_turn_on() {
+    let server = ModelServer::start([
+        Reply::calls([("Glob", json!({"pattern": "*"}))]).withhold(),
+        Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]),
+        Reply::text("The end."),
+    ]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--mode", "yolo"], SIZE);
+    terminal.wait_for("write to the model");
+    terminal.send("go\r");
+    server.wait_for_requests(1);
+    terminal.send("/mode read-only\r");
+    terminal.wait_until("the mode in the last line", |screen| {
+        screen.contents().lines().last().is_some_and(|line| line.contains("read-only"))
+    });
+    server.release();
+    terminal.wait_for("The end.");
+    assert!(!project.path().join("a.txt").exists(), "{}", terminal.screen());
+}
+
+#[test]
+fn programs_side_by_side_keep_drafts_of_their_own() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    let first = start(&project);
+    first.send("draft of the first");
+    wait_for_draft(&project, |draft| draft == "draft of the first");
+    let second = start(&project);
+    assert!(!second.screen().contains("draft of"), "{}", second.screen());
+    second.send("draft of the second");
+    wait_for_draft(&project, |draft| draft == "draft of the second");
+    wait_for_draft(&project, |draft| draft == "draft of the first");
+    for terminal in [first, second] {
+        terminal.signal(Signal::KILL);
+        assert_eq!(terminal.wait_for_end(), None);
+    }
+    let third = project.terminal::<&str>(&[], SIZE);
+    third.wait_for("> draft of the second");
+    let fourth = project.terminal::<&str>(&[], SIZE);
+    fourth.wait_for("> draft of the first");
+}
+
+#[test]
+fn files_are_taken_back_between_turns_only() {
+    let server = ModelServer::start([
+        Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]),
+        Reply::text("The end.").withhold(),
+    ]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--mode", "yolo"], SIZE);
+    terminal.wait_for("write to the model");
+    terminal.send("go\r");
+    server.wait_for_stalls(1);
+    terminal.send("/undo\r");
+    terminal.wait_for("while the model is at work");
+    assert_eq!(project.read("a.txt"), "x");
+    server.release();
+    terminal.wait_for("The end.");
+    terminal.send("/undo\r");
+    terminal.wait_for("1 file undone");
+    assert!(!project.path().join("a.txt").exists());
 }

@@ -80,3 +80,48 @@ fn every_request_and_every_refusal_is_told() {
     assert_eq!(count("heard on_tool_validation_error Read"), 1, "{run}");
     assert_eq!(count("heard on_tool_permission_error Bash"), 1, "{run}");
 }
+
+#[test]
+fn what_becomes_of_the_history_and_of_garbled_calls_is_told() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([
+        Reply::default().call_text("Read", "{\"file_path\": a.txt"),
+        Reply::text("long ".repeat(2_000)),
+        Reply::text("more ".repeat(2_000)),
+        Reply::text("the gist"),
+    ]);
+    let project = project_with(&server);
+    let functions = "def see(ctx):\n    facts = [getattr(ctx, name, None) for name in \
+                     ('message_count', 'strategy', 'dropped', 'raw_message')]\n    \
+                     print('heard', ctx.hook_type, type(ctx).__name__, *facts)\n";
+    let kinds = [
+        "on_memory_estimate",
+        "memory_compact_start",
+        "memory_compact_end",
+        "on_protocol_error",
+        "on_protocol_parse_error",
+    ];
+    let declared: Vec<String> = kinds.iter().map(|kind| format!("'{kind}': 'see'")).collect();
+    hooks(&project, &format!("{{{}}}", declared.join(", ")), functions);
+    let run = project.command(&["--yes"]).stdin("first\nsecond\n/compact\n").run();
+    let heard = |kind: &str| -> Vec<&str> {
+        let start = format!("heard {kind} ");
+        let lines = run.stderr.lines().filter_map(|line| line.split_once(&start));
+        lines.map(|(_, rest)| rest).collect()
+    };
+    run.success();
+    assert_eq!(heard("on_memory_estimate").len(), 4, "one for each request: {run}");
+    assert!(heard("on_memory_estimate")[0].starts_with("MemoryHookContext "), "{run}");
+    for kind in ["on_protocol_error", "on_protocol_parse_error"] {
+        let told = heard(kind);
+        assert_eq!(told.len(), 1, "{kind}: {run}");
+        assert!(told[0].starts_with("ProtocolHookContext ") && told[0].contains("a.txt"), "{run}");
+    }
+    assert_eq!(heard("memory_compact_start").len(), 1, "{run}");
+    assert!(heard("memory_compact_start")[0].starts_with("MemoryHookContext "), "{run}");
+    let end = heard("memory_compact_end");
+    assert_eq!(end.len(), 1, "{run}");
+    assert!(!end[0].contains("None None None"), "it says how much was dropped: {run}");
+}

@@ -154,3 +154,49 @@ fn what_the_sandbox_refuses_a_tool_is_told_with_what_would_grant_it() {
     let run = exec(&project, "mcp__test__touch", &json!({"text": "new.txt"}));
     assert!(run.stdout.contains("mcp.servers.test.sandbox.write: [.]"), "{run}");
 }
+
+/// A server with these tools, each of which says its name.
+fn with_tools(project: &Project, tools: &Value) {
+    let code = format!(
+        "import json, sys\nTOOLS = json.loads({:?})\nfor line in sys.stdin:\n    m = json.loads(line)\n    \
+         r = {{'initialize': {{'protocolVersion': '2025-06-18', 'capabilities': {{'tools': {{}}}}, \
+         'serverInfo': {{'name': 'm', 'version': '1'}}}}, 'tools/list': {{'tools': TOOLS}}, \
+         'tools/call': {{'content': [{{'type': 'text', 'text': 'called ' + \
+         str((m.get('params') or {{}}).get('name'))}}]}}}}.get(m.get('method'))\n    \
+         if 'id' in m: print(json.dumps({{'jsonrpc': '2.0', 'id': m['id'], **({{'result': r}} if r else \
+         {{'error': {{'code': -32601, 'message': 'no'}}}})}}), flush=True)\n",
+        tools.to_string()
+    );
+    project.file("m.py", code);
+    project.brynhild(&["mcp", "add", "z", "--", "python3", "m.py"]).success();
+}
+
+#[test]
+fn an_odd_tool_costs_no_other() {
+    let project = project();
+    let tools = json!([
+        {"name": "good", "inputSchema": {"type": "object"}},
+        {"name": "bare"},
+        {"name": "hinted", "annotations": {"readOnlyHint": "yes"}, "icons": [{"src": 5}]},
+        {"description": "nameless"},
+    ]);
+    with_tools(&project, &tools);
+    let run = project.brynhild(&["mcp", "test", "z", "--json"]);
+    let names = json!(["mcp__z__good", "mcp__z__bare", "mcp__z__hinted"]);
+    assert_eq!(run.json()["tools"], names, "{run}");
+    assert!(run.stderr.contains("MCP server `z`: entry 3 of its tools has no name"), "{run}");
+    assert_eq!(exec(&project, "mcp__z__bare", &json!({"x": 1})).json()["output"], "called bare");
+}
+
+#[test]
+fn a_tool_has_its_own_name_whatever_others_are_called() {
+    let project = project();
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    with_tools(&project, &json!([tool("a.b"), tool("a/b"), tool("a_b")]));
+    let listed = project.brynhild(&["mcp", "test", "z", "--json"]).json()["tools"].clone();
+    assert_eq!(listed[2], "mcp__z__a_b");
+    for (index, name) in ["a.b", "a/b", "a_b"].into_iter().enumerate() {
+        let run = exec(&project, listed[index].as_str().unwrap(), &json!({}));
+        assert_eq!(run.json()["output"], format!("called {name}"), "{run}");
+    }
+}

@@ -39,9 +39,11 @@ def start(action, listener):
     threading.Thread(target=action, args=(listener,), daemon=True).start()
 
 
-os.makedirs(work + "/a/b/c/d", exist_ok=True)
+os.makedirs(work + "/a/b/c/d/e/f/g", exist_ok=True)
+os.chdir(work + "/a/b/c/d/e/f/g")
 deep = work + "/a/b/c/d/deep.sock"
-for address in (run + "/docker.sock", work + "/dev.sock", deep, agent, "\0" + name):
+sockets = (run + "/docker.sock", work + "/dev.sock", deep, "relative.sock", agent, "\0" + name)
+for address in sockets:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()

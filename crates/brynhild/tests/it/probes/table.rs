@@ -131,6 +131,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("I02", "$SP unix $AGENT; $SP unix ${SSH_AUTH_SOCK:-/none}"),
     probe("I03", "$SP unix $W/dev.sock"),
     probe("I03b", "$SP unix $W/a/b/c/d/deep.sock"),
+    probe("I03c", "cd $W/a/b/c/d/e/f/g && $SP unix relative.sock"),
     probe("I04", "$SP abstract $NAME"),
     probe("I05", "$SP unixdgram $REAL/run/dgram.sock"),
     of(Proof::Maybe, "I06", "$SP tiocsti"),

@@ -183,7 +183,7 @@ fn an_empty_reply_is_asked_for_again_and_then_told() {
         assert_eq!(run.success().stdout, "done\n", "{kind}");
         let server = ModelServer::start([Reply::text("")]).repeat_last();
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
-        assert_eq!(run.success().stdout, "", "{kind}");
+        assert_eq!(run.code(5).stdout, "", "{kind}: silence is no answer");
         let words = "Model failed to produce output after multiple attempts.";
         assert!(run.stderr.contains(words), "{kind}: silence is explained\n{run}");
         assert_eq!(server.chats().len(), 4, "{kind}");
@@ -200,7 +200,7 @@ fn a_model_that_only_thinks_is_asked_to_go_on() {
         assert_eq!(run.stderr, "", "{kind}");
         let server = ModelServer::start([thought]).repeat_last();
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
-        assert_eq!(run.success().stdout, "", "{kind}");
+        assert_eq!(run.code(5).stdout, "", "{kind}: silence is no answer");
         let words = "Model failed to produce output after multiple attempts.";
         assert!(run.stderr.contains(words), "{kind}\n{run}");
         assert_eq!(server.chats().len(), 4, "{kind}");

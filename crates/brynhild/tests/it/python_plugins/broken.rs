@@ -41,6 +41,7 @@ fn each_file_that_cannot_be_loaded_costs_one_message_with_file_cause_and_remedy(
         ("halfway.py", "abstract", "implement every abstract member"),
         ("odd.py", "`odd name!`", "letters, digits"),
         ("tool `Read` of bad", "left out", "builtin"),
+        ("tools/clash.py) is left out", "tool `Read`", "rename it"),
     ];
     for (file, cause, remedy) in wanted {
         let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains(file)).collect();
@@ -215,4 +216,17 @@ fn a_folder_that_is_declared_and_not_there_is_named_with_what_to_do() {
     let wanted = "tools: the manifest declares tools, and this folder is not there";
     assert!(run.success().stderr.contains(wanted), "{run}");
     assert!(run.stderr.contains("take `tools` out of plugin.yaml"), "{run}");
+}
+
+#[test]
+fn an_empty_error_of_a_call_that_went_well_is_not_told() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let body = "return ToolResult(True, 'fine', '')";
+    plugin(&project, "mute", &[("tools/mute.py", &tool("mute", body))]);
+    let run = project.brynhild(&["--mode", "yolo", "tools", "exec", "mute"]);
+    assert_eq!(run.success().stdout, "fine\n");
+    assert!(!run.stderr.contains("error:"), "{run}");
 }

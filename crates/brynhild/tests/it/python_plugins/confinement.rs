@@ -146,3 +146,69 @@ fn a_tool_has_a_folder_of_its_own_that_lasts() {
     assert_eq!(output(&exec(&project, "lasts", &json!({}))), "1");
     assert_eq!(output(&exec(&project, "lasts", &json!({}))), "2");
 }
+
+const REFUSED: &str = "if input['k'] == 'network':\n\
+                       \x20   socket.create_connection(('192.0.2.1', 80), 2)\n\
+                       elif input['k'] == 'project':\n\
+                       \x20   open('made', 'w').close()\n\
+                       elif input['k'] == 'told':\n\
+                       \x20   return ToolResult(False, '', 'no: [Errno 101] Network is unreachable')\n\
+                       else:\n\
+                       \x20   open(os.path.join(os.path.dirname(__file__), 'made'), 'w').close()\n\
+                       return ToolResult(True, 'done')";
+
+#[test]
+fn an_error_that_is_the_sandboxs_names_the_setting_that_lets_it() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "shut", &[("tools/try.py", &tool("try_it", REFUSED))]);
+    let attempt = |kind: &str| exec(&project, "try_it", &json!({"k": kind}));
+    let setting = |run: &testkit::Run| {
+        let error = super::error(run);
+        let lines = run.stderr.lines().filter(|line| line.contains("runs confined"));
+        assert_eq!(lines.count(), 1, "{run}");
+        error.split('`').nth(3).map(str::to_owned).unwrap_or(error)
+    };
+    let network = r#"plugins: {shut: {sandbox: {"network":true}}}"#;
+    assert_eq!(setting(&attempt("network")), network);
+    assert_eq!(setting(&attempt("told")), network);
+    let own = setting(&attempt("own"));
+    project.config(&format!("{own}\n"));
+    assert_eq!(output(&attempt("own")), "done");
+    // What was granted stays in what the next message says to write.
+    project.config(&format!("{}\n", setting(&attempt("project"))));
+    assert_eq!(output(&attempt("project")), "done");
+    assert_eq!(output(&attempt("own")), "done");
+    let run = project.brynhild(&["--mode", "read-only", "tools", "exec", "try_it", "--json"]);
+    assert!(!run.stdout.contains("sandbox:"), "{run}");
+}
+
+#[test]
+fn a_tools_home_lasts_and_shows_what_is_granted_in_its_place() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let body = "path = os.path.expanduser('~/.mine/deep/count')\n\
+                os.makedirs(os.path.dirname(path), exist_ok=True)\n\
+                count = int(open(path).read()) if os.path.exists(path) else 0\n\
+                open(path, 'w').write(str(count + 1))\n\
+                def look(path):\n\
+                \x20   path = os.path.expanduser(path)\n\
+                \x20   return open(path).read() if os.path.exists(path) else None\n\
+                seen = [look('~/notes/one'), look('~/secret')]\n\
+                return ToolResult(True, json.dumps([count + 1] + seen))";
+    plugin(&project, "settled", &[("tools/lives.py", &tool("lives", body))]);
+    fs::create_dir(project.home().join("notes")).unwrap();
+    fs::write(project.home().join("notes/one"), "note").unwrap();
+    fs::write(project.home().join("secret"), "s").unwrap();
+    let lived = || output(&exec(&project, "lives", &json!({})));
+    assert_eq!(lived(), "[1, null, null]");
+    project.config("plugins: {settled: {sandbox: {read: [~/notes]}}}\n");
+    assert_eq!(lived(), r#"[2, "note", null]"#);
+    project.config("");
+    assert_eq!(lived(), "[3, null, null]");
+    assert!(!project.home().join(".mine").exists());
+}

@@ -228,7 +228,7 @@ fn the_documented_provider_answers_streamed_and_whole_and_is_listed() {
 
 /// An environment without any package.
 #[expect(clippy::disallowed_methods, reason = "a test makes its environment with the real thing")]
-pub(super) fn venv(folder: &std::path::Path) {
+pub(crate) fn venv(folder: &std::path::Path) {
     let done = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(folder).output();
     let done = done.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

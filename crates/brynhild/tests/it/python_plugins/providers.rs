@@ -163,3 +163,46 @@ fn what_goes_wrong_in_a_stream_is_one_clear_message() {
     assert!(run.success().stderr.contains("a int that is no event"), "{run}");
     assert_eq!(heard(&run)["model"], "openai/gpt-oss-120b");
 }
+
+const HOLDER: &str = "import brynhild.api.base as base\n\
+    import brynhild.api.types as types\n\
+    from brynhild.api.credentials import load_credentials_from_path\n\
+    class Provider(base.LLMProvider):\n\
+    \x20   PROVIDER_NAME = 'KIND'\n\
+    \x20   def __init__(self, model=None, credentials_path=None, **rest):\n\
+    \x20       self.key = load_credentials_from_path(credentials_path)['api_key']\n\
+    \x20   name = model = 'holder'\n\
+    \x20   def supports_tools(self): return False\n\
+    \x20   async def complete(self, messages, **rest):\n\
+    \x20       return types.CompletionResponse('id', self.key, 'end_turn', types.Usage(1, 1))\n\
+    \x20   async def stream(self, messages, **rest):\n\
+    \x20       yield types.StreamEvent(type='text_delta', text='has ' + self.key[:3])\n\
+    \x20       yield types.StreamEvent(type='message_stop')\n";
+
+#[test]
+fn a_provider_reads_the_credentials_that_its_instance_names() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let secrets = project.home().join(".secrets");
+    std::fs::create_dir(&secrets).unwrap();
+    std::fs::write(secrets.join("key.json"), r#"{"api_key": "abcdef"}"#).unwrap();
+    plugin(&project, "holder", &[("providers/holder.py", &HOLDER.replace("KIND", "holder"))]);
+    plugin(&project, "other", &[("providers/file.py", &HOLDER.replace("KIND", "renamed"))]);
+    let instance = |kind: &str| {
+        project.config(&format!(
+            "providers: {{instances: {{mine: {{type: {kind}, credentials_path: \
+             ~/.secrets/key.json, default_model: m}}}}}}\n"
+        ));
+        project.brynhild(&["--provider", "mine", "chat", "hi"])
+    };
+    let run = instance("holder");
+    assert!(run.success().stdout.contains("has abc"), "{run}");
+    // Which file brings this one is not known before it runs.
+    let run = instance("renamed");
+    let setting = run.stderr.split('`').find(|part| part.starts_with("plugins: {other:"));
+    project.config_more(&format!("{}\n", setting.unwrap_or_else(|| panic!("{run}"))));
+    let run = project.brynhild(&["--provider", "mine", "chat", "hi"]);
+    assert!(run.success().stdout.contains("has abc"), "{run}");
+}

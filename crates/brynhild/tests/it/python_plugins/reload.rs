@@ -266,3 +266,18 @@ fn a_package_that_is_installed_meanwhile_is_offered_at_the_next_prompt() {
         |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"latecomer\"");
     assert!(!offers(0) && offers(1), "{run}");
 }
+
+#[test]
+fn hooks_stay_in_the_mode_of_the_conversation_when_settings_change() {
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = project_with(&server);
+    let hooks = "hooks:\n  user_prompt_submit:\n    - {name: log, type: command, \
+                 command: 'echo x >> log'}\n";
+    write(&project.config_folder().join("hooks.yaml"), hooks);
+    let change = || {
+        project.config_more("behavior: {mode: read-only}\n");
+    };
+    let run = around(&project, "one", change, &["two"]);
+    assert!(run.success().stdout.contains("second answer"), "{run}");
+    assert_eq!(project.read("log"), "x\nx\n", "{run}");
+}

@@ -1,7 +1,7 @@
 //! A model that goes in circles, one that only talks of calling, and what a run may cost.
 
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply};
+use testkit::{ModelServer, Reply, Terminal};
 
 use super::{check_history, inspect, messages};
 use crate::project_with;
@@ -12,30 +12,100 @@ enable_tool_recovery: true
 ";
 
 #[test]
-fn the_same_call_again_and_again_is_mentioned_asked_about_and_stopped() {
-    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
-    let run = project_with(&server).brynhild(&["chat", "--json", "go"]);
-    let answer = run.code(5).json();
-    assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
-    assert!(answer["error"].as_str().unwrap().contains("in circles"), "{answer:#}");
-    let chats = server.chats();
-    assert!(chats.len() < 20, "{} requests", chats.len());
-    let suggested = messages(&chats[3]);
-    let last = suggested.last().unwrap();
-    assert_eq!(last["role"], "user");
-    assert!(last["content"].as_str().unwrap().contains("going in circles"), "{last:#}");
-    let denied = messages(&chats[7]);
-    let told = denied.last().unwrap()["content"].as_str().unwrap();
-    assert!(told.contains("nobody can be asked"), "{told}");
+fn the_same_call_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+    for rounds in ["20", "30"] {
+        let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
+        let run = project_with(&server).brynhild(&["chat", "--json", "--max-turns", rounds, "go"]);
+        let answer = run.code(5).json();
+        assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
+        assert!(answer["error"].as_str().unwrap().contains("in circles"), "{answer:#}");
+        let results = answer["tool_results"].as_array().unwrap();
+        let ran = results.iter().filter(|result| result["success"] == true).count();
+        assert_eq!((ran, results.len()), (6, 7), "what is refused does not run again");
+        let chats = server.chats();
+        assert_eq!(chats.len(), 7);
+        let suggested = messages(&chats[3]);
+        let last = suggested.last().unwrap();
+        assert_eq!(last["role"], "user");
+        assert!(last["content"].as_str().unwrap().contains("going in circles"), "{last:#}");
+    }
+}
+
+fn wait_for_question(terminal: &Terminal) {
+    terminal.wait_until("a question", |screen| screen.contents().trim_end().ends_with("the turn:"));
 }
 
 #[test]
-fn who_allows_more_requests_than_usual_is_not_stopped_before() {
+fn a_person_is_asked_about_each_further_repetition_and_three_times_as_many_are_the_end() {
     let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
-    let run = project_with(&server).brynhild(&["chat", "--max-turns", "30", "go"]);
-    run.code(5);
-    assert!(run.stderr.contains("max_tool_rounds (30)"), "{run}");
-    assert_eq!(server.chats().len(), 30);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "go"], (100, 40));
+    for (count, answer) in [(6, "y\r"), (7, "n\r"), (8, "y\r")] {
+        terminal.wait_for(&format!("the same call gave the same result {count} times"));
+        wait_for_question(&terminal);
+        terminal.send(answer);
+    }
+    assert_eq!(terminal.wait_for_end(), Some(5));
+    assert!(terminal.history().contains("goes in circles"), "{}", terminal.history());
+    assert_eq!(server.chats().len(), 9);
+}
+
+#[test]
+fn the_same_error_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+    let mut number = 0;
+    let server = ModelServer::respond_with(move |_| {
+        number += 1;
+        Reply::calls([("Read", json!({"file_path": "missing.txt", "offset": number}))])
+    });
+    let answer = project_with(&server).brynhild(&["chat", "--json", "go"]).code(5).json();
+    assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("Read failed 6 times with the same error"), "{error}");
+    assert_eq!(server.chats().len(), 7);
+    assert!(server.chats()[3].text.contains("You are going in circles"));
+}
+
+#[test]
+fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
+    for flags in [&[][..], &["--require-finish"]] {
+        let talk = Reply::text("I will now read the file and fix it.");
+        let server = ModelServer::start([talk]).repeat_last();
+        let words = [&["chat", "--json", "go"], flags].concat();
+        let answer = project_with(&server).brynhild(&words).code(5).json();
+        assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains("said 4 times what it would do"), "{error}");
+        let chats = server.chats();
+        assert_eq!(chats.len(), 4);
+        let told = messages(&chats[1]).pop().unwrap();
+        assert!(told["content"].as_str().unwrap().contains("call the tool"), "{told:#}");
+    }
+}
+
+#[test]
+fn a_person_decides_whether_a_model_that_only_talks_goes_on() {
+    let talk = || Reply::text("Let me look at the file.");
+    let server = ModelServer::start([
+        talk(),
+        talk(),
+        talk(),
+        talk(),
+        talk(),
+        Reply::calls([inspect()]),
+        Reply::text("Looked."),
+    ]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "go"], (100, 40));
+    terminal.wait_for("it said 4 times what it would do");
+    wait_for_question(&terminal);
+    terminal.send("y\r");
+    terminal.wait_for("it said 5 times what it would do");
+    wait_for_question(&terminal);
+    terminal.send("n read a.txt instead\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let chats = server.chats();
+    assert_eq!(messages(&chats[5]).pop().unwrap()["content"], "read a.txt instead");
+    assert_eq!(chats.len(), 7);
 }
 
 #[test]
@@ -74,6 +144,44 @@ fn a_call_in_a_thought_is_recovered_where_the_profile_says_so() {
 }
 
 #[test]
+fn a_recovered_call_is_told_as_one_to_programs_and_in_the_log() {
+    let thought = || Reply::default().thinking("Let me look: {\"operation\": \"cwd\"}");
+    let server = ModelServer::start([thought(), thought(), Reply::text("done")]);
+    let project = project_with(&server);
+    project.file("../home/.config/brynhild/profiles/recovering.yaml", RECOVERING);
+    let words = ["chat", "go", "--profile", "recovering", "--json", "--log-file", "log.jsonl"];
+    let answer = project.brynhild(&words).success().json();
+    assert_eq!(answer["tool_calls"][0]["recovered"], true, "{answer:#}");
+    let log = project.read("log.jsonl");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let calls: Vec<&Value> =
+        lines.iter().filter(|line| line["event_type"] == "tool_call").collect();
+    assert_eq!(calls.len(), 1, "{log}");
+    assert_eq!(calls[0]["call_type"], "recovered", "{log}");
+    for kind in [
+        "tool_call_recovered",
+        "recovery_feedback_injected",
+        "recovery_loop_detected",
+        "thinking_only_response",
+        "thinking_retry_feedback",
+    ] {
+        assert!(lines.iter().any(|line| line["event_type"] == kind), "{kind}: {log}");
+    }
+    let note = lines.iter().find(|line| line["event_type"] == "context_injection").unwrap();
+    assert_eq!(note["source"], "recovery", "{log}");
+}
+
+#[test]
+fn reasoning_full_of_braces_costs_little_time() {
+    let thought = format!("{}\"{}", "{\"a\":[".repeat(64), "}".repeat(15_500));
+    let server = ModelServer::start([Reply::text("x").thinking(thought)]);
+    let project = project_with(&server);
+    project.file("../home/.config/brynhild/profiles/recovering.yaml", RECOVERING);
+    let words = ["chat", "go", "--profile", "recovering", "--timeout", "30"];
+    assert_eq!(project.brynhild(&words).success().stdout, "x\n");
+}
+
+#[test]
 fn a_recovered_call_that_changes_something_needs_a_person() {
     let write = json!({"file_path": "made.txt", "content": "x"});
     let thought = Reply::default().thinking(format!("I'll write it. {write}"));
@@ -101,6 +209,15 @@ fn a_model_without_calls_of_its_own_writes_them_down() {
     assert!(first.body.get("tools").is_none(), "{}", first.text);
     assert!(first.text.contains("[tool_call: Name"), "{}", first.text);
     check_history(&server.chats()[1]);
+    let twice = "[tool_call: Bash(command=\"echo one\ntouch made\")] [tool_call: Bash(command=)]";
+    let server = ModelServer::start([Reply::text(twice), Reply::text("done")]);
+    let project = project_with(&server);
+    project
+        .file("../home/.config/brynhild/profiles/words.yaml", "name: words\ntool_format: text\n");
+    project.brynhild(&["chat", "--profile", "words", "--yes", "go"]).success();
+    assert!(project.path().join("made").exists(), "it is how this model calls");
+    let results = super::last_results(&server.chats()[1]);
+    assert_eq!(results.len(), 2, "what cannot be read is told: {results:?}");
 }
 
 #[test]

@@ -156,8 +156,8 @@ fn the_task_stays_word_for_word_however_often_the_history_is_shortened() {
 fn the_request_that_is_worked_on_survives_in_the_middle_of_a_turn() {
     let server = ModelServer::start([
         Reply::text("Hello.").usage(100, 10),
-        Reply::calls([read("a.txt")]).usage(300, 10),
-        Reply::calls([read("b.txt")]).usage(500, 10),
+        Reply::calls([read("a.txt")]).usage(200, 10),
+        Reply::calls([read("b.txt")]).usage(300, 10),
         Reply::calls([read("c.txt")]).usage(900, 10),
         Reply::text("SUMMARY"),
         Reply::text("done"),
@@ -229,4 +229,61 @@ fn the_todos_as_they_stand_survive_and_older_ones_do_not() {
     assert!(last.contains("[x] read the parser") && !last.contains("[>]"), "{last}");
     let kept = project.brynhild(&["session", "export", "s", "--format", "json"]);
     assert!(kept.success().stdout.contains("[>] read the parser"), "the log keeps all: {kept}");
+}
+
+#[test]
+fn a_skill_that_a_person_activated_survives_with_the_task() {
+    let skill = "---\nname: deploy\ndescription: How to deploy\n---\nSKILL-BODY\n";
+    let long = "other words ".repeat(100);
+    for first in ["TASK-WORDS\n/skill deploy", "/skill deploy\nTASK-WORDS"] {
+        let replies = ["one", "two", "three", "SUMMARY-1", "four", "five", "SUMMARY-2", "six"];
+        let server = ModelServer::start(replies.map(Reply::text));
+        let project = project_with(&server);
+        project.file("../home/.config/brynhild/skills/deploy/SKILL.md", skill);
+        let lines =
+            format!("{first}\nmore {long}\n/compact\n{long}\nfurther words\n/compact\nlast\n");
+        let run = project.command::<&str>(&[]).stdin(lines).run();
+        let chats = server.chats();
+        assert_eq!(chats.len(), 8, "{run}");
+        for request in [&chats[4], &chats[7]] {
+            assert_eq!(request.text.matches("SKILL-BODY").count(), 1, "{}", request.text);
+            assert_eq!(request.text.matches("TASK-WORDS").count(), 1, "{}", request.text);
+        }
+    }
+}
+
+#[test]
+fn a_turn_outlives_more_than_one_history_that_is_too_long() {
+    let mut replies = Vec::new();
+    for name in ["a.txt", "b.txt"] {
+        replies.extend([
+            Reply::calls([read(name)]),
+            Reply::calls([read("c.txt")]),
+            Reply::failure(400).raw(r#"{"error": {"message": "maximum context length exceeded"}}"#),
+            Reply::text("SUMMARY"),
+        ]);
+    }
+    replies.push(Reply::text("done"));
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        project.file(name, name.repeat(3_000));
+    }
+    assert_eq!(project.brynhild(&["chat", "go"]).success().stdout, "done\n");
+    assert_eq!(server.chats().len(), 9);
+}
+
+#[test]
+fn the_room_for_the_reply_is_part_of_the_context() {
+    let server = ModelServer::start([
+        Reply::calls([read("a.txt")]).usage(500, 10),
+        Reply::calls([read("b.txt")]).usage(8_000, 10),
+        Reply::text("SUMMARY"),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.config_more(&MODEL.replace("1000", "16000"));
+    project.file("a.txt", "x").file("b.txt", "y");
+    project.brynhild(&["chat", "--model", "test-model", "go"]).success();
+    assert!(server.chats()[3].text.contains("SUMMARY"), "8,192 tokens are for the reply");
 }

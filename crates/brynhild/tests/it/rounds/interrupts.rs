@@ -217,3 +217,20 @@ fn a_second_one_in_the_middle_of_a_turn_ends_it_too() {
     assert_eq!(terminal.wait_for_end(), Some(130));
     resume(&project, &server);
 }
+
+#[test]
+fn while_a_hook_hears_that_the_session_begins() {
+    let server = ModelServer::start([Reply::text("resumed")]);
+    let project = project_with(&server);
+    let hooks = "version: 1\nhooks:\n  session_start:\n    - {name: slow, type: command, \
+                 command: sleep 600, timeout: {seconds: 600}}\n";
+    project.file("../home/.config/brynhild/hooks.yaml", hooks);
+    let args = ["chat", "--session", "s", "--output-format", "stream-json", "go"];
+    let running = project.command(&args).stdin("").spawn();
+    running.wait_for_stdout("\"configured\"");
+    running.interrupt();
+    running.wait().code(130);
+    assert!(server.chats().is_empty());
+    project.file("../home/.config/brynhild/hooks.yaml", "version: 1\nhooks: {}\n");
+    resume(&project, &server);
+}

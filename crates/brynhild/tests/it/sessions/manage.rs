@@ -248,3 +248,26 @@ fn the_configuration_folder_takes_the_sessions_along() {
     assert!(elsewhere.join("sessions/work.jsonl").is_file());
     assert!(!moved.config_folder().join("sessions").exists());
 }
+
+#[test]
+fn a_damaged_result_leaves_a_history_that_providers_take() {
+    let call = || Reply::calls([("Inspect", json!({"operation": "cwd"}))]);
+    let server = ModelServer::start([
+        call(),
+        Reply::text("one"),
+        call(),
+        Reply::text("two"),
+        Reply::text("three"),
+    ]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "--session", "s", "first"]).success();
+    project.brynhild(&["chat", "--resume", "s", "second"]).success();
+    let path = project.config_folder().join("sessions/s.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let damaged = text.replacen("tool_finished", "tool_flnished", 1);
+    assert_ne!(damaged, text);
+    fs::write(&path, damaged).unwrap();
+    project.brynhild(&["chat", "--resume", "s", "third"]).success();
+    let chats = server.chats();
+    crate::rounds::check_history(chats.last().unwrap());
+}

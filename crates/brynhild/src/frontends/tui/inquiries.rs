@@ -1,0 +1,49 @@
+//! What servers ask the person while the whole screen is taken: passed on to the interface, and the
+//! answers back. Whoever waits for one that nobody can give any more is told so.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use ::tui::host::Inquiry;
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use crate::frontends::hush::Asked;
+
+/// Questions on their way to the person.
+pub(crate) struct Inquiries {
+    asked: Mutex<mpsc::Receiver<Asked>>,
+    open: RefCell<HashMap<u64, oneshot::Sender<Option<String>>>>,
+    last: Cell<u64>,
+}
+
+impl Inquiries {
+    /// Those that come out of here.
+    pub(crate) fn new(asked: mpsc::Receiver<Asked>) -> Self {
+        Self { asked: Mutex::new(asked), open: RefCell::default(), last: Cell::new(0) }
+    }
+
+    /// The next one.
+    pub(super) async fn next(&self) -> Inquiry {
+        let Some(Asked { title, body, wanted, reply }) = self.asked.lock().await.recv().await
+        else {
+            return std::future::pending().await;
+        };
+        let id = self.last.get() + 1;
+        self.last.set(id);
+        self.open.borrow_mut().insert(id, reply);
+        Inquiry { id, title, body, wanted }
+    }
+
+    /// Passes on what the person said.
+    pub(super) fn reply(&self, id: u64, words: Option<String>) {
+        if let Some(reply) = self.open.borrow_mut().remove(&id) {
+            // Whoever asked may have gone.
+            let _ = reply.send(words);
+        }
+    }
+
+    /// Tells everybody who waits that there is no answer.
+    pub(crate) fn give_up(&self) {
+        self.open.borrow_mut().clear();
+    }
+}

@@ -1,0 +1,235 @@
+//! What is done for handlers of hooks: a call of a server's tool, and an agent that looks into
+//! something. Each is a conversation of its own, whose calls go through rules, other hooks and
+//! sandbox like any. Nobody is asked: what would need a person does not run.
+
+use std::sync::Arc;
+
+use ::mcp::config::Scope;
+use agent::conversation::{Beginning, Conversation};
+use agent::registry::Registry;
+use agent::settings::{Budget, Parts, Questions, Settings};
+use async_trait::async_trait;
+use contract::event::{Event, Input, Outcome, What};
+use contract::hook::{
+    Advised, CallView, Hook, Moment, OnFailure, ResultView, Scene, TextVerdict, ToolVerdict,
+};
+use contract::id::{CallId, SessionId};
+use contract::message::ToolCall;
+use contract::policy::{Mode, Policy};
+use contract::sandbox::Confinement;
+use contract::tool::{BUILTIN, Risk, Tool, ToolSpec};
+use plugins::claude::{AIDED, Aides, Wish};
+use sessions::unsaved::Unsaved;
+
+use super::Models;
+use crate::assemble::{self, Mind};
+use crate::exit::Problem;
+use crate::mcp::{Dressed, Mcp};
+use crate::world::World;
+
+/// Rounds of calls that an agent may take.
+const ROUNDS: u32 = 50;
+/// Beside the tools that only look, an agent that looks into something may run commands.
+const COMMANDS: &str = "Bash";
+/// What an agent is told that looks into something.
+const TASK: &str = "You look into a question that a hook of a coding assistant asks. Use the tools \
+                    to find out what you need to know; change nothing. Your last message is the \
+                    answer, in the form that the question wants.";
+
+/// Finds the servers of the moment.
+pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Mcp>> + Send + Sync>;
+
+/// What a crew works with.
+pub(crate) struct Gear<'a> {
+    /// Answers agents, where there is a model.
+    pub(crate) mind: Option<&'a Arc<Mind>>,
+    /// The tools of the conversation.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The servers.
+    pub(crate) servers: Present,
+    /// Judges calls.
+    pub(crate) policy: Arc<dyn Policy>,
+    /// The hooks of the conversation.
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
+}
+
+/// Those who do it.
+pub(crate) struct Crew {
+    mind: Option<Arc<Mind>>,
+    tools: Vec<Arc<dyn Tool>>,
+    servers: Present,
+    policy: Arc<dyn Policy>,
+    guards: Vec<Arc<dyn Hook>>,
+    confinement: Confinement,
+    settings: Settings,
+    session: SessionId,
+}
+
+impl Crew {
+    /// A crew for a conversation.
+    pub(crate) fn new(world: &World, gear: Gear<'_>) -> Result<Self, Problem> {
+        let root = world.place();
+        let mut settings =
+            assemble::settings(world, root, gear.mind.map(AsRef::as_ref), TASK.to_owned());
+        settings.max_tool_rounds = settings.max_tool_rounds.min(ROUNDS);
+        settings.budget = Budget::default();
+        settings.questions = Questions::Refused;
+        let looks = |tool: &Arc<dyn Tool>| {
+            let spec = tool.spec();
+            let only_looks = spec.risk_level == Risk::ReadOnly && !spec.requires_permission;
+            let is_end = ["Finish", "Task", "TodoWrite"].contains(&spec.name.as_str());
+            spec.source == BUILTIN && (only_looks || spec.name == COMMANDS) && !is_end
+        };
+        Ok(Self {
+            mind: gear.mind.cloned(),
+            tools: gear.tools.into_iter().filter(looks).collect(),
+            servers: gear.servers,
+            policy: gear.policy,
+            guards: gear.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
+            confinement: assemble::confinement(world, root)?,
+            settings,
+            session: SessionId::parse(AIDED)?,
+        })
+    }
+
+    fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
+        // These are some of the tools of the conversation, where clashes were told.
+        let (registry, _) = Registry::new(tools);
+        let parts = Parts {
+            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
+            registry: Arc::new(registry),
+            policy: Arc::clone(&self.policy),
+            confinement: self.confinement.clone(),
+            log: Arc::new(Unsaved),
+            hooks: self.guards.clone(),
+            snapshots: None,
+            renewal: None,
+        };
+        let beginning =
+            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
+        Conversation::open(parts, settings, beginning)
+    }
+
+    /// Does one piece of work, and returns what happened. Dropping it stops the work.
+    async fn done(&self, mut conversation: Conversation, input: Input) -> Vec<Arc<Event>> {
+        // A conversation that has ended is seen by the loop below.
+        let _ = conversation.inputs.send(input).await;
+        let mut events = Vec::new();
+        while let Some(event) = conversation.events.recv().await {
+            let is_over = matches!(event.what, What::TurnFinished { .. });
+            events.push(event);
+            if is_over {
+                break;
+            }
+        }
+        conversation.finish().await;
+        events
+    }
+
+    /// The tool that a handler means, as it may be called by it.
+    fn tool(&self, wish: &Wish) -> Result<Arc<dyn Tool>, String> {
+        let mcp = (self.servers)().ok_or("there is no MCP server here")?;
+        let own = wish.plugin.as_ref().map(|plugin| format!("plugin:{plugin}:{}", wish.server));
+        let found = own.as_deref().and_then(|own| mcp.servers.tool(own, &wish.tool));
+        if let Some((tool, Scope::Plugin(owner))) = &found
+            && Some(owner) == wish.plugin.as_ref()
+        {
+            // A plugin's own program: what it may do is what the plugin may do anyway. Rules that
+            // deny or ask hold all the same, and so does the consent to what it has changed.
+            let spec = ToolSpec { requires_permission: false, ..tool.spec().clone() };
+            return Ok(Arc::new(Dressed::new(Arc::clone(tool), spec)));
+        }
+        let found = found.or_else(|| mcp.servers.tool(&wish.server, &wish.tool));
+        let found = found.map(|(tool, _)| tool);
+        found.ok_or_else(|| {
+            format!("no MCP server `{}` is known to have a tool `{}`", wish.server, wish.tool)
+        })
+    }
+}
+
+#[async_trait]
+impl Aides for Crew {
+    async fn call(&self, wish: Wish) -> Result<String, String> {
+        let tool = self.tool(&wish)?;
+        let name = tool.spec().name.clone();
+        let settings = Settings { mode: wish.mode, ..self.settings.clone() };
+        let id = CallId("hook-1".to_owned());
+        let call = ToolCall { id, name: name.clone(), args: wish.input, opaque: None };
+        let events = self.done(self.open(vec![tool], settings), Input::Call(call)).await;
+        let finished = events.iter().find_map(|event| match &event.what {
+            What::ToolFinished { output, content, .. } => Some((output, content)),
+            _ => None,
+        });
+        match finished {
+            Some((output, _)) if output.success => Ok(output.output.clone()),
+            Some((_, content)) => Err(format!("{name}: {content}")),
+            None => Err(format!("{name}: the call did not end")),
+        }
+    }
+
+    async fn look_into(
+        &self,
+        model: Option<&str>,
+        prompt: &str,
+        mode: Mode,
+    ) -> Result<String, String> {
+        let mind = self.mind.as_ref().ok_or("there is no model that could be asked")?;
+        let mut settings = Settings { mode, ..self.settings.clone() };
+        settings.request.model = Models::new(mind).model(model);
+        let conversation = self.open(self.tools.clone(), settings);
+        let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
+        let words = events.iter().rev().find_map(|event| match &event.what {
+            What::ReplyFinished { reply, .. } => Some(reply.text()),
+            _ => None,
+        });
+        let outcome = events.iter().rev().find_map(|event| match &event.what {
+            What::TurnFinished { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        match outcome {
+            Some(Outcome::Answered { .. }) => Ok(words.unwrap_or_default()),
+            Some(Outcome::Limited { limit }) => Err(format!("the agent reached {limit}")),
+            Some(Outcome::Failed { error, .. }) => Err(format!("the agent failed: {error}")),
+            Some(
+                Outcome::Finished(_)
+                | Outcome::Stuck { .. }
+                | Outcome::Cancelled
+                | Outcome::Blocked { .. },
+            )
+            | None => Err("the agent came to no answer".to_owned()),
+        }
+    }
+}
+
+/// A hook that is asked about calls and nothing else: what is done for a handler is no session of
+/// its own.
+struct Guard(Arc<dyn Hook>);
+
+impl Guard {
+    fn over(hook: Arc<dyn Hook>) -> Arc<dyn Hook> {
+        Arc::new(Self(hook))
+    }
+}
+
+#[async_trait]
+impl Hook for Guard {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        matches!(moment, Moment::BeforeTool | Moment::AfterTool) && self.0.wants(moment)
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.0.on_failure()
+    }
+
+    async fn before_tool(&self, scene: &Scene, call: CallView<'_>) -> Advised<ToolVerdict> {
+        self.0.before_tool(scene, call).await
+    }
+
+    async fn after_tool(&self, scene: &Scene, result: ResultView<'_>) -> Advised<TextVerdict> {
+        self.0.after_tool(scene, result).await
+    }
+}

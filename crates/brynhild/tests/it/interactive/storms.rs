@@ -1,0 +1,94 @@
+//! Storms: hundreds of sizes, pastes of every kind, in every state; and signals that nobody sends
+//! on purpose.
+
+use super::restored::{STATES, State, assert_usual, in_shell};
+use super::*;
+
+/// Sizes from none at all to a wall, in an order that has no pattern.
+fn sizes(count: u32) -> impl Iterator<Item = (u16, u16)> {
+    let mut chance = 11_u32;
+    (0..count).map(move |number| {
+        chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [_, a, b, _] = chance.to_le_bytes();
+        match number % 5 {
+            0 => (1, 1),
+            1 => (300, 100),
+            2 => (1, u16::from(b) % 100 + 1),
+            3 => (u16::from(a) + 1, 1),
+            _ => (u16::from(a) + 45, u16::from(b) % 99 + 2),
+        }
+    })
+}
+
+fn begun(state: &State) -> (ModelServer, Project, Terminal) {
+    let mut replies = (state.replies)();
+    replies.push(Reply::text("the last one"));
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let terminal = in_shell(&project);
+    (state.reach)(&terminal, &server);
+    (server, project, terminal)
+}
+
+#[test]
+fn a_storm_of_sizes_in_any_state_ends_with_the_same_screen() {
+    for state in STATES {
+        let (_server, _project, terminal) = begun(state);
+        // More of a reply may be on its way to the screen.
+        let is_still = state.name != "streaming";
+        let before = steady(&terminal.screen());
+        for size in sizes(300) {
+            terminal.resize(size);
+        }
+        terminal.resize(SIZE);
+        terminal.wait_until(&format!("{}: the screen as it was", state.name), |screen| {
+            let rows: Vec<String> =
+                screen.rows(0, SIZE.0).map(|row| row.trim_end().to_owned()).collect();
+            let now = steady(rows.join("\n").trim_end());
+            let is_whole = rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 100);
+            now == before || (!is_still && is_whole && now.contains("┃ talk"))
+        });
+        terminal.signal(Signal::TERM);
+        terminal.wait_for("code 143");
+        assert_usual(&terminal, state.name);
+    }
+}
+
+/// A screen without what moves: the last line, which has the time.
+fn steady(screen: &str) -> String {
+    let mut lines: Vec<&str> = screen.lines().collect();
+    lines.pop();
+    lines.join("\n")
+}
+
+#[test]
+fn a_paste_in_any_state_is_text_and_nothing_else() {
+    for state in STATES {
+        let (server, project, terminal) = begun(state);
+        terminal.send("\x1b[200~y\r\x03\x1by\x11 pasted\x1b]0;owned\x07 words\x1b[201~");
+        // In a list it is what is looked for; anywhere else it is in the text, which is kept.
+        if state.name == "picking" {
+            terminal.wait_for("nothing has these letters");
+        } else {
+            wait_for_draft(&project, |draft| draft.contains(" pasted"));
+        }
+        assert!(!project.path().join("y").exists(), "{}: a paste has answered", state.name);
+        assert!(!terminal.output().contains("\x1b]0;owned"), "{}", state.name);
+        server.release();
+        terminal.signal(Signal::TERM);
+        terminal.wait_for("code 143");
+        assert_usual(&terminal, state.name);
+    }
+}
+
+#[test]
+fn signals_that_would_kill_give_the_terminal_back() {
+    for signal in [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::ABORT, Signal::XCPU] {
+        let server = ModelServer::start([Reply::text("x")]);
+        let project = project_with(&server);
+        let terminal = start(&project);
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_for_end(), Some(143), "{signal:?}");
+        assert_given_back(&terminal);
+    }
+}

@@ -1,0 +1,146 @@
+//! What servers of ours want and have, handed on to the clients of `mcp serve`.
+
+use serde_json::{Value, json};
+use testkit::Project;
+use testkit::project::Running;
+
+use super::add;
+use super::offering::{call, initialize, reply, serve};
+use crate::project;
+
+const SERVER: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/conformance/server.py"));
+const ROLE: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/conformance/role.yaml"));
+
+fn request(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// Begins a conversation with a client that can do these things.
+fn client(project: &Project, flags: &[&str], capabilities: &Value) -> Running {
+    let mut serving = project.command(&[&["mcp", "serve"], flags].concat()).spawn();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    serving.send(&format!("{}\n{ready}\n", initialize(capabilities)));
+    serving
+}
+
+/// The first message that holds these words.
+fn said(serving: &Running, words: &str) -> Value {
+    serving.wait_for_stdout(words);
+    let said = serving.stdout();
+    let line = said.lines().find(|line| line.contains(words)).unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+/// A project whose role has the tools of the suite's server.
+fn with_role() -> Project {
+    let project = project();
+    project.file("server.py", SERVER).file("role.yaml", ROLE);
+    project
+}
+
+#[test]
+fn a_server_s_question_is_put_to_the_client_s_person() {
+    let project = project();
+    add(&project, &[]);
+    project.config_more("permissions: {allow: [mcp__test__*]}\n");
+    let mut serving = client(&project, &[], &json!({"elicitation": {}}));
+    serving.send(&format!("{}\n", call(1, "mcp__test__ask", &json!({}))));
+    let question = said(&serving, "elicitation/create");
+    assert_eq!(question["params"]["message"], "MCP server `test` asks: Who are you?");
+    assert!(question["params"]["requestedSchema"]["properties"]["name"].is_object());
+    let result = json!({"action": "accept", "content": {"name": "Una"}});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": result});
+    serving.send(&format!("{answer}\n"));
+    let result = said(&serving, "\"id\":1,");
+    assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("Una"), "{result}");
+    serving.close_stdin();
+    serving.wait().success();
+    let run = serve(&project, &[], &[call(1, "mcp__test__ask", &json!({}))]);
+    let declined = reply(&run, 1)["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(declined.contains("decline"), "{declined}");
+}
+
+#[test]
+fn a_client_s_model_writes_for_a_server() {
+    let project = with_role();
+    let flags = ["--role", "role.yaml", "--yes"];
+    let mut serving = client(&project, &flags, &json!({"sampling": {}}));
+    serving.send(&format!("{}\n", call(1, "test_sampling", &json!({"prompt": "Sing."}))));
+    let wanted = said(&serving, "sampling/createMessage");
+    assert_eq!(wanted["params"]["messages"][0]["content"]["text"], "Sing.");
+    let result =
+        json!({"role": "assistant", "model": "far", "content": {"type": "text", "text": "La."}});
+    serving.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": wanted["id"], "result": result})));
+    let result = said(&serving, "\"id\":1,");
+    assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("La."), "{result}");
+    serving.close_stdin();
+    serving.wait().success();
+}
+
+#[test]
+fn resources_of_servers_are_offered_where_rules_let_them_be() {
+    let project = project();
+    add(&project, &[]);
+    let list = request(1, "resources/list", &json!({}));
+    let read = request(2, "resources/read", &json!({"uri": "note:one"}));
+    let run = serve(&project, &[], &[list.clone(), read.clone()]);
+    assert!(!reply(&run, 1).to_string().contains("note:one"), "{run}");
+    assert_eq!(reply(&run, 2)["error"]["code"], -32002, "{run}");
+    assert!(run.stderr.contains("resources of MCP server `test` are not offered"), "{run}");
+    project.config_more("permissions: {allow: [ListMcpResources, ReadMcpResource]}\n");
+    let watch = request(3, "resources/subscribe", &json!({"uri": "note:one"}));
+    let none = request(4, "resources/read", &json!({"uri": "note:two"}));
+    let run = serve(&project, &[], &[list, read, watch, none]);
+    assert!(reply(&run, 1).to_string().contains("\"uri\":\"note:one\""), "{run}");
+    assert_eq!(reply(&run, 2)["result"]["contents"][0]["text"], "the note", "{run}");
+    assert!(reply(&run, 3)["error"]["message"].as_str().unwrap().contains("did not watch"));
+    assert_eq!(reply(&run, 4)["error"]["code"], -32002, "{run}");
+}
+
+#[test]
+fn templates_are_read_and_changes_are_told_to_whoever_asked_for_them() {
+    let project = with_role();
+    let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));
+    let messages = [
+        request(1, "resources/templates/list", &json!({})),
+        request(2, "resources/read", &json!({"uri": "test://template/7/data"})),
+        request(3, "resources/read", &json!({"uri": "test://static-binary"})),
+        request(4, "resources/subscribe", &json!({"uri": "test://watched-resource"})),
+    ];
+    for message in messages {
+        serving.send(&format!("{message}\n"));
+    }
+    let templates = said(&serving, "\"id\":1,")["result"]["resourceTemplates"].clone();
+    assert_eq!(templates[0]["uriTemplate"], "test://template/{id}/data");
+    let read = said(&serving, "\"id\":2,")["result"]["contents"][0].clone();
+    assert!(read["text"].as_str().unwrap().contains("Data for ID: 7"), "{read}");
+    assert!(said(&serving, "\"id\":3,")["result"]["contents"][0]["blob"].is_string());
+    assert_eq!(said(&serving, "\"id\":4,")["result"], json!({}));
+    let again = request(5, "resources/subscribe", &json!({"uri": "test://watched-resource"}));
+    serving.send(&format!("{again}\n"));
+    let told = said(&serving, "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "test://watched-resource");
+    serving.close_stdin();
+    serving.wait().success();
+}
+
+#[test]
+fn what_a_server_logs_and_how_far_it_is_reach_the_client() {
+    let project = with_role();
+    let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));
+    let mut progress = call(3, "test_tool_with_progress", &json!({}));
+    progress["params"]["_meta"] = json!({"progressToken": "far"});
+    serving.send(&format!("{}\n", request(1, "logging/setLevel", &json!({"level": "debug"}))));
+    said(&serving, "\"id\":1,");
+    serving.send(&format!("{}\n", call(2, "test_tool_with_logging", &json!({}))));
+    said(&serving, "\"id\":2,");
+    serving.send(&format!("{progress}\n"));
+    said(&serving, "\"id\":3,");
+    let lines = serving.stdout();
+    assert_eq!(lines.matches("notifications/message").count(), 3, "{lines}");
+    assert_eq!(lines.matches("notifications/progress").count(), 3, "{lines}");
+    serving.close_stdin();
+    serving.wait().success();
+}

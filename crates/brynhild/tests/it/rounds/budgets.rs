@@ -1,0 +1,129 @@
+//! What a run may cost where providers tell little: tokens that nobody counts, models without a
+//! price, a context whose size only the provider knows.
+
+use serde_json::json;
+use testkit::{ModelServer, Reply};
+
+use crate::project_with;
+
+fn looks(count: usize) -> Vec<Reply> {
+    let look = |number| {
+        Reply::calls([("Glob", json!({"pattern": format!("*.{number}")}))]).usage(1000, 100)
+    };
+    (0..count).map(look).chain([Reply::text("done").usage(1000, 100)]).collect()
+}
+
+fn offer(fields: &str) -> Reply {
+    Reply::bytes(format!(r#"{{"data": [{{"id": "test-model", {fields}}}]}}"#))
+        .header("content-type", "application/json")
+}
+
+#[test]
+fn tokens_that_no_provider_counts_are_estimated() {
+    let calls = [Reply::calls([("Glob", json!({"pattern": "*"}))]), Reply::text("done")];
+    let server = ModelServer::start(calls).repeat_last();
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--json", "--max-tokens", "600", "go"]);
+    let answer = run.code(5).json();
+    assert_eq!(server.chats().len(), 1, "{run}");
+    assert_eq!(answer["usage"]["estimated"], true, "{answer:#}");
+    assert!(answer["usage"]["input_tokens"].as_u64().unwrap() > 600, "{answer:#}");
+}
+
+#[test]
+fn a_limit_on_money_stops_where_nobody_knows_the_price() {
+    let server = ModelServer::start(looks(3));
+    let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "5", "go"]);
+    let answer = run.code(5).json();
+    assert_eq!(server.chats().len(), 1, "{run}");
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("max_cost ($5): the price of the model is not known"), "{error}");
+    assert_eq!(answer["stop_reason"], "limit");
+}
+
+#[test]
+fn a_limit_on_money_asks_the_provider_for_its_prices_first() {
+    let prices = offer(r#""pricing": {"prompt": "0.0001", "completion": "0.0001"}"#);
+    let server = ModelServer::start(looks(3)).models_reply(prices);
+    let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "0.2", "go"]);
+    let answer = run.code(5).json();
+    assert_eq!(server.chats().len(), 2, "{run}");
+    assert!(answer["error"].as_str().unwrap().contains("max_cost ($0.2)"), "{answer:#}");
+    assert!(answer["cost_usd"].as_f64().unwrap() > 0.2, "{answer:#}");
+}
+
+#[test]
+fn a_context_is_as_large_as_the_provider_says() {
+    let prices = r#""context_length": 1200, "pricing": {"prompt": "0", "completion": "0"}"#;
+    let server = ModelServer::start(looks(6)).repeat_last().models_reply(offer(prices));
+    let run = project_with(&server).brynhild(&["chat", "--max-cost", "9", "go"]);
+    run.success();
+    let is_summary = |text: &str| text.contains("Write a summary of this conversation");
+    assert!(server.chats().iter().any(|chat| is_summary(&chat.text)), "{run}");
+}
+
+#[test]
+fn a_provider_is_asked_about_its_models_only_when_a_conversation_goes_on() {
+    let single = ModelServer::start([Reply::text("done")]);
+    project_with(&single).brynhild(&["chat", "go"]).success();
+    assert_eq!(single.requests().len(), 1);
+
+    let longer = ModelServer::start([
+        Reply::calls([("Glob", json!({"pattern": "*"}))]),
+        Reply::text("done").withhold(),
+    ]);
+    let project = project_with(&longer);
+    let running = project.command(&["chat", "go"]).stdin("").spawn();
+    let requests = longer.wait_for_requests(3);
+    assert_eq!(requests.iter().filter(|request| request.method == "GET").count(), 1);
+    longer.release();
+    running.wait().success();
+}
+
+#[test]
+fn what_a_provider_had_cached_is_shown() {
+    let reply = || Reply::text("done").usage(1000, 10).cached(800);
+    let server = ModelServer::start([reply(), reply()]);
+    let project = project_with(&server);
+    let shown = project.brynhild(&["chat", "--show-cost", "go"]);
+    assert_eq!(shown.success().stderr, "Tokens: 1000 in (800 cached) / 10 out\n");
+    let answer = project.brynhild(&["chat", "--json", "go"]).success().json();
+    assert_eq!(answer["usage"]["cached_tokens"], 800);
+}
+
+/// A server that refuses what is longer than it takes, as often as it must.
+fn strict(longest: usize) -> ModelServer {
+    let mut number = 0;
+    ModelServer::respond_with(move |request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let is_summary = messages.last().unwrap()["content"]
+            .as_str()
+            .is_some_and(|text| text.contains("Write a summary of this conversation"));
+        if is_summary {
+            return Reply::text("A summary.");
+        }
+        if messages.len() > longest {
+            return Reply::failure(400)
+                .body(r#"{"error": {"message": "maximum context length exceeded"}}"#);
+        }
+        number += 1;
+        let pattern = format!("*.{number}");
+        if number > 40 {
+            Reply::text("done")
+        } else {
+            Reply::calls([("Glob", json!({"pattern": pattern}))])
+        }
+    })
+}
+
+#[test]
+fn a_history_that_a_provider_finds_too_long_is_shortened_as_often_as_it_must() {
+    let server = strict(16);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--max-turns", "90", "go"]);
+    assert_eq!(run.success().stdout, "done\n", "{run}");
+    let chats = server.chats();
+    let length = |chat: &&testkit::Recorded| chat.body["messages"].as_array().unwrap().len();
+    let refused = chats.iter().filter(|chat| length(chat) > 16);
+    assert!(refused.count() > 2, "{run}");
+}
