@@ -109,7 +109,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "USD", value_parser = amount)]
     pub(crate) max_cost: Option<f64>,
     /// Stop when the run has taken this many tokens, both ways
-    #[arg(long, global = true, value_name = "COUNT")]
+    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Stop a turn after this many requests to the model
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]

@@ -31,6 +31,14 @@ const DRAFT_DELAY: Duration = Duration::from_millis(600);
 /// A second interrupt within this time ends the program.
 const TWICE: Duration = Duration::from_secs(2);
 
+/// When the person wanted an end, and of what.
+#[derive(Clone, Copy)]
+struct Interruption {
+    at: Instant,
+    /// Whether the model was at work.
+    was_busy: bool,
+}
+
 /// What the person has set.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -102,7 +110,7 @@ pub struct App {
     size: (u16, u16),
     /// Something to say in the status line until a key is pressed.
     note: String,
-    interrupted: Option<Instant>,
+    interrupted: Option<Interruption>,
     draft_due: Option<Instant>,
     saved_draft: String,
     /// Whether the conversation can take input.

@@ -459,8 +459,10 @@ impl View for Plain {
             Some(Outcome::Limited { limit }) => {
                 let text = format!("stopped: a limit was reached: {limit}");
                 let hint = match self.options.keeping {
-                    Keeping::Kept => "raise it in the configuration, or go on with `--continue`",
-                    Keeping::Unsaved => "raise it in the configuration",
+                    Keeping::Kept => {
+                        "raise it by its flag or in the configuration, or go on with `--continue`"
+                    }
+                    Keeping::Unsaved => "raise it by its flag or in the configuration",
                 };
                 self.notice(Level::Error, &text, Some(hint))?;
             }

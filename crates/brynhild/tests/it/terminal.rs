@@ -265,7 +265,10 @@ fn nothing_is_said_to_be_kept_that_is_not() {
         let terminal = project.terminal(&args, SIZE);
         assert_eq!(terminal.wait_for_end(), Some(5), "{case}");
         let screen = terminal.screen();
-        assert!(screen.contains("hint: raise it in the configuration"), "{case}:\n{screen}");
+        assert!(
+            screen.contains("hint: raise it by its flag or in the configuration"),
+            "{case}:\n{screen}"
+        );
         assert_eq!(screen.contains("`--continue`"), is_kept, "{case}:\n{screen}");
         assert_eq!(session_count(&project), usize::from(is_kept), "{case}");
     }

@@ -1,10 +1,12 @@
 //! What actions do, and what becomes of a message that is sent.
 
+use std::time::Instant;
+
 use contract::event::Input;
 use contract::policy::Mode;
 
-use super::{App, Focus, TWICE};
-use crate::host::{Leave, Picks, Request};
+use super::{App, Focus, Interruption, TWICE};
+use crate::host::{Leave, Picks, Request, Stop};
 use crate::keymap::Action;
 use crate::layers::help::Page;
 use crate::layers::picker::{Picker, Subject};
@@ -188,7 +190,8 @@ impl App {
 
     /// Stops the model, else empties the text, else ends when it comes twice.
     fn interrupt(&mut self, effects: &mut Vec<Effect>) {
-        if self.status.is_busy() {
+        let is_busy = self.status.is_busy();
+        if is_busy {
             self.stop_turn(effects);
         } else if !self.composer.buffer.is_empty() {
             let text = self.composer.buffer.take();
@@ -202,15 +205,18 @@ impl App {
             self.tell_ready(effects);
             return;
         }
-        let is_second = self
-            .interrupted
-            .is_some_and(|before| self.now.saturating_duration_since(before) < TWICE);
-        if is_second {
-            self.quit(effects);
-        } else {
-            self.interrupted = Some(self.now);
-            if !self.status.is_busy() {
-                "Ctrl+C once more ends".clone_into(&mut self.note);
+        let is_recent = |at: Instant| self.now.saturating_duration_since(at) < TWICE;
+        match self.interrupted.filter(|before| is_recent(before.at)) {
+            Some(before) if is_busy || before.was_busy => {
+                self.save_draft(effects);
+                effects.push(Effect::Leave(Leave::Stopped(Stop::Interrupted)));
+            }
+            Some(_) => self.quit(effects),
+            None => {
+                self.interrupted = Some(Interruption { at: self.now, was_busy: is_busy });
+                if !is_busy {
+                    "Ctrl+C once more ends".clone_into(&mut self.note);
+                }
             }
         }
     }

@@ -150,3 +150,14 @@ fn a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn control_c_twice_while_the_model_works_ends_like_the_signal() {
+    let server = ModelServer::start([Reply::text("never").withhold()]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("go\r");
+    server.wait_for_requests(1);
+    terminal.send("\x03\x03");
+    assert_eq!(terminal.wait_for_end(), Some(130));
+}

@@ -1,7 +1,7 @@
 //! Writing, sending, waiting, completing, picking.
 
 use super::*;
-use crate::host::{Item, Leave, Picks};
+use crate::host::{Item, Leave, Picks, Stop};
 
 fn prompts(stage: &mut Stage) -> Vec<String> {
     let text = |input| match input {
@@ -75,6 +75,10 @@ fn escape_stops_the_model_and_control_c_ends_in_steps() {
     stage.keys("ctrl+c");
     let is_end = |effect: &Effect| matches!(effect, Effect::Leave(Leave::Quit));
     assert!(stage.effects.iter().any(is_end));
+    let mut stage = Stage::new(60, 14);
+    stage.event(prompt("go")).keys("ctrl+c").event(ended()).keys("ctrl+c");
+    let is_stop = |it: &Effect| matches!(it, Effect::Leave(Leave::Stopped(Stop::Interrupted)));
+    assert!(stage.effects.iter().any(is_stop));
 }
 
 #[test]
