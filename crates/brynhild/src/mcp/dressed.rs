@@ -27,12 +27,20 @@ impl Tool for Dressed {
         &self.spec
     }
 
+    fn accepts(&self) -> Option<&Value> {
+        self.tool.accepts()
+    }
+
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         self.tool.actions(args)
     }
 
     fn caution(&self, call: &ToolCall) -> Option<String> {
         self.tool.caution(call)
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.tool.refusal()
     }
 
     fn is_offered(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A tool that an agent's file leaves for some of its calls only: commands, files or hosts. Only
 //! tightens; what is left is judged like every call.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use policy::Judge;
 use policy::rules::{Scope, parse};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 /// Where the rules of the file stand.
 const ORIGIN: &str = "the agent's file";
@@ -20,6 +21,8 @@ pub(super) struct Scoped {
     tool: Arc<dyn Tool>,
     /// The entries of the file.
     entries: Vec<String>,
+    /// The folder that the entries are about.
+    root: PathBuf,
     /// What commands look like that may run.
     commands: Vec<String>,
     /// Judges everything else by the entries alone.
@@ -45,7 +48,7 @@ impl Scoped {
             rules,
             ..policy::Settings::default()
         });
-        Self { tool, entries, commands, judge }
+        Self { tool, entries, root: root.to_owned(), commands, judge }
     }
 
     fn check(&self, actions: &[Action]) -> Result<(), ToolError> {
@@ -128,8 +131,19 @@ impl Tool for Scoped {
         self.tool.caution(call)
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.tool.refusal()
+    }
+
     fn is_offered(&self) -> bool {
         self.tool.is_offered()
+    }
+
+    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
+        // What a tool says of itself at this moment counts here too, within the same bounds.
+        let tool = self.tool.renewed(cancel).await?;
+        let entries: Vec<&str> = self.entries.iter().map(String::as_str).collect();
+        Some(Arc::new(Self::new(tool, &entries, &self.root)))
     }
 
     fn is_indivisible(&self) -> bool {
@@ -144,6 +158,8 @@ impl Tool for Scoped {
 
 #[cfg(test)]
 mod tests {
+    use contract::tool::{Recovery, Risk};
+
     use super::*;
 
     #[test]
@@ -153,5 +169,53 @@ mod tests {
         assert!(fits("npm run *test", "npm run unit test") && !fits("npm run *test", "npm run x"));
         assert!(fits("make", "make") && !fits("make", "make install") && fits("*", "anything"));
         assert!(!fits("a*a", "a") && fits("a*b*c", "axxbyyc") && !fits("a*b*c", "acb"));
+    }
+
+    /// Says something else of itself at each call.
+    struct Moody(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Moody {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
+            Ok(vec![Action::Run { command: "rm x".into(), cwd: "/w".into() }])
+        }
+
+        fn refusal(&self) -> Option<String> {
+            Some("its own words".to_owned())
+        }
+
+        async fn renewed(&self, _: &CancellationToken) -> Option<Arc<dyn Tool>> {
+            Some(Arc::new(Self(ToolSpec { requires_permission: true, ..self.0.clone() })))
+        }
+
+        async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::success("ran"))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_tool_says_at_this_moment_counts_within_the_same_bounds() {
+        let spec = ToolSpec {
+            name: "Bash".into(),
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            version: "1.0.0".into(),
+            categories: Vec::new(),
+            requires_permission: false,
+            risk_level: Risk::Mutating,
+            recovery_policy: Recovery::Confirm,
+            parallel: false,
+            source: "moody".into(),
+        };
+        let tool = Arc::new(Moody(spec));
+        let scoped = Scoped::new(tool, &["Bash(git *)"], Path::new("/w"));
+        assert_eq!(scoped.refusal().as_deref(), Some("its own words"));
+        let renewed = scoped.renewed(&CancellationToken::new()).await.unwrap();
+        assert!(renewed.spec().requires_permission);
+        assert!(renewed.actions(&json!({})).is_err(), "the bounds were lost");
     }
 }
