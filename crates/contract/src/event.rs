@@ -137,6 +137,9 @@ pub enum What {
         /// time.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remember: Vec<String>,
+        /// The parts of the call that those rules would not cover: they are asked about every time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asked_again: Vec<String>,
     },
     /// A person, or nobody, answered.
     Answered {

@@ -153,6 +153,21 @@ pub trait Policy: Send + Sync {
     /// The rules that [`Policy::remember`] would add. Changes nothing.
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String>;
 
+    /// The parts of a call that would be asked about again after [`Policy::remember`].
+    fn asked_again(&self, _tool: &ToolSpec, _actions: &[Action]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What was allowed until the session ends, in words.
+    fn session(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes back what was allowed until the session ends. Returns whether there was such a rule.
+    fn forget(&self, _rule: &str) -> bool {
+        false
+    }
+
     /// Allows calls like this one beyond the session too. A policy without a store remembers them
     /// until the session ends and says so.
     fn keep(&self, tool: &ToolSpec, actions: &[Action], _reach: Reach) -> Kept {

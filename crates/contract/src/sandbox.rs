@@ -204,7 +204,8 @@ pub trait Sandbox: Send + Sync {
 #[derive(Clone)]
 pub struct Confinement {
     sandbox: Arc<dyn Sandbox>,
-    profile: Profile,
+    /// What a process may see and do.
+    pub profile: Profile,
 }
 
 impl Confinement {
@@ -216,15 +217,13 @@ impl Confinement {
     /// The same sandbox with the workspace's writability as ruled.
     #[must_use]
     pub fn with_access(&self, access: Access) -> Self {
-        let profile = Profile { access, ..self.profile.clone() };
-        Self { sandbox: Arc::clone(&self.sandbox), profile }
+        Self::new(Arc::clone(&self.sandbox), Profile { access, ..self.profile.clone() })
     }
 
-    /// The same without a network.
+    /// The same with another network.
     #[must_use]
-    pub fn offline(&self) -> Self {
-        let profile = Profile { network: Network::None, ..self.profile.clone() };
-        Self { sandbox: Arc::clone(&self.sandbox), profile }
+    pub fn with_network(&self, network: Network) -> Self {
+        Self::new(Arc::clone(&self.sandbox), Profile { network, ..self.profile.clone() })
     }
 
     /// The same with further paths, which the call has stated as its actions: those that it reads,
@@ -234,7 +233,7 @@ impl Confinement {
         let mut profile = self.profile.clone();
         profile.read.extend_from_slice(read);
         profile.write.extend_from_slice(write);
-        Self { sandbox: Arc::clone(&self.sandbox), profile }
+        Self::new(Arc::clone(&self.sandbox), profile)
     }
 
     /// Starts a process.

@@ -34,8 +34,10 @@ fn escaped(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' |
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' |
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' |
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' |
+        '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' |
+        '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' |
         '\u{e0000}'..='\u{e0fff}' => true,
         _ => c.is_control(),
     }
@@ -43,10 +45,8 @@ pub fn is_hidden(c: char) -> bool {
 
 /// Whether a character looks like another, or like nothing: hidden ones, and blanks that are none.
 pub fn is_deceptive(c: char) -> bool {
-    let is_listed = "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{2800}\u{3164}\u{ffa0}".contains(c);
-    let varies = matches!(c, '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}');
-    let is_odd = matches!(c, '\u{fff0}'..='\u{ffff}' | '\u{1d173}'..='\u{1d17a}');
-    is_hidden(c) || (!c.is_ascii() && c.is_whitespace()) || is_listed || varies || is_odd
+    let is_odd = matches!(c, '\u{fe0f}' | '\u{fff0}'..='\u{ffff}');
+    is_hidden(c) || (!c.is_ascii() && c.is_whitespace()) || is_odd
 }
 
 /// The longest prefix of `text` that is at most `limit` bytes and ends on a character boundary.
@@ -121,10 +121,17 @@ mod tests {
 
     #[test]
     fn blanks_that_are_none_are_shown_to_whoever_decides() {
-        let blanks = "rm\u{a0}-rf\u{2003}x \u{3164}\u{3000}\u{2800}\u{1160}";
-        let shown = r"rm\u{a0}-rf\u{2003}x \u{3164}\u{3000}\u{2800}\u{1160}";
+        let blanks = "rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}";
+        let shown = r"rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}";
         assert_eq!(unmasked(blanks), shown);
         assert!(matches!(visible(blanks), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn characters_that_look_like_nothing_are_hidden() {
+        let nothing = "\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{2800}\u{3164}\u{fe00}\u{fe0e}";
+        assert!(nothing.chars().chain("\u{ffa0}\u{1d173}\u{e0100}".chars()).all(is_hidden));
+        assert!(!"\u{2764}\u{fe0f} ✔ é 漢 \u{a0}".contains(is_hidden));
     }
 
     #[test]

@@ -93,6 +93,9 @@ pub const LASTING: &str = "lasting";
 /// The fact which says what a lasting result is the state of: only the last one counts.
 pub const SUBJECT: &str = "subject";
 
+/// The fact which says how many things a lasting result leaves to do.
+pub const OPEN: &str = "open";
+
 /// Where the program's own tools come from.
 pub const BUILTIN: &str = "builtin";
 
@@ -184,6 +187,8 @@ pub struct ToolContext {
     pub conversation: Option<Arc<dyn Any + Send + Sync>>,
     /// What it leaves out where it goes through folders.
     pub view: View,
+    /// What was judged: the call does this and nothing else. Empty where nobody judged.
+    pub actions: Vec<Action>,
 }
 
 /// Something the model can call.
@@ -230,6 +235,11 @@ pub trait Tool: Send + Sync {
 
     /// Whether a cancelled call comes to its end all the same: a part of it is worse than the whole.
     fn is_indivisible(&self) -> bool {
+        false
+    }
+
+    /// Whether what runs it may write files whatever a ruling says, since the person granted that.
+    fn may_write(&self) -> bool {
         false
     }
 

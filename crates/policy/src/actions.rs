@@ -9,7 +9,7 @@ use crate::commands;
 use crate::findings::{BUILT_IN, Finding, Lift, MODE, allow, ask, deny};
 use crate::glob::Reading;
 use crate::modes::{only_looks, read_only_refusal};
-use crate::rules::{Rule, Target, Touch};
+use crate::rules::{ANY_WORDS, Rule, Target, Touch};
 use crate::{RequireApproval, paths};
 
 /// What was found out about a call.
@@ -22,8 +22,8 @@ pub(crate) struct Judged {
 
 /// Judges every action of a call, and the call itself.
 pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
-    let mut findings = whole_tool(call, Decision::Deny);
-    findings.extend(whole_tool(call, Decision::Ask));
+    let mut findings = whole_tool(call, actions, Decision::Deny);
+    findings.extend(whole_tool(call, actions, Decision::Ask));
     if call.settings.require_approval == RequireApproval::Always {
         let origin = format!("tools.{}.require_approval", call.tool.name);
         let step = ask(&call.tool.name, "this tool is asked about every time", &origin);
@@ -47,11 +47,14 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
 }
 
 /// The steps of rules about all that a tool does.
-fn whole_tool(call: &Call<'_>, decision: Decision) -> Vec<Finding> {
-    call.rules_that(decision)
-        .filter(|rule| matches!(rule.matcher.target, Target::Anything))
-        .map(|rule| Call::step(rule, &call.tool.name))
-        .collect()
+fn whole_tool(call: &Call<'_>, actions: &[Action], decision: Decision) -> Vec<Finding> {
+    let own =
+        call.rules_that(decision).filter(|rule| matches!(rule.matcher.target, Target::Anything));
+    let means = |rule: &&&Rule| {
+        rule.decision == decision && actions.iter().any(|it| rule.means_work(call.tool, it))
+    };
+    let others = call.work_rules.iter().filter(means).copied();
+    own.chain(others).map(|rule| Call::step(rule, &call.tool.name)).collect()
 }
 
 /// The step for a tool that needs approval though none of its actions does, or that has none.
@@ -70,7 +73,8 @@ fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<F
 /// Judges one action; also returns whether it is proven to change nothing.
 fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
     match action {
-        Action::Read { path } => (read(&call.on_files(), path), true),
+        // What lies in a folder that everybody writes to is as little the project's as to a command.
+        Action::Read { path } => (read(call, path), true),
         Action::Write { path, .. } => (write(&call.on_files(), path), false),
         Action::Run { command, cwd } => {
             let outcome = commands::judge(call, command, cwd);
@@ -132,7 +136,7 @@ fn connect(call: &Call<'_>, host: &str) -> Vec<Finding> {
 }
 
 fn opaque(call: &Call<'_>, what: &str) -> Vec<Finding> {
-    let fits = |rule: &Rule| matches!(&rule.matcher.target, Target::What(known) if known == what);
+    let fits = |rule: &Rule| matches!(&rule.matcher.target, Target::What(known) if known == what || known == ANY_WORDS);
     by_rules(call, what, fits, || {
         if call.tool.requires_permission {
             ask(what, "what it does is not known beforehand", BUILT_IN)

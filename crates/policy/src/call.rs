@@ -27,6 +27,10 @@ pub(crate) struct Call<'a> {
     pub(crate) ground: &'a Ground,
     /// All rules that concern the tool, by scope.
     pub(crate) rules: Vec<&'a Rule>,
+    /// Rules for built-in tools, which may mean the work of others too.
+    pub(crate) work_rules: Vec<&'a Rule>,
+    /// What the settings say of commands, for a tool that is not the one for commands.
+    pub(crate) shell: Option<&'a ToolSettings>,
 }
 
 /// Whether a file may be touched.
@@ -47,7 +51,12 @@ pub(crate) enum Verdict {
 impl<'a> Call<'a> {
     /// The same call with the places that tools for files know.
     pub(crate) fn on_files(&self) -> Self {
-        Self { places: self.file_places, rules: self.rules.clone(), ..*self }
+        Self {
+            places: self.file_places,
+            rules: self.rules.clone(),
+            work_rules: self.work_rules.clone(),
+            ..*self
+        }
     }
 
     /// The rules of one decision.

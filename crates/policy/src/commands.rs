@@ -8,6 +8,7 @@ mod sweep;
 mod writes;
 
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
+use writes::only_reads;
 pub(crate) use writes::written;
 use writes::written_by_program;
 
@@ -20,10 +21,8 @@ use crate::call::Call;
 use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
 use crate::floor;
 use crate::glob::Reading;
-use crate::programs;
-use crate::remember;
 use crate::rules::{CommandPattern, Rule, Target, Touch};
-use crate::shell::{Flow, Found, Piece, Simple, Survey, base_name, prove, resolve, survey};
+use crate::shell::{Flow, Found, Piece, Simple, Survey, prove, resolve, survey};
 pub(crate) use index::Index;
 
 /// What was found out about a command.
@@ -56,6 +55,7 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
             }
         });
     }
+    findings.extend(unknown_text(call, &survey));
     findings.extend(rule_steps(call, &survey, &index, Decision::Ask));
     let parts = match proof.parts {
         Ok(parts) => parts,
@@ -71,23 +71,18 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     for part in &parts {
         read_only &= judge_part(call, part, &mut findings);
     }
-    if parts.len() > 1 {
-        tell_of_memory(call, &parts, &mut findings);
-    }
     Outcome { findings, read_only }
 }
 
-/// Says of which parts an approval is never remembered, where it is of others: or else the same command
-/// would be asked about again, and nobody could tell why.
-fn tell_of_memory(call: &Call<'_>, parts: &[Simple], findings: &mut [Finding]) {
-    let never = |finding: &Finding| {
-        let part = parts.iter().find(|part| part.source == finding.reason.subject);
-        finding.reason.decision == Decision::Ask
-            && part.is_some_and(|part| !remember::can_cover(call, part))
-    };
-    for finding in findings.iter_mut().filter(|finding| never(finding)) {
-        finding.reason.why.push_str(", and its approval is never remembered");
-    }
+/// Where commands are denied, text that nobody has seen is not run unasked: it could be one of them.
+fn unknown_text(call: &Call<'_>, survey: &Survey) -> Option<Finding> {
+    let source = survey.sources.unclear.as_ref()?;
+    let is_about_commands = |rule: &Rule| matches!(rule.matcher.target, Target::Command(_));
+    let shell = call.shell.iter().flat_map(|shell| &shell.blocked_commands);
+    let is_denying = call.rules_that(Decision::Deny).any(is_about_commands)
+        || call.settings.blocked_commands.iter().chain(shell).next().is_some();
+    let why = "a shell runs what it prints, and some commands are denied";
+    is_denying.then(|| ask(source, why, FLOOR).lifted_by(Lift::Never))
 }
 
 /// Judges one simple command; returns whether it is proven to change nothing.
@@ -128,13 +123,15 @@ fn rule_steps(call: &Call<'_>, survey: &Survey, index: &Index, decision: Decisio
         steps.extend(hit.map(|subject| Call::step(rule, &subject)));
     }
     if decision == Decision::Deny {
-        let origin = format!("tools.{}.blocked_commands", call.tool.name);
-        for text in &call.settings.blocked_commands {
+        let own = call.settings.blocked_commands.iter().map(|text| (call.tool.name.as_str(), text));
+        let shell = call.shell.iter().flat_map(|shell| &shell.blocked_commands);
+        for (tool, text) in own.chain(shell.map(|text| ("Bash", text))) {
             let Ok(pattern) = CommandPattern::parse_prefix(text) else {
                 continue;
             };
             if let Some(subject) = index.first_hit(survey, &pattern) {
-                steps.push(deny(&subject, &format!("`{text}` is blocked for this tool"), &origin));
+                let origin = format!("tools.{tool}.blocked_commands");
+                steps.push(deny(&subject, &format!("`{text}` is blocked"), &origin));
             }
         }
     }
@@ -201,11 +198,7 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     for found in &survey.commands {
         // What a wrapper runs is a part of words that were looked at already.
         let seen = last.is_some_and(|last| last.ends_like(found));
-        let looks = || {
-            let program = found.argv().first();
-            program.is_some_and(|program| programs::is_known(base_name(&program.text)))
-        };
-        if seen || (*touch == Touch::Write && looks()) {
+        if seen || (*touch == Touch::Write && only_reads(found.argv())) {
             continue;
         }
         last = Some(found);

@@ -10,7 +10,7 @@ use contract::policy::Decision;
 
 use crate::commands::{Index, written};
 use crate::paths::Places;
-use crate::shell::{Found, Piece, Survey};
+use crate::shell::{Fit, Found, Piece, Survey};
 
 /// Something that the floor stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,11 +77,83 @@ pub(crate) fn dangers(text: &str, survey: &Survey, index: &Index, places: &Place
     for (command, at) in index.running_any(survey, "mkfs.") {
         found.extend(judge("mkfs", command, &command.argv()[at..], places));
     }
+    found.extend(through_links(survey, index));
+    found.extend(calls(text, survey, places));
     found.sort_by_key(|danger| std::cmp::Reverse(danger.decision));
     found.dedup();
     found.truncate(LISTED);
     found.extend(overwritten_disk(text, survey));
     found
+}
+
+/// What deletes through a link that the same text makes: nobody knows yet where that leads.
+fn through_links(survey: &Survey, index: &Index) -> Option<Danger> {
+    let last = |(command, at): (&Found, usize)| {
+        let words = command.argv().get(at + 1..).unwrap_or_default();
+        let name = words.last()?.text.trim_end_matches('/');
+        Some(name.trim_start_matches("./").to_owned())
+    };
+    let made = index.running(survey, "ln").take(LISTED).filter_map(last);
+    let made: Vec<String> = made.filter(|name| !name.is_empty()).collect();
+    let leads = |word: &Piece| {
+        let text = word.text.trim_start_matches("./");
+        let beneath = |name: &String| {
+            let rest = text.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        made.iter().any(beneath)
+    };
+    let destroying = ["rm", "shred", "chmod", "chown", "chgrp", "find", "mv"];
+    let mut commands = destroying.iter().flat_map(|name| index.running(survey, name));
+    let (command, at) = commands
+        .find(|(command, at)| !made.is_empty() && command.argv().iter().skip(at + 1).any(leads))?;
+    Some(Danger {
+        decision: Decision::Ask,
+        subject: shown(&command.argv()[at..]),
+        why: String::from("it goes through a link that it makes itself"),
+    })
+}
+
+/// What a program in another language deletes, where it says so by name.
+fn calls(text: &str, survey: &Survey, places: &Places) -> Option<Danger> {
+    const CALLS: &[&str] = &[
+        "rmtree(",
+        "remove_tree(",
+        "rm_rf(",
+        "rm_rf ",
+        "rm_r(",
+        "rm_r ",
+        "rmSync(",
+        "rmdirSync(",
+        "rimraf(",
+        "rimraf.sync(",
+        "remove_dir_all(",
+        "removeSync(",
+        "fs.rm(",
+        "fs.rmdir(",
+        "promises.rm(",
+    ];
+    const PARTS: &[&str] = &["rmtree", "remove", "rm_r", "rmSync", "rmdirS", "rimraf", "s.rm"];
+    let command = survey.commands.first()?;
+    if !PARTS.iter().any(|part| text.contains(part)) {
+        return None;
+    }
+    let is_quote = |c: char| c == '"' || c == '\'';
+    let named = CALLS.iter().flat_map(|call| {
+        text.match_indices(call).take(LISTED).filter_map(|(at, call)| {
+            let after = contract::text::head(&text[at + call.len()..], 400).trim_start();
+            let after = after.trim_start_matches("os.path.expanduser(").trim_start_matches('\\');
+            let literal = after.strip_prefix(is_quote)?;
+            let end = literal.find(|c| is_quote(c) || c == '\\')?;
+            Some((call, &literal[..end]))
+        })
+    });
+    let judged = named.filter_map(|(call, target)| {
+        let decision = destroy::judge_call(target, command, places)?;
+        let subject = format!("{call}{target}");
+        Some(Danger { decision, subject, why: String::from("it deletes a whole tree") })
+    });
+    judged.max_by_key(|danger| danger.decision)
 }
 
 fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
@@ -101,6 +173,10 @@ fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
 }
 
 fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Option<Danger> {
+    // What `xargs` deletes is asked about as a whole.
+    if command.fit == Fit::Handed {
+        return None;
+    }
     let args = words.get(1..).unwrap_or_default();
     let (decision, why) = match name {
         "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "chattr"

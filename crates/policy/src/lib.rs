@@ -48,8 +48,8 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// Places outside the workspace that are treated like it.
     pub allowed_paths: Vec<PathBuf>,
-    /// Places that tools for files treat like the workspace and commands do not: they have a
-    /// scratch space of their own there.
+    /// Places that tools for files write like the workspace and commands do not: they have a
+    /// scratch space of their own there. To read there is to read outside the workspace.
     pub scratch_paths: Vec<PathBuf>,
     /// Places outside the workspace that may be read.
     pub readable_paths: Vec<PathBuf>,
@@ -75,6 +75,13 @@ pub struct Search {
     pub doubtful: Option<PathBuf>,
     /// The names of all programs found before that place.
     pub certain: BTreeSet<String>,
+    /// The names of those of [`versioned`] that are the system's own.
+    pub own: BTreeSet<String>,
+}
+
+/// The programs that may be asked for their version, where they are the system's own.
+pub fn versioned() -> impl Iterator<Item = &'static str> {
+    programs::versions::PROGRAMS.iter().chain(programs::versions::CHOSEN).copied()
 }
 
 /// Settings of one tool.
@@ -166,12 +173,6 @@ impl Judge {
         warnings
     }
 
-    /// What was approved until the session ends, in words.
-    pub fn session_rules(&self) -> Vec<String> {
-        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
-        session.iter().map(|rule| rule.text.clone()).collect()
-    }
-
     /// What [`Policy::remember`] would add, in the form that can be kept in a file.
     pub fn memories(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<Memory> {
         let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
@@ -196,7 +197,8 @@ impl Judge {
             blocked_commands: Vec::new(),
             allowed_paths: Vec::new(),
         };
-        let rules = self.settings.rules.iter().chain(session);
+        let rules = || self.settings.rules.iter().chain(session);
+        let is_shell = tool.name == "Bash";
         Call {
             tool,
             settings: self.settings.tools.get(&tool.name).unwrap_or(&USUAL),
@@ -205,7 +207,9 @@ impl Judge {
             file_places: &self.file_places,
             search: &self.settings.search,
             ground: &self.settings.ground,
-            rules: rules.filter(|rule| rule.concerns(tool)).collect(),
+            rules: rules().filter(|rule| rule.concerns(tool)).collect(),
+            work_rules: rules().filter(|rule| !rule.concerns(tool)).collect(),
+            shell: self.settings.tools.get("Bash").filter(|_| !is_shell),
         }
     }
 }
@@ -259,6 +263,31 @@ impl Policy for Judge {
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
         words(&self.added(tool, actions, &session))
+    }
+
+    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        let later = [session.clone(), self.added(tool, actions, &session)].concat();
+        let judged = actions::judge(&self.call(tool, Mode::Normal, &later), actions);
+        let mut parts: Vec<String> = Vec::new();
+        for finding in judged.findings {
+            let reason = finding.reason;
+            if reason.decision != Decision::Allow && !parts.contains(&reason.subject) {
+                parts.push(reason.subject);
+            }
+        }
+        parts
+    }
+
+    fn session(&self) -> Vec<String> {
+        words(&self.session.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn forget(&self, rule: &str) -> bool {
+        let mut session = self.session.write().unwrap_or_else(PoisonError::into_inner);
+        let count = session.len();
+        session.retain(|held| held.text != rule);
+        session.len() < count
     }
 }
 

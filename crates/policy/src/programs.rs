@@ -1,12 +1,15 @@
 //! Programs that only look, and the arguments with which they do. Whatever is not listed here,
 //! down to a single letter, is asked about.
 
+mod facts;
 mod find;
 mod git;
 mod look;
 mod options;
 mod search;
 mod sed;
+mod tests_of_files;
+pub(crate) mod versions;
 
 use crate::shell::Word;
 
@@ -75,7 +78,13 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
         "grep" | "egrep" | "fgrep" => search::grep(args),
         "rg" => search::rg(args),
         "jq" => search::jq(args),
-        "test" => look::test(args),
+        "test" => tests_of_files::check(args),
+        "[" => tests_of_files::bracket(args),
+        "[[" => tests_of_files::double_bracket(args),
+        "sleep" => facts::sleep(args),
+        "ps" => facts::ps(args),
+        "xxd" => facts::xxd(args),
+        "printenv" => facts::printenv(args),
         "printf" => look::printf(args),
         "echo" | "true" | "false" | ":" => Ok(Looked::default()),
         name => match look::check(name, args) {
@@ -89,6 +98,11 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
 /// Whether a script of `sed` neither runs a program nor writes a file.
 pub(crate) fn only_edits(script: &str) -> bool {
     sed::only_edits(script)
+}
+
+/// Whether a program with these arguments is proven to change nothing.
+pub(crate) fn only_looks(words: &[Word]) -> bool {
+    matches!(check(words), Knowledge::Checked { outcome: Ok(_), .. })
 }
 
 /// Whether a program of this name has its arguments checked.

@@ -11,7 +11,7 @@ use crate::commands::{Grant, grant, unsure, unwrapped};
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
 use crate::rules::{
-    CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Tail, Target, Touch,
+    ANY_WORDS, CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Tail, Target, Touch,
 };
 use crate::shell::{Flow, Simple, prove, wrappers};
 
@@ -43,8 +43,10 @@ pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
         Action::Connect { host } => {
             HostPattern::parse(host).map(Target::Host).into_iter().collect()
         }
+        // The very arguments never come again.
         Action::Opaque { what } if call.tool.risk_level != Risk::HighImpact => {
-            vec![Target::What(what.clone())]
+            let is_call = call.tool.source != "builtin" && what.contains('{');
+            vec![Target::What(if is_call { ANY_WORDS.to_owned() } else { what.clone() })]
         }
         Action::Opaque { .. } => Vec::new(),
     });
@@ -88,13 +90,15 @@ fn commands(call: &Call<'_>, command: &str, cwd: &Path) -> Vec<Target> {
     asked.flat_map(|part| part_targets(call, part)).collect()
 }
 
-/// Whether an approval of one simple command can be remembered.
-pub(crate) fn can_cover(call: &Call<'_>, part: &Simple) -> bool {
-    !part_targets(call, part).is_empty()
-}
-
+/// The rules for one simple command; none where they would leave a part of it to be asked about.
 fn part_targets(call: &Call<'_>, part: &Simple) -> Vec<Target> {
-    let mut targets: Vec<Target> = part_target(call, part).into_iter().collect();
+    let bare = Simple { redirects: Vec::new(), ..part.clone() };
+    let is_granted = matches!(grant(call, &bare), Grant::Granted { .. });
+    let program = if is_granted { None } else { program_target(call, part) };
+    if !is_granted && program.is_none() {
+        return Vec::new();
+    }
+    let mut targets: Vec<Target> = program.into_iter().collect();
     for redirect in &part.redirects {
         if redirect.flow == Flow::Write && redirect.target.text != "/dev/null" {
             let folders = part.cwd.folders.iter();
@@ -106,13 +110,12 @@ fn part_targets(call: &Call<'_>, part: &Simple) -> Vec<Target> {
     targets
 }
 
-/// The rule for one simple command: its first words where those say what it does, or else all.
-fn part_target(call: &Call<'_>, part: &Simple) -> Option<Target> {
+/// The rule for a program: its first words where those say what it does, or else all.
+fn program_target(call: &Call<'_>, part: &Simple) -> Option<Target> {
     let [folder] = part.cwd.folders.as_slice() else {
         return None;
     };
-    let bare = Simple { redirects: Vec::new(), ..part.clone() };
-    if !part.assignments.is_empty() || matches!(grant(call, &bare), Grant::Granted { .. }) {
+    if !part.assignments.is_empty() {
         return None;
     }
     let argv = unwrapped(&part.argv);

@@ -7,7 +7,7 @@ mod memory;
 mod parse;
 mod target;
 
-use contract::policy::Decision;
+use contract::policy::{Action, Decision};
 use contract::tool::ToolSpec;
 
 pub use memory::Memory;
@@ -72,11 +72,27 @@ pub(crate) enum Target {
     Path(Touch, PathPattern),
     /// A host.
     Host(HostPattern),
-    /// A plugin's work, in its exact words.
+    /// A plugin's work, in its exact words; [`ANY_WORDS`] for whatever it does.
     What(String),
 }
 
+/// Stands for all that a plugin's tool does.
+pub(crate) const ANY_WORDS: &str = "*";
+
 impl Rule {
+    /// Whether it forbids or asks about a tool by the name of what it does, and so speaks of the
+    /// same work by tools of others.
+    pub(crate) fn means_work(&self, tool: &ToolSpec, action: &Action) -> bool {
+        let named = match action {
+            Action::Run { .. } => self.matcher.tool.as_deref() == Some("Bash"),
+            Action::Write { .. } => matches!(self.matcher.tool.as_deref(), Some("Write" | "Edit")),
+            Action::Read { .. } => self.matcher.tool.as_deref() == Some("Read"),
+            Action::Connect { .. } | Action::Opaque { .. } => false,
+        };
+        let is_bare = self.matcher.target == Target::Anything && self.matcher.source.is_none();
+        named && is_bare && self.decision != Decision::Allow && tool.source != "builtin"
+    }
+
     /// Whether it speaks of this tool at all.
     pub(crate) fn concerns(&self, tool: &ToolSpec) -> bool {
         let named =

@@ -8,7 +8,7 @@ use crate::call::{Call, Verdict};
 use crate::findings::BUILT_IN;
 use crate::glob::{Reading, meet};
 use crate::paths::{Place, normalize};
-use crate::programs::{self, Knowledge, Looked, Operand};
+use crate::programs::{self, Knowledge, Looked, Operand, versions};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::{Cwd, Flow, Simple, Word, wrappers};
 
@@ -122,8 +122,10 @@ fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Resu
 }
 
 /// What Bash does by itself, before it looks for a program.
-const OWN: &[&str] =
-    &["echo", "printf", "pwd", "test", "true", "false", ":", "type", "cd", "command", "time"];
+const OWN: &[&str] = &[
+    "echo", "printf", "pwd", "test", "[", "[[", "true", "false", ":", "type", "cd", "command",
+    "time",
+];
 
 /// Judges a program with its arguments; `own` are names that need no program.
 fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd, own: &[&str]) -> Grant {
@@ -160,7 +162,26 @@ fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd, own: &[&str]) -> Grant {
     if name.text == "cd" {
         return change_folder(call, argv, cwd);
     }
+    if says_version(call, argv, cwd) {
+        return known(&format!("`{}` only says its version", name.text));
+    }
     checked(call, argv, cwd)
+}
+
+/// Whether a program of the system's own is asked for its version, and is that program.
+fn says_version(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> bool {
+    let name = argv[0].text.as_str();
+    if !versions::is_asked(argv) || !call.search.own.contains(name) {
+        return false;
+    }
+    if !versions::CHOSEN.contains(&name) {
+        return true;
+    }
+    let Some(ground) = call.ground.look() else { return false };
+    let chooses = |folder: &Path| {
+        versions::CHOOSING.iter().any(|file| ground.real(&folder.join(file)).is_some())
+    };
+    !cwd.folders.iter().any(|folder| call.ground.leads(folder).ancestors().any(chooses))
 }
 
 /// Why a name may not mean the program that it means to the user.
@@ -215,6 +236,9 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     };
     let outcome = outcome.map_err(|doubt| doubt.0).and_then(|looked| match name.as_str() {
         "git" => runs_nothing(call, cwd).map(|()| looked),
+        "diff" if compares_folders(call, &looked, cwd) => {
+            Err(String::from("it compares what is in folders"))
+        }
         _ => Ok(looked),
     });
     let doubt = match outcome.and_then(|looked| all_readable(call, &looked, cwd)) {
@@ -237,6 +261,16 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
         }
     };
     rule(call, argv, cwd, spelled).unwrap_or(Grant::Doubtful(doubt))
+}
+
+/// Whether one of the files is a folder: then others in it are read.
+fn compares_folders(call: &Call<'_>, looked: &Looked, cwd: &Cwd) -> bool {
+    let Some(ground) = call.ground.look() else { return false };
+    let is_folder = |operand: &Operand| {
+        let paths = paths(operand, cwd).unwrap_or_default();
+        paths.iter().any(|path| operand.glob || ground.names(path).is_some())
+    };
+    looked.contents.iter().any(is_folder)
 }
 
 /// Whether git, in the folders that it may be in, runs nothing but itself.

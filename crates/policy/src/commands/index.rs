@@ -12,9 +12,14 @@ use crate::shell::{Fit, Found, Survey, base_name};
 pub(crate) struct Index {
     exact: HashMap<String, Vec<usize>>,
     loose: HashMap<String, Vec<(usize, usize)>>,
-    /// Programs named by a pattern.
-    patterns: Vec<usize>,
+    /// Programs named by a pattern, and where in the words of a command it stands.
+    patterns: Vec<(usize, usize)>,
 }
+
+/// The longest name that a file may have.
+const LONGEST: usize = 255;
+/// More patterns in text that is read by its words are not tried.
+const PATTERNS: usize = 256;
 
 impl Index {
     /// Sorts the commands of a survey.
@@ -29,16 +34,19 @@ impl Index {
     fn add(&mut self, at: usize, found: &Found) {
         let argv = found.argv();
         if argv.first().is_some_and(|program| program.glob && program.text != "[") {
-            self.patterns.push(at);
+            self.patterns.push((at, 0));
         }
         match found.fit {
-            Fit::Exact => {
+            Fit::Exact | Fit::Handed => {
                 if let Some(program) = argv.first() {
                     entry(&mut self.exact, &program.text).push(at);
                 }
             }
             Fit::Loose => {
                 for (position, word) in argv.iter().enumerate() {
+                    if word.glob && self.patterns.len() < PATTERNS && is_telling(&word.text) {
+                        self.patterns.push((at, position));
+                    }
                     let places = entry(&mut self.loose, &word.text);
                     if places.last().is_none_or(|(last, _)| *last != at) {
                         places.push((at, position));
@@ -57,14 +65,18 @@ impl Index {
         let name = key(name).into_owned();
         let exact = self.exact.get(&name).into_iter().flatten();
         let loose = self.loose.get(&name).into_iter().flatten();
-        let could_be = move |at: &&usize| {
-            let program = &survey.commands[**at].argv()[0].text;
-            meet((base_name(program), Reading::Shell), (&name, Reading::Literal))
+        let could_be = move |(at, position): &&(usize, usize)| {
+            let program = base_name(&survey.commands[*at].argv()[*position].text);
+            // A pattern that is longer than any name is not tried: it could mean every one.
+            program.len() > LONGEST || meet((program, Reading::Shell), (&name, Reading::Literal))
         };
-        exact
-            .chain(self.patterns.iter().filter(could_be))
-            .map(|at| (&survey.commands[*at], 0))
-            .chain(loose.map(|(at, position)| (&survey.commands[*at], *position)))
+        exact.map(|at| (&survey.commands[*at], 0)).chain(
+            self.patterns
+                .iter()
+                .filter(could_be)
+                .chain(loose)
+                .map(|(at, position)| (&survey.commands[*at], *position)),
+        )
     }
 
     /// The commands that could run a program whose name begins with `prefix`.
@@ -88,6 +100,12 @@ impl Index {
             .find(|(found, at)| pattern.touches(found, *at))
             .map(|(found, at)| shown(&found.argv()[at..]))
     }
+}
+
+/// Whether a pattern says enough of a name: `*` alone is meant for files.
+fn is_telling(pattern: &str) -> bool {
+    let name = base_name(pattern);
+    name.len() <= LONGEST && name.bytes().filter(u8::is_ascii_alphanumeric).count() > 1
 }
 
 /// How a program's name is looked up: without its folder, and without case.

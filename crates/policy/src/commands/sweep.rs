@@ -57,7 +57,7 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
     for found in &survey.commands {
         let argv = found.argv();
         let starts = match found.fit {
-            Fit::Exact => 0..argv.len().min(1),
+            Fit::Exact | Fit::Handed => 0..argv.len().min(1),
             Fit::Loose => 0..argv.len(),
         };
         for sweep in starts.filter_map(|at| sweep(&argv[at..])) {
@@ -229,10 +229,11 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
             };
             Some(Sweep { width, only, ..plain })
         }
-        "ag" | "ack" | "ugrep" | "rgrep" => Some(plain),
-        "grep" | "egrep" | "fgrep" | "zgrep" | "diff"
+        // Of two folders `diff` compares the files, also without being told to go further down.
+        "ag" | "ack" | "ugrep" | "rgrep" | "diff" => Some(plain),
+        "grep" | "egrep" | "fgrep" | "zgrep"
             if long(&["--recursive", "--dereference-recursive", "--directories"])
-                || short(&['r', 'R']) =>
+                || short(&['r', 'R', 'd']) =>
         {
             let only = values(args, &["--include"]);
             let never = values(args, &["--exclude-dir"]);

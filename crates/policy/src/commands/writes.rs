@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::shell::{Piece, base_name};
+use crate::programs;
+use crate::shell::{Piece, Word, base_name};
 
 /// Programs that write, move or remove every operand.
 const EVERY: &[&str] = &[
@@ -54,4 +55,26 @@ pub(crate) fn written_by_program(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
         targets.extend(operands().map(Cow::Borrowed));
     }
     targets
+}
+
+/// Subcommands of git that leave the files they name as they are.
+const KEEPING: &[&str] = &["add", "commit", "stage", "tag", "branch", "push", "fetch", "notes"];
+
+/// Whether a command is known to leave the files that it names as they are.
+pub(crate) fn only_reads(words: &[Piece]) -> bool {
+    let Some((program, args)) = words.split_first() else {
+        return true;
+    };
+    let name = base_name(&program.text);
+    if !programs::is_known(name) && name != "git" {
+        return false;
+    }
+    let keeps = |word: &Piece| KEEPING.contains(&word.text.as_str());
+    if name == "git" && args.iter().find(|word| !word.text.starts_with('-')).is_some_and(keeps) {
+        return true;
+    }
+    let word = |text: &str, glob| Word { text: text.to_owned(), range: 0..0, glob, quoted: false };
+    let args = args.iter().map(|piece| word(&piece.text, piece.glob));
+    let words: Vec<Word> = std::iter::once(word(name, false)).chain(args).collect();
+    programs::only_looks(&words)
 }

@@ -36,6 +36,19 @@ enum Loss {
     Total(String),
 }
 
+/// Judges a text of a program that deletes the tree of this name.
+pub(crate) fn judge_call(target: &str, command: &Found, places: &Places) -> Option<Decision> {
+    let home = target == "~" || target.starts_with("~/");
+    let target = Piece { text: target.to_owned(), home, ..Piece::default() };
+    let losses = losses(&target, command, places, false).into_iter();
+    let decisions = losses.filter_map(|loss| match loss {
+        Loss::None => None,
+        Loss::Grave(_) => Some(Decision::Ask),
+        Loss::Total(_) => Some(Decision::Deny),
+    });
+    decisions.max()
+}
+
 /// Judges a program that destroys trees.
 pub(crate) fn judge(
     name: &str,
@@ -43,6 +56,7 @@ pub(crate) fn judge(
     command: &Found,
     places: &Places,
 ) -> Option<(Decision, String)> {
+    let here = Piece { text: String::from("."), ..Piece::default() };
     let (targets, verb) = match name {
         "rm" | "shred" if recursive(args, "rR") => (operands(args), "deletes"),
         // A variable may hold the option.
@@ -67,7 +81,13 @@ pub(crate) fn judge(
         "zip" if recursive(args, "r") && args.iter().any(moves) => {
             (operands(args), "moves into an archive")
         }
-        "find" if deletes(args) => (starting_points(args), "deletes files in"),
+        "find" if deletes(args) => {
+            let mut points = starting_points(args);
+            if points.is_empty() {
+                points.push(&here);
+            }
+            (points, "deletes files in")
+        }
         "rsync" if args.iter().any(|word| word.text.starts_with("--del")) => {
             let destination = operands(args).pop();
             (destination.into_iter().collect(), "deletes files in")
@@ -78,7 +98,7 @@ pub(crate) fn judge(
         let why = format!("it {verb} what it is given on its standard input");
         return Some((Decision::Ask, why));
     }
-    let filtered = name == "find" && args.iter().any(|word| is_test(&word.text));
+    let filtered = name == "find" && args.windows(2).any(|pair| is_filter(&pair[0], &pair[1]));
     let mut worst: Option<(Decision, String)> = None;
     for target in targets {
         for loss in losses(target, command, places, filtered) {
@@ -151,11 +171,13 @@ fn deletes_all(name: &str, args: &[Piece]) -> bool {
     name == "find" && expression.all(|word| PLAIN.contains(&word.text.as_str()))
 }
 
-fn is_test(word: &str) -> bool {
-    matches!(
-        word,
+/// Whether a test leaves files out.
+fn is_filter(test: &Piece, value: &Piece) -> bool {
+    let is_test = matches!(
+        test.text.as_str(),
         "-name" | "-iname" | "-path" | "-ipath" | "-regex" | "-iregex" | "-mtime" | "-mmin"
-    )
+    );
+    is_test && value.text.contains(|c| !"*.?/".contains(c))
 }
 
 fn losses(target: &Piece, command: &Found, places: &Places, filtered: bool) -> Vec<Loss> {

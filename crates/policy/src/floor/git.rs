@@ -43,6 +43,12 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
         "checkout" | "restore" if !staged(rest) && rest.iter().any(is_everything) => {
             Some(String::from("it throws away uncommitted work"))
         }
+        "rm" if letter('r')
+            && (letter('f') || has("--force"))
+            && rest.iter().any(is_everything) =>
+        {
+            Some(String::from("it deletes every file, also with uncommitted work"))
+        }
         "stash" if rest.iter().any(|word| matches!(word.text.as_str(), "clear" | "drop")) => {
             Some(String::from("it throws away what was put aside"))
         }

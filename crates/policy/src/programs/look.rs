@@ -337,6 +337,16 @@ impl Program {
         {
             return Err(Doubt::new("it takes its arguments from a file"));
         }
+        if self.names.contains(&"ls")
+            && read.has(&["R", "recursive"])
+            && read.has(&["L", "H", "dereference"])
+        {
+            return Err(Doubt::new("it follows links on its way"));
+        }
+        let is_endless = |word: &&Word| word.text.to_ascii_lowercase().contains("inf");
+        if self.names.contains(&"seq") && read.operands.iter().any(is_endless) {
+            return Err(Doubt::new("it never ends"));
+        }
         let operands = || read.operands.iter().map(|word| Operand::from(*word));
         let mut looked = Looked::default();
         match self.operands {
@@ -357,32 +367,6 @@ impl Program {
         }
         Ok(looked)
     }
-}
-
-/// `test`: operators that look at files, texts and numbers.
-pub(crate) fn test(args: &[Word]) -> Result<Looked, Doubt> {
-    const UNARY_AND_BINARY: &[&str] = &[
-        "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-z", "-n", "-L", "-h", "-p", "-S", "-b", "-c",
-        "-k", "-g", "-u", "-O", "-G", "-N", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot",
-        "-ef", "-a",
-    ];
-    let mut looked = Looked::default();
-    for word in args {
-        if word.glob {
-            return Err(Doubt::new("a pattern could become an operator"));
-        }
-        if word.text.starts_with('-') && word.text[1..].parse::<i64>().is_err() {
-            if !UNARY_AND_BINARY.contains(&word.text.as_str()) {
-                return Err(Doubt::new(format!(
-                    "operator `{}` is not known to be harmless",
-                    word.text
-                )));
-            }
-        } else if word.text.contains('/') {
-            looked.names.push(Operand::from(word));
-        }
-    }
-    Ok(looked)
 }
 
 /// `printf`: anything but storing its result.

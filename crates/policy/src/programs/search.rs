@@ -5,7 +5,7 @@ use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
 
 const GREP: Grammar<'static> = Grammar {
-    short: "abcDd:EFGHhIiLlnoPqrsTUuvwxyZzA:B:C:e:f:m:",
+    short: "abcEFGHhIiLlnoPqrsTUuvwxyZzA:B:C:e:f:m:",
     long: &[&[
         "include=",
         "exclude=",

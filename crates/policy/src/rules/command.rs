@@ -123,7 +123,7 @@ impl CommandPattern {
     pub(crate) fn touches(&self, found: &Found, at: usize) -> bool {
         let args = found.argv().get(at + 1..).unwrap_or_default();
         match found.fit {
-            Fit::Exact => self.follows(args),
+            Fit::Exact | Fit::Handed => self.follows(args),
             Fit::Loose => self.occurs(args),
         }
     }

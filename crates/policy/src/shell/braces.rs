@@ -25,8 +25,24 @@ pub(crate) fn expand(word: &str) -> Vec<String> {
     done
 }
 
-/// The first brace group with a comma: what stands before it, its choices, what stands after.
-fn split(word: &str) -> Option<(&str, Vec<&str>, &str)> {
+/// What `a..d` stands for, where it is letters or numbers; of many the first and the last.
+fn sequence(inner: &str) -> Option<Vec<String>> {
+    let (first, rest) = inner.split_once("..")?;
+    let last = rest.split("..").next()?;
+    let letter = |text: &str| text.parse::<char>().ok().filter(char::is_ascii_alphabetic);
+    if let (Some(first), Some(last)) = (letter(first), letter(last)) {
+        let (low, high) = (first.min(last), first.max(last));
+        return Some((low..=high).map(String::from).collect());
+    }
+    let (first, last) = (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?);
+    let all = first.min(last)..=first.max(last);
+    let shown: Vec<String> = all.take(FEW).chain([last]).map(|it| it.to_string()).collect();
+    Some(shown)
+}
+
+/// The first brace group with a comma, or of a sequence: what stands before it, its choices, what
+/// stands after.
+fn split(word: &str) -> Option<(&str, Vec<String>, &str)> {
     let mut opened: Vec<(usize, Vec<usize>)> = Vec::new();
     for (at, byte) in word.bytes().enumerate() {
         match byte {
@@ -41,15 +57,16 @@ fn split(word: &str) -> Option<(&str, Vec<&str>, &str)> {
                     continue;
                 };
                 if commas.is_empty() {
-                    continue;
+                    let Some(choices) = sequence(&word[start + 1..at]) else { continue };
+                    return Some((&word[..start], choices, &word[at + 1..]));
                 }
-                let mut choices = Vec::new();
+                let mut choices: Vec<String> = Vec::new();
                 let mut from = start + 1;
                 for comma in commas {
-                    choices.push(&word[from..comma]);
+                    choices.push(word[from..comma].to_owned());
                     from = comma + 1;
                 }
-                choices.push(&word[from..at]);
+                choices.push(word[from..at].to_owned());
                 return Some((&word[..start], choices, &word[at + 1..]));
             }
             _ => {}
@@ -68,6 +85,9 @@ mod tests {
         assert_eq!(expand("a{b,c}d"), ["abd", "acd"]);
         assert_eq!(expand("c{u,{v,w}}"), ["cu", "cv", "cu", "cw"]);
         assert_eq!(expand("HEAD@{1}"), ["HEAD@{1}"]);
+        assert_eq!(expand("{c..c}url"), ["curl"]);
+        assert_eq!(expand("{a..c}"), ["a", "b", "c"]);
+        assert_eq!(expand("{2..1}"), ["1", "2", "1"]);
     }
 
     #[test]

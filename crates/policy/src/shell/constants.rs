@@ -1,8 +1,10 @@
 //! What variables a text sets itself, put in where it uses them: the name of a program may be made
 //! of such pieces. Sees too much rather than too little; what it cannot follow stays as it is.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
+use super::raw;
 use crate::glob::{Reading, meet};
 
 /// More values of one variable are not tried.
@@ -42,7 +44,7 @@ impl Constants {
         let most = if text.len() > LONG { 1 } else { most };
         let mut texts: Vec<String> = Vec::new();
         for choice in 0..most {
-            let put = Reader { constants: self, choice }.whole(text, limit);
+            let put = Reader { constants: self, choice, ends: Ends::of(text) }.whole(text, limit);
             texts.extend(put.filter(|put| put != text && !texts.contains(put)));
         }
         texts
@@ -53,6 +55,32 @@ impl Constants {
 struct Reader<'a> {
     constants: &'a Constants,
     choice: usize,
+    ends: Ends<'a>,
+}
+
+/// Where expansions end. Text without an end must not be gone through again and again, so the next
+/// end of each kind is looked for once.
+struct Ends<'a> {
+    text: &'a str,
+    /// The first end at or after the place that was asked about last.
+    next: [Cell<usize>; 3],
+}
+
+impl<'a> Ends<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, next: Default::default() }
+    }
+
+    /// How far it is from `at` to the next of these, if it is near.
+    fn near(&self, at: usize, end: u8) -> Option<usize> {
+        let next = &self.next[usize::from(end == b'}') + 2 * usize::from(end == b')')];
+        let bytes = self.text.as_bytes();
+        if next.get() < at || (next.get() == 0 && bytes.first() != Some(&end)) {
+            let found = bytes[at..].iter().position(|byte| *byte == end);
+            next.set(found.map_or(usize::MAX, |found| at + found));
+        }
+        next.get().checked_sub(at).filter(|length| *length < 2 * SHORT)
+    }
 }
 
 impl Reader<'_> {
@@ -62,8 +90,15 @@ impl Reader<'_> {
         while let Some(at) = rest.find(['$', '`']) {
             put.push_str(&rest[..at]);
             rest = &rest[at..];
-            let (value, used) = self.expansion(rest).unwrap_or_else(|| (rest[..1].to_owned(), 1));
-            put.push_str(&value);
+            let at = text.len() - rest.len();
+            let expansion = self.expansion(rest, at);
+            let (value, used) = expansion.unwrap_or_else(|| (rest[..1].to_owned(), 1));
+            // In quotes all arguments stay words of their own.
+            if put.ends_with('"') && rest[..used].contains('@') {
+                put.push_str(&value.split_whitespace().collect::<Vec<_>>().join("\" \""));
+            } else {
+                put.push_str(&value);
+            }
             rest = &rest[used..];
             if put.len() + rest.len() > limit {
                 return None;
@@ -78,19 +113,20 @@ impl Reader<'_> {
         values.get(self.choice).or(values.last()).map(String::as_str)
     }
 
-    /// What the expansion at the beginning of `text` gives, and how many bytes it takes.
-    fn expansion(&self, text: &str) -> Option<(String, usize)> {
+    /// What the expansion at the beginning of `text`, which is the rest from `at`, gives, and how
+    /// many bytes it takes.
+    fn expansion(&self, text: &str, at: usize) -> Option<(String, usize)> {
         let after = &text[1..];
         if text.starts_with('`') {
-            let length = near(after, b'`')?;
+            let length = self.ends.near(at + 1, b'`')?;
             return Some((printed(&after[..length])?, length + 2));
         }
         if let Some(inner) = after.strip_prefix('{') {
-            let length = near(inner, b'}')?;
+            let length = self.ends.near(at + 2, b'}')?;
             return Some((self.braced(&inner[..length])?, length + 3));
         }
         if let Some(inner) = after.strip_prefix('(') {
-            let length = near(inner, b')')?;
+            let length = self.ends.near(at + 2, b')')?;
             return Some((printed(&inner[..length])?, length + 3));
         }
         let length = match after.bytes().next()? {
@@ -109,6 +145,19 @@ impl Reader<'_> {
         }
     }
 
+    /// One element of an array, or all of them as one word where nothing is to stand between them.
+    fn element(&self, name: &str, rest: &str) -> Option<String> {
+        let (index, _) = rest.strip_prefix('[')?.split_once(']')?;
+        if let Some(value) = self.value(&format!("{name}[{index}]")) {
+            return Some(value.to_owned());
+        }
+        let mut elements = self.value(name)?.split_whitespace();
+        match index {
+            "*" if self.value("IFS") == Some("") => Some(elements.map(unquoted).collect()),
+            _ => elements.nth(index.trim().parse().ok()?).map(unquoted),
+        }
+    }
+
     /// The inside of `${...}`.
     fn braced(&self, inner: &str) -> Option<String> {
         if let Some(name) = inner.strip_prefix('!') {
@@ -119,6 +168,9 @@ impl Reader<'_> {
             _ => name_length(inner),
         };
         let (name, rest) = inner.split_at(length);
+        if let Some(element) = self.element(name, rest) {
+            return Some(element);
+        }
         let word = rest.trim_start_matches(':').get(1..).unwrap_or_default();
         let Some(value) = self.value(name).filter(|value| value.len() <= SHORT) else {
             let has_default = rest.trim_start_matches(':').starts_with(['-', '=']);
@@ -139,12 +191,6 @@ impl Reader<'_> {
     }
 }
 
-/// Where an expansion ends, if it is short: text without an end must not be gone through again and
-/// again.
-fn near(text: &str, end: u8) -> Option<usize> {
-    text.bytes().take(2 * SHORT).position(|byte| byte == end)
-}
-
 fn name_length(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
 }
@@ -157,16 +203,26 @@ fn unquoted(word: &str) -> String {
     word.replace(['"', '\''], "")
 }
 
-/// What `echo` or `printf` with plain words prints.
+/// What `echo` and `printf` with plain words print, one after the other.
 fn printed(inner: &str) -> Option<String> {
+    if inner.contains(['$', '`', '|']) {
+        return None;
+    }
+    let each = inner.split([';', '&', '\n']).filter(|part| !part.trim().is_empty());
+    let each: Vec<String> = each.map(printed_once).collect::<Option<_>>()?;
+    // Without the ends of lines they would be one word, which is the more dangerous reading.
+    (!each.is_empty()).then(|| each.concat())
+}
+
+fn printed_once(inner: &str) -> Option<String> {
     let mut words = inner.split_whitespace();
-    if !matches!(words.next()?, "echo" | "printf") || inner.contains(['$', '`', '|', ';', '&']) {
+    if !matches!(words.next()?, "echo" | "printf") {
         return None;
     }
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
     let plain: Vec<&str> = words.iter().copied().filter(|word| !word.contains('%')).collect();
     let separator = if plain.len() < words.len() { "" } else { " " };
-    Some(unquoted(&plain.join(separator)))
+    Some(unquoted(&raw::unescaped(&plain.join(separator))))
 }
 
 fn fits(pattern: &str, text: &str) -> bool {
@@ -264,6 +320,9 @@ mod tests {
         assert_eq!(put(&[], "$(echo cu)rl $(printf %s%s a b)"), ["curl ab"]);
         assert_eq!(put(&[], "git `echo push` ` "), ["git push ` "]);
         assert!(put(&[("c", "d")], "nothing here").is_empty());
+        assert_eq!(put(&[("c", " c 'url'")], "${c[0]}${c[1]} ${c[7]}"), ["curl  c 'url'"]);
+        assert_eq!(put(&[("c[0]", "cu"), ("c[1]", "rl")], "${c[0]}${c[1]}"), ["curl"]);
+        assert_eq!(put(&[("c", " c url"), ("IFS", "")], "${c[*]}"), ["curl"]);
     }
 
     #[test]

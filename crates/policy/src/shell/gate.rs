@@ -15,6 +15,8 @@ pub(crate) struct Gate {
     pub(crate) words: Vec<Range<usize>>,
     /// How many simple commands there are.
     pub(crate) commands: usize,
+    /// Where the last `[` or `[[` and what it tests ends.
+    tested: usize,
 }
 
 /// How many bytes the parser gets through, at the least, between two reports of progress. Plain
@@ -49,6 +51,9 @@ const PUNCTUATION: &[&str] = &[
     "&&", "||", ";", "|", "\n", "\"", "=", ">", ">>", ">|", ">&", "<&", "<", "&>", "&>>", "<<",
     "<<-", "<<<", ">&-", "<&-",
 ];
+/// What a test is made of: to whoever runs it, these are words too.
+const TESTS: &[&str] =
+    &["[", "]", "[[", "]]", "!", "=", "==", "!=", "test_operator", "extglob_pattern"];
 
 /// Parses `text`; none where that takes too much work.
 pub(crate) fn parse(text: &str) -> Option<Gate> {
@@ -68,7 +73,8 @@ pub(crate) fn parse(text: &str) -> Option<Gate> {
         Some(options),
     )?;
     let root = tree.root_node();
-    let mut gate = Gate { sound: !root.has_error(), foreign: None, words: Vec::new(), commands: 0 };
+    let mut gate =
+        Gate { sound: !root.has_error(), foreign: None, words: Vec::new(), commands: 0, tested: 0 };
     if !gate.sound {
         return Some(gate);
     }
@@ -108,12 +114,21 @@ fn walk(gate: &mut Gate, root: Node<'_>) {
 
 fn visit(gate: &mut Gate, node: Node<'_>) {
     let kind = node.kind();
+    let in_test = node.end_byte() <= gate.tested;
     if node.is_missing() {
         gate.foreign = Some(kind.to_owned());
+    } else if kind == "test_command" {
+        gate.tested = node.end_byte();
+        gate.commands += 1;
+    } else if in_test && TESTS.contains(&kind) {
+        gate.words.push(node.byte_range());
+    } else if in_test && ["unary_expression", "binary_expression"].contains(&kind) {
+        // Only holds the words.
     } else if !node.is_named() {
         // Pieces of words are anonymous nodes of any text; they lie within a word already seen.
         let within = gate.words.last().is_some_and(|word| word.end >= node.end_byte());
-        if !within && !PUNCTUATION.contains(&kind) {
+        // What redirects elsewhere compares in a test.
+        if !within && (in_test || !PUNCTUATION.contains(&kind)) {
             gate.foreign = Some(kind.to_owned());
         }
     } else if WORDS.contains(&kind) {

@@ -38,9 +38,47 @@ pub(crate) fn runs(text: &str) -> Vec<Vec<Piece>> {
     runs
 }
 
+/// The text with the escapes that `printf`, `echo -e` and `$'...'` know put in.
+pub(crate) fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (c, used) = match rest.bytes().next() {
+            Some(b'n' | b'r' | b't' | b'v' | b'f') => (Some('\n'), 1),
+            Some(b'a' | b'b' | b'c' | b'e' | b'E') => (None, 1),
+            Some(b'x') => coded(&rest[1..], 16, 2, 1),
+            Some(b'u') => coded(&rest[1..], 16, 4, 1),
+            Some(b'U') => coded(&rest[1..], 16, 8, 1),
+            Some(b'0') => coded(rest, 8, 4, 0),
+            Some(b'1'..=b'7') => coded(rest, 8, 3, 0),
+            Some(_) | None => (None, 0),
+        };
+        plain.extend(c);
+        rest = &rest[used..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// The character of a number, and how many bytes it and what stands before it take.
+fn coded(text: &str, base: u32, most: usize, before: usize) -> (Option<char>, usize) {
+    let digits = text.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(base));
+    let count = digits.count();
+    let number = u32::from_str_radix(&text[..count], base).ok();
+    (number.and_then(char::from_u32).filter(|c| *c != '\0'), count + before)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::{runs, unescaped};
+
+    #[test]
+    fn escapes_become_what_they_stand_for() {
+        assert_eq!(unescaped(r"\143url \x63url \u0063url \0143 a\nb \"), "curl curl curl c a\nb ");
+        assert_eq!(unescaped(r"\x \é"), " é");
+    }
 
     #[test]
     fn words_come_out_of_quotes_calls_and_lists() {

@@ -243,6 +243,9 @@ impl Scanner<'_> {
                     quoted_wildcard |= text[from..].iter().any(|b| b"*?[\\".contains(b));
                     continue;
                 }
+                // Alone they are the names of commands that test something.
+                b'[' if self.at == start && self.is_bracket() => {}
+                b'[' if self.at == start + 1 && text == b"[" => {}
                 b'*' | b'?' | b'[' => {
                     if text.is_empty() {
                         return Err(Obstacle::new(
@@ -255,7 +258,9 @@ impl Scanner<'_> {
                 b'~' if self.at == start || matches!(self.bytes[self.at - 1], b'=' | b':') => {
                     return Err(Obstacle::new("it uses `~`"));
                 }
-                b'=' if self.at == start => return Err(Obstacle::new("a word begins with `=`")),
+                b'=' if self.at == start && !self.is_comparison() => {
+                    return Err(Obstacle::new("a word begins with `=`"));
+                }
                 _ => refuse_active(byte)?,
             }
             text.push(byte);
@@ -270,6 +275,21 @@ impl Scanner<'_> {
             glob,
             quoted,
         })
+    }
+
+    /// Whether the word here is `[` or `[[`.
+    fn is_bracket(&self) -> bool {
+        self.is_one_of(&["[", "[["])
+    }
+
+    /// Whether the word here is `=` or `==`.
+    fn is_comparison(&self) -> bool {
+        self.is_one_of(&["=", "=="])
+    }
+
+    fn is_one_of(&self, words: &[&str]) -> bool {
+        let ends = |at: usize| matches!(self.bytes.get(at), Some(b' ' | b'\t'));
+        words.iter().any(|word| self.looking_at(word) && ends(self.at + word.len()))
     }
 
     /// Reads a quoted run, from its opening to its closing quote.
@@ -361,6 +381,10 @@ mod tests {
             "echo ~",
             "a=~/x",
             "echo =x",
+            "echo ==x",
+            "[a] x",
+            "[[a x",
+            "[",
             "ls *",
             "ls [a]",
             "(ls)",

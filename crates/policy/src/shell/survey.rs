@@ -1,9 +1,11 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod names;
 mod runners;
+mod sources;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,6 +14,8 @@ use super::tolerant::{self, Piece, Segment, Target};
 use super::wrappers::{self, Inner};
 use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
+use names::Names;
+use sources::Sources;
 
 /// How deep shell text within shell text is followed; deeper text is read by its words.
 pub(crate) const NESTING: usize = 8;
@@ -23,6 +27,8 @@ const FEW: usize = 8;
 const REPEATED: usize = 64;
 /// How often values are put in place of variables, and into how many texts.
 const RESOLVED: usize = 4;
+/// So many words of a pipeline are kept for a command that takes them as arguments.
+const GATHERED: usize = 64;
 /// How many folders a script may be in.
 const FOLDERS: usize = 32;
 
@@ -33,6 +39,8 @@ pub(crate) enum Fit {
     Exact,
     /// Any word may be the program.
     Loose,
+    /// The first word is the program; which of the words after its own it gets is not known.
+    Handed,
 }
 
 /// Whether a command runs the text on its standard input.
@@ -109,6 +117,10 @@ pub(crate) struct Survey {
     effort: usize,
     /// What variables are set to.
     constants: Constants,
+    /// What the text itself gives a meaning.
+    names: Names,
+    /// Where text comes from that a shell runs.
+    pub(crate) sources: Sources,
 }
 
 /// Surveys `text`, run in `cwd` by a user whose home is `home`.
@@ -123,11 +135,19 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         effort: 4 * text.len() + 4096,
         loose: grammar == Grammar::Broken || deceptive(text).is_some(),
         constants: Constants::default(),
+        names: Names::of(text),
+        sources: Sources::default(),
     };
+    for (name, values) in names::arrays(text) {
+        // What is added to an array becomes words of their own.
+        survey.constants.set(name, &format!(" {values}"));
+    }
     survey.script(text, 0);
     survey.with_constants(text);
+    survey.sources.look_into(text);
     // What is run from a file may be what the same text has just written there.
-    if survey.loose || (survey.runs_file && survey.writes_file()) {
+    let runs_written = || survey.runs_file || survey.runs_written_file();
+    if survey.loose || (survey.writes_file() && runs_written()) {
         survey.loosen(text);
     }
     survey
@@ -164,15 +184,32 @@ impl Survey {
                 self.read_into(&segment.words, text);
             }
         }
+        let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
+        let mut sources: HashMap<usize, String> = HashMap::new();
         for segment in scan.segments {
             let pipeline = segment.pipeline;
+            if stages[pipeline] > 1 || fed.contains_key(&pipeline) {
+                let before = earlier.entry(pipeline).or_default();
+                self.appended(&segment.words, before, fed.get(&pipeline).copied());
+                if before.len() + segment.words.len() <= GATHERED {
+                    before.extend(segment.words.iter().cloned());
+                }
+            }
             // Only what has company in its pipeline can be fed to something.
             let texts =
                 segment.words.iter().filter(|_| stages[pipeline] > 1).map(|word| &word.text);
             let texts: Vec<String> =
                 texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
             let seen = is_long.then_some(&mut known);
+            let is_shell = stages[pipeline] > 1 && sources::has_shell(&segment.words);
+            let source = (stages[pipeline] > 1).then(|| sources::unclear(&segment.words)).flatten();
             let listens = self.segment(segment, depth, seen);
+            if listens == Listens::Shell && is_shell && self.sources.unclear.is_none() {
+                self.sources.unclear = sources.get(&pipeline).cloned();
+            }
+            if let Some(source) = source {
+                sources.insert(pipeline, source);
+            }
             if listens == Listens::Interpreter {
                 said.remove(&pipeline).into_iter().flatten().for_each(|text| self.words_of(&text));
             } else if !texts.is_empty() {
@@ -187,6 +224,9 @@ impl Survey {
         for (pipeline, text) in scan.fed {
             match listening.get(&pipeline) {
                 Some(Listens::Shell) => {
+                    // Of a word that is nothing but an expansion nothing is left.
+                    let begin = text.trim_start();
+                    self.sources.substituted |= begin.is_empty() || begin.starts_with(['$', '`']);
                     self.script(&text, depth + 1);
                     self.words_of(&text);
                 }
@@ -239,10 +279,7 @@ impl Survey {
     /// Adds what the words of a segment could run; returns whether that runs what it is fed.
     fn run_of_words(&mut self, words: &Rc<Vec<Piece>>, depth: usize) -> Listens {
         let start = program_index(words);
-        let loosens = |word: &Piece| {
-            let name = word.text.split('=').next().unwrap_or_default();
-            word.text == "case" || ["ENV", "BASH_ENV"].contains(&name)
-        };
+        let loosens = |word: &Piece| word.text == "case" || is_start_file(word);
         self.loose |= words[..start].iter().any(loosens);
         for word in &words[..start] {
             self.assigned(word, start < words.len(), depth);
@@ -282,6 +319,16 @@ impl Survey {
         };
         if !word.dynamic {
             self.constants.set(name, value);
+            // Arithmetic computes what a variable holds, and so runs what stands between brackets.
+            self.evaluated(std::slice::from_ref(word), depth);
+        }
+        if let Some(meant) = names::set_for_shell(name) {
+            self.names.mean(meant, value);
+            self.script(value, depth + 1);
+        }
+        if name.starts_with("GIT_CONFIG_VALUE_") {
+            self.script(value.trim_start_matches('!'), depth + 1);
+            self.script(&format!("git {value}"), depth + 1);
         }
         let holds_command = for_program && value.contains(char::is_whitespace);
         if holds_command || runners::names_program(name) {
@@ -320,6 +367,8 @@ impl Survey {
             self.loose |= computed || (program.glob && program.text != "[");
             let name = base_name(&program.text);
             let args = start + 1;
+            self.evaluated(&words[start..args], depth);
+            self.called(&program.text, &words[args..], depth);
             self.embedded(name, &words[args..], depth);
             if let Some(listens) = self.special(name, words, args, depth) {
                 return listens;
@@ -329,6 +378,7 @@ impl Survey {
             };
             if name == "env" {
                 self.split_strings(&words[args..], depth);
+                self.loose |= words[args..].iter().any(is_start_file);
             }
             let texts: Vec<&str> =
                 words[args..].iter().map(|w| w.text.as_str()).take(256).collect();
@@ -339,7 +389,13 @@ impl Survey {
                     let listens = self.command(&Rc::new(inner), 0, depth + 1);
                     return if is_open { Listens::Shell } else { listens };
                 }
-                Inner::At(at) => start = args + at,
+                Inner::At(at) => {
+                    self.moved_by(name, &words[args..args + at]);
+                    // To the shell a whole list may follow `time`, also one that is negated.
+                    let inner = args + at;
+                    let skipped = if name == "time" { program_index(&words[inner..]) } else { 0 };
+                    start = inner + skipped;
+                }
                 Inner::Unclear => {
                     self.add(words, args, words.len(), Fit::Loose);
                     self.texts(&words[args..]);
@@ -392,16 +448,12 @@ impl Survey {
         let redirected = |redirection: &Redirection| {
             redirection.target.writes && redirection.target.word.text != "/dev/null"
         };
-        let written = |found: &Found| {
-            let program = found.argv().first().map_or("", |program| base_name(&program.text));
-            ["tee", "dd", "cp", "mv", "install"].contains(&program)
-        };
-        self.redirections.iter().any(redirected) || self.commands.iter().any(written)
+        self.redirections.iter().any(redirected) || self.commands.iter().any(writes_files)
     }
 
     /// Reads the whole text by its words, and every command found as if any word could run.
     fn loosen(&mut self, text: &str) {
-        for found in &mut self.commands {
+        for found in self.commands.iter_mut().filter(|found| found.fit == Fit::Exact) {
             found.fit = Fit::Loose;
         }
         self.words_of(text);
@@ -409,7 +461,41 @@ impl Survey {
         if text.contains(['\'', '"', '\\']) {
             self.words_of(&text.replace(['\'', '"', '\\'], ""));
         }
+        // What prints a text may read escapes in it.
+        if text.contains('\\') {
+            self.words_of(&raw::unescaped(text));
+        }
     }
+
+    /// Whether a file runs, by its path or by what reads it, whose name the text writes.
+    fn runs_written_file(&self) -> bool {
+        let mut written: HashSet<&str> = HashSet::new();
+        let targets = self.redirections.iter().filter(|it| it.target.writes);
+        written.extend(targets.map(|it| base_name(&it.target.word.text)));
+        for found in self.commands.iter().filter(|found| writes_files(found)) {
+            written.extend(found.argv()[1..].iter().map(|word| base_name(&word.text)));
+        }
+        let is_written = |word: &Piece| written.contains(base_name(&word.text));
+        self.commands.iter().any(|found| {
+            let Some((program, args)) = found.argv().split_first() else { return false };
+            let name = base_name(&program.text);
+            let made = ["Makefile", "makefile", "GNUmakefile"];
+            (program.text.contains('/') && is_written(program))
+                || (wrappers::is_interpreter(name) && args.iter().any(is_written))
+                || (["make", "gmake"].contains(&name) && made.iter().any(|it| written.contains(it)))
+        })
+    }
+}
+
+/// Whether a variable is set that names a file which a shell runs first.
+fn is_start_file(word: &Piece) -> bool {
+    word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")
+}
+
+/// Whether a command writes the files that it names.
+fn writes_files(found: &Found) -> bool {
+    let program = found.argv().first().map_or("", |program| base_name(&program.text));
+    ["tee", "dd", "cp", "mv", "install"].contains(&program)
 }
 
 /// The path that a word means in `folder`; none where that cannot be known.

@@ -18,7 +18,7 @@ fn a_compound_command_gives_one_rule_for_each_part_that_was_asked_about() {
     let words =
         judge.remember(&bash(), &[command("cargo test -q && git status && prettier --check src")]);
     assert_eq!(words, ["Bash(cargo test:*)", "Bash(prettier --check src)"]);
-    assert_eq!(judge.session_rules(), words);
+    assert_eq!(judge.session(), words);
     for (text, wanted) in [
         ("cargo test --all", Decision::Allow),
         ("timeout 60 cargo test", Decision::Allow),
@@ -32,15 +32,31 @@ fn a_compound_command_gives_one_rule_for_each_part_that_was_asked_about() {
 }
 
 #[test]
-fn of_several_parts_those_are_named_whose_approval_is_never_remembered() {
-    let ruling = run(&policy(bare()), "cargo test && sh x.sh", Mode::Normal);
-    let told = |subject: &str| {
-        let reason = ruling.reasons.iter().find(|reason| reason.subject == subject);
-        reason.expect("every part has a reason").why.ends_with("never remembered")
-    };
-    assert!(told("sh x.sh") && !told("cargo test"));
-    let alone = run(&policy(bare()), "sh x.sh", Mode::Normal);
-    assert!(alone.reasons.iter().all(|reason| !reason.why.contains("remembered")));
+fn of_several_parts_those_are_named_that_are_asked_about_every_time() {
+    let again = |text: &str| policy(bare()).asked_again(&bash(), &[command(text)]);
+    assert_eq!(again("cargo test && sh x.sh"), ["sh x.sh"]);
+    assert_eq!(again("cargo test --all && rm -rf target"), ["rm -rf target"]);
+    assert_eq!(again("curl x\nrm -rf y\nend"), ["curl x", "rm -rf y"]);
+    assert_eq!(again("cargo test && git status"), [""; 0]);
+    assert_eq!(again("python3 x.py > made && cargo test"), ["python3 x.py > made"]);
+}
+
+#[test]
+fn of_a_part_that_is_asked_about_every_time_nothing_is_remembered() {
+    assert_eq!(remembered("python3 x.py > made"), [""; 0]);
+    assert_eq!(remembered("prettier x > made"), ["Bash(prettier x)", "Write(/w/made)"]);
+    assert_eq!(remembered("ls > made"), ["Write(/w/made)"]);
+}
+
+#[test]
+fn what_was_approved_until_the_session_ends_can_be_taken_back() {
+    let judge = policy(bare());
+    judge.remember(&bash(), &[command("cargo test && prettier x")]);
+    assert_eq!(judge.session(), ["Bash(cargo test:*)", "Bash(prettier x)"]);
+    assert!(judge.forget("Bash(prettier x)") && !judge.forget("Bash(prettier x)"));
+    assert_eq!(judge.session(), ["Bash(cargo test:*)"]);
+    assert_eq!(run(&judge, "prettier x", Mode::Normal).decision, Decision::Ask);
+    assert_eq!(run(&judge, "cargo test", Mode::Normal).decision, Decision::Allow);
 }
 
 #[test]

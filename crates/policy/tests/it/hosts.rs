@@ -90,14 +90,23 @@ fn a_host_without_a_dot_means_that_host_and_not_the_word() {
 }
 
 #[test]
-fn scratch_space_belongs_to_tools_for_files_and_not_to_commands() {
-    let judge = policy(Settings { scratch_paths: vec!["/tmp".into()], ..settings() });
+fn scratch_space_is_written_by_tools_for_files_alone_and_read_by_nobody_unasked() {
+    let scratch_paths = vec!["/tmp".into()];
+    let readable_paths = vec!["/tmp/own".into()];
+    let judge = policy(Settings { scratch_paths, readable_paths, ..settings() });
     let reader = tool("Read", false, Risk::ReadOnly);
     let read = |path: &str| {
         judge.judge(&reader, &[Action::Read { path: path.into() }], Mode::Normal).decision
     };
-    assert_eq!(read("/tmp/x"), Decision::Allow);
-    assert_eq!(read("/tmpx"), Decision::Ask);
+    assert_eq!(read("/tmp/x"), Decision::Ask);
+    assert_eq!(read("/tmp/own/x"), Decision::Allow);
+    let writer = tool("Write", true, Risk::HighImpact);
+    let write = |path: &str| {
+        let action = Action::Write { path: path.into(), diff: None };
+        judge.judge(&writer, &[action], Mode::Yolo).decision
+    };
+    assert_eq!(write("/tmp/x"), Decision::Allow);
+    assert_eq!(write("/tmpx"), Decision::Ask);
     for text in ["cd /tmp && ls", "ls /tmp", "cat /tmp/x", "echo a > /tmp/x", "rm -rf /tmp"] {
         assert_eq!(run(&judge, text, Mode::Normal).decision, Decision::Ask, "{text}");
     }
@@ -108,6 +117,7 @@ fn a_program_that_the_workspace_could_bring_is_not_the_one_that_is_known() {
     let search = Search {
         doubtful: Some("node_modules/.bin".into()),
         certain: ["cat", "git", "timeout"].map(String::from).into(),
+        ..Search::default()
     };
     let shadowed = policy(Settings { search, ..settings() });
     for (text, wanted) in [

@@ -447,3 +447,19 @@ fn a_denied_option_is_denied_however_it_is_spelled() {
         assert_ne!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
     }
 }
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_written_by_programs_that_can_only_look() {
+    let rules = rules(&json!({"deny": ["Edit(src/**)", "Bash(./x.sh)"]}), Scope::User);
+    let judge = policy(Settings { rules, ..bare() });
+    let texts = "sed -i s/a/b/ src/a;sed --in-place=.bak s/a/b/ src/a;sort -o src/a f;uniq f src/a;\
+                 find src/a -delete;find src/a -exec rm {} +;git checkout -- src/a;git restore src/a;\
+                 git rm src/a;git mv src/a b;sh x.sh;bash ./x.sh;. ./x.sh;source x.sh";
+    for text in texts.split(';') {
+        assert_eq!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
+    }
+    for text in ["cat src/a", "git add src/a", "git diff src/a", "sed -n 1p src/a", "grep x src/a"]
+    {
+        assert_ne!(run(&judge, text, Mode::Yolo).decision, Decision::Deny, "{text}");
+    }
+}

@@ -4,15 +4,22 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Hidden, Mode, Policy};
 use contract::tool::Risk;
-use policy::Settings;
 use policy::ground::{Ground, Look, Sought, Width};
 use policy::rules::Scope;
+use policy::{Search, Settings};
 use serde_json::json;
 
 use crate::setting::{bare, rules, run, tool};
 
-const FILES: &[&str] =
-    &["/w/README.md", "/w/secret/k", "/w/src/a.rs", "/w/.env", "/w/keys/server.pem", "/w/src/b.rs"];
+const FILES: &[&str] = &[
+    "/w/README.md",
+    "/w/secret/k",
+    "/w/src/a.rs",
+    "/w/.env",
+    "/w/keys/server.pem",
+    "/w/src/b.rs",
+    "/w/old/rust-toolchain.toml",
+];
 
 /// A disk with a few files, and `/w/link` that leads to one of them.
 struct Fixed;
@@ -124,4 +131,36 @@ fn tools_leave_out_what_they_would_not_get_by_itself() {
     assert_eq!(hidden("/w/.env"), Some(Hidden::Secret));
     assert_eq!(hidden("/w/keys/server.pem"), None);
     assert_eq!(hidden("/w/src/a.rs"), None);
+}
+
+#[test]
+fn a_program_of_the_system_may_say_its_version_unless_the_project_chooses_it() {
+    let own = ["cargo", "python3", "make", "bash"].map(String::from).into();
+    let search = Search { own, ..Search::default() };
+    let judge = policy::policy(Settings { search, ground: Ground::new(Fixed), ..bare() });
+    for (text, wanted) in [
+        ("cargo --version", Decision::Allow),
+        ("cargo -V && python3 -V; python3 --version", Decision::Allow),
+        ("make --version | head -1", Decision::Allow),
+        ("timeout 5 bash --version", Decision::Allow),
+        ("cd src && cargo --version", Decision::Allow),
+        ("cd old && cargo --version", Decision::Ask),
+        ("cargo --version --verbose", Decision::Ask),
+        ("cargo -v", Decision::Ask),
+        ("make -v", Decision::Ask),
+        ("./python3 --version", Decision::Ask),
+        ("X=1 python3 --version", Decision::Ask),
+        ("node --version", Decision::Ask),
+        ("python3 --version x", Decision::Ask),
+    ] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, wanted, "{text}");
+    }
+}
+
+#[test]
+fn other_spellings_of_a_search_of_folders_are_one_too() {
+    for text in ["grep -d recurse x .", "grep -drecurse x .", "diff src secret", "diff . src"] {
+        let judged = decisions(&["Read(secret/**)"], Mode::Yolo, &[text]);
+        assert_eq!(judged[0].1, Decision::Deny, "{text}");
+    }
 }

@@ -24,12 +24,20 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("compgen", "-C"),
 ];
 
+/// Programs that hand a command on, to another machine or user.
+pub(super) const REMOTE: &[&str] = &[
+    "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux", "screen",
+    "newgrp",
+];
+
 /// Variables that programs take for the name or text of something to run.
 const PROGRAM_VARIABLES: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PAGER MANPAGER \
     BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
     GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH \
     RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CC CXX LD AR MAKE SHELL TAR_OPTIONS";
 
+/// So much of a long option names it.
+const SHORTENED: usize = 6;
 /// How many words of one git command may say that what follows is run: one could be the value of an
 /// option, but hardly many.
 const RUNNERS: usize = 4;
@@ -113,13 +121,14 @@ impl Survey {
                 let Some((variable, values)) = args.split_first() else { return };
                 for value in values.iter().filter(|value| !value.dynamic && value.text != "in") {
                     self.constants.set(&variable.text, &value.text);
+                    self.evaluated(std::slice::from_ref(value), depth);
                 }
             }
             "set" => {
-                let values = args.iter().skip_while(|word| word.text.starts_with(['-', '+']));
-                for (value, at) in values.zip(1..10) {
-                    self.constants.set(&at.to_string(), &value.text);
-                }
+                let dashes = args.iter().position(|word| word.text == "--");
+                let options = args.iter().take_while(|word| word.text.starts_with(['-', '+']));
+                let first = dashes.map_or_else(|| options.count(), |at| at + 1);
+                self.handed_on(&args[first..]);
             }
             "printf" if args.first().is_some_and(|word| word.text == "-v") && args.len() > 2 => {
                 let values: Vec<&str> = args[2..].iter().map(|word| word.text.as_str()).collect();
@@ -153,10 +162,21 @@ impl Survey {
         }
     }
 
+    /// A script runs by whatever shell it is given to, as it does by its own name.
+    fn run_file(&mut self, words: &Rc<Vec<Piece>>, args: usize) {
+        let is_option = |word: &&Piece| word.text.starts_with(['-', '+']);
+        let file = args + words[args..].iter().take_while(is_option).count();
+        if file < words.len() {
+            self.add(words, file, words.len(), Fit::Exact);
+        }
+    }
+
     /// A file of shell text that is read in place.
     fn sourced(&mut self, args: &[Piece]) -> Listens {
         self.runs_file = true;
-        self.loose |= args.iter().any(|word| word.dynamic);
+        let is_dynamic = args.iter().any(|word| word.dynamic);
+        self.loose |= is_dynamic;
+        self.sources.substituted |= is_dynamic;
         let from_input = args.first().is_some_and(is_input);
         if from_input { Listens::Shell } else { Listens::No }
     }
@@ -173,15 +193,21 @@ impl Survey {
         match name {
             "cd" | "pushd" | "chdir" => self.change_folder(rest),
             "eval" => {
-                let joined: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+                let mut rest = rest.iter().skip_while(|word| word.text == "--");
+                let joined: Vec<&str> = rest.clone().map(|word| word.text.as_str()).collect();
                 self.script(&joined.join(" "), depth + 1);
-                self.loose |= rest.iter().any(|word| word.dynamic);
+                let is_dynamic = rest.any(|word| word.dynamic);
+                self.loose |= is_dynamic;
+                self.sources.substituted |= is_dynamic;
             }
             "coproc" => self.add(words, args, words.len(), Fit::Loose),
             "find" | "fd" | "fdfind" => self.actions(words, args, depth),
             "sed" | "gsed" if rest.iter().any(runs_lines) => return Some(Listens::Interpreter),
             "git" => self.git_programs(words, args, depth),
-            "source" | "." => return Some(self.sourced(rest)),
+            "source" | "." => {
+                self.run_file(words, args);
+                return Some(self.sourced(rest));
+            }
             "npm" | "pnpm" | "yarn" | "bun" | "cargo" => {
                 const RUN: &[&str] = &["exec", "x", "dlx", "watch"];
                 if rest.iter().any(|word| RUN.contains(&word.text.as_str())) {
@@ -217,23 +243,28 @@ impl Survey {
 
     /// A shell: text in its arguments, or a command in them, or else text on its standard input.
     fn shell(&mut self, name: &str, words: &Rc<Vec<Piece>>, args: usize, depth: usize) -> Listens {
-        const REMOTE: &[&str] = &[
-            "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux",
-            "screen", "newgrp",
-        ];
         let is_remote = REMOTE.contains(&name);
         let mut takes_text = false;
         let mut after_c = matches!(name, "trap");
+        let text = words[args..].iter().position(|word| word.text == "-c");
+        if let Some(given) = text.and_then(|text| words[args..].get(text + 3..)) {
+            self.handed_on(given);
+        }
+        if let Some(zeroth) = text.and_then(|text| words[args..].get(text + 2)) {
+            self.constants.set("0", &zeroth.text);
+        }
         for word in &words[args..] {
             let value = word.text.rsplit_once('=').map_or("", |(_, value)| value);
             // An alias' name ends at the first of them, whatever follows.
-            if let Some((_, whole)) = word.text.split_once('=').filter(|_| name == "alias") {
+            if let Some((alias, whole)) = word.text.split_once('=').filter(|_| name == "alias") {
+                self.names.mean(alias, whole);
                 self.script(whole, depth + 1);
             }
             if after_c || word.text.contains(|c: char| c.is_whitespace() || ";|&$`<>(".contains(c))
             {
                 takes_text = true;
                 self.loose |= word.dynamic;
+                self.sources.substituted |= word.dynamic && !is_remote;
                 self.script(&word.text, depth + 1);
                 self.script(value, depth + 1);
             } else if name == "alias" && !value.is_empty() {
@@ -258,7 +289,12 @@ impl Survey {
         }
         let mut operands = words[args..].iter().filter(|word| !word.text.starts_with('-'));
         self.loose |= operands.clone().any(|word| word.dynamic);
+        let is_printed = |word: &Piece| word.dynamic && word.text.is_empty();
+        self.sources.substituted |= !is_remote && operands.clone().any(is_printed);
         self.runs_file |= !takes_text;
+        if !takes_text && !is_remote {
+            self.run_file(words, args);
+        }
         // The operands of these are a machine or a user, or a shell elsewhere.
         let from_input = is_remote || operands.next().is_none_or(is_input);
         let told_to = words[args..].iter().any(|word| matches!(word.text.as_str(), "-s" | "-"));
@@ -266,6 +302,27 @@ impl Survey {
             Listens::Shell
         } else {
             Listens::No
+        }
+    }
+
+    /// The folder that a wrapper goes to before it runs anything.
+    pub(super) fn moved_by(&mut self, wrapper: &str, options: &[Piece]) {
+        let letter = match wrapper {
+            "env" | "genv" => "-C",
+            "sudo" => "-D",
+            _ => return,
+        };
+        for (at, word) in options.iter().enumerate() {
+            let attached = ["--chdir=", letter].iter().find_map(|it| word.text.strip_prefix(it));
+            let target = match attached {
+                Some("") => options.get(at + 1).cloned(),
+                Some(folder) => Some(Piece { text: folder.to_owned(), ..word.clone() }),
+                None if word.text == "--chdir" => options.get(at + 1).cloned(),
+                None => None,
+            };
+            if let Some(target) = target {
+                self.change_folder(&[target]);
+            }
         }
     }
 
@@ -384,7 +441,11 @@ impl Survey {
                 Some((name, value)) => (name, Some(value)),
                 None => (word.text.as_str(), None),
             };
-            if OPTIONS.contains(&name) {
+            // Programs take the beginning of an option for all of it.
+            let is_one = |option: &&str| {
+                **option == *name || (name.len() >= SHORTENED && option.starts_with(name))
+            };
+            if OPTIONS.iter().any(is_one) {
                 let next = args.get(at + 1).map(|word| word.text.as_str());
                 if let Some(text) = value.or(next) {
                     self.script(text.trim_start_matches("exec="), depth + 1);

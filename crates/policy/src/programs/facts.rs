@@ -1,0 +1,136 @@
+//! Programs that wait, or show processes, variables and bytes, each with what it may be given.
+
+use super::{Doubt, Looked, Operand};
+use crate::shell::Word;
+
+/// Variables that say nothing about anybody's secrets.
+const VARIABLES: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    "PWD",
+    "LANG",
+    "LC_ALL",
+    "TERM",
+    "TZ",
+    "HOSTNAME",
+    "TMPDIR",
+    "EDITOR",
+    "PAGER",
+    "CI",
+    "NODE_ENV",
+    "VIRTUAL_ENV",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "PYTHONPATH",
+];
+
+/// What `ps` may show of a process. Not its variables.
+const COLUMNS: &[&str] = &[
+    "pid", "ppid", "pgid", "sid", "user", "uid", "group", "gid", "comm", "cmd", "args", "command",
+    "stat", "state", "s", "start", "lstart", "stime", "etime", "etimes", "time", "cputime", "tty",
+    "pcpu", "%cpu", "pmem", "%mem", "rss", "vsz", "nice", "ni", "pri", "nlwp", "thcount", "wchan",
+    "psr",
+];
+
+/// `sleep`: numbers, each with a unit or without.
+pub(crate) fn sleep(args: &[Word]) -> Result<Looked, Doubt> {
+    let is_time = |word: &Word| {
+        let number = word.text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(&word.text);
+        let plain = |c: char| c.is_ascii_digit() || c == '.';
+        !word.glob && !number.is_empty() && number.chars().all(plain)
+    };
+    if args.is_empty() || !args.iter().all(is_time) {
+        return Err(Doubt::new("how long it waits is not known"));
+    }
+    Ok(Looked::default())
+}
+
+/// `printenv`: single variables that hold no secret.
+pub(crate) fn printenv(args: &[Word]) -> Result<Looked, Doubt> {
+    let is_harmless = |word: &Word| !word.glob && VARIABLES.contains(&word.text.as_str());
+    if args.is_empty() || !args.iter().all(is_harmless) {
+        return Err(Doubt::new("it shows variables that may hold secrets"));
+    }
+    Ok(Looked::default())
+}
+
+/// `ps`: which processes, and columns that do not show their variables.
+pub(crate) fn ps(args: &[Word]) -> Result<Looked, Doubt> {
+    let numbers = |text: &str| text.split(',').all(|it| it.parse::<u32>().is_ok());
+    let names = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.,-".contains(c));
+    let columns = |text: &str| {
+        let name = |column: &str| column.trim_end_matches('=').to_owned();
+        text.split(',').all(|column| COLUMNS.contains(&name(column).as_str()))
+    };
+    let sorted = |text: &str| {
+        text.split(',').all(|column| COLUMNS.contains(&column.trim_start_matches(['-', '+'])))
+    };
+    let letters = |text: &str, of: &str| text.chars().all(|c| of.contains(c));
+    let mut args = args.iter();
+    while let Some(word) = args.next() {
+        let text = word.text.as_str();
+        let mut value = |fits: &dyn Fn(&str) -> bool| {
+            args.next().is_some_and(|value| !value.glob && fits(&value.text))
+        };
+        let is_known = match text {
+            "-p" | "-q" | "--pid" | "--ppid" => value(&numbers),
+            "-C" | "-u" | "-U" => value(&names),
+            "-o" | "-O" | "--format" => value(&columns),
+            "--sort" => value(&sorted),
+            "--forest" | "--no-headers" | "--no-heading" | "--headers" => true,
+            _ => match (text.strip_prefix("--"), text.strip_prefix('-')) {
+                (Some(long), _) => {
+                    long.strip_prefix("sort=").is_some_and(sorted)
+                        || long.strip_prefix("pid=").is_some_and(numbers)
+                }
+                // Letters that are not understood so are read like those without a dash, of which
+                // `e` shows variables.
+                (None, Some("aux" | "auxf" | "auxw" | "auxww")) => true,
+                (None, Some(cluster)) => !cluster.is_empty() && letters(cluster, "efFlAadHwyTLj"),
+                (None, None) => letters(text, "auxwflj") || numbers(text),
+            },
+        };
+        if word.glob || !is_known {
+            return Err(Doubt::new(format!("`{text}` is not known to be harmless")));
+        }
+    }
+    Ok(Looked::default())
+}
+
+/// `xxd`: one file, which it shows; a second one would be written.
+pub(crate) fn xxd(args: &[Word]) -> Result<Looked, Doubt> {
+    const ALONE: &[&str] = &["-a", "-b", "-C", "-d", "-e", "-E", "-i", "-p", "-ps", "-u", "-v"];
+    const NUMBERED: &[&str] = &["-c", "-g", "-l", "-o", "-s"];
+    let is_number = |text: &str| {
+        let digits = text.trim_start_matches(['+', '-']).trim_start_matches("0x");
+        !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
+    };
+    let mut looked = Looked::default();
+    let mut args = args.iter();
+    while let Some(word) = args.next() {
+        let text = word.text.as_str();
+        let known = if NUMBERED.contains(&text) {
+            args.next().is_some_and(|value| !value.glob && is_number(&value.text))
+        } else if let Some(rest) = text.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+            let attached = NUMBERED.iter().any(|name| rest.starts_with(&name[1..]));
+            ALONE.contains(&text)
+                || (attached && rest[1..].chars().all(|c| c.is_ascii_digit()) && rest.len() > 1)
+        } else {
+            looked.contents.push(Operand::from(word));
+            !word.glob
+        };
+        if !known {
+            return Err(Doubt::new(format!("`{text}` is not known to be harmless")));
+        }
+    }
+    if looked.contents.len() > 1 {
+        return Err(Doubt::new("its second operand is a file that it writes"));
+    }
+    Ok(looked)
+}

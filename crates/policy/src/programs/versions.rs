@@ -1,0 +1,31 @@
+//! Programs that say their version and do nothing else, where they are the system's own: another
+//! one's may be a switch that asks the project which program to run.
+
+use crate::shell::Word;
+
+/// Programs whose `--version` runs nothing else and reads nothing of the project.
+pub(crate) const PROGRAMS: &[&str] = &[
+    "as", "awk", "bash", "c++", "cat", "cc", "clang", "clang++", "cmake", "cp", "diff", "find",
+    "g++", "gawk", "gcc", "gmake", "grep", "gzip", "head", "jq", "ld", "ls", "lua", "make",
+    "ninja", "node", "nodejs", "patch", "perl", "python", "python3", "rg", "ruby", "sed", "sort",
+    "tail", "tar", "xz",
+];
+
+/// Programs of which a project's own file chooses the one that runs, where there is such a file.
+pub(crate) const CHOSEN: &[&str] = &["cargo", "rustc"];
+
+/// The files by which a project chooses them.
+pub(crate) const CHOOSING: &[&str] = &["rust-toolchain", "rust-toolchain.toml"];
+
+/// Whether these words only ask a program for its version.
+pub(crate) fn is_asked(argv: &[Word]) -> bool {
+    let [program, option] = argv else {
+        return false;
+    };
+    let short = match program.text.as_str() {
+        "python" | "python3" | "cargo" | "rustc" => "-V",
+        "node" | "nodejs" | "perl" | "ruby" | "lua" => "-v",
+        _ => "--version",
+    };
+    !option.glob && [short, "--version"].contains(&option.text.as_str())
+}

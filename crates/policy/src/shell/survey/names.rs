@@ -1,0 +1,145 @@
+//! Words to which a text itself gives a meaning: functions, aliases, remembered programs, arrays, and
+//! the arguments that are handed on. Sees too much rather than too little.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::{Fit, Survey, base_name};
+use crate::shell::raw;
+use crate::shell::tolerant::Piece;
+use crate::shell::wrappers::{self, Inner};
+
+/// More arrays of one text are not read.
+const ARRAYS: usize = 64;
+/// Longer calls are not followed into what they name.
+const LONG: usize = 64;
+/// Of so many words of a pipeline each may be the first that is handed on.
+const HANDED: usize = 32;
+
+/// What the words of a text mean in it.
+#[derive(Default)]
+pub(super) struct Names {
+    functions: HashSet<String>,
+    aliases: HashMap<String, String>,
+    /// Calls that are being followed.
+    depth: usize,
+}
+
+impl Names {
+    /// Finds the functions that a text defines.
+    pub(super) fn of(text: &str) -> Self {
+        let mut functions = HashSet::new();
+        for (at, _) in text.match_indices('(') {
+            let is_definition = text[at + 1..].trim_start_matches([' ', '\t']).starts_with(')');
+            if is_definition {
+                let before = text[..at].trim_end_matches([' ', '\t']);
+                functions.insert(last_word(before).to_owned());
+            }
+        }
+        for (at, word) in text.match_indices("function ") {
+            let after = text[at + word.len()..].trim_start();
+            let end = after.find(|c: char| c.is_whitespace() || "({;".contains(c));
+            functions.insert(after[..end.unwrap_or(after.len())].to_owned());
+        }
+        functions.remove("");
+        Self { functions, ..Self::default() }
+    }
+
+    /// Notes that a word stands for others.
+    pub(super) fn mean(&mut self, name: &str, value: &str) {
+        self.aliases.insert(name.to_owned(), value.to_owned());
+    }
+}
+
+fn last_word(text: &str) -> &str {
+    let ends = |c: char| c.is_whitespace() || ";&|(){}`$\"'<>=".contains(c);
+    let start = text.rfind(ends).map_or(0, |at| at + 1);
+    text.get(start..).unwrap_or_default()
+}
+
+/// The word that an element of one of the shell's own tables gives a meaning.
+pub(super) fn set_for_shell(name: &str) -> Option<&str> {
+    let table = ["BASH_ALIASES[", "BASH_CMDS["];
+    let element = table.iter().find_map(|table| name.strip_prefix(table))?;
+    Some(element.trim_end_matches(']').trim_matches(['"', '\'']))
+}
+
+/// The arrays that a text sets, each with its elements as they are written.
+pub(super) fn arrays(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("=(").take(ARRAYS).filter_map(|(at, mark)| {
+        let name = last_word(&text[..at]);
+        let elements = &text[at + mark.len()..];
+        let end = elements.bytes().take(1024).position(|byte| byte == b')')?;
+        (!name.is_empty()).then(|| (name, &elements[..end]))
+    })
+}
+
+impl Survey {
+    /// Follows a call of something that the text defines.
+    pub(super) fn called(&mut self, program: &str, args: &[Piece], depth: usize) {
+        if args.len() > LONG || self.names.depth > 0 {
+            return;
+        }
+        if self.names.functions.contains(program) {
+            self.handed_on(args);
+        }
+        if let Some(value) = self.names.aliases.get(program) {
+            let words = args.iter().map(|word| word.text.as_str());
+            let text = std::iter::once(value.as_str()).chain(words).collect::<Vec<_>>().join(" ");
+            self.names.depth += 1;
+            self.script(&text, depth + 1);
+            self.names.depth -= 1;
+        }
+    }
+
+    /// Notes the arguments that a function or a script gets.
+    pub(super) fn handed_on(&mut self, args: &[Piece]) {
+        let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
+        for (text, at) in texts.iter().zip(1..10) {
+            self.constants.set(&at.to_string(), text);
+        }
+        for name in ["@", "*"] {
+            self.constants.set(name, &texts.join(" "));
+        }
+    }
+
+    /// Adds what a command could become that takes words of its pipeline as arguments.
+    pub(super) fn appended(&mut self, words: &[Piece], before: &[Piece], fed: Option<&String>) {
+        let is_gatherer = |word: &Piece| ["xargs", "parallel"].contains(&base_name(&word.text));
+        let Some(at) = words.iter().position(is_gatherer) else {
+            return;
+        };
+        let args = &words[at + 1..];
+        let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
+        let inner = match wrappers::find("xargs").map(|wrapper| wrapper.inner(&texts)) {
+            Some(Inner::At(at)) => at,
+            Some(Inner::Unclear | Inner::Nothing) | None => 0,
+        };
+        let is_filled = |word: &&Piece| word.text.contains("{}");
+        let command = args.iter().skip(inner).take(LONG).filter(|word| !is_filled(word));
+        let command: Vec<Piece> = command.cloned().collect();
+        let fed = contract::text::head(fed.map_or("", String::as_str), 1024);
+        let mut given = before.to_vec();
+        given.extend(raw::runs(fed).into_iter().flatten());
+        for first in 0..given.len().min(HANDED) {
+            let words = [&command, &given[first..]].concat();
+            let end = words.len();
+            self.add(&Rc::new(words), 0, end, Fit::Handed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_arrays_and_tables_are_found() {
+        let names = Names::of("f(){ x; }; function g { y; }; a=$(b); h () (z)");
+        let mut found: Vec<&String> = names.functions.iter().collect();
+        found.sort();
+        assert_eq!(found, ["f", "g", "h"]);
+        assert_eq!(arrays("a=(1 2); b+=(3)").collect::<Vec<_>>(), [("a", "1 2"), ("b+", "3")]);
+        assert_eq!(set_for_shell("BASH_CMDS[x]"), Some("x"));
+    }
+}
