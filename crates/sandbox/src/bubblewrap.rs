@@ -64,7 +64,7 @@ impl Bubblewrap {
         let program = find().map_err(Failure::Setup)?;
         let mut after = After::default();
         if request.access == Access::Workspace {
-            after = After::watch(&request.roots, settings.notice.clone());
+            after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
             let stubs = Stubs::new(&settings.state);
             for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
                 let hold = stubs.hold(root, nested)?;

@@ -82,6 +82,11 @@ fn usable(rung: Rung) -> Result<(), Cause> {
     }
 }
 
+/// What no limit of this program holds back, for people.
+#[cfg(target_os = "linux")]
+const UNCOUNTED: &str = "memory that processes share (shared mappings, memory files, shared segments) \
+                         is not counted against the limit on memory";
+
 #[cfg(target_os = "linux")]
 fn lacks(rung: Rung) -> Vec<String> {
     use crate::walls::{Strength, strength};
@@ -94,6 +99,7 @@ fn lacks(rung: Rung) -> Vec<String> {
         Rung::Landlock => crate::landlock::LACKS.map(str::to_owned).into(),
         Rung::Seatbelt => return seatbelt::LACKS.map(str::to_owned).into(),
     };
+    lacks.push(UNCOUNTED.to_owned());
     match (rung, strength()) {
         (_, Strength::Scoped) => {}
         (Rung::Landlock, _) => lacks.push(

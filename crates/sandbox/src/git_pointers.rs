@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use contract::text::normalize;
@@ -12,6 +13,9 @@ use crate::harmless::{Setting, settings};
 
 const MOST_BYTES: u64 = 1 << 20;
 const DEEPEST: usize = 5;
+const MOST_HOOKS: usize = 64;
+/// What ends a word in a setting or a script.
+const SEPARATORS: &str = "'\"`;|&()<>=!";
 
 /// Sections whose settings lead to no file.
 const DATA: [&str; 10] = [
@@ -27,53 +31,136 @@ const DATA: [&str; 10] = [
     "user",
 ];
 
-/// The paths beneath `root` that its repository's settings name. Not all of them exist.
-pub fn git_pointers(root: &Path) -> Vec<PathBuf> {
-    let mut found = BTreeSet::new();
+/// The paths beneath `root` that the settings of its repository, of the user and of the system name.
+/// Not all of them exist.
+pub fn git_pointers(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut search = Search { root, home, found: BTreeSet::new() };
+    let own = git_directory(root)
+        .into_iter()
+        .flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
+    let user = home
+        .into_iter()
+        .flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
+    for file in own.chain(user).chain([PathBuf::from("/etc/gitconfig")]) {
+        search.follow(&file, 0);
+    }
     if let Some(directory) = git_directory(root) {
-        for name in ["config", "config.worktree"] {
-            follow(root, &directory.join(name), 0, &mut found);
-        }
+        search.links(&directory);
+        search.hooks(&directory.join("hooks"));
     }
-    found.into_iter().collect()
+    for folder in search.found.clone() {
+        search.hooks(&folder);
+    }
+    // Where the workspace holds them, the user's own settings are no less than the repository's.
+    for own in [".config/brynhild", ".config/git", ".gitconfig"] {
+        let path = home.map(|home| home.join(own));
+        search.found.extend(path.and_then(|path| search.beneath(&path)));
+    }
+    search.found.into_iter().collect()
 }
 
-fn follow(root: &Path, file: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
-    let is_small = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-    let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
-    let text = String::from_utf8_lossy(&text).into_owned();
-    for setting in settings(&text).unwrap_or_default() {
-        if DATA.contains(&setting.section.as_str()) || setting.key == "worktree" {
-            continue;
-        }
-        let is_include = setting.section.starts_with("include");
-        let base = if is_include { file.parent().unwrap_or(root) } else { root };
-        for path in paths(root, base, &setting, is_include) {
-            if is_include && depth < DEEPEST {
-                follow(root, &path, depth + 1, found);
+struct Search<'a> {
+    root: &'a Path,
+    home: Option<&'a Path>,
+    found: BTreeSet<PathBuf>,
+}
+
+impl Search<'_> {
+    fn follow(&mut self, file: &Path, depth: usize) {
+        let is_small = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
+        let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        for setting in settings(&text).unwrap_or_default() {
+            if DATA.contains(&setting.section.as_str()) || setting.key == "worktree" {
+                continue;
             }
-            found.insert(path);
+            if setting.section.starts_with("include") {
+                let base = file.parent().unwrap_or(self.root);
+                let path = normalize(&base.join(self.at_home(setting.value.trim_matches('"'))));
+                if depth < DEEPEST {
+                    self.follow(&path, depth + 1);
+                }
+                self.found.extend(self.beneath(&path));
+            } else {
+                self.found.extend(self.named(&setting));
+            }
         }
     }
-}
 
-/// What a setting names: as a whole where it is a path, otherwise by each word that is there.
-fn paths(root: &Path, base: &Path, setting: &Setting<'_>, is_include: bool) -> Vec<PathBuf> {
-    let value = setting.value.trim_matches('"');
-    if is_include || setting.key == "hookspath" {
-        return beneath(root, base, value).into_iter().collect();
+    /// What the parts of a git directory that git obeys lead to, where they are links.
+    fn links(&mut self, directory: &Path) {
+        let parts = ["config", "config.worktree", "hooks", "info/attributes", "info/exclude"];
+        for part in parts.map(|part| directory.join(part)) {
+            self.link(&part);
+        }
     }
-    let words = value.split(|c: char| c.is_whitespace() || "'\"`;|&()<>=!".contains(c));
-    let words = words.filter(|word| word.contains('/') || word.starts_with('.'));
-    let paths = words.filter_map(|word| beneath(root, base, word));
-    paths.filter(|path| fs::symlink_metadata(path).is_ok()).collect()
+
+    fn link(&mut self, path: &Path) {
+        if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+            let target = fs::canonicalize(path).ok();
+            self.found.extend(target.and_then(|target| self.beneath(&target)));
+        }
+    }
+
+    /// What the hooks in a folder lead to, and the scripts of the project that they name.
+    fn hooks(&mut self, folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_HOOKS) {
+            let path = entry.path();
+            self.link(&path);
+            let is_sample = path.extension().is_some_and(|it| it == "sample");
+            let is_small =
+                fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
+            if is_sample || !is_small {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
+            let words = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
+            let words = words.filter(|word| word.contains('/') && !word.starts_with('/'));
+            let paths = words.filter_map(|word| self.beneath(&normalize(&self.root.join(word))));
+            let scripts: Vec<PathBuf> = paths.filter(|path| is_script(path)).collect();
+            self.found.extend(scripts);
+        }
+    }
+
+    /// What a setting names: as a whole where it is a path, otherwise by each word that is there.
+    fn named(&self, setting: &Setting<'_>) -> Vec<PathBuf> {
+        let value = setting.value.trim_matches('"');
+        if setting.key == "hookspath" {
+            let path = normalize(&self.root.join(self.at_home(value)));
+            // What makes hooks itself keeps those that people write in the folder above its own.
+            let path = if path.ends_with("_") { path.parent().unwrap_or(&path) } else { &path };
+            return self.beneath(path).into_iter().collect();
+        }
+        let words = value.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
+        let words = words.filter(|word| word.contains('/') || word.starts_with('.'));
+        let paths = words.filter_map(|word| self.beneath(&normalize(&self.root.join(word))));
+        paths.filter(|path| fs::symlink_metadata(path).is_ok()).collect()
+    }
+
+    /// A path with the home in place of `~`.
+    fn at_home(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(path),
+        }
+    }
+
+    /// A path where it lies beneath the root and is not the root.
+    fn beneath(&self, path: &Path) -> Option<PathBuf> {
+        let is_git = path.starts_with(self.root.join(".git"));
+        (path.starts_with(self.root) && path != self.root && !is_git).then(|| path.to_owned())
+    }
 }
 
-/// A path as text, without `..`, where it lies beneath the root and is not the root.
-fn beneath(root: &Path, base: &Path, word: &str) -> Option<PathBuf> {
-    let path = normalize(&base.join(word));
-    let is_git = path.starts_with(root.join(".git"));
-    (path.starts_with(root) && path != root && !is_git && !word.is_empty()).then_some(path)
+/// Whether a file is one that is run.
+fn is_script(path: &Path) -> bool {
+    let has_ending = || {
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        ["sh", "bash", "py", "js", "mjs", "rb", "pl", "php", "lua"].contains(&ending)
+    };
+    fs::metadata(path).is_ok_and(|found| {
+        found.is_file() && (found.permissions().mode() & 0o111 != 0 || has_ending())
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +185,43 @@ mod tests {
         write("tools/clean.sh", "cat");
         write("tools/x", "");
         let wanted = [".husky", "tools/clean.sh", "tools/gitconfig"].map(|name| root.join(name));
-        assert_eq!(git_pointers(root), wanted);
+        assert_eq!(git_pointers(root, None), wanted);
+    }
+
+    #[test]
+    fn hooks_of_the_user_s_settings_and_those_above_made_ones_are_found() {
+        let base = tempfile::tempdir().unwrap();
+        let (root, home) = (base.path().join("w"), base.path().join("home"));
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join(".gitconfig"), "[include]\n\tpath = ~/more\n").unwrap();
+        fs::write(home.join("more"), "[core]\n\thooksPath = .githooks\n").unwrap();
+        fs::write(root.join(".git/config"), "[core]\n\thooksPath = .husky/_\n").unwrap();
+        let wanted = [".githooks", ".husky"].map(|name| root.join(name));
+        assert_eq!(git_pointers(&root, Some(&home)), wanted);
+    }
+
+    #[test]
+    fn links_of_the_git_directory_and_scripts_that_hooks_name_are_found() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().canonicalize().unwrap();
+        for folder in [".git/hooks", ".git/info", "scripts", "src", ".config/brynhild"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in ["scripts/pc", "scripts/check.sh", "cfg", "at", "src/a.rs"] {
+            fs::write(root.join(file), "").unwrap();
+        }
+        let link = |target: &str, path: &str| {
+            std::os::unix::fs::symlink(target, root.join(path)).unwrap();
+        };
+        link("../../scripts/pc", ".git/hooks/pre-commit");
+        link("../cfg", ".git/config");
+        link("../../at", ".git/info/attributes");
+        let hook = "#!/bin/sh\nexec ./scripts/check.sh src/ src/a.rs\n";
+        fs::write(root.join(".git/hooks/pre-push"), hook).unwrap();
+        let own = [".config/brynhild", ".config/git", ".gitconfig"];
+        let named = ["at", "cfg", "scripts/check.sh", "scripts/pc"];
+        let wanted: Vec<_> = own.iter().chain(&named).map(|name| root.join(name)).collect();
+        assert_eq!(git_pointers(&root, Some(&root)), wanted);
     }
 }

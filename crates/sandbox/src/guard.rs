@@ -3,6 +3,7 @@
 //!
 //! By then nothing confined runs, but what it left is hostile: no link is followed.
 
+mod print;
 #[cfg(target_os = "linux")]
 mod sentry;
 mod snapshot;
@@ -17,6 +18,7 @@ use crate::nested::{self, Nested};
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
 
+pub(crate) use print::is_exhausted;
 #[cfg(target_os = "linux")]
 pub(crate) use sentry::Sentry;
 pub(crate) use snapshot::Snapshot;
@@ -70,7 +72,15 @@ impl Drop for After {
             snapshot.restore(&mut moved);
         }
         for (root, before) in &self.nested {
-            moved.extend(before.planted(root).iter().map(|path| quarantine(root, path)));
+            let (planted, is_cut) = before.planted(root);
+            moved.extend(planted.iter().map(|path| quarantine(root, path)));
+            if is_cut && !before.is_cut {
+                moved.push(Ok(format!(
+                    "a confined process left more in `{}` than can be looked through for what it \
+                     planted",
+                    root.display()
+                )));
+            }
         }
         self.holds.clear();
         if let Some(notice) = &self.notice {
@@ -85,11 +95,11 @@ impl Drop for After {
 }
 
 impl After {
-    /// Watches `roots` for what is planted in them.
-    pub(crate) fn watch(roots: &[PathBuf], notice: Option<Notice>) -> Self {
+    /// Watches `roots`, of a user with this home, for what is planted in them.
+    pub(crate) fn watch(roots: &[PathBuf], home: Option<&Path>, notice: Option<Notice>) -> Self {
         let mut after = Self::default();
         after.roots = roots.iter().filter(|root| !is_bare_repository(root)).cloned().collect();
-        after.nested = roots.iter().map(|root| (root.clone(), nested::look(root))).collect();
+        after.nested = roots.iter().map(|root| (root.clone(), nested::look(root, home))).collect();
         after.disks = roots.to_vec();
         after.notice = notice;
         after
@@ -144,7 +154,7 @@ mod tests {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let notice: Notice = Arc::new(move |words| ear.lock().unwrap().push(words));
-        let mut after = After::watch(&[root.to_owned()], Some(notice));
+        let mut after = After::watch(&[root.to_owned()], None, Some(notice));
         after.snapshots = snapshots;
         (after, heard)
     }
@@ -181,7 +191,7 @@ mod tests {
         let git = root.path().join(".git");
         fs::create_dir_all(git.join("hooks")).unwrap();
         fs::write(git.join("config"), "[core]\n").unwrap();
-        let snapshot = Snapshot::take(root.path(), &nested::look(root.path())).unwrap();
+        let snapshot = Snapshot::take(root.path(), &nested::look(root.path(), None)).unwrap();
         let (after, heard) = after(root.path(), vec![snapshot]);
 
         fs::write(git.join("config"), "[core]\n\tfsmonitor = evil\n").unwrap();
@@ -207,7 +217,7 @@ mod tests {
         fs::create_dir_all(root.join(".git/hooks")).unwrap();
         fs::create_dir(&outside).unwrap();
         fs::write(root.join(".git/hooks/sample"), "x").unwrap();
-        let snapshot = Snapshot::take(&root, &nested::look(&root)).unwrap();
+        let snapshot = Snapshot::take(&root, &nested::look(&root, None)).unwrap();
         let (after, _) = after(&root, vec![snapshot]);
         fs::remove_dir_all(root.join(".git/hooks")).unwrap();
         std::os::unix::fs::symlink(&outside, root.join(".git/hooks")).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -15,7 +15,7 @@ use fork::{Fork, fork};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, ioctl_fionbio};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, ioctl_tiocsctty, kill_process, set_child_subreaper,
     set_parent_process_death_signal, setsid, wait,
@@ -197,6 +197,7 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
     let open =
         |number: Option<RawFd>| File::open(path_of(number.ok_or(io::ErrorKind::InvalidInput)?));
     let (lifeline, ready) = (open(handed.lifeline)?, open(handed.ready)?);
+    ioctl_fionbio(&lifeline, true)?;
     let mut saved = handed.saved.map(|saved| File::open(path_of(saved))).transpose()?;
     let passed = handed.passed();
     let mut kept = [passed.as_slice(), &[lifeline.as_raw_fd(), ready.as_raw_fd()]].concat();
@@ -221,15 +222,16 @@ fn watch(handed: &Handed) -> io::Result<ExitCode> {
         let _ = nix::unistd::close(descriptor);
     }
     let_go_of_streams()?;
+    let mut charges = Charges::new();
     if !is_told_to_go(&ready) {
-        end_everything();
+        charges.end();
         return Ok(ExitCode::from(FAILED));
     }
     let mut sentry = match &mut saved {
         Some(saved) => Some(stand_guard(saved)?),
         None => None,
     };
-    let code = attend(id, &ends, &lifeline, sentry.as_mut())?;
+    let code = attend(id, &mut charges, (&ends, &lifeline), sentry.as_mut());
     if let Some(sentry) = sentry.filter(|_| is_abandoned(&lifeline)) {
         Snapshot::restore_all(&sentry.snapshots);
     }
@@ -250,25 +252,22 @@ fn stand_guard(saved: &mut File) -> io::Result<Sentry> {
 
 /// Whether the program at the other end is gone, without the word by which it ends a command.
 fn is_abandoned(mut lifeline: &File) -> bool {
-    let mut wanted = [PollFd::from_borrowed_fd(lifeline.as_fd(), PollFlags::IN)];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    let is_ready = poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0);
-    is_ready && lifeline.read(&mut [0]).is_ok_and(|count| count == 0)
+    lifeline.read(&mut [0]).is_ok_and(|count| count == 0)
 }
 
 /// Buries what ends below, until `command` does, the lifeline is cut or a protected name is touched;
 /// then ends all the rest. Returns what the command ended with.
 fn attend(
     command: Pid,
-    ends: &SignalFd,
-    lifeline: &File,
+    charges: &mut Charges,
+    (ends, lifeline): (&SignalFd, &File),
     mut sentry: Option<&mut Sentry>,
-) -> io::Result<u8> {
+) -> u8 {
     let mut code = None;
     while code.is_none() {
         if let Some(path) = sentry.as_mut().and_then(|sentry| sentry.changed()) {
             let errors = OpenOptions::new().write(true).open(format!("/proc/{command}/fd/2"));
-            end_everything();
+            charges.end();
             // Best effort: the command may have closed its streams.
             let _ = errors.and_then(|mut errors| writeln!(errors, "{}", ended_for(&path)));
             break;
@@ -281,7 +280,8 @@ fn attend(
         let patience = sentry.as_ref().map(|sentry| sentry.patience());
         match poll(&mut wanted, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            // Who cannot wait cannot watch: a limit on descriptors forbids this too.
+            Err(_) => break,
         }
         let is_cut = !wanted[1].revents().is_empty();
         while let Ok(Some(_)) = ends.read_signal() {}
@@ -295,8 +295,8 @@ fn attend(
             break;
         }
     }
-    end_everything();
-    Ok(code.unwrap_or(128 + 9))
+    charges.end();
+    code.unwrap_or(128 + 9)
 }
 
 fn ended_for(path: &Path) -> String {
@@ -307,16 +307,40 @@ fn ended_for(path: &Path) -> String {
     )
 }
 
-/// Kills and reaps until nothing is left.
-fn end_everything() {
-    loop {
-        for child in children() {
-            let _ = kill_process(child, Signal::KILL);
+/// The processes below this one. The kernel's list of them is held open, so that no limit on
+/// descriptors stands between the warden and what it has to end.
+struct Charges {
+    own: i32,
+    list: Option<File>,
+}
+
+impl Charges {
+    fn new() -> Self {
+        let own = getpid().as_raw_pid();
+        Self { own, list: File::open(format!("/proc/self/task/{own}/children")).ok() }
+    }
+
+    /// Kills and reaps until nothing is left.
+    fn end(&mut self) {
+        loop {
+            for child in self.listed() {
+                let _ = kill_process(child, Signal::KILL);
+            }
+            match wait(WaitOptions::empty()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
         }
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
-        }
+    }
+
+    fn listed(&mut self) -> Vec<Pid> {
+        let mut text = String::new();
+        let read = self.list.as_mut().map(|list| list.rewind().and(list.read_to_string(&mut text)));
+        let ids: Vec<i32> = match read {
+            Some(Ok(_)) => text.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
+            Some(Err(_)) | None => search_children(self.own),
+        };
+        ids.into_iter().filter_map(Pid::from_raw).collect()
     }
 }
 
@@ -324,16 +348,6 @@ fn code_of(raw: i32) -> u8 {
     let status = std::process::ExitStatus::from_raw(raw);
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(9));
     u8::try_from(code).unwrap_or(FAILED)
-}
-
-fn children() -> Vec<Pid> {
-    let own = getpid().as_raw_pid();
-    let listed = fs::read_to_string(format!("/proc/self/task/{own}/children"));
-    let ids: Vec<i32> = match listed {
-        Ok(text) => text.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
-        Err(_) => search_children(own),
-    };
-    ids.into_iter().filter_map(Pid::from_raw).collect()
 }
 
 /// The same by looking at every process, for kernels that do not list children.

@@ -23,7 +23,7 @@ use crate::warden::Warden;
 use crate::{Rung, Settings, proxy};
 
 /// What this rung cannot do, for people.
-pub(crate) const LACKS: [&str; 8] = [
+pub(crate) const LACKS: [&str; 9] = [
     "protected names in a writable workspace are not kept from a command: one that touches them is \
      ended within milliseconds and its change undone, because Landlock cannot take back below a \
      folder what it grants there",
@@ -34,6 +34,7 @@ pub(crate) const LACKS: [&str; 8] = [
      refused, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
     "files in a folder cannot be hidden one by one",
+    "names, sizes and times of files in the hidden home can be learned, not their content",
     "the limit on processes counts what the user runs already",
     "a killed warden leaves the command's processes and its changes to protected names behind",
 ];
@@ -87,7 +88,7 @@ pub(crate) fn start(
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
     if request.access == Access::Workspace {
-        after = After::watch(&request.roots, settings.notice.clone());
+        after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
         for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
             after.snapshots.push(Snapshot::take(root, nested)?);
         }

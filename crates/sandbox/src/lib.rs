@@ -64,7 +64,7 @@ use contract::sandbox::Sandbox;
 pub use alive::running;
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
-pub use foreground::foreground;
+pub use foreground::{feed, foreground};
 pub use git_pointers::git_pointers;
 pub use git_programs::git_runs;
 pub use hide::hide_process;

@@ -7,18 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::protected::{OTHERS, protected};
 
 use crate::git_pointers::git_pointers;
 use crate::gitlinks;
+use crate::guard::is_exhausted;
 use crate::harmless::{is_harmless, is_harmless_directory};
 use crate::protected::is_bare_repository;
 
-const DEPTH: usize = 5;
-const ENTRIES: usize = 3000;
+/// How far is looked before a command, and after it: by then it may have made very much.
+const DEPTH: [usize; 2] = [5, 64];
+const ENTRIES: [usize; 2] = [3000, 300_000];
+/// Clocks of file systems may be a little behind.
+const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 /// What makes a folder a repository for git, together or with another folder behind it.
@@ -38,25 +43,44 @@ pub(crate) struct Nested {
     /// Sockets on the way.
     pub(crate) sockets: Vec<PathBuf>,
     /// Whether there was more than is looked at.
-    is_cut: bool,
+    pub(crate) is_cut: bool,
+    /// When this was found.
+    since: Option<SystemTime>,
+    pub(crate) home: Option<PathBuf>,
 }
 
-/// Looks beneath `root`.
-pub(crate) fn look(root: &Path) -> Nested {
+/// When the look is taken.
+#[derive(Clone, Copy)]
+enum Moment {
+    Before = 0,
+    After = 1,
+}
+
+/// Looks beneath `root`, where a command is going to run for a user with this home.
+pub(crate) fn look(root: &Path, home: Option<&Path>) -> Nested {
+    look_at(root, home, Moment::Before)
+}
+
+fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
+    let (deepest, most) = (DEPTH[moment as usize], ENTRIES[moment as usize]);
     let links = gitlinks::find(root).into_iter().map(|folder| folder.join(".git")).collect();
-    let pointers = git_pointers(root).into_iter().collect();
-    let mut found = Nested { links, pointers, ..Nested::default() };
+    let pointers = git_pointers(root, home).into_iter().collect();
+    let since = SystemTime::now().checked_sub(LAG);
+    let home = home.map(Path::to_owned);
+    let mut found = Nested { links, pointers, since, home, ..Nested::default() };
     for path in found.links.union(&found.pointers).cloned().collect::<Vec<_>>() {
         found.note(path);
     }
     let (mut level, mut seen) = (vec![root.to_owned()], 0);
-    for depth in 0..DEPTH {
+    for depth in 0..deepest {
         let mut below = Vec::new();
         for folder in level {
             let mut parts = 0;
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let entries = fs::read_dir(&folder);
+            found.is_cut |= entries.as_ref().is_err_and(is_exhausted);
+            for entry in entries.into_iter().flatten().flatten() {
                 seen += 1;
-                if seen > ENTRIES {
+                if seen > most {
                     found.is_cut = true;
                     return found;
                 }
@@ -80,6 +104,7 @@ pub(crate) fn look(root: &Path) -> Nested {
         }
         level = below;
     }
+    found.is_cut |= !level.is_empty();
     found
 }
 
@@ -91,24 +116,53 @@ impl Nested {
         }
     }
 
-    /// What a confined process has put beneath `root` since this was found, and the host could obey.
-    pub(crate) fn planted(&self, root: &Path) -> Vec<PathBuf> {
-        let later = look(root);
+    /// What a confined process has put beneath `root` since this was found, and the host could obey;
+    /// and whether there was too much to find it all.
+    pub(crate) fn planted(&self, root: &Path) -> (Vec<PathBuf>, bool) {
+        let later = look_at(root, self.home.as_deref(), Moment::After);
         let mut planted = Vec::new();
         for (path, target) in &later.names {
             let is_known = self.names.get(path) == Some(target);
             if is_known || (path.ends_with(".git") && is_harmless(root, path)) {
                 continue;
             }
-            // Of what was not looked at before nothing is known, but where git leads to.
-            if !self.is_cut || self.links.contains(path) || self.pointers.contains(path) {
+            // Of what was not looked at before, only what has changed since was put there.
+            let is_near = self.links.contains(path) || self.pointers.contains(path);
+            if !self.is_cut || is_near || self.has_changed(path) {
                 planted.push(path.clone());
             }
         }
-        let bare = later.bare.difference(&self.bare).filter(|_| !self.is_cut);
+        let bare = later.bare.difference(&self.bare);
+        let bare = bare.filter(|folder| !self.is_cut || self.has_changed(folder));
         let bare = bare.filter(|folder| !is_harmless_directory(folder, 0));
         planted.extend(bare.map(|folder| folder.join("HEAD")));
-        planted
+        (planted, later.is_cut)
+    }
+
+    /// Whether something that the host obeys has changed since. No process can set these times back.
+    fn has_changed(&self, path: &Path) -> bool {
+        let Some(since) = self.since.and_then(|since| since.duration_since(UNIX_EPOCH).ok()) else {
+            return true;
+        };
+        let is_later = |path: &Path| {
+            fs::symlink_metadata(path).is_ok_and(|found| {
+                let time = (found.ctime(), found.ctime_nsec());
+                time >= (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
+            })
+        };
+        let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let is_repository = path.ends_with(".git") || is_bare_repository(path);
+        if !is_directory || !is_repository {
+            return is_later(path);
+        }
+        let parts = ["config", "config.worktree", "commondir", "hooks"].map(|name| path.join(name));
+        let hooks = fs::read_dir(path.join("hooks")).into_iter().flatten().flatten();
+        let hooks = hooks.map(|entry| entry.path());
+        // Git itself writes into the directory whenever it works; a new one comes with its folder.
+        let is_moved_here = || {
+            path.parent().is_some_and(is_later) && is_later(path) && !is_later(&path.join("index"))
+        };
+        parts.into_iter().chain(hooks).any(|part| is_later(&part)) || is_moved_here()
     }
 }
 
@@ -137,7 +191,7 @@ mod tests {
         let root = base.path();
         write(root, "old/.vscode/settings.json", "{}");
         write(root, "old/.git/config", "[core]\nbare = false\n");
-        let before = look(root);
+        let before = look(root, None);
         assert_eq!(before.names.len(), 2);
         write(root, "old/.git/index", "x");
         write(root, "made/.git/config", "[core]\nbare = false\n");
@@ -145,14 +199,14 @@ mod tests {
         for name in &BARE[..3] {
             write(root, &format!("bare/{name}"), "");
         }
-        assert_eq!(before.planted(root), Vec::<PathBuf>::new());
+        assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
         write(root, "bare/config", "[core]\nfsmonitor = x\n");
         write(root, "evil/.git/config", "[core]\nfsmonitor = x\n");
         write(root, "a/b/.mcp.json", "{}");
         write(root, "other/HEAD", "");
         write(root, "other/commondir", "../a");
         let names = ["a/b/.mcp.json", "evil/.git", "bare/HEAD", "other/HEAD"];
-        assert_eq!(before.planted(root), names.map(|name| root.join(name)));
+        assert_eq!(before.planted(root).0, names.map(|name| root.join(name)));
     }
 
     #[test]
@@ -161,10 +215,47 @@ mod tests {
         let link = base.path().join("a/.vscode");
         fs::create_dir(base.path().join("a")).unwrap();
         std::os::unix::fs::symlink("../.vscode", &link).unwrap();
-        let before = look(base.path());
-        assert!(before.planted(base.path()).is_empty());
+        let before = look(base.path(), None);
+        assert!(before.planted(base.path()).0.is_empty());
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("evil", &link).unwrap();
-        assert_eq!(before.planted(base.path()), [link]);
+        assert_eq!(before.planted(base.path()).0, [link]);
+    }
+
+    #[test]
+    fn very_many_files_and_folders_hide_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path();
+        write(root, "z/old/.git/config", "[core]\nfsmonitor = user\n");
+        let deep = "1/2/3/4/5/6/7/8";
+        let before = look(root, None);
+        for number in 0..2 * ENTRIES[0] {
+            write(root, &format!("0/{number}"), "");
+        }
+        write(root, "zz/.git/config", "[core]\nfsmonitor = x\n");
+        write(root, &format!("{deep}/.git/config"), "[core]\nfsmonitor = x\n");
+        let wanted = [&format!("{deep}/.git"), "zz/.git"].map(|name| root.join(name));
+        assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    }
+
+    #[test]
+    fn in_a_very_large_tree_what_was_there_stays_and_what_is_changed_goes() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path();
+        for number in 0..2 * ENTRIES[0] {
+            write(root, &format!("0/{number}"), "");
+        }
+        for name in ["z/one", "z/two", "z/three"] {
+            write(root, &format!("{name}/.git/config"), "[core]\nfsmonitor = user\n");
+        }
+        std::thread::sleep(2 * LAG);
+        let before = look(root, None);
+        assert!(before.is_cut);
+        write(root, "z/one/.git/config", "[core]\nfsmonitor = x\n");
+        write(root, "z/two/.git/index", "x");
+        write(root, "z/two/made", "x");
+        write(root, "z/four/.mcp.json", "x");
+        let wanted = ["z/four/.mcp.json", "z/one/.git"].map(|name| root.join(name));
+        assert_eq!(before.planted(root), (wanted.to_vec(), false));
     }
 }

@@ -33,6 +33,14 @@ pub(crate) struct Protected {
 /// Sorts the protected paths under `root`, deeper in which `nested` was found, into present and absent
 /// ones.
 pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxError> {
+    let own = nested.home.as_ref().map(|home| home.join(".config/brynhild"));
+    if own.is_some_and(|own| fs::canonicalize(&own).unwrap_or(own) == root) {
+        return Err(SandboxError::Refused(format!(
+            "{} holds the settings that decide what may run, so nothing that runs may write there; \
+             work in another folder, or use read-only access",
+            root.display()
+        )));
+    }
     let mut found = Protected::default();
     for name in FOREMOST {
         sort(root.join(name), &mut found)?;
@@ -156,7 +164,7 @@ mod tests {
     use crate::nested::look;
 
     fn find(root: &Path) -> Result<Protected, SandboxError> {
-        super::find(root, &look(root))
+        super::find(root, &look(root, None))
     }
 
     #[test]
@@ -168,6 +176,17 @@ mod tests {
         assert_eq!(found.present, [root.path().join(".git"), root.path().join(".mcp.json")]);
         assert_eq!(found.absent.len(), FOREMOST.len() - 2);
         assert_eq!(found.watched.len(), OTHERS.len());
+    }
+
+    #[test]
+    fn the_program_s_own_folder_is_no_place_to_write() {
+        let home = tempfile::tempdir().unwrap();
+        let own = home.path().canonicalize().unwrap().join(".config/brynhild");
+        fs::create_dir_all(own.join("plugin-data/x")).unwrap();
+        let find = |root: &Path| super::find(root, &look(root, Some(home.path())));
+        let error = find(&own).unwrap_err().to_string();
+        assert!(error.contains("decide what may run"), "{error}");
+        assert!(find(&own.join("plugin-data/x")).is_ok());
     }
 
     #[test]

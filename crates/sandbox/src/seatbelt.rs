@@ -81,7 +81,7 @@ pub(crate) fn start(
     let mut after = After::default();
     let mut kept = Vec::new();
     if request.access == Access::Workspace {
-        after = After::watch(&request.roots, settings.notice.clone());
+        after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
         for (root, nested) in &after.nested {
             let found = protected::find(root, nested)?;
             kept.extend([found.present, found.absent, found.watched, found.more].concat());

@@ -247,6 +247,8 @@ fn rules(openings: Openings) -> Result<Rules, String> {
     add(&mut rules, libc::SYS_clone, &clone)?;
     let terminal = [TIOCSTI, TIOCLINUX].map(|request| vec![(1, SeccompCmpOp::Eq, request)]);
     add(&mut rules, libc::SYS_ioctl, &terminal)?;
+    // Limits of another process: one that is low enough ends it, where no namespace hides it.
+    add(&mut rules, libc::SYS_prlimit64, &[vec![(0, SeccompCmpOp::Ne, 0)]])?;
     add_modes(&mut rules)?;
     let mut families = Vec::new();
     for (is_open, family) in [

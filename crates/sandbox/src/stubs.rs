@@ -218,7 +218,7 @@ mod tests {
 
     impl Place {
         fn hold(&self, root: &Path) -> Hold {
-            self.stubs.hold(root, &crate::nested::look(root)).unwrap()
+            self.stubs.hold(root, &crate::nested::look(root, None)).unwrap()
         }
     }
 

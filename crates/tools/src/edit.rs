@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::files::{self, Snapshot};
 use crate::outcome;
-use crate::paths::Paths;
+use crate::paths::{Paths, judged};
 use crate::seen::{Fingerprint, Seen};
 use crate::write::stale;
 use crate::{arguments, describe, diff};
@@ -93,9 +93,10 @@ impl Tool for Edit {
         let args = Args::parse(&call.args)?;
         let (paths, seen) = (Arc::clone(&self.paths), Arc::clone(&self.seen));
         let (session, cancel) = (context.session.clone(), context.cancel.clone());
+        let actions = context.actions.clone();
         outcome::blocking(move || {
             let given = &args.file_path;
-            let path = paths.writable(given)?;
+            let path = judged(paths.writable(given)?, &actions, given)?;
             let Some(before) = files::load(&path, given)? else {
                 return Err(format!("File not found: {given}").into());
             };

@@ -116,6 +116,7 @@ impl Project {
             spill: self.spill(),
             conversation: None,
             view: contract::policy::View::default(),
+            actions: Vec::new(),
         };
         (context, lines)
     }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{self, Stop};
-use crate::paths::Paths;
+use crate::paths::{Paths, judged};
 use crate::{arguments, describe, walk};
 
 const DEFAULT_LIMIT: usize = 1_000;
@@ -84,9 +84,10 @@ impl Tool for Glob {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&call.args)?;
         let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
-        let view = context.view.clone();
+        let (view, actions) = (context.view.clone(), context.actions.clone());
         outcome::blocking(move || {
             let search = Search { view, ..Search::new(&args, &paths)? };
+            judged(search.folder.clone(), &actions, args.path())?;
             check_folder(&paths, args.path())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
             let (files, total) = search.run(limit, &paths, &cancel);
@@ -283,6 +284,18 @@ mod tests {
         assert_eq!(glob(&project, "src/b.rs").await, "src/b.rs");
         assert_eq!(glob(&project, "src").await, "No files found matching pattern");
         assert_eq!(glob(&project, "none/*.rs").await, "No files found matching pattern");
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_was_swapped_since_the_call_was_judged_is_not_listed() {
+        let project = Project::with(&[("d/e/open", ""), ("secret/e/closed", "")]);
+        let args = json!({"pattern": "d/e/*"});
+        let (mut context, _lines) = project.context();
+        context.actions = tool(&project).actions(&args).unwrap();
+        std::fs::rename(project.path("d"), project.path("old")).unwrap();
+        symlink("secret", project.path("d")).unwrap();
+        let output = tool(&project).run(&fixture::call(args), &context).await.unwrap();
+        assert!(!output.success && !output.output.contains("closed"), "{}", output.output);
     }
 
     #[tokio::test]

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{self, Stop};
-use crate::paths::Paths;
+use crate::paths::{Paths, judged};
 use crate::{arguments, describe, files, walk};
 use collect::{Collector, Hits};
 
@@ -140,8 +140,13 @@ impl Tool for Grep {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&call.args)?;
         let (paths, cancel) = (Arc::clone(&self.paths), context.cancel.clone());
-        let view = context.view.clone();
-        outcome::blocking(move || Search::new(&args, &paths, cancel)?.seeing(view).run()).await
+        let (view, actions) = (context.view.clone(), context.actions.clone());
+        outcome::blocking(move || {
+            let search = Search::new(&args, &paths, cancel)?;
+            judged(search.start.clone(), &actions, args.path())?;
+            search.seeing(view).run()
+        })
+        .await
     }
 }
 

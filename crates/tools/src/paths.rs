@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use contract::policy::Action;
 use contract::protected::protected;
 
 use crate::Settings;
@@ -151,6 +152,18 @@ impl Paths {
         let names: Vec<_> = folders.map(|path| path.display().to_string()).collect();
         names.join(", ")
     }
+}
+
+/// The path, where it is the one that was judged: a link that was changed since leads to another.
+pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<PathBuf, Stop> {
+    let is_it = |action: &Action| match action {
+        Action::Read { path: judged } | Action::Write { path: judged, .. } => *judged == path,
+        Action::Run { .. } | Action::Connect { .. } | Action::Opaque { .. } => false,
+    };
+    if actions.is_empty() || actions.iter().any(is_it) {
+        return Ok(path);
+    }
+    Err(Stop::Failed(format!("{given} led to another file when this was judged; call again")))
 }
 
 fn judge<'a>(path: &Path, open: &'a [PathBuf], closed: &[PathBuf]) -> Verdict<'a> {

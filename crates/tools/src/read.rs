@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::files::{self, Identity};
 use crate::outcome::{self, Stop};
-use crate::paths::Paths;
+use crate::paths::{Paths, judged};
 use crate::seen::{Fingerprint, Seen};
 use crate::{arguments, describe};
 use page::{Page, Range, Rest};
@@ -81,8 +81,10 @@ impl Tool for Read {
         let args = Args::parse(&call.args)?;
         let (paths, seen) = (Arc::clone(&self.paths), Arc::clone(&self.seen));
         let (session, cancel) = (context.session.clone(), context.cancel.clone());
+        let actions = context.actions.clone();
         outcome::blocking(move || {
             let path = paths.readable(&args.file_path)?;
+            let path = judged(path, &actions, &args.file_path)?;
             let file = files::open(&path, &args.file_path)?;
             let metadata =
                 file.metadata().map_err(|error| files::explain(&args.file_path, "read", &error))?;

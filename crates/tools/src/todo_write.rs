@@ -4,7 +4,9 @@
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
-use contract::tool::{LASTING, Risk, SUBJECT, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use contract::tool::{
+    LASTING, OPEN, Risk, SUBJECT, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -98,6 +100,8 @@ impl Tool for TodoWrite {
         let mut output = ToolOutput::success(listed(&todos));
         output.facts.insert(LASTING.to_owned(), Value::Bool(true));
         output.facts.insert(SUBJECT.to_owned(), Value::from("todos"));
+        let open = todos.iter().filter(|todo| todo.status != Status::Completed).count();
+        output.facts.insert(OPEN.to_owned(), Value::from(open));
         Ok(output)
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::files::{self, Snapshot};
 use crate::outcome::{self, Stop};
-use crate::paths::Paths;
+use crate::paths::{Paths, judged};
 use crate::seen::{Fingerprint, Seen};
 use crate::{arguments, describe, diff};
 
@@ -74,8 +74,10 @@ impl Tool for Write {
         let args = Args::parse(&call.args)?;
         let (paths, seen) = (Arc::clone(&self.paths), Arc::clone(&self.seen));
         let (session, cancel) = (context.session.clone(), context.cancel.clone());
+        let actions = context.actions.clone();
         outcome::blocking(move || {
             let path = paths.writable(&args.file_path)?;
+            let path = judged(path, &actions, &args.file_path)?;
             let root = paths.root();
             if path.starts_with(root) && !root.is_dir() {
                 return Err(Stop::Failed(format!("the workspace {} is gone", root.display())));

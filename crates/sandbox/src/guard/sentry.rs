@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 
+use super::print::Print;
 use super::snapshot::{Saved, Snapshot, read};
 use crate::protected::is_bare_repository;
 
@@ -42,14 +42,6 @@ enum Bell {
     Hung(OwnedFd),
     /// The kernel gives none.
     Missing,
-}
-
-/// Nothing that a confined process can do changes a file and leaves its print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Print {
-    file: (u64, u64),
-    changed: (i64, i64),
-    size: u64,
 }
 
 impl Sentry {
@@ -144,16 +136,22 @@ fn look(snapshot: &Snapshot, prints: &mut BTreeMap<PathBuf, Print>) -> Option<Pa
         return Some(path.to_owned());
     }
     for (path, saved) in &snapshot.saved {
-        let print = print(path);
+        let print = Print::of(path);
         if print.is_some() && prints.get(path) == print.as_ref() {
             continue;
         }
-        if !read(path).is_ok_and(|found| found.as_ref() == Some(saved)) {
-            return Some(path.clone());
+        match read(path) {
+            Ok(found) if found.as_ref() == Some(saved) => {}
+            Err(error) if snapshot.is_untouched(path, &error) => continue,
+            Ok(_) | Err(_) => return Some(path.clone()),
         }
         if *saved == Saved::Folder {
-            let entries = fs::read_dir(path).into_iter().flatten().flatten();
-            let mut entries = entries.map(|entry| entry.path());
+            let entries = match fs::read_dir(path) {
+                Ok(entries) => entries,
+                Err(error) if snapshot.is_untouched(path, &error) => continue,
+                Err(_) => return Some(path.clone()),
+            };
+            let mut entries = entries.flatten().map(|entry| entry.path());
             if let Some(planted) = entries.find(|entry| !snapshot.saved.contains_key(entry)) {
                 return Some(planted);
             }
@@ -164,23 +162,14 @@ fn look(snapshot: &Snapshot, prints: &mut BTreeMap<PathBuf, Print>) -> Option<Pa
     None
 }
 
-fn print(path: &Path) -> Option<Print> {
-    let metadata = fs::symlink_metadata(path).ok()?;
-    Some(Print {
-        file: (metadata.dev(), metadata.ino()),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
-        size: metadata.size(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
 
     fn sentry(root: &Path) -> Sentry {
-        Sentry::new(vec![Snapshot::take(root, &crate::nested::look(root)).unwrap()])
+        Sentry::new(vec![Snapshot::take(root, &crate::nested::look(root, None)).unwrap()])
     }
 
     /// What a look finds when its time has come.

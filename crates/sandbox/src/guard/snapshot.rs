@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use contract::sandbox::SandboxError;
 
+use super::print::{Print, is_exhausted};
 use super::quarantine;
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
@@ -45,6 +46,8 @@ pub(crate) struct Snapshot {
     places: BTreeMap<PathBuf, u64>,
     pub(super) names: Vec<PathBuf>,
     pub(super) saved: BTreeMap<PathBuf, Saved>,
+    /// What was saved as it looks from outside, for when it cannot be opened.
+    prints: BTreeMap<PathBuf, Print>,
     /// Modes that must stay: of protected folders, and of secrets elsewhere.
     modes: BTreeMap<PathBuf, u32>,
 }
@@ -76,6 +79,7 @@ impl Snapshot {
             places: BTreeMap::new(),
             names: Vec::new(),
             saved: BTreeMap::new(),
+            prints: BTreeMap::new(),
             modes: BTreeMap::new(),
         };
         for name in names {
@@ -85,6 +89,8 @@ impl Snapshot {
                 let mut saved = BTreeMap::new();
                 let mut budget = (SAVED_ENTRIES, SAVED_BYTES);
                 save(&part, &mut saved, &mut budget).map_err(|error| unguarded(&part, &error))?;
+                let prints = saved.keys().filter_map(|path| Some((path.clone(), Print::of(path)?)));
+                snapshot.prints.extend(prints);
                 snapshot.saved.append(&mut saved);
                 snapshot.names.push(part);
             }
@@ -102,6 +108,12 @@ impl Snapshot {
     pub(super) fn other_mode(&self) -> Option<&Path> {
         let is_other = |(path, kept): &(&PathBuf, &u32)| mode(path).is_some_and(|it| it != **kept);
         self.modes.iter().find(is_other).map(|(path, _)| path.as_path())
+    }
+
+    /// Whether `path`, which could not be opened because no descriptor is left, is seen to be as it
+    /// was: a limit must neither hide a change nor look like one.
+    pub(super) fn is_untouched(&self, path: &Path, error: &io::Error) -> bool {
+        is_exhausted(error) && self.prints.get(path).copied() == Print::of(path)
     }
 
     /// Undoes every change; `moved` tells of each.
@@ -126,8 +138,10 @@ impl Snapshot {
             self.clear_way(part, moved);
         }
         for (path, saved) in &self.saved {
-            if read(path).is_ok_and(|found| found.as_ref() == Some(saved)) {
-                continue;
+            match read(path) {
+                Ok(found) if found.as_ref() == Some(saved) => continue,
+                Err(error) if self.is_untouched(path, &error) => continue,
+                Ok(_) | Err(_) => {}
             }
             if fs::symlink_metadata(path).is_ok() {
                 moved.push(quarantine(&self.root, path));
@@ -136,9 +150,15 @@ impl Snapshot {
                 moved.push(Err(error));
             }
         }
-        let mut found = BTreeSet::new();
+        let (mut found, mut closed) = (BTreeSet::new(), Vec::new());
         for name in &self.names {
-            list(name, &mut found);
+            list(name, &mut found, &mut closed);
+        }
+        // What cannot be told from what was planted among it goes with it.
+        for (path, error) in closed {
+            if !self.is_untouched(&path, &error) {
+                moved.push(quarantine(&self.root, &path));
+            }
         }
         for path in found.iter().filter(|path| !self.saved.contains_key(*path)) {
             if fs::symlink_metadata(path).is_ok() {
@@ -315,15 +335,24 @@ fn write(path: &Path, saved: &Saved) -> io::Result<()> {
     }
 }
 
-/// Paths at and below `path`, without following links. A planted folder counts as one.
-fn list(path: &Path, found: &mut BTreeSet<PathBuf>) {
+/// Paths at and below `path`, without following links. A planted folder counts as one; `closed` are
+/// those that no descriptor is left for.
+fn list(path: &Path, found: &mut BTreeSet<PathBuf>, closed: &mut Vec<(PathBuf, io::Error)>) {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return;
     };
     found.insert(path.to_owned());
     if metadata.is_dir() && found.len() < 4 * SAVED_ENTRIES {
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            list(&entry.path(), found);
+        match fs::read_dir(path) {
+            Ok(entries) => {
+                // Not held open while what lies deeper is listed.
+                let entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+                for entry in &entries {
+                    list(entry, found, closed);
+                }
+            }
+            Err(error) if is_exhausted(&error) => closed.push((path.to_owned(), error)),
+            Err(_) => {}
         }
     }
 }
@@ -346,6 +375,10 @@ impl Snapshot {
             }
             for (path, mode) in &snapshot.modes {
                 put(format!("mode {mode}").as_bytes());
+                put(path.as_os_str().as_bytes());
+            }
+            for (path, print) in &snapshot.prints {
+                put(format!("print {}", print.encode()).as_bytes());
                 put(path.as_os_str().as_bytes());
             }
             for name in &snapshot.names {
@@ -376,8 +409,9 @@ impl Snapshot {
             if let b"root" | b"bare root" = kind {
                 let was_bare = kind == b"bare root";
                 let (places, names, saved) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-                let modes = BTreeMap::new();
-                snapshots.push(Self { root: path, was_bare, places, names, saved, modes });
+                let (prints, modes) = (BTreeMap::new(), BTreeMap::new());
+                let root = path;
+                snapshots.push(Self { root, was_bare, places, names, saved, prints, modes });
                 continue;
             }
             let snapshot = snapshots.last_mut()?;
@@ -393,6 +427,10 @@ impl Snapshot {
                 }
                 Some(("mode", mode)) => {
                     snapshot.modes.insert(path, mode.parse().ok()?);
+                    continue;
+                }
+                Some(("print", numbers)) => {
+                    snapshot.prints.insert(path, Print::decode(numbers)?);
                     continue;
                 }
                 Some(("place", number)) => {
@@ -435,7 +473,7 @@ mod tests {
     use crate::nested::look;
 
     fn taken(root: &Path) -> Result<Snapshot, SandboxError> {
-        Snapshot::take(root, &look(root))
+        Snapshot::take(root, &look(root, None))
     }
 
     #[test]

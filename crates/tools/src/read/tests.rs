@@ -117,3 +117,19 @@ async fn a_cancelled_read_stops() {
     let result = tool(&project).run(&call, &context).await;
     assert!(matches!(result, Err(ToolError::Cancelled)));
 }
+
+#[tokio::test]
+async fn a_link_that_changed_since_the_call_was_judged_leads_nowhere() {
+    let project = Project::new();
+    project.write("d/f", "open");
+    project.write("secret/f", "closed");
+    let reader = tool(&project);
+    let args = json!({"file_path": "d/f"});
+    let (mut context, _lines) = project.context();
+    context.actions = reader.actions(&args).unwrap();
+    std::fs::rename(project.path("d"), project.path("old")).unwrap();
+    symlink("secret", project.path("d")).unwrap();
+    let output = reader.run(&fixture::call(args), &context).await.unwrap();
+    assert!(!output.success);
+    assert!(output.error.unwrap().contains("led to another file"), "{}", output.output);
+}
