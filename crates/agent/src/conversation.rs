@@ -54,8 +54,9 @@ impl Conversation {
         let scene = Scene { session: session.clone(), cwd: settings.cwd.clone(), within: None };
         let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
         let past = (history.as_slice(), settings.budget);
-        let journal = Journal::new(Arc::clone(&parts.log), session, past, events_in);
+        let journal = Journal::new((&parts.log, &parts.keys), session, past, events_in);
         let is_fresh = history.is_empty();
+        let recoveries = Mutex::new(Recoveries::of(&history));
         drop(history);
         let actor = Actor {
             parts: Arc::new(parts),
@@ -65,7 +66,7 @@ impl Conversation {
             inputs: inputs_out,
             queue: VecDeque::new(),
             answers: Arc::default(),
-            recoveries: Mutex::default(),
+            recoveries,
             waiting: Waiting::default(),
             deadline: None,
             notices,

@@ -7,10 +7,12 @@ use contract::event::{CallOutcome, Event, Level, What, Within};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::message::{Reply, Usage};
+use contract::secret::Secret;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::PermitIterator;
 
 use crate::account::Account;
+use crate::keys::Keys;
 use crate::settings::Budget;
 use crate::transcript::{self, TakenIds, Transcript};
 
@@ -36,6 +38,7 @@ pub(crate) struct Teller {
 /// What all conversations of a session write to.
 struct Book {
     log: Arc<dyn Log>,
+    keys: Keys,
     session: SessionId,
     events: mpsc::Sender<Arc<Event>>,
     page: Mutex<Page>,
@@ -61,7 +64,7 @@ enum Keeping {
 impl Journal {
     /// Continues after `history`.
     pub(crate) fn new(
-        log: Arc<dyn Log>,
+        (log, keys): (&Arc<dyn Log>, &[Secret<String>]),
         session: SessionId,
         (history, budget): (&[Event], Budget),
         events: mpsc::Sender<Arc<Event>>,
@@ -74,7 +77,8 @@ impl Journal {
         let page = Mutex::new(Page { seq, calls });
         let transcript = Transcript::of(history);
         let account = Account::new(budget, transcript.usage().clone());
-        let book = Arc::new(Book { log, session, events, page });
+        let (log, keys) = (Arc::clone(log), Keys::new(keys));
+        let book = Arc::new(Book { log, keys, session, events, page });
         let teller = Teller { book, within: None, account };
         let left_open = transcript::left_open(history);
         Self { teller, transcript, refused: Vec::new(), left_open }
@@ -238,7 +242,7 @@ impl Book {
     }
 
     fn event(&self, seq: Seq, within: Option<&Within>, what: What) -> Event {
-        let session = self.session.clone();
+        let (session, what) = (self.session.clone(), self.keys.hidden(what));
         Event { seq, session, at: Timestamp::now(), within: within.cloned(), what }
     }
 

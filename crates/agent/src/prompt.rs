@@ -12,6 +12,8 @@ pub struct Ingredients<'a> {
     pub model: &'a str,
     /// The folder it works in.
     pub cwd: &'a str,
+    /// The folder below it in which the person is; empty for none.
+    pub inner: &'a str,
     /// The tools on offer.
     pub tools: &'a [Arc<ToolSpec>],
     /// The project's rules, as a block; may be empty.
@@ -68,6 +70,15 @@ pub fn system_prompt(ingredients: &Ingredients<'_>) -> String {
          in the folder {}.",
         ingredients.model, ingredients.cwd
     );
+    if !ingredients.inner.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            base,
+            " Paths and commands start there; the person who asks is in its folder {}, so \"here\" \
+             and names without a folder may mean that one.",
+            ingredients.inner
+        );
+    }
     if !ingredients.tools.is_empty() {
         base.push_str(&tools(ingredients));
     }
@@ -154,6 +165,7 @@ mod tests {
         system_prompt(&Ingredients {
             model: "m",
             cwd: "/w",
+            inner: "",
             tools: &[Arc::new(spec)],
             rules: "RULES",
             skills: "SKILLS",

@@ -7,8 +7,10 @@ mod thinking;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use contract::event::{Event, What};
 use contract::id::{CallId, RECOVERED};
 use contract::message::{Reply, ToolCall};
+use contract::text::tail;
 use contract::tool::{Recovery, Risk, ToolSpec};
 use serde_json::{Map, Value};
 
@@ -16,6 +18,21 @@ use crate::settings::RecoverySettings;
 
 /// Calls that are recovered in one session, at most.
 const BUDGET: u32 = 20;
+
+/// How far before a call a word about examples, or of intent, counts.
+const NEAR: usize = 100;
+/// Words that make what follows an example.
+const EXAMPLES: &[&str] = &[
+    "example:",
+    "for instance",
+    "the format is:",
+    "might look like:",
+    "would look like:",
+    "looks like this:",
+    "here's an example",
+    "here's the example",
+    "here is an example",
+];
 
 /// What was recovered in a session so far.
 #[derive(Default)]
@@ -50,6 +67,21 @@ struct Candidate {
 }
 
 impl Recoveries {
+    /// What was recovered in a session by its events.
+    pub(crate) fn of(events: &[Event]) -> Self {
+        let mut recoveries = Self::default();
+        for event in events.iter().filter(|event| event.within.is_none()) {
+            let What::ToolCalled { call } = &event.what else { continue };
+            if call.id.as_str().starts_with(RECOVERED) {
+                recoveries.count += 1;
+                recoveries.last = Some((call.name.clone(), call.args.clone()));
+            } else {
+                recoveries.saw_native_call();
+            }
+        }
+        recoveries
+    }
+
     /// Notes that the model made a call of its own.
     pub(crate) fn saw_native_call(&mut self) {
         self.last = None;
@@ -77,7 +109,7 @@ impl Recoveries {
                 tool.name
             ));
         }
-        if self.count == BUDGET {
+        if self.count >= BUDGET {
             return Sought::Refused(format!(
                 "{BUDGET} calls were recovered from text in this session; no more are"
             ));
@@ -109,6 +141,12 @@ pub(crate) fn agreed(text: &str, specs: &[Arc<ToolSpec>]) -> Vec<ToolCall> {
         opaque: None,
     };
     content::tags(text).into_iter().map(call).collect()
+}
+
+/// Whether one of these phrases stands right before a call that follows `text`.
+fn says(text: &str, phrases: &[&str]) -> bool {
+    let before = tail(text, NEAR).to_lowercase();
+    phrases.iter().any(|phrase| before.contains(phrase))
 }
 
 fn risk_name(risk: Risk) -> &'static str {

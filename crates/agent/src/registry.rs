@@ -139,6 +139,11 @@ impl Registry {
     }
 }
 
+/// Says what is wrong with a schema, of whatever draft.
+pub fn check_schema(schema: &Value) -> Result<(), String> {
+    validator(schema).map(|_| ())
+}
+
 /// Where a tool comes from, in words.
 fn origin(tool: &dyn Tool) -> String {
     let source = &tool.spec().source;

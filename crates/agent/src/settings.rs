@@ -12,6 +12,7 @@ use contract::message::Usage;
 use contract::policy::{Mode, Policy};
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::Confinement;
+use contract::secret::Secret;
 use contract::snapshots::Snapshots;
 
 use crate::registry::Registry;
@@ -32,6 +33,8 @@ pub struct Parts {
     pub confinement: Confinement,
     /// Keeps events.
     pub log: Arc<dyn Log>,
+    /// Keys that nothing which is kept, told or sent may hold.
+    pub keys: Vec<Secret<String>>,
     /// Keeps what calls change, so that it can be undone.
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// Looks for changes of what extends the program, before each turn but the first.
@@ -86,7 +89,7 @@ pub struct Settings {
     /// The system prompt.
     pub system: String,
     /// Rounds of tool calls before a turn is stopped.
-    pub max_tool_rounds: u32,
+    pub rounds: Rounds,
     /// The tool that a turn must end with, where one is required.
     pub required_finish: Option<String>,
     /// Whether tools run or are only named.
@@ -111,6 +114,27 @@ pub struct Settings {
     pub questions: Questions,
     /// The folder the conversation works in.
     pub cwd: PathBuf,
+}
+
+/// How many requests a turn may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// So many.
+    pub most: u32,
+    /// What the person calls the limit.
+    pub name: &'static str,
+}
+
+impl Rounds {
+    /// What the limit is called that no flag sets.
+    pub const KEY: &'static str = "max_tool_rounds";
+
+    /// Takes a lower limit of somebody else.
+    pub fn lower(&mut self, most: u32) {
+        if most < self.most {
+            *self = Self { most, name: Self::KEY };
+        }
+    }
 }
 
 /// What every request of a conversation says.

@@ -1,6 +1,7 @@
 //! Notices a model that goes in circles: the same call with the same result, the same error, or
 //! words about acting without an act, again and again. Pure: it counts, and says what should follow.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,9 +19,15 @@ pub(crate) enum Advice {
     Stop(String),
 }
 
+/// Replies in a row without a call in a turn that is not over, after which the model is told; a
+/// person decides after twice as many, and three times as many are the end.
+pub(crate) const TALK: u32 = 5;
+
 /// What should follow a reply that only says what the model will do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Talked {
+    /// Nothing.
+    GoOn,
     /// The model should be told.
     Suggest,
     /// A person should decide whether it goes on.
@@ -40,8 +47,12 @@ pub(crate) struct Circles {
     calls: HashMap<u64, u32>,
     /// How often a tool failed in the way in which it failed before.
     failing: HashMap<String, u32>,
+    /// Replies in a row with a call whose arguments could not be read.
+    unreadable: u32,
     /// Replies in a row that only say what the model will do.
     talk: u32,
+    /// Replies in a row that call nothing, whatever they say.
+    idle: u32,
 }
 
 impl Circles {
@@ -50,13 +61,24 @@ impl Circles {
     pub(crate) fn new(limit: Option<u32>) -> Self {
         let limit = limit.map_or(u32::MAX, |limit| limit.max(2));
         let (seen, this_reply, results, errors, calls, failing) = Default::default();
-        Self { limit, seen, this_reply, results, errors, calls, failing, talk: 0 }
+        Self {
+            limit,
+            seen,
+            this_reply,
+            results,
+            errors,
+            calls,
+            failing,
+            unreadable: 0,
+            talk: 0,
+            idle: 0,
+        }
     }
 
     /// Begins another reply with calls. What one reply says twice counts once.
     pub(crate) fn next_reply(&mut self) {
         self.this_reply.clear();
-        self.talk = 0;
+        (self.talk, self.idle) = (0, 0);
     }
 
     /// Why a person should decide on a call before it runs once more.
@@ -83,8 +105,27 @@ impl Circles {
         }
     }
 
+    /// Takes a reply into account that calls nothing, though the turn goes on.
+    pub(crate) fn idled(&mut self) -> Talked {
+        self.idle += 1;
+        let why = format!("it replied {} times in a row without using a tool", self.idle);
+        match self.idle {
+            // Announcements are counted by themselves.
+            _ if self.limit == u32::MAX || self.talk > 0 => Talked::GoOn,
+            TALK => Talked::Suggest,
+            idle if idle >= 3 * TALK => Talked::Stop(why),
+            idle if idle >= 2 * TALK => Talked::Ask(why),
+            _ => Talked::GoOn,
+        }
+    }
+
     /// Takes a call that has ended into account.
     pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> Advice {
+        // Arguments that are no object are the text that nobody could read.
+        if call.args.is_string() {
+            return self.observe_unreadable(&call.name);
+        }
+        self.unreadable = 0;
         let same_call = key(&(&call.name, canonical(&call.args)));
         let same_result = key(&(same_call, content));
         let same_error = key(&(&call.name, content));
@@ -131,6 +172,21 @@ impl Circles {
             Advice::Stop(what)
         } else {
             Advice::GoOn
+        }
+    }
+
+    /// Takes a call into account whose arguments could not be read. A person cannot decide on it, so
+    /// the turn ends when telling the model did not help.
+    fn observe_unreadable(&mut self, name: &str) -> Advice {
+        if self.this_reply.insert(key(&"unreadable")) {
+            self.unreadable += 1;
+        }
+        let count = self.unreadable;
+        let what = format!("the arguments of {name} could not be read {count} times in a row");
+        match count.cmp(&self.limit) {
+            Ordering::Less => Advice::GoOn,
+            Ordering::Equal => Advice::Suggest(what),
+            Ordering::Greater => Advice::Stop(what),
         }
     }
 
@@ -232,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_cannot_be_read_are_mentioned_once_and_then_stopped() {
+        let mut circles = Circles::new(Some(3));
+        let broken = |number: u32| call(json!(format!("{{\"a\": {number}")));
+        let mut told: Vec<Advice> =
+            (0..2).map(|number| observe(&mut circles, &broken(number), "not JSON", true)).collect();
+        observe(&mut circles, &call(json!({})), "x", false);
+        told.extend((0..4).map(|number| observe(&mut circles, &broken(number), "not JSON", true)));
+        assert!(matches!(told[4], Advice::Suggest(_)), "{told:?}");
+        assert!(matches!(told[5], Advice::Stop(_)), "{told:?}");
+        assert_eq!(told.iter().filter(|advice| **advice == Advice::GoOn).count(), 4);
+    }
+
+    #[test]
     fn what_was_refused_stays_doubtful_until_something_comes_of_it() {
         let mut circles = Circles::new(Some(3));
         for _ in 0..6 {
@@ -251,7 +320,7 @@ mod tests {
             observe(&mut circles, &call(json!(number)), "no such file", true);
         }
         assert!(circles.doubt(&call(json!("another"))).is_some());
-        observe(&mut circles, &call(json!("good")), "found", false);
+        observe(&mut circles, &call(json!({"good": true})), "found", false);
         assert_eq!(circles.doubt(&call(json!("another"))), None);
     }
 
@@ -267,8 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn replies_without_a_call_are_mentioned_asked_about_and_stopped() {
+        let mut circles = Circles::new(Some(3));
+        let rungs: Vec<Talked> = (0..15).map(|_| circles.idled()).collect();
+        assert_eq!(rungs[4], Talked::Suggest);
+        assert!(matches!(&rungs[9..14], [Talked::Ask(_), ..]), "{rungs:?}");
+        assert!(matches!(rungs[14], Talked::Stop(_)), "{rungs:?}");
+        assert_eq!(rungs.iter().filter(|rung| **rung == Talked::GoOn).count(), 8);
+        circles.next_reply();
+        assert_eq!(circles.idled(), Talked::GoOn);
+    }
+
+    #[test]
     fn without_a_limit_nothing_is_a_circle() {
         let mut circles = Circles::new(None);
+        assert!((0..100).all(|_| circles.idled() == Talked::GoOn));
         for _ in 0..100 {
             assert_eq!(observe(&mut circles, &call(json!({})), "x", true), Advice::GoOn);
         }

@@ -14,6 +14,7 @@ use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
 use contract::sandbox::SandboxError;
 use contract::snapshots::Effect;
+use contract::text::head;
 use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -85,7 +86,8 @@ pub(crate) struct Approved {
 impl Approved {
     /// Whether it may change anything.
     fn has_effect(&self) -> bool {
-        self.access != Access::ReadOnly || self.tool.spec().risk_level != Risk::ReadOnly
+        let only_looks = self.tool.spec().risk_level == Risk::ReadOnly;
+        self.access != Access::ReadOnly || !only_looks || self.tool.may_write()
     }
 }
 
@@ -285,6 +287,7 @@ pub(crate) async fn prepare(
                 actions: actions.clone(),
                 why: why(&ruling),
                 remember: bench.parts.policy.rememberable(approved.tool.spec(), &actions),
+                asked_again: bench.parts.policy.asked_again(approved.tool.spec(), &actions),
             };
             let answer = ask(bench, journal, &approved.call, vec![judged, question]).await?;
             // Before the answer is told: what is said to be remembered is.
@@ -506,6 +509,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         spill: bench.settings.spill.clone(),
         conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
         view: bench.parts.policy.view(tool.spec()),
+        actions: actions.clone(),
     };
     let started = Instant::now();
     let result = {
@@ -552,13 +556,29 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
 
 /// The reasons that decided, each once; of very many the first few.
 fn why(ruling: &Ruling) -> String {
-    const TOLD: usize = 4;
+    const TOLD: usize = 12;
+    let deciding = || ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision);
+    let first = deciding().next().map(|reason| &reason.subject);
+    let is_of_parts = deciding().any(|reason| Some(&reason.subject) != first);
     let mut told: Vec<String> = Vec::new();
-    for reason in ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision) {
+    for reason in deciding() {
         let words = format!("{} ({})", reason.why, reason.origin);
-        if !told.contains(&words) && told.len() < TOLD {
+        let words = if is_of_parts { format!("`{}`: {words}", part(reason)) } else { words };
+        if !told.contains(&words) {
             told.push(words);
         }
     }
+    if told.len() > TOLD {
+        let more = told.len() - TOLD;
+        told.truncate(TOLD);
+        told.push(format!("and {more} more"));
+    }
     if told.is_empty() { "no rule allows it".to_owned() } else { told.join("; ") }
+}
+
+/// The beginning of what a reason is about.
+fn part(reason: &Reason) -> String {
+    const SHOWN: usize = 60;
+    let shown = head(&reason.subject, SHOWN);
+    if shown.len() < reason.subject.len() { format!("{shown}…") } else { shown.to_owned() }
 }

@@ -8,7 +8,7 @@ use contract::event::{CallOutcome, Event, Outcome, PERSON, What, Within};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::snapshots::Direction;
-use contract::tool::{LASTING, SUBJECT, ToolOutput};
+use contract::tool::{LASTING, OPEN, SUBJECT, ToolOutput};
 use serde_json::Value;
 
 /// What a call is told that was running when the program ended.
@@ -32,6 +32,8 @@ pub struct Transcript {
     meanwhile: Vec<String>,
     size: Size,
     lasting: Vec<Lasting>,
+    /// Replies in a row that called nothing.
+    talk: u32,
 }
 
 /// A result that outlives a summary.
@@ -39,6 +41,8 @@ struct Lasting {
     /// What it is the present state of, where only the last one counts.
     subject: Option<String>,
     text: String,
+    /// How much it leaves to do.
+    open: u64,
 }
 
 /// Tokens that so many bytes of text make, about.
@@ -98,6 +102,8 @@ impl Transcript {
                 self.answer_lost();
                 self.usage.add(usage);
                 self.open_calls.extend(reply.calls().map(|call| call.id.clone()));
+                let acts = reply.calls().next().is_some();
+                self.talk = if acts { 0 } else { self.talk.saturating_add(1) };
                 if !reply.parts.is_empty() {
                     self.push(Message::Assistant(reply.clone()));
                 }
@@ -168,6 +174,16 @@ impl Transcript {
     /// Results that outlive a summary, such as the skills in use and the open todos.
     pub(crate) fn lasting(&self) -> impl Iterator<Item = &str> {
         self.lasting.iter().map(|lasting| lasting.text.as_str())
+    }
+
+    /// How much is left to do by what the model noted itself.
+    pub(crate) fn open_work(&self) -> u64 {
+        self.lasting.iter().map(|lasting| lasting.open).sum()
+    }
+
+    /// Replies in a row, also of turns before, that called nothing.
+    pub(crate) fn talk(&self) -> u32 {
+        self.talk
     }
 
     /// What the turn has cost, as far as its events were folded in.
@@ -253,7 +269,8 @@ impl Transcript {
             known.text == content || (subject.is_some() && known.subject == subject)
         };
         self.lasting.retain(|known| !is_same(known));
-        self.lasting.push(Lasting { subject, text: content.to_owned() });
+        let open = output.facts.get(OPEN).and_then(Value::as_u64).unwrap_or(0);
+        self.lasting.push(Lasting { subject, text: content.to_owned(), open });
     }
 
     /// Gives a result to each call whose own is not in the session, because its record is damaged:

@@ -19,8 +19,8 @@ use crate::journal::Journal;
 use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
-use crate::settings::Questions;
-use crate::stuck::{Circles, Talked};
+use crate::settings::{Questions, Rounds};
+use crate::stuck::{Circles, TALK, Talked};
 use crate::tool_call::{self, Bench, Doubt};
 
 /// Reminders to end with the required tool before a plain answer is taken.
@@ -73,7 +73,8 @@ pub(crate) async fn run(
         holds: 0,
         shortened: 0,
     };
-    for number in 1..=bench.settings.max_tool_rounds {
+    remind_of_work(bench, journal).await?;
+    for number in 1..=bench.settings.rounds.most {
         if let Some(limit) = journal.limit() {
             return Ok(Outcome::Limited { limit });
         }
@@ -84,8 +85,8 @@ pub(crate) async fn run(
             return Ok(outcome);
         }
     }
-    let limit = format!("max_tool_rounds ({})", bench.settings.max_tool_rounds);
-    Ok(Outcome::Limited { limit })
+    let Rounds { most, name } = bench.settings.rounds;
+    Ok(Outcome::Limited { limit: format!("{name} ({most})") })
 }
 
 impl Turn<'_> {
@@ -121,7 +122,8 @@ impl Turn<'_> {
         let calls = round::keep(bench, journal, draft).await?;
         if calls.is_empty() {
             let outcome = self.without_calls(journal, (said, &words), stop_reason).await?;
-            return self.ended(journal, outcome, &words).await;
+            let outcome = self.ended(journal, outcome, &words).await?;
+            return if outcome.is_some() { Ok(outcome) } else { self.idled(journal).await };
         }
         let asked = |call| AskedCall { call, doubt: doubt.clone() };
         let asked = calls.iter().cloned().map(asked).collect();
@@ -328,9 +330,32 @@ impl Turn<'_> {
             && announces(words)
     }
 
-    /// What follows talk without an act: the model is told, then a person decides, then it ends.
+    /// What follows an announcement without an act.
     async fn talked(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
-        match self.circles.talked() {
+        let talked = self.circles.talked();
+        let text = "You said what you would do, and did not do it. Do it: call the tool. If there \
+                    is nothing left to do, say what came of it.";
+        self.heed(journal, talked, text).await
+    }
+
+    /// What follows a reply without a call in a turn that goes on.
+    async fn idled(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
+        let talked = self.circles.idled();
+        let text = "You replied several times in a row without using a tool, and the work is not \
+                    done. Use a tool to go on with it, or say what keeps you from that.";
+        self.heed(journal, talked, text).await
+    }
+
+    /// Does what talk without an act leads to: the model is told, then a person decides, then it
+    /// ends.
+    async fn heed(
+        &mut self,
+        journal: &mut Journal,
+        talked: Talked,
+        text: &str,
+    ) -> Result<Option<Outcome>, LogError> {
+        match talked {
+            Talked::GoOn => return Ok(None),
             Talked::Suggest => {}
             Talked::Stop(why) => return Ok(Some(Outcome::Stuck { why })),
             Talked::Ask(why) => match self.may_go_on(journal, &why).await? {
@@ -345,8 +370,6 @@ impl Turn<'_> {
                 Answer::Cancel => return Ok(Some(Outcome::Cancelled)),
             },
         }
-        let text = "You said what you would do, and did not do it. Do it: call the tool. If there \
-                    is nothing left to do, say what came of it.";
         inject(journal, "talk", text.to_owned()).await?;
         Ok(None)
     }
@@ -370,6 +393,7 @@ impl Turn<'_> {
             actions: Vec::new(),
             why: why.to_owned(),
             remember: Vec::new(),
+            asked_again: Vec::new(),
         };
         let answer = tool_call::ask(self.bench, journal, &call, vec![question]).await?;
         let answered = What::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
@@ -406,6 +430,21 @@ impl Said {
 
 async fn inject(journal: &mut Journal, origin: &str, text: String) -> Result<(), LogError> {
     journal.note(vec![What::Injected { origin: origin.to_owned(), text }]).await
+}
+
+/// Reminds a model of what it noted to do, where it has only talked for a while, over however many
+/// turns. It answers the person all the same.
+async fn remind_of_work(bench: Bench<'_>, journal: &mut Journal) -> Result<(), LogError> {
+    let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
+    let is_due = talk > 0 && talk % TALK == 0 && open > 0;
+    if !is_due || bench.settings.stuck_after.is_none() {
+        return Ok(());
+    }
+    let text = format!(
+        "Your last {talk} replies used no tool, and your list of todos has {open} open. If they \
+         are to be done, go on with them; if they are not, bring the list up to date."
+    );
+    inject(journal, "talk", text).await
 }
 
 async fn nudge(journal: &mut Journal, said: Said) -> Result<(), LogError> {

@@ -92,6 +92,7 @@ fn call() -> Vec<What> {
             actions: vec![action],
             why: "no rule allows it".into(),
             remember: Vec::new(),
+            asked_again: Vec::new(),
         },
         What::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new() },
         What::ToolFinished {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value};
 
-use super::{Candidate, named};
+use super::{Candidate, EXAMPLES, named, says};
 
 const TAG: &str = "[tool_call:";
 /// Tags that are tried, from the end.
@@ -16,9 +16,19 @@ pub(super) fn find(text: &str, specs: &[&Arc<ToolSpec>]) -> Option<Candidate> {
     text.rmatch_indices(TAG).take(CANDIDATES).find_map(|(at, _)| {
         let (name, rest) = text[at + TAG.len()..].split_once('(')?;
         let args = arguments(rest)?;
+        if says(&text[..at], EXAMPLES) || is_quoted(text, at) {
+            return None;
+        }
         let tool = Arc::clone(named(name.trim(), specs)?);
         Some(Candidate { tool, args, kind: "content_tag", is_thought: false })
     })
+}
+
+/// Whether what begins at a place is quoted as code within a sentence, which speaks of it then.
+fn is_quoted(text: &str, at: usize) -> bool {
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let before = &text[line..at];
+    before.matches('`').count() % 2 == 1 && !before.trim_start_matches(['`', ' ']).is_empty()
 }
 
 /// All calls in `text`, in order. The arguments of one that cannot be read are its text.
@@ -43,7 +53,12 @@ fn arguments(mut rest: &str) -> Option<Map<String, Value>> {
         }
         let (key, after) = rest.split_once('=')?;
         let (value, after) = value(after.trim_start())?;
-        arguments.insert(key.trim().to_owned(), value);
+        let key = key.trim();
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if key.is_empty() || !key.chars().all(is_name) {
+            return None;
+        }
+        arguments.insert(key.to_owned(), value);
         rest = after.trim_start();
         rest = rest.strip_prefix(',').unwrap_or(rest);
     }

@@ -6,7 +6,7 @@ use contract::text::tail;
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value};
 
-use super::{Candidate, named, parameters};
+use super::{Candidate, EXAMPLES, named, parameters, says};
 
 /// How much of the end of the reasoning is looked at, in bytes.
 const WINDOW: usize = 16_384;
@@ -16,25 +16,11 @@ const CANDIDATES: usize = 20;
 const BEGINNINGS: usize = 64;
 /// Bytes that are gone through in search of objects, at most.
 const WORK: usize = 4 << 20;
-/// How far before an object a word about examples, or of intent, counts.
-const NEAR: usize = 100;
 /// How far before an object the name of its tool counts.
 const NAMED_WITHIN: usize = 500;
 /// What a match by required parameters weighs more than one by others.
 const REQUIRED_WEIGHT: usize = 10;
 
-/// Words that make what follows an example.
-const EXAMPLES: &[&str] = &[
-    "example:",
-    "for instance",
-    "the format is:",
-    "might look like:",
-    "would look like:",
-    "looks like this:",
-    "here's an example",
-    "here's the example",
-    "here is an example",
-];
 /// Words that make what follows an intent.
 const INTENTS: &[&str] =
     &["let me", "let's", "i will", "i'll", "i should", "i need to", "now call", "call ", "use "];
@@ -47,9 +33,8 @@ pub(super) fn find(
 ) -> Option<Candidate> {
     let text = tail(text, WINDOW);
     for (start, end, object) in objects(text).take(CANDIDATES) {
-        let before = tail(&text[..start], NEAR).to_lowercase();
-        let says = |phrases: &[&str]| phrases.iter().any(|phrase| before.contains(phrase));
-        if says(EXAMPLES) || (requires_intent && !says(INTENTS)) {
+        let before = &text[..start];
+        if says(before, EXAMPLES) || (requires_intent && !says(before, INTENTS)) {
             continue;
         }
         let is_last = text[end..].trim().is_empty();

@@ -59,6 +59,8 @@ impl Depot {
 
     /// Takes in what another process has added meanwhile.
     pub(super) fn refresh(&mut self) -> io::Result<()> {
+        // What was kept here and is in no index yet must not be forgotten.
+        self.flush()?;
         let file = match File::open(self.folder.join("index")) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -372,6 +374,15 @@ mod tests {
         depot.sync().unwrap();
         let mut depot = Depot::open(folder.path(), 100).unwrap();
         assert_eq!(depot.get(three).unwrap().unwrap(), b"three");
+    }
+
+    #[test]
+    fn what_was_kept_first_of_all_survives_a_look_at_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut depot = Depot::open(folder.path(), 100).unwrap();
+        let one = put(&mut depot, "one");
+        depot.refresh().unwrap();
+        assert_eq!(depot.get(one).unwrap().unwrap(), b"one");
     }
 
     #[test]

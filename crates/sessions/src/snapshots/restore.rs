@@ -15,6 +15,8 @@ use super::state::{Change, Record, State};
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) kept: Vec<(PathBuf, String)>,
+    /// Whether some of what is kept would be overwritten by force.
+    pub(super) can_force: bool,
     /// Paths that are already as they should be, as a record tells them.
     already: Vec<Change>,
 }
@@ -106,6 +108,7 @@ impl Plan {
         };
         if let Some(why) = doubt {
             self.keep(path.clone(), why);
+            self.can_force |= chain[0].change.before.unkept().is_none();
         }
         if target == now {
             if doubt.is_none() {
@@ -120,6 +123,7 @@ impl Plan {
         }
         if let (Some(why), Manner::Careful) = (now.unkept(), manner) {
             self.keep(path, format!("{why}, so it could not be brought back"));
+            self.can_force = true;
             return Ok(());
         }
         let bytes = match target.hash().map(|hash| keep.depot.get(hash)).transpose()? {

@@ -37,6 +37,8 @@ pub struct Report {
     pub files: Vec<ChangedFile>,
     /// What was left as it is, and why.
     pub kept: Vec<KeptFile>,
+    /// Whether some of that would be overwritten by force.
+    pub can_force: bool,
     /// The event to keep in the log; none where nothing happened.
     #[serde(skip)]
     pub event: Option<What>,
@@ -117,6 +119,7 @@ impl Keeper {
             turns,
             files: Vec::new(),
             kept: Vec::new(),
+            can_force: false,
             event: None,
         };
         if report.turns.is_empty() {
@@ -151,6 +154,7 @@ impl Keeper {
                 report.files.push(ChangedFile { path, change: step.kind() });
             }
         }
+        report.can_force = plan.can_force;
         for (path, why) in plan.kept {
             report.kept.push(KeptFile { path: self.short(&path), why });
         }
