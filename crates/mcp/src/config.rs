@@ -68,6 +68,30 @@ pub struct Server {
     pub digest: String,
 }
 
+/// What is shorter is no key, and could stand in anything.
+const SHORTEST_KEY: usize = 8;
+
+impl Server {
+    /// A text without the keys that the server gets: the values of its variables and headers. What
+    /// it says may repeat them.
+    pub fn without_keys(&self, text: &str) -> String {
+        let given = match &self.transport {
+            Transport::Stdio(program) => &program.env,
+            Transport::Http(address) => &address.headers,
+        };
+        let values = given.values().map(|value| value.expose().as_str());
+        // Of `Bearer key` the key alone is one too; a path is none, and messages need it.
+        let keys = values.flat_map(|value| [Some(value), value.rsplit_once(' ').map(|it| it.1)]);
+        let mut text = text.to_owned();
+        for key in keys.flatten() {
+            if key.len() >= SHORTEST_KEY && !key.starts_with(['/', '~']) && text.contains(key) {
+                text = text.replace(key, "[redacted]");
+            }
+        }
+        text
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {

@@ -173,6 +173,7 @@ impl Connection {
         let tools = all_tools(self.service.peer()).await;
         let (tools, left_out) = tools.map_err(|error| self.refused("list its tools", &error))?;
         for what in left_out {
+            let what = self.server.without_keys(&what);
             (self.notice)(format!("MCP server `{}`: {what}", self.name));
         }
         let entry = |tool: Tool| {
@@ -381,7 +382,8 @@ impl Connection {
             return failure;
         }
         let why = trouble::of_request(error);
-        Failure::new(format!("MCP server `{}` did not {what}: {why}", self.name))
+        let failure = Failure::new(format!("MCP server `{}` did not {what}: {why}", self.name));
+        failure.without_keys(&self.server)
     }
 
     /// A failure of a call; where the server has ended, with its last words.
@@ -400,10 +402,11 @@ impl Connection {
         let Some(exit) = running.ended(GRACE).await else { return self.refused(what, error) };
         let said = launch::said(&running.last_words());
         let how = launch::in_words(exit);
-        Failure::hinted(
+        let failure = Failure::hinted(
             format!("MCP server `{}` ended ({how}) and did not {what}{said}", self.name),
             format!("it is started again at the next call; {}", self.hint),
-        )
+        );
+        failure.without_keys(&self.server)
     }
 }
 

@@ -3,6 +3,8 @@
 use contract::sandbox::SandboxError;
 use contract::tool::ToolError;
 
+use crate::config::Server;
+
 /// Why a server could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -56,6 +58,17 @@ impl Failure {
             Self::Sandbox(SandboxError::Unavailable { hint, .. }) => Some(hint),
             Self::Server { hint, .. } => hint.as_deref(),
             Self::Sandbox(_) | Self::SignIn { .. } | Self::Scope { .. } | Self::Cancelled => None,
+        }
+    }
+
+    /// The same without the keys that a server gets, which it may repeat.
+    pub(crate) fn without_keys(self, server: &Server) -> Self {
+        match self {
+            Self::Server { message, hint } => Self::Server {
+                message: server.without_keys(&message),
+                hint: hint.map(|hint| server.without_keys(&hint)),
+            },
+            other => other,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::servers::{Shared, now};
-use crate::{launch, name};
+use crate::{launch, name, schema};
 
 pub(crate) use consent::Consent;
 use consent::Known;
@@ -36,6 +36,8 @@ pub(crate) struct Link {
     slot: tokio::sync::Mutex<Slot>,
     known: Mutex<Known>,
     is_stale: Arc<AtomicBool>,
+    /// Whether it was said that some of its words are kept from the model.
+    is_told: AtomicBool,
 }
 
 /// The conversation with a server while there is one.
@@ -53,7 +55,8 @@ impl Link {
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
         let known = Mutex::new(Known::of(shelf.read()));
         let (slot, is_stale) = (tokio::sync::Mutex::default(), Arc::default());
-        Self { server, prefix, shared, shelf, slot, known, is_stale }
+        let is_told = AtomicBool::new(false);
+        Self { server, prefix, shared, shelf, slot, known, is_stale, is_told }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -78,7 +81,8 @@ impl Link {
     /// Why it could not be asked, where it could not.
     pub(crate) fn trouble(&self) -> Option<String> {
         let known = self.known();
-        known.catalog.as_ref()?.failure.as_ref().map(|trouble| trouble.message.clone())
+        let trouble = known.catalog.as_ref()?.failure.as_ref();
+        trouble.map(|trouble| self.server.without_keys(&trouble.message))
     }
 
     /// Whether it should be asked what it offers: nothing is known, and it did not just fail.
@@ -120,7 +124,7 @@ impl Link {
             Err(failure) => {
                 slot.failures += 1;
                 slot.failed_at = Some(Instant::now());
-                Err(failure)
+                Err(failure.without_keys(&self.server))
             }
         }
     }
@@ -222,7 +226,18 @@ impl Link {
         }
     }
 
+    /// Says, once, what of its words was kept from the model because nobody would see it.
+    pub(crate) fn tell_hidden(&self) {
+        let report = self.catalog().as_ref().and_then(schema::report);
+        if let Some(report) = report
+            && !self.is_told.swap(true, Ordering::Relaxed)
+        {
+            self.say(&report);
+        }
+    }
+
     fn say(&self, text: &str) {
+        let text = self.server.without_keys(text);
         (self.shared.notice)(format!("MCP server `{}`: {text}", self.server.name));
     }
 

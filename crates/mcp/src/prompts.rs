@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rmcp::model::GetPromptRequestParams;
+use rmcp::model::{GetPromptRequestParams, GetPromptResult};
 use serde_json::{Map, Value};
 
 use crate::arguments;
@@ -55,7 +55,17 @@ pub(crate) async fn expand(
 ) -> Result<String, Failure> {
     let values = values(&entry.arguments, typed).map_err(Failure::new)?;
     // A person who types the command agrees to the server's being started.
-    let connection = link.connect(Consent::Person).await?;
+    Ok(result::prompt(&given(link, entry, values, Consent::Person).await?))
+}
+
+/// Asks a server for a prompt with these arguments.
+pub(crate) async fn given(
+    link: &Link,
+    entry: &PromptEntry,
+    values: Map<String, Value>,
+    consent: Consent<'_>,
+) -> Result<GetPromptResult, Failure> {
+    let connection = link.connect(consent).await?;
     let mut params = GetPromptRequestParams::new(entry.name.clone());
     if !values.is_empty() {
         params = params.with_arguments(values);
@@ -65,7 +75,7 @@ pub(crate) async fn expand(
         Failure::new(format!("MCP server `{}` does not answer", link.server.name))
     })??;
     link.praise().await;
-    Ok(result::prompt(&prompt))
+    Ok(prompt)
 }
 
 /// The arguments of a prompt from what a person typed: `name=value` by name, other words in

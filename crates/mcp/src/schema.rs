@@ -1,11 +1,18 @@
 //! Words of servers on their way to the model: without characters that nobody sees, and not
 //! longer than is useful.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
 use contract::text::{head, is_hidden};
 use serde_json::{Map, Value, json};
 
+use crate::catalog::Catalog;
+
 /// The longest description that is passed on.
 const LONGEST: usize = 8 * 1024;
+/// How many of a kind a report lists one by one.
+const LISTED: usize = 5;
 
 /// A text without hidden characters, cut where it is too long.
 pub(crate) fn clean(text: &str) -> String {
@@ -17,7 +24,8 @@ pub(crate) fn clean(text: &str) -> String {
     format!("{}…", head(seen, LONGEST))
 }
 
-/// A schema of arguments as providers take it: an object, its texts clean.
+/// A schema of arguments as providers take it: an object, its texts clean. A property whose name
+/// hides something is left out: under another name the server would not know it.
 pub(crate) fn arguments(schema: Map<String, Value>) -> Value {
     let mut schema = match cleaned(Value::Object(schema)) {
         Value::Object(schema) => schema,
@@ -40,11 +48,124 @@ fn cleaned(value: Value) -> Value {
         }
         Value::Array(items) => Value::Array(items.into_iter().map(cleaned).collect()),
         Value::Object(object) => {
-            let entries = object.into_iter();
-            Value::Object(entries.map(|(key, value)| (key, cleaned(value))).collect())
+            let seen = object.into_iter().filter(|(key, _)| !key.contains(is_hidden));
+            let entries = seen.map(|(key, value)| {
+                let value = if key == "required" { without_hidden(value) } else { cleaned(value) };
+                (key, value)
+            });
+            Value::Object(entries.collect())
         }
         other => other,
     }
+}
+
+/// A list of names without those that hide something.
+fn without_hidden(names: Value) -> Value {
+    match names {
+        Value::Array(names) => {
+            let hides = |name: &Value| name.as_str().is_some_and(|name| name.contains(is_hidden));
+            Value::Array(names.into_iter().filter(|name| !hides(name)).collect())
+        }
+        other => cleaned(other),
+    }
+}
+
+/// What a server tells the model and no person would see, as a sentence; none where there is
+/// nothing of it.
+pub(crate) fn report(catalog: &Catalog) -> Option<String> {
+    let mut found = Hidden::default();
+    found.text(&catalog.instructions);
+    for tool in &catalog.tools {
+        found.text(&tool.description);
+        found.text(tool.title.as_deref().unwrap_or_default());
+        found.schema(&Value::Object(tool.input_schema.clone()));
+        let odd = tool.name.chars().filter(|c| !c.is_ascii() || is_hidden(*c));
+        let before = found.characters.len();
+        found.characters.extend(odd);
+        if found.characters.len() > before {
+            found.names.insert(escaped(&tool.name));
+        }
+    }
+    for prompt in &catalog.prompts {
+        found.text(&prompt.description);
+        prompt.arguments.iter().for_each(|argument| found.text(&argument.name));
+    }
+    found.told()
+}
+
+/// What was found of hidden characters.
+#[derive(Default)]
+struct Hidden {
+    characters: BTreeSet<char>,
+    /// Tools whose names hold some.
+    names: BTreeSet<String>,
+    /// Properties whose names hold some.
+    left_out: BTreeSet<String>,
+}
+
+impl Hidden {
+    fn text(&mut self, text: &str) {
+        // The end of a line as Windows writes it hides nothing.
+        let hidden = text.chars().filter(|&c| c != '\r' && is_hidden(c));
+        self.characters.extend(hidden);
+    }
+
+    fn schema(&mut self, schema: &Value) {
+        match schema {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.schema(item)),
+            Value::Object(object) => {
+                for (key, value) in object {
+                    if key.contains(is_hidden) {
+                        self.characters.extend(key.chars().filter(|&c| is_hidden(c)));
+                        self.left_out.insert(escaped(key));
+                    }
+                    self.schema(value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn told(&self) -> Option<String> {
+        let points = self.characters.iter().map(|c| format!("U+{:04X}", u32::from(*c)));
+        let points: BTreeSet<String> = points.collect();
+        if points.is_empty() {
+            return None;
+        }
+        let mut told = format!(
+            "hidden characters were removed from what it tells the model: {}",
+            list(&points)
+        );
+        for (what, names) in
+            [("left out were the properties", &self.left_out), ("tools named so", &self.names)]
+        {
+            if !names.is_empty() {
+                let _ = write!(told, "; {what}: {}", list(names));
+            }
+        }
+        Some(told)
+    }
+}
+
+/// A name with everything escaped that is no plain letter.
+fn escaped(name: &str) -> String {
+    let mut letters = String::from("`");
+    for c in head(name, 200).chars() {
+        if c.is_ascii_graphic() || c == ' ' {
+            letters.push(c);
+        } else {
+            letters.extend(c.escape_unicode());
+        }
+    }
+    letters + "`"
+}
+
+fn list(items: &BTreeSet<String>) -> String {
+    let first: Vec<&str> = items.iter().take(LISTED).map(String::as_str).collect();
+    let more = items.len().saturating_sub(LISTED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", first.join(", "))
 }
 
 #[cfg(test)]
@@ -64,5 +185,32 @@ mod tests {
             })
         );
         assert!(clean(&"x".repeat(100_000)).len() < 9000);
+    }
+
+    #[test]
+    fn a_property_whose_name_hides_something_is_left_out_and_reported() {
+        let schema = json!({
+            "properties": {"a\u{e0041}": {"type": "string"}, "b": {"enum": ["x\u{fe01}"]}},
+            "required": ["a\u{e0041}", "b"],
+        });
+        let Value::Object(schema) = schema else { unreachable!() };
+        let expected = json!({
+            "properties": {"b": {"enum": ["x"]}}, "required": ["b"], "type": "object",
+        });
+        assert_eq!(arguments(schema.clone()), expected);
+        let tool = |name: &str, input_schema| crate::catalog::ToolEntry {
+            name: name.to_owned(),
+            input_schema,
+            ..Default::default()
+        };
+        let tools = vec![tool("t", schema), tool("R\u{435}ad", Map::new())];
+        let told = report(&Catalog { tools, ..Catalog::default() }).unwrap();
+        assert_eq!(
+            told,
+            "hidden characters were removed from what it tells the model: U+0435, U+E0041, \
+             U+FE01; left out were the properties: `a\\u{e0041}`; tools named so: `R\\u{435}ad`"
+        );
+        let plain = tool("read", Map::new());
+        assert_eq!(report(&Catalog { tools: vec![plain], ..Catalog::default() }), None);
     }
 }

@@ -19,9 +19,9 @@ use rmcp::model::{
     GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
     PromptMessage, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceContents, ResourcesCapability, Role, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations,
-    ToolsCapability, UnsubscribeRequestParams,
+    ReadResourceResult, ResourceContents, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations, ToolsCapability,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -56,12 +56,13 @@ pub trait Backend: Send + Sync + 'static {
     /// The prompts.
     fn prompts(&self) -> Vec<PromptEntry>;
 
-    /// A prompt with its blanks filled in. The error is told to the client.
+    /// A prompt with its blanks filled in: messages as the protocol has them. The error is told to
+    /// the client.
     async fn prompt(
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-    ) -> Result<String, String>;
+    ) -> Result<Value, String>;
 
     /// What can be read.
     async fn resources(&self) -> Resources;
@@ -251,9 +252,10 @@ impl ServerHandler for Server {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let arguments = request.arguments.unwrap_or_default();
         let arguments = arguments.iter().map(|(name, value)| (name.clone(), text(value)));
-        let text = self.backend.prompt(&request.name, &arguments.collect()).await;
-        let message = PromptMessage::new_text(Role::User, text.map_err(refusal)?);
-        Ok(GetPromptResult::new(vec![message]).into())
+        let given = self.backend.prompt(&request.name, &arguments.collect()).await;
+        let messages: Vec<PromptMessage> = serde_json::from_value(given.map_err(refusal)?)
+            .map_err(|error| refusal(format!("{} makes no sense: {error}", request.name)))?;
+        Ok(GetPromptResult::new(messages).into())
     }
 
     async fn list_resources(

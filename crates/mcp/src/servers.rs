@@ -1,6 +1,6 @@
 //! All configured servers together: the tools, prompts and resources that they bring.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use crate::catalog::{Catalog, ToolEntry};
+use crate::catalog::{Catalog, PromptEntry, ToolEntry};
 use crate::config::{Scope, Server, Transport};
 use crate::connection::Watch;
 use crate::failure::Failure;
@@ -131,6 +131,9 @@ pub struct Status {
     /// What it tells the model of itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
+    /// What of its words is kept from the model because nobody would see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<String>,
     /// Its tools, under the names the model calls.
     pub tools: Vec<String>,
     /// Its prompts, as commands.
@@ -215,6 +218,7 @@ impl Servers {
     /// The tools as a model is offered them: those of servers, many of them behind a search, and
     /// those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.active().iter().for_each(|link| link.tell_hidden());
         let of_servers = self.of_servers();
         let mut tools = self.of_resources(Keeping::Words);
         let bytes = |tool: &Arc<McpTool>| {
@@ -303,6 +307,29 @@ impl Servers {
             return Err(Failure::new(format!("no MCP server has a prompt `{name}`")));
         };
         prompts::expand(&link, &entry, typed).await
+    }
+
+    /// The prompts of servers, each with the name of its command.
+    pub fn prompts(&self) -> Vec<(String, PromptEntry)> {
+        let commands = prompts::commands(&self.active()).into_iter();
+        commands.map(|(command, _, entry)| (command.name, entry)).collect()
+    }
+
+    /// The messages of a prompt as its server gives them, where `name` is that of its command.
+    pub async fn messages(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<Value, Failure> {
+        let commands = prompts::commands(&self.active());
+        let found = commands.into_iter().find(|(command, ..)| command.name == name);
+        let Some((_, link, entry)) = found else {
+            return Err(Failure::new(format!("no MCP server has a prompt `{name}`")));
+        };
+        let values = arguments.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        let given = prompts::given(&link, &entry, values.collect(), Consent::None).await?;
+        serde_json::to_value(given.messages)
+            .map_err(|error| Failure::new(format!("the prompt `{name}` makes no sense: {error}")))
     }
 
     /// Asks running servers again that said they changed. Returns whether the tools are other
@@ -397,6 +424,7 @@ fn status(link: &Arc<Link>) -> Status {
         protocol: of(|it| it.protocol.clone()),
         server: of(|it| it.server.clone()),
         instructions: of(|it| it.instructions.clone()),
+        hidden: catalog.as_ref().and_then(schema::report),
         tools,
         prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
         resources: catalog.as_ref().is_some_and(|it| it.resources),

@@ -35,7 +35,9 @@ impl McpTool {
         let words = schema::clean(&entry.description);
         let description = match (title, words.is_empty()) {
             (Some(title), true) => title,
-            (None, true) => format!("{} of MCP server {}", entry.name, link.prefix),
+            (None, true) => {
+                format!("{} of MCP server {}", schema::clean(&entry.name), link.prefix)
+            }
             (_, false) => words,
         };
         let spec = ToolSpec {

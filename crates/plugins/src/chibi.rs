@@ -53,6 +53,8 @@ pub struct Settings {
     pub home: PathBuf,
     /// Whether the person wants to hear more.
     pub is_verbose: bool,
+    /// Whether a sandbox keeps them from something.
+    pub is_confined: bool,
     /// Hears what plugins print on standard error.
     pub on_output: Listener,
     /// Opens the person's terminal, where there is one.

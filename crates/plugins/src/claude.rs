@@ -9,7 +9,7 @@ mod aide;
 mod asked;
 mod command;
 mod decision;
-mod document;
+pub(crate) mod document;
 mod event;
 mod expansion;
 mod fill;

@@ -1,7 +1,7 @@
 //! Commands that are prompts in files: `/name words` sends the file's text with the words put in.
 //!
-//! Where to look comes in as arguments. Nothing of a command is run; what it says goes to the model
-//! only when the person types its name.
+//! Where to look comes in as arguments. Nothing of a command is run here; what it says goes to the
+//! model, or to the shell, only when the person types its name.
 
 mod document;
 mod table;
@@ -38,6 +38,9 @@ pub struct Command {
     pub args: String,
     /// Its text with blanks in it.
     pub body: String,
+    /// The line for the shell that it stands for, where nothing goes to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// Where it comes from: `global`, `plugin:NAME`, `entry_point:NAME`, `project`.
     pub source: String,
     /// The plugin it belongs to.

@@ -156,7 +156,7 @@ impl Folders {
 
     /// What lies in a folder; nothing where there is none.
     pub(crate) fn listing(&self, folder: &Path) -> io::Result<Arc<Listing>> {
-        let kept = {
+        {
             let mut state = self.state();
             if let Some(seen) = state.seen.get(folder.as_os_str()) {
                 return Ok(Arc::clone(seen));
@@ -164,9 +164,7 @@ impl Folders {
             if state.is_known_absent(folder) {
                 return Ok(state.note(folder, Listing::default()));
             }
-            let path = folder.to_str().filter(|_| self.may_keep(folder));
-            path.and_then(|path| state.kept.get(path)).cloned()
-        };
+        }
         let found = match fs::metadata(folder) {
             Ok(found) if found.is_dir() => found,
             Ok(_) => return Ok(self.state().note(folder, Listing::default())),
@@ -176,8 +174,12 @@ impl Folders {
             Err(error) => return Err(error),
         };
         let (now, stamp) = (SystemTime::now(), Stamp::of(&found));
-        if let Some(listing) = kept.filter(|kept| kept.0 == stamp).and_then(|kept| kept.listing()) {
-            return Ok(self.state().note(folder, listing));
+        if let Some(path) = folder.to_str().filter(|_| self.may_keep(folder)) {
+            let mut state = self.state();
+            let kept = state.kept.get(path).filter(|kept| kept.0 == stamp);
+            if let Some(listing) = kept.and_then(Kept::listing) {
+                return Ok(state.note(folder, listing));
+            }
         }
         let listing = read(folder)?;
         let mut state = self.state();

@@ -36,16 +36,18 @@ use contract::vouch::Vouch;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::files::{self, Boundary};
+use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
+use crate::python::Hosts;
 use defined::Defined;
-use definition::Action;
+use definition::{Action, Broken};
 use ledger::Meter;
 
 pub use event::Event;
 pub use ledger::Ledger;
 pub use lifecycle::Lifecycle;
+pub(crate) use origin::relocated;
 pub use rehearsal::{Pretended, Tried};
 
 /// Bytes of a hook file that are read.
@@ -98,6 +100,8 @@ pub struct Settings {
     /// The person's own folder: scripts of global hooks lie in its `hooks`, data of plugins in its
     /// `plugin-data`.
     pub config_dir: Option<PathBuf>,
+    /// Knows the Python that `python3` stands for, so that no script looks for it each time.
+    pub python: Option<Hosts>,
     /// Answers the questions of prompt hooks, where there is a model.
     pub ask: Option<Arc<dyn Ask>>,
     /// Hears what people should know and what is no failure.
@@ -151,7 +155,7 @@ pub struct Listed {
     pub event: Event,
     /// Its name.
     pub name: String,
-    /// `command`, `script` or `prompt`.
+    /// `command`, `script` or `prompt`; `broken` for what blocks because it makes no sense.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Whether it runs.
@@ -220,10 +224,18 @@ pub fn validate(
     workspace: &Path,
     home: Option<&Path>,
 ) -> Result<(usize, Vec<Problem>), Problem> {
+    // Where a plugin's own file lies it is the plugin's.
+    let is_of_plugin = path.with_file_name("plugin.yaml").is_file();
+    let broken = if is_of_plugin { Broken::IsLeftOut } else { Broken::Blocks };
+    let unreadable = |problem: Problem| match broken {
+        Broken::Blocks => definition::unreadable(problem).problems.remove(0),
+        Broken::IsLeftOut => problem,
+    };
     match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
-        Ok(file) if file.truncated => Err(merge::too_large(path)),
+        Ok(file) if file.truncated => Err(unreadable(merge::too_large(path))),
         Ok(file) => {
-            let mut file = definition::read(path, &file.text);
+            let mut file = definition::read(path, &file.text, broken);
+            file.definitions.retain(|hook| !matches!(hook.action, Action::Refuse(_)));
             let places = [path.parent().unwrap_or(path), workspace];
             for hook in &file.definitions {
                 if hook.enabled
@@ -236,6 +248,7 @@ pub fn validate(
             }
             Ok((file.definitions.len(), file.problems))
         }
-        Err(refusal) => Err(refusal.problem(path)),
+        Err(Refusal::Missing) => Err(Refusal::Missing.problem(path)),
+        Err(refusal) => Err(unreadable(refusal.problem(path))),
     }
 }

@@ -17,7 +17,7 @@ use crate::manifest;
 use crate::stamp::Stamp;
 
 /// The form of the file; another one is not read.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;

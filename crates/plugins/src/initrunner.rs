@@ -8,5 +8,6 @@ pub mod guard;
 pub mod registry;
 pub mod remote;
 pub mod role;
+pub mod said;
 pub mod skill;
 pub mod variables;

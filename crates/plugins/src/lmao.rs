@@ -126,19 +126,20 @@ impl Lmao {
     fn tools_of(&self, group: &Group) -> Vec<Arc<dyn Tool>> {
         let each = group.described.tools.iter().filter_map(|description| {
             let facts = group.facts.tools.get(&description.key)?;
-            let source = group.source(&facts.file);
+            let owner = group.owner(&facts.file);
+            let source = owner.map_or(group.plugin.name(), Plugin::name);
             let tool = facts.visible_to_agent.then(|| LmaoTool {
                 python: crate::python::tool::PythonTool::new(
-                    description.clone(),
+                    description,
                     self.hosts.worker(&group.plugin),
                     source,
-                ),
+                )
+                .owned(owner.cloned()),
                 looking: tool::looking(description.spec(source)),
                 facts: facts.clone(),
                 hosts: self.hosts.clone(),
                 conditions: Arc::clone(&self.conditions),
                 roots: group.roots.clone(),
-                may_write: !group.plugin.settings.grants.write.is_empty(),
             })?;
             Some(Arc::new(tool) as Arc<dyn Tool>)
         });
@@ -179,9 +180,8 @@ impl Lmao {
 
 impl Group {
     /// The plugin that a file belongs to.
-    fn source(&self, file: &str) -> &str {
-        let owner = self.members.iter().find(|member| is_file_of(member, Path::new(file)));
-        owner.map_or(self.plugin.name(), Plugin::name)
+    fn owner(&self, file: &str) -> Option<&Plugin> {
+        self.members.iter().find(|member| is_file_of(member, Path::new(file)))
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Manifest {
     /// Whether it brings `hooks.yaml`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: bool,
+    /// Whether it says outright that a `hooks.yaml` beside it does not count.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hooks_off: bool,
     /// The skills it declares.
     #[serde(skip_serializing_if = "is_default")]
     pub skills: Vec<String>,
@@ -281,6 +284,14 @@ pub struct PluginSettings {
     pub grants: Wishes,
     /// Everything else that stands there: the plugin's own settings.
     pub own: Map<String, Value>,
+}
+
+impl PluginSettings {
+    /// The variable in which processes of a plugin find what the person set for it, as JSON.
+    pub(crate) fn variable(&self) -> Option<(String, String)> {
+        let own = serde_json::to_string(&self.own).ok().filter(|_| !self.own.is_empty())?;
+        Some(("BRYNHILD_PLUGIN_SETTINGS".to_owned(), own))
+    }
 }
 
 /// An installed package.

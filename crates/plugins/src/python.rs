@@ -19,7 +19,7 @@ pub(crate) mod lines;
 pub(crate) mod output;
 mod payload;
 mod provider;
-mod remedy;
+pub(crate) mod remedy;
 mod reply;
 pub(crate) mod session;
 pub(crate) mod store;
@@ -173,7 +173,7 @@ impl Hosts {
     /// The tools of a plugin.
     pub fn tools(&self, plugin: &Plugin, described: &Described) -> Vec<Arc<dyn Tool>> {
         let tool = |description: &ToolDescription| {
-            let tool = PythonTool::new(description.clone(), self.worker(plugin), plugin.name());
+            let tool = PythonTool::new(description, self.worker(plugin), plugin.name());
             Arc::new(tool) as Arc<dyn Tool>
         };
         described.tools.iter().map(tool).collect()
@@ -233,6 +233,18 @@ impl Hosts {
         if let Some(worker) = worker {
             worker.retire();
         }
+    }
+
+    /// The program behind `python3` with the folders that it needs; none where there is none, or
+    /// another one was configured for plugins.
+    pub(crate) async fn python(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
+        let host = &self.0.host;
+        if host.settings.python.is_some() {
+            return None;
+        }
+        let interpreter = host.shared().await.ok()?.interpreter;
+        let folders = interpreter.folders(host.settings.surroundings.home.as_deref());
+        Some((interpreter.program, folders))
     }
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.

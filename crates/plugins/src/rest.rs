@@ -41,6 +41,8 @@ pub struct Api {
     pub description: String,
     base: Url,
     endpoints: Vec<Arc<Endpoint>>,
+    /// What is wrong with the endpoints that were left out.
+    lost: Vec<String>,
 }
 
 /// What requests are made with.
@@ -82,6 +84,11 @@ impl Api {
     /// out; without a name, an address or any endpoint there is nothing.
     pub fn read(value: &Value, place: &Path) -> (Option<Self>, Vec<Problem>) {
         declared::read(value, place)
+    }
+
+    /// Whether a problem cost an endpoint.
+    pub fn lost(&self, problem: &Problem) -> bool {
+        self.lost.contains(&problem.what)
     }
 
     /// One line for people: what it is called and how many tools it has.

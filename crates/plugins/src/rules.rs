@@ -1,6 +1,7 @@
 //! Standing instructions in files: the person's own, those of plugins, then those of the project
 //! from its root down to the working folder. What the model gets is bounded, visible text, each text once.
 
+mod folder;
 mod imports;
 
 use std::collections::HashSet;
@@ -92,6 +93,9 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
                     search.imported(&folder.join(name), &root);
                 }
             }
+            for file in folder::files(&folder.join(folder::PLACE)) {
+                search.read_as(&file, Boundary::Within(&boundary), folder::text);
+            }
         }
     }
     search.found
@@ -104,7 +108,8 @@ pub fn project_files(root: &Path, cwd: &Path) -> Vec<PathBuf> {
         IMPORTING.into_iter().flat_map(|name| imports::of(&folder.join(name), root).files)
     });
     let imported: Vec<PathBuf> = imported.collect();
-    let own = folders.into_iter().flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    let names = || NAMES.into_iter().chain([folder::PLACE]);
+    let own = folders.iter().flat_map(|folder| names().map(|name| folder.join(name)));
     own.chain(imported).collect()
 }
 
@@ -246,8 +251,13 @@ impl Search {
     }
 
     fn read(&mut self, path: &Path, boundary: Boundary<'_>) {
+        self.read_as(path, boundary, str::to_owned);
+    }
+
+    /// Reads a file of which `text` says what counts.
+    fn read_as(&mut self, path: &Path, boundary: Boundary<'_>, text: fn(&str) -> String) {
         match files::read(path, boundary, FILE_LIMIT) {
-            Ok(file) => self.add(path, &file),
+            Ok(file) => self.add(path, &files::Text { text: text(&file.text), ..file }),
             Err(Refusal::Missing) => {}
             Err(refusal) => self.found.problems.push(refusal.problem(path)),
         }

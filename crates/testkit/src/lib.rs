@@ -9,6 +9,7 @@ pub mod model_server;
 mod plain;
 pub mod project;
 pub mod terminal;
+mod wheel;
 pub mod wire;
 
 pub use filters::filters;
@@ -16,3 +17,4 @@ pub use model_server::{ModelServer, Recorded, Reply};
 pub use plain::Plain;
 pub use project::{Project, Run, Running};
 pub use terminal::Terminal;
+pub use wheel::wheel;

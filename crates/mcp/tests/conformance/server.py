@@ -138,15 +138,38 @@ def read(uri):
     return {"uri": uri, "mimeType": TEXT, "text": "This is the content of the static text resource."}
 
 
+PROMPTS = [
+    {
+        "name": "test_prompt_with_embedded_resource",
+        "description": "A prompt with a resource.",
+        "arguments": [{"name": "resourceUri", "description": "URI of the resource", "required": True}],
+    },
+    {"name": "test_prompt_with_image", "description": "A prompt with a picture."},
+]
+
+
+def prompt(name, args):
+    if name == "test_prompt_with_image":
+        contents = [IMAGE, words("Please analyze the image above.")]
+    else:
+        resource = embedded(args["resourceUri"], TEXT, "Embedded resource content for testing.")
+        contents = [resource, words("Please process the embedded resource above.")]
+    return [{"role": "user", "content": content} for content in contents]
+
+
 def answer(method, params):
     if method == "initialize":
-        capabilities = {"tools": {}, "resources": {"subscribe": True}, "logging": {}}
+        capabilities = {"tools": {}, "prompts": {}, "resources": {"subscribe": True}, "logging": {}}
         info = {"name": "conformance", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
     if method == "tools/list":
         return {"tools": tools()}
     if method == "tools/call":
         return call(params)
+    if method == "prompts/list":
+        return {"prompts": PROMPTS}
+    if method == "prompts/get":
+        return {"messages": prompt(params["name"], params.get("arguments") or {})}
     if method == "resources/list":
         return {"resources": [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in (STATIC, BINARY, WATCHED)]}
     if method == "resources/templates/list":

@@ -132,6 +132,7 @@ fn sent(id: &str, args: Value) -> Sent {
         spill: PathBuf::from("/nonexistent"),
         conversation: None,
         view: contract::policy::View::default(),
+        actions: Vec::new(),
     };
     let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
     Sent { call, context, progress: lines }

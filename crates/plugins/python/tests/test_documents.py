@@ -217,7 +217,7 @@ class Documents(PluginCase):
         )
         worker = self.start()
         description = worker.result("describe")
-        self.assertEqual([p["severity"] for p in description["problems"]], ["warning"])
+        self.assertEqual([p["severity"] for p in description["problems"]], ["note"])
         opened = worker.result("open_provider", provider="providers/own.py")
         worker.result("stream", handle=opened["handle"], messages=[])
         self.assertEqual(worker.events()[0]["text"], "hi")

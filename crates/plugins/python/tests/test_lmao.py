@@ -185,8 +185,12 @@ class Running(LmaoCase):
     def test_a_plugin_calls_another_one_under_its_own_mode(self):
         self.plugin("inner", manifest("inner", is_destructive=True), "return json.dumps(args)")
         body = "return run_tool(ToolCall('inner', target, args), base, extra_roots, skill_roots, yolo_enabled=True)"
-        self.plugin("outer", manifest("outer"), body, "from lmao.tools import ToolCall, run_tool\n")
+        head = "from lmao.tools import ToolCall, run_tool\n"
+        self.plugin("outer", manifest("outer", is_destructive=True, allow_in_read_only=True), body, head)
+        self.plugin("looking", manifest("looking"), body, head)
         worker = self.open()
+        refused = self.said(worker, "looking", args=[1])["error"]
+        self.assertEqual(refused, "plugin 'inner' changes things, and the call that runs was not approved for that")
         self.assertEqual(self.said(worker, "outer", args=[1]), [1])
         refused = self.said(worker, "outer", args=[1], mode="read-only")
         self.assertEqual(refused["error"], "plugin 'inner' is not allowed in read-only mode")

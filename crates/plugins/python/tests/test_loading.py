@@ -86,7 +86,7 @@ class Tools(PluginCase):
         description = self.describe()
         self.assertEqual([t["name"] for t in description["tools"]], ["Duck", "Marked"])
         (problem,) = description["problems"]
-        self.assertEqual((problem["severity"], os.path.basename(problem["file"])), ("warning", "duck.py"))
+        self.assertEqual((problem["severity"], os.path.basename(problem["file"])), ("note", "duck.py"))
         self.assertIn("_is_brynhild_duck_typed", problem["hint"])
 
     def test_a_tool_on_the_stubs_loads(self):

@@ -21,6 +21,7 @@ use super::run::{self, End, Ran, Watch};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::python::confine;
+use crate::python::remedy::{Around, remedy};
 
 /// How long a run may take where the person says nothing.
 const USUAL_TIME: Duration = Duration::from_secs(30);
@@ -101,6 +102,21 @@ impl Member {
         };
         let ran = run::run(child, &call.bytes(), watch).await;
         ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
+    }
+
+    /// What would let a call of a tool do what `words` say it could not, told to the person once.
+    pub(crate) fn advice(&self, words: &str) -> Option<String> {
+        let settings = &self.host.settings;
+        let around = Around {
+            surroundings: &settings.surroundings,
+            home: None,
+            opens_workspace: true,
+            mode: self.host.mode(),
+        };
+        let advice =
+            settings.is_confined.then(|| remedy(&self.plugin, &around, words)).flatten()?;
+        self.host.tell_once(self.plugin.name(), &contract::text::visible(&advice));
+        Some(advice)
     }
 
     /// Has it describe itself. An error is the machine's, and not the plugin's.

@@ -67,8 +67,15 @@ impl Schema {
         if entries.is_empty() {
             schema.problems.push(Problem::new(file, "`--schema` lists no tool", HINT));
         }
-        for entry in entries {
-            match tool(file, entry, &mut schema.problems) {
+        for (index, entry) in entries.iter().enumerate() {
+            let read = match (printed, entry) {
+                (_, Value::Object(_)) => tool(file, entry, &mut schema.problems),
+                (Value::Array(_), _) => {
+                    Err(format!("entry {} of what `--schema` lists is no object", index + 1))
+                }
+                _ => Err("`--schema` prints neither an object nor a list of objects".to_owned()),
+            };
+            match read {
                 Ok(tool) if schema.tools.iter().any(|other| other.name == tool.name) => {
                     let what = format!("the plugin has another tool called `{}`", tool.name);
                     schema.problems.push(Problem::new(file, what, HINT));
@@ -82,9 +89,6 @@ impl Schema {
 }
 
 fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolEntry, String> {
-    if !entry.is_object() {
-        return Err("`--schema` prints neither an object nor a list of objects".to_owned());
-    }
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     let own_name = text("name").filter(|name| !name.is_empty());
     let own_name = own_name.ok_or("`--schema` has a tool without a `name`")?.to_owned();

@@ -26,6 +26,7 @@ fn settings(base: &Path) -> Settings {
         surroundings: surroundings(base),
         home: base.join("home/.chibi"),
         is_verbose: false,
+        is_confined: true,
         on_output: Arc::new(|_, _| {}),
         console: None,
     }
@@ -78,6 +79,8 @@ fn a_schema_may_be_an_object_or_a_list_and_bad_parts_are_named() {
     let list = json!([one, {"name": "x"}, 3, {"name": "y", "description": "", "parameters": []}]);
     let schema = Schema::read(file, &list);
     assert_eq!((schema.tools.len(), schema.problems.len()), (1, 4), "{:#?}", schema.problems);
+    let told = |what: &str| schema.problems.iter().any(|problem| problem.what == what);
+    assert!(told("entry 3 of what `--schema` lists is no object"), "{:#?}", schema.problems);
     for nothing in [json!([]), json!(null), json!("x")] {
         assert_eq!(Schema::read(file, &nothing).problems.len(), 1);
     }

@@ -90,10 +90,16 @@ impl ChibiTool {
             }
             End::Cancelled => return Err(ToolError::Cancelled),
         };
-        output.error = Some(match ran.stderr.as_str() {
+        let mut why = match ran.stderr.as_str() {
             "" => why,
             stderr => format!("{why}\n[stderr]\n{stderr}"),
-        });
+        };
+        let advice =
+            [&ran.stderr, &output.output].into_iter().find_map(|it| self.member.advice(it));
+        if let Some(advice) = advice {
+            why = format!("{}\n({advice})", why.trim_end());
+        }
+        output.error = Some(why);
         Ok(output)
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn of_document(
         aliases: Vec::new(),
         args: document.words("argument-hint").unwrap_or_default(),
         body,
+        run: None,
         source: origin.source.to_owned(),
         plugin: origin.plugin.map(str::to_owned),
         path: Some(path.to_path_buf()),

@@ -7,7 +7,7 @@ use crate::frontmatter::{self, Error, Reading};
 use crate::skills::split_tools;
 
 /// Keys whose value is plain words, whatever they begin with.
-const PLAIN: [&str; 4] = ["argument-hint", "description", "when_to_use", "allowed-tools"];
+const PLAIN: [&str; 5] = ["argument-hint", "description", "when_to_use", "allowed-tools", "paths"];
 
 /// A file's keys and what follows them.
 pub(crate) struct Document {

@@ -1,4 +1,4 @@
-//! A command's file: front matter with four keys, and a body.
+//! A command's file: front matter with five keys, and a body.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,12 @@ use super::{Command, Label};
 use crate::files::{self, Boundary};
 use crate::frontmatter::{self, Reading};
 use crate::hidden;
+use crate::hooks::relocated;
 use crate::problem::Problem;
 
 const NAME_LIMIT: usize = 64;
 const DESCRIPTION_LIMIT: usize = 512;
-const KEYS: [&str; 4] = ["name", "description", "aliases", "args"];
+const KEYS: [&str; 5] = ["name", "description", "aliases", "args", "run"];
 
 /// Reads a command's file.
 pub(super) fn read(
@@ -39,7 +40,9 @@ pub(super) fn read(
         Problem::new(path, format!("{place}{}", fault.what), fault.hint)
     };
     let command = command(&document.keys, document.body, label).map_err(fault)?;
-    Ok((Command { path: Some(path.to_path_buf()), ..command }, remarks))
+    let folder = path.parent().unwrap_or(path);
+    let run = command.run.map(|line| relocated(&line, folder));
+    Ok((Command { path: Some(path.to_path_buf()), run, ..command }, remarks))
 }
 
 /// Reads a command that a package offers.
@@ -105,6 +108,7 @@ fn command(keys: &Map<String, Value>, body: &str, label: &Label) -> Result<Comma
         aliases: aliases(keys)?,
         args: words(keys, "args")?,
         body: body.to_owned(),
+        run: Some(words(keys, "run")?).filter(|line| !line.trim().is_empty()),
         source: label.source.clone(),
         plugin: label.plugin.clone(),
         path: None,

@@ -29,6 +29,7 @@ fn named(name: &str, source: &str, rank: Rank) -> Command {
         plugin: source.strip_prefix("plugin:").map(str::to_owned),
         path: None,
         rank,
+        run: None,
         recipe: None,
     }
 }

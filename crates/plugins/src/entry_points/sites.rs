@@ -21,11 +21,13 @@ pub fn interpreter(configured: Option<&Path>, surroundings: Surroundings<'_>) ->
     if name.is_absolute() {
         return is_program(name).then(|| name.to_path_buf());
     }
-    let folders = std::env::split_paths(surroundings.path).filter(|folder| folder.is_absolute());
-    folders
-        .map(|folder| folder.join(name))
-        .find(|path| is_program(path))
-        .map(|path| unshimmed(&path))
+    let path = on_path(name, surroundings.path)?;
+    Some(unshimmed(&path).unwrap_or(path))
+}
+
+fn on_path(name: &Path, path: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
 /// Whether a program is called as Pythons are. Nothing else can be told without running it.
@@ -64,16 +66,13 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// What stands behind a shim of pyenv, which is a script that looks for the real one.
-fn unshimmed(path: &Path) -> PathBuf {
-    let real = || {
-        let shims = path.parent().filter(|folder| folder.ends_with("shims"))?;
-        let root = shims.parent()?;
-        let chosen = fs::read_to_string(root.join("version")).ok()?;
-        let version = chosen.split_whitespace().find(|version| *version != "system")?;
-        let python = root.join("versions").join(version).join("bin").join(path.file_name()?);
-        is_program(&python).then_some(python)
-    };
-    real().unwrap_or_else(|| path.to_path_buf())
+fn unshimmed(path: &Path) -> Option<PathBuf> {
+    let shims = path.parent().filter(|folder| folder.ends_with("shims"))?;
+    let root = shims.parent()?;
+    let chosen = fs::read_to_string(root.join("version")).ok()?;
+    let version = chosen.split_whitespace().find(|version| *version != "system")?;
+    let python = root.join("versions").join(version).join("bin").join(path.file_name()?);
+    is_program(&python).then_some(python)
 }
 
 /// A virtual environment.

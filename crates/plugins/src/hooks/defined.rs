@@ -113,6 +113,7 @@ impl Defined {
             Action::Prompt { prompt, model } => {
                 self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await
             }
+            Action::Refuse(why) => Ok(Answer::block(why.clone())),
         }
     }
 
@@ -151,7 +152,13 @@ impl Defined {
         let ended = if runs_itself(&path) {
             self.process(&path, Vec::new(), &profile, context).await?
         } else {
-            self.process(Path::new("python3"), vec![file], &profile, context).await?
+            let known = match &self.settings.python {
+                Some(hosts) => hosts.python().await,
+                None => None,
+            };
+            let (python, folders) = known.unwrap_or_else(|| ("python3".into(), Vec::new()));
+            profile.read.extend(folders);
+            self.process(&python, vec![file], &profile, context).await?
         };
         self.understood(&ended)
     }

@@ -65,6 +65,8 @@ pub(crate) enum Action {
         /// The model; the conversation's where none.
         model: Option<String>,
     },
+    /// Blocks whatever it could have been about, and says what is wrong with its definition.
+    Refuse(String),
 }
 
 impl Action {
@@ -74,6 +76,7 @@ impl Action {
             Self::Command(_) => "command",
             Self::Script(_) => "script",
             Self::Prompt { .. } => "prompt",
+            Self::Refuse(_) => "broken",
         }
     }
 
@@ -83,6 +86,7 @@ impl Action {
             Self::Command(command) => command.trim().to_owned(),
             Self::Script(script) => script.display().to_string(),
             Self::Prompt { prompt, .. } => prompt.trim().to_owned(),
+            Self::Refuse(why) => why.clone(),
         }
     }
 }
@@ -110,18 +114,38 @@ pub(crate) struct File {
     pub(crate) problems: Vec<Problem>,
 }
 
+/// What becomes of a guard that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// It blocks whatever it could have been about.
+    Blocks,
+    /// It is left out.
+    IsLeftOut,
+}
+
+/// A file that cannot be read at all: everything that a hook could block is.
+pub(crate) fn unreadable(problem: Problem) -> File {
+    let what = format!("{}{}", problem.what, blocked(&EVERY_GUARD));
+    let problem = Problem::new(&problem.path, what, problem.hint);
+    let definitions = EVERY_GUARD.map(|event| refusal(event, 0, &problem)).to_vec();
+    File { definitions, problems: vec![problem] }
+}
+
 /// Understands the text of a file.
-pub(crate) fn read(path: &Path, text: &str) -> File {
-    let mut reader = Reader { path, file: File::default() };
+pub(crate) fn read(path: &Path, text: &str, broken: Broken) -> File {
+    let mut reader = Reader { path, broken, file: File::default() };
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return reader.file;
     }
     match yaml::read_with_repeated_keys::<Node>(text) {
         Ok(node) => reader.whole(&node),
-        Err(error) => reader.report(
-            error.line,
-            format!("the file cannot be read, so that none of its hooks runs: {}", error.what),
-            "correct the line; `brynhild hooks validate` checks again",
+        Err(error) => reader.guards(
+            &EVERY_GUARD,
+            (
+                error.line,
+                format!("the file cannot be read, so that none of its hooks runs: {}", error.what),
+                String::from("correct the line; `brynhild hooks validate` checks again"),
+            ),
         ),
     }
     reader.file
@@ -129,18 +153,60 @@ pub(crate) fn read(path: &Path, text: &str) -> File {
 
 /// Understands a value of the same shape that comes from no file; `path` is where it comes from.
 pub(crate) fn from_value(path: &Path, value: &serde_json::Value) -> File {
-    let mut reader = Reader { path, file: File::default() };
+    let mut reader = Reader { path, broken: Broken::IsLeftOut, file: File::default() };
     reader.whole(&Node::from(value));
     reader.file
 }
 
 struct Reader<'a> {
     path: &'a Path,
+    broken: Broken,
     file: File,
 }
 
+/// The events whose hooks can stop something.
+const EVERY_GUARD: [Event; 3] = [Event::UserPromptSubmit, Event::PreMessage, Event::PreToolUse];
+
 /// Why an entry is left out: its line, what is wrong, what to do.
 type Refusal = (u64, String, String);
+
+/// What follows for whatever guards of these events could have stopped.
+fn blocked(events: &[Event]) -> String {
+    let names: Vec<&str> = events.iter().map(|event| event.name()).collect();
+    format!("; until that is mended, what it could stop is blocked ({})", names.join(", "))
+}
+
+/// Whether an entry says of itself that nothing depends on it.
+fn may_fail(entry: &Node) -> bool {
+    let pairs = entry.as_map().unwrap_or_default();
+    let entry = Entry { line: 0, pairs };
+    entry.get("on_failure").and_then(Node::as_text) == Some("continue")
+        || entry.get("enabled").and_then(Node::as_truth) == Some(false)
+}
+
+/// Whether every entry of an event does.
+fn all_may_fail(entries: &Node) -> bool {
+    match &entries.content {
+        Content::List(entries) => entries.iter().all(may_fail),
+        Content::Scalar(_) | Content::Map(_) => entries.is_null(),
+    }
+}
+
+/// A hook that blocks, because what stands in its place makes no sense.
+fn refusal(event: Event, line: u64, problem: &Problem) -> Definition {
+    let why = format!("{problem} ({})", problem.hint);
+    Definition {
+        event,
+        name: String::from("broken"),
+        action: Action::Refuse(why),
+        matcher: Matcher::default(),
+        message: None,
+        timeout: Timeout { limit: USUAL_TIME, then: OnTimeout::Block },
+        enabled: true,
+        on_failure: OnFailure::Block,
+        line,
+    }
+}
 
 impl Reader<'_> {
     fn report(&mut self, line: u64, what: impl AsRef<str>, hint: impl AsRef<str>) {
@@ -149,24 +215,46 @@ impl Reader<'_> {
         self.file.problems.push(Problem::new(self.path, what, hint));
     }
 
+    /// Reports what keeps hooks of these events from being known. Where any of them could be a
+    /// guard, all that it could be about is blocked.
+    fn guards(&mut self, events: &[Event], (line, what, hint): Refusal) {
+        let guarded: Vec<Event> =
+            events.iter().copied().filter(|event| event.can_block()).collect();
+        if self.broken == Broken::IsLeftOut || guarded.is_empty() {
+            return self.report(line, what, hint);
+        }
+        self.report(line, format!("{what}{}", blocked(&guarded)), hint);
+        let Some(problem) = self.file.problems.last() else { return };
+        let refusals = guarded.into_iter().map(|event| refusal(event, line, problem));
+        self.file.definitions.extend(refusals);
+    }
+
     fn whole(&mut self, node: &Node) {
         let Some(pairs) = node.as_map() else {
             let what = format!("this is {}, where a mapping with `hooks` belongs", node.kind());
-            return self.report(node.line, what, "begin with `version: 1` and `hooks:`");
+            let hint = String::from("begin with `version: 1` and `hooks:`");
+            return self.guards(&EVERY_GUARD, (node.line, what, hint));
         };
         for (key, value) in pairs {
             match key.as_str() {
                 "version" => self.version(value),
                 "hooks" => self.events(value),
-                other => {
-                    let hint = Event::parse(other).map_or_else(
-                        || String::from("there are `version` and `hooks`"),
-                        |event| format!("put `{}` beneath `hooks:`", event.name()),
-                    );
-                    self.report(value.line, format!("there is no key `{other}` here"), hint);
-                }
+                other => self.odd_part(other, value),
             }
         }
+    }
+
+    fn odd_part(&mut self, name: &str, node: &Node) {
+        let what = format!("there is no key `{name}` here");
+        let event = event::meant(name).and_then(Event::parse);
+        if let Some(event) = event {
+            let hint = format!("put `{}` beneath `hooks:`", event.name());
+            let events: &[Event] = if all_may_fail(node) { &[] } else { &[event] };
+            return self.guards(events, (node.line, what, hint));
+        }
+        let hint = String::from("there are `version` and `hooks`");
+        let events: &[Event] = if closest(name, ["hooks"]).is_some() { &EVERY_GUARD } else { &[] };
+        self.guards(events, (node.line, what, hint));
     }
 
     fn version(&mut self, node: &Node) {
@@ -183,12 +271,13 @@ impl Reader<'_> {
         }
         let Some(events) = node.as_map() else {
             let what = format!("`hooks` is {}, where a mapping from events belongs", node.kind());
-            return self.report(node.line, what, "write `pre_tool_use:` and a list beneath it");
+            let hint = String::from("write `pre_tool_use:` and a list beneath it");
+            return self.guards(&EVERY_GUARD, (node.line, what, hint));
         };
         let mut seen = Vec::new();
         for (name, entries) in events {
             let Some(event) = Event::parse(name) else {
-                self.unknown_event(name, entries.line);
+                self.unknown_event(name, entries);
                 continue;
             };
             if seen.contains(&event) {
@@ -200,14 +289,17 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown_event(&mut self, name: &str, line: u64) {
+    fn unknown_event(&mut self, name: &str, entries: &Node) {
         let all = || {
             let names: Vec<&str> = Event::ALL.into_iter().map(Event::name).collect();
             format!("the events are {}", names.join(", "))
         };
         let guess = |meant: &str| format!("did you mean `{meant}`?");
-        let hint = event::meant(name).map_or_else(all, guess);
-        self.report(line, format!("there is no event `{name}`, so its hooks never run"), hint);
+        let meant = event::meant(name);
+        let event = meant.and_then(Event::parse).filter(|_| !all_may_fail(entries));
+        let what = format!("there is no event `{name}`, so its hooks never run");
+        let hint = meant.map_or_else(all, guess);
+        self.guards(event.as_slice(), (entries.line, what, hint));
     }
 
     fn entries(&mut self, event: Event, node: &Node) {
@@ -216,15 +308,39 @@ impl Reader<'_> {
             Content::Scalar(serde_json::Value::Null) => return,
             Content::Scalar(_) | Content::Map(_) => {
                 let what = format!("`{}` is {}, where a list belongs", event.name(), node.kind());
-                return self.report(node.line, what, "begin each hook with `- name: NAME`");
+                let hint = String::from("begin each hook with `- name: NAME`");
+                return self.guards(&[event], (node.line, what, hint));
             }
         };
         for entry in entries {
             match self.entry(event, entry) {
                 Ok(definition) => self.file.definitions.push(definition),
-                Err((line, what, hint)) => {
-                    self.report(line, format!("this hook is left out: {what}"), hint);
-                }
+                Err(refusal) => self.left_out(event, entry, refusal),
+            }
+        }
+    }
+
+    /// Reports an entry that makes no sense. Where it could be a guard, and does not say that it
+    /// may fail, it blocks what its `match` fits, as far as that makes sense.
+    fn left_out(&mut self, event: Event, node: &Node, (line, what, hint): Refusal) {
+        let before = self.file.definitions.len();
+        let what = format!("this hook is left out: {what}");
+        let events: &[Event] = if may_fail(node) { &[] } else { &[event] };
+        let pairs = node.as_map().unwrap_or_default();
+        let entry = Entry { line, pairs };
+        let usual = self.broken;
+        // Who says what a failure means is taken at the word, wherever the entry stands.
+        if matches!(on_failure(&entry), Ok(OnFailure::Block | OnFailure::Ask)) {
+            self.broken = Broken::Blocks;
+        }
+        self.guards(events, (line, what, hint));
+        self.broken = usual;
+        for refusal in &mut self.file.definitions[before..] {
+            if let Ok(name) = entry.required("name") {
+                refusal.name = name;
+            }
+            if let Some(conditions) = entry.get("match").and_then(Node::as_map) {
+                refusal.matcher = Matcher::of_sense(conditions, &event.fields());
             }
         }
     }
@@ -239,7 +355,7 @@ impl Reader<'_> {
         let definition = Definition {
             event,
             action: action(&entry)?,
-            matcher: self.matcher(event, &entry, &name)?,
+            matcher: self.matcher(event, node, &name)?,
             message: entry.text("message")?,
             timeout: timeout(&entry)?,
             enabled: match entry.get("enabled") {
@@ -256,14 +372,16 @@ impl Reader<'_> {
         Ok(definition)
     }
 
-    fn matcher(&mut self, event: Event, entry: &Entry, name: &str) -> Result<Matcher, Refusal> {
+    fn matcher(&mut self, event: Event, whole: &Node, name: &str) -> Result<Matcher, Refusal> {
+        let entry = Entry { line: whole.line, pairs: whole.as_map().unwrap_or_default() };
         let Some(node) = entry.get("match") else { return Ok(Matcher::default()) };
         let pairs =
             node.as_map().ok_or_else(|| wrong("match", node, "a mapping such as `tool: Bash`"))?;
         let (matcher, complaints) = Matcher::new(pairs);
+        let mut findings: Vec<Refusal> = Vec::new();
         for (line, what) in complaints {
             let hint = "mend the expression; plain characters such as `(` need a `\\` before them";
-            self.report(line, format!("hook `{name}`: {what}"), hint);
+            findings.push((line, format!("hook `{name}`: {what}"), hint.to_owned()));
         }
         let fields = event.fields();
         for unknown in matcher.names().filter(|name| !fields.contains(name)) {
@@ -278,7 +396,16 @@ impl Reader<'_> {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("it has {}", fields.join(", ")),
             };
-            self.report(node.line, what, hint);
+            findings.push((node.line, what, hint));
+        }
+        if self.broken == Broken::Blocks && event.can_block() && !may_fail(whole) {
+            if let Some(finding) = findings.into_iter().next() {
+                return Err(finding);
+            }
+            return Ok(matcher);
+        }
+        for (line, what, hint) in findings {
+            self.report(line, what, hint);
         }
         Ok(matcher)
     }

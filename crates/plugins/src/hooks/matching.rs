@@ -32,6 +32,18 @@ impl Matcher {
         (Self(conditions), complaints)
     }
 
+    /// The conditions that make sense, by the names that there are; fewer of them fit more.
+    pub(crate) fn of_sense(pairs: &[(String, Node)], names: &[&str]) -> Self {
+        let is_known = |key: &str| names.contains(&key.split('.').next().unwrap_or(key));
+        let known = pairs.iter().filter(|(key, _)| is_known(key));
+        let sound = known.filter_map(|(key, node)| {
+            let mut complaints = Vec::new();
+            let condition = condition(node, &mut complaints);
+            complaints.is_empty().then(|| (key.clone(), condition))
+        });
+        Self(sound.collect())
+    }
+
     /// The names that it looks at, without what lies inside.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.split('.').next().unwrap_or(key))

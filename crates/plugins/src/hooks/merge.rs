@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::definition::{self, Action, Definition, File};
+use super::definition::{self, Action, Broken, Definition, File};
 use super::event::Event;
 use super::origin::{Origin, Scope};
 use super::{FILE_LIMIT, Listed, Offered, ProjectFile, Sources};
@@ -38,7 +38,7 @@ impl Found {
             subject: definition.action.subject(),
             model: match &definition.action {
                 Action::Prompt { model, .. } => model.clone(),
-                Action::Command(_) | Action::Script(_) => None,
+                Action::Command(_) | Action::Script(_) | Action::Refuse(_) => None,
             },
         }
     }
@@ -80,55 +80,61 @@ pub(crate) fn too_large(path: &Path) -> Problem {
 }
 
 impl Merged {
-    /// The text of a file; nothing where it is missing or cannot be used.
-    fn read(&mut self, path: &Path, missing: Missing) -> Option<String> {
+    /// The text of a file; nothing where it is missing and may be.
+    fn read(&mut self, path: &Path, missing: Missing) -> Result<Option<String>, Problem> {
         self.files.push(path.to_owned());
         match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
-            Ok(file) if file.truncated => self.problems.push(too_large(path)),
-            Ok(file) => return Some(file.text),
-            Err(Refusal::Missing) if missing == Missing::Fine => {}
-            Err(Refusal::Missing) => self.problems.push(Problem::new(
+            Ok(file) if file.truncated => Err(too_large(path)),
+            Ok(file) => Ok(Some(file.text)),
+            Err(Refusal::Missing) if missing == Missing::Fine => Ok(None),
+            Err(Refusal::Missing) => Err(Problem::new(
                 path,
                 "Plugin declares hooks but hooks.yaml missing",
                 "add the file, or write `hooks: false` in plugin.yaml",
             )),
-            Err(refusal) => self.problems.push(refusal.problem(path)),
+            Err(refusal) => Err(refusal.problem(path)),
         }
-        None
     }
 
     fn global(&mut self, path: &Path) {
-        if let Some(text) = self.read(path, Missing::Fine) {
-            let file = definition::read(path, &text);
-            self.take(file, &Arc::new(beside(path, Scope::Global)));
-        }
+        let file = match self.read(path, Missing::Fine) {
+            Ok(None) => return,
+            Ok(Some(text)) => definition::read(path, &text, Broken::Blocks),
+            Err(problem) => definition::unreadable(problem),
+        };
+        self.take(file, &Arc::new(beside(path, Scope::Global)));
     }
 
     fn project(&mut self, file: ProjectFile) {
         self.files.push(file.path.clone());
-        match String::from_utf8(file.bytes) {
+        let read = match String::from_utf8(file.bytes) {
             Ok(text) => {
-                let read = definition::read(&file.path, text.trim_start_matches('\u{feff}'));
-                self.take(read, &Arc::new(beside(&file.path, Scope::Project)));
+                let text = text.trim_start_matches('\u{feff}');
+                definition::read(&file.path, text, Broken::Blocks)
             }
-            Err(_) => self.problems.push(Refusal::NotText.problem(&file.path)),
-        }
+            Err(_) => definition::unreadable(Refusal::NotText.problem(&file.path)),
+        };
+        self.take(read, &Arc::new(beside(&file.path, Scope::Project)));
     }
 
     fn plugin(&mut self, plugin: &Plugin) {
         let path = plugin.root.join("hooks.yaml");
         if !plugin.manifest.hooks {
-            if plugin.package.is_none() && path.is_file() {
+            if plugin.package.is_none() && !plugin.manifest.hooks_off && path.is_file() {
                 let what = "none of these hooks runs, because plugin.yaml does not declare them";
                 self.problems.push(Problem::new(&path, what, "add `hooks: true` to plugin.yaml"));
             }
             return;
         }
         let missing = if plugin.package.is_some() { Missing::Fine } else { Missing::Wrong };
-        if let Some(text) = self.read(&path, missing) {
-            let file = definition::read(&path, &text);
-            let scope = Scope::Plugin(Box::new(plugin.clone()));
-            self.take(file, &Arc::new(beside(&path, scope)));
+        match self.read(&path, missing) {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                let file = definition::read(&path, &text, Broken::IsLeftOut);
+                let scope = Scope::Plugin(Box::new(plugin.clone()));
+                self.take(file, &Arc::new(beside(&path, scope)));
+            }
+            Err(problem) => self.problems.push(problem),
         }
     }
 
@@ -155,6 +161,7 @@ impl Merged {
     fn put(&mut self, mut found: Found) {
         let is_same = |other: &&mut Found| {
             matches!((&other.origin.scope, &found.origin.scope), (Scope::Global, Scope::Project))
+                && !matches!(other.definition.action, Action::Refuse(_))
                 && other.definition.event == found.definition.event
                 && other.definition.name == found.definition.name
         };

@@ -132,6 +132,7 @@ fn grant(profile: &mut Profile, plugin: &Plugin, settings: &Settings, mode: Mode
         profile.env.insert(DATA.to_owned(), folder.display().to_string());
         profile.own.push(folder);
     }
+    profile.env.extend(plugin.settings.variable());
     for name in &grants.env {
         if let Some(value) = settings.variables.get(name) {
             profile.env.insert(name.clone(), value.clone());

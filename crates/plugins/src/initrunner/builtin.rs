@@ -7,6 +7,7 @@ mod filesystem;
 mod git;
 mod html;
 pub(super) mod http;
+mod network;
 mod options;
 mod process;
 mod python;
@@ -30,6 +31,8 @@ use crate::python::Surroundings;
 use crate::rest;
 use options::Options;
 
+pub use network::Granted;
+
 /// Where tools work, and what with.
 pub struct Ground {
     /// The folder of the role's file.
@@ -38,6 +41,8 @@ pub struct Ground {
     pub surroundings: Surroundings,
     /// What requests are made with.
     pub requests: rest::Settings,
+    /// The network of the programs that tools run.
+    pub network: Granted,
     /// Where the tools come from, as rules know it.
     pub source: String,
     /// Makes commits.

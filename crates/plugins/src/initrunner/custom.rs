@@ -8,6 +8,7 @@ pub(crate) mod rules;
 mod tool;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
@@ -29,6 +30,7 @@ pub struct RolePython {
     plugin: Plugin,
     described: Described,
     entries: Vec<EntryFacts>,
+    said: BTreeMap<String, String>,
 }
 
 /// What a worker says of an entry.
@@ -38,7 +40,9 @@ struct EntryFacts {
     error: Option<Fault>,
     warnings: Vec<String>,
     /// The parameters of each tool that a model does not fill, by the tool's key.
-    hidden: std::collections::BTreeMap<String, Vec<String>>,
+    hidden: BTreeMap<String, Vec<String>>,
+    /// What the configuration of its type says of itself.
+    summary: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -55,9 +59,11 @@ impl RolePython {
         let plugins = [&plugin];
         let mut described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
         let described = described.pop().unwrap_or_default();
-        let facts = described.offer.get("initrunner").and_then(|facts| facts.get("entries"));
-        let entries = facts.and_then(|facts| Vec::deserialize(facts).ok()).unwrap_or_default();
-        Self { hosts, plugin, described, entries }
+        let fact = |key: &str| described.offer.get("initrunner")?.get(key);
+        let entries = fact("entries").and_then(|facts| Vec::deserialize(facts).ok());
+        let said = fact("said").and_then(|said| BTreeMap::deserialize(said).ok());
+        let (entries, said) = (entries.unwrap_or_default(), said.unwrap_or_default());
+        Self { hosts, plugin, described, entries, said }
     }
 
     /// Ends the worker, for whoever only wanted to know.
@@ -99,6 +105,21 @@ impl RolePython {
         findings
     }
 
+    /// What the types of packages that were loaded say of themselves, by their places.
+    pub fn said(&self) -> &BTreeMap<String, String> {
+        &self.said
+    }
+
+    /// The files and folders that it is loaded from.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.plugin.manifest.tools.iter().map(String::as_str)
+    }
+
+    /// What an entry's configuration says of itself, by its number among those that are Python.
+    pub fn summary(&self, index: usize) -> Option<&str> {
+        self.entries.get(index)?.summary.as_deref()
+    }
+
     /// The tools of an entry, by its number among those that are Python.
     pub fn tools(&self, index: usize) -> Vec<Arc<dyn Tool>> {
         let Some(facts) = self.entries.get(index) else { return Vec::new() };
@@ -109,7 +130,7 @@ impl RolePython {
             let worker = self.hosts.worker(&self.plugin);
             let hidden = facts.hidden.get(&description.key).map_or(&[][..], Vec::as_slice);
             let accepts = lenient::schema(&description.input_schema, hidden);
-            let python = PythonTool::new(description.clone(), worker, &source);
+            let python = PythonTool::new(description, worker, &source);
             let role = self.plugin.name().to_owned();
             Arc::new(RoleTool { python, accepts, role }) as Arc<dyn Tool>
         });

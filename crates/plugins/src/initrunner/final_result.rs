@@ -23,7 +23,16 @@ impl FinalResult {
     pub fn new(schema: &Value) -> Self {
         let is_wrapped = schema.get("type").is_some_and(|kind| kind != "object");
         let input_schema = if is_wrapped {
-            json!({"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED]})
+            let mut inner = schema.clone();
+            let mut outer = json!({"type": "object", "properties": {}, "required": [WRAPPED]});
+            // What references name is found from the top.
+            for key in ["$schema", "$defs", "definitions"] {
+                if let Some(value) = inner.as_object_mut().and_then(|inner| inner.remove(key)) {
+                    outer[key] = value;
+                }
+            }
+            outer["properties"][WRAPPED] = inner;
+            outer
         } else {
             schema.clone()
         };

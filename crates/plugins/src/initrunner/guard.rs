@@ -253,6 +253,10 @@ impl Tool for Guarded {
         self.tool.is_indivisible()
     }
 
+    fn may_write(&self) -> bool {
+        self.tool.may_write()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         if let Some(limit) = self.guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
             let words = format!("a limit was reached: {limit}");

@@ -140,6 +140,9 @@ pub struct Finding {
 pub enum Severity {
     /// The role cannot run.
     Error,
+    /// It runs without this, and whoever wrote it meant otherwise: an error to those who check.
+    #[serde(rename = "error")]
+    Loss,
     /// It runs without this.
     Warning,
 }
@@ -157,6 +160,11 @@ impl Reading {
     /// Why the role cannot run.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Whether nothing is wrong with it; warnings may be.
+    pub fn is_valid(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity == Severity::Warning)
     }
 }
 

@@ -23,8 +23,14 @@ pub struct RoleSkill {
     pub programs: Vec<String>,
 }
 
-/// Finds a skill: a path relative to the role's folder, or a name in one of `folders`.
-pub fn load(named: &str, role_folder: &Path, folders: &[PathBuf]) -> Result<RoleSkill, String> {
+/// Finds a skill: a path relative to the role's folder, or a name in one of `folders`. `may_read` says
+/// why a file must not be read.
+pub fn load(
+    named: &str,
+    role_folder: &Path,
+    folders: &[PathBuf],
+    may_read: impl Fn(&Path) -> Result<(), String>,
+) -> Result<RoleSkill, String> {
     let is_path = named.contains('/') || Path::new(named).extension().is_some_and(|it| it == "md");
     let candidates: Vec<PathBuf> = if is_path {
         let path = role_folder.join(named);
@@ -39,6 +45,7 @@ pub fn load(named: &str, role_folder: &Path, folders: &[PathBuf]) -> Result<Role
     };
     let file = candidates.iter().find(|file| file.is_file());
     let file = file.ok_or_else(|| format!("skill `{named}` was not found"))?;
+    may_read(file)?;
     let text = files::read(file, Boundary::Anywhere, frontmatter::LIMIT)
         .map_err(|refusal| refusal.problem(file).to_string())?;
     let said = |error: frontmatter::Error| format!("{}: {}", file.display(), error.what);

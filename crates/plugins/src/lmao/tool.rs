@@ -15,9 +15,6 @@ use super::target::Roots;
 use crate::python::Hosts;
 use crate::python::tool::PythonTool;
 
-/// What the system says where nothing may be written.
-const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
-
 /// A tool of an LMAO plugin.
 pub(super) struct LmaoTool {
     pub(super) python: PythonTool,
@@ -28,8 +25,6 @@ pub(super) struct LmaoTool {
     pub(super) conditions: Arc<Conditions>,
     /// Folders beyond the workspace in which targets may lie.
     pub(super) roots: Vec<PathBuf>,
-    /// Whether its worker may write anywhere but to its data.
-    pub(super) may_write: bool,
 }
 
 /// A tool where its worker cannot change anything, whatever its manifest says.
@@ -49,18 +44,6 @@ impl LmaoTool {
             None => {
                 Err(ToolError::Input(format!("target path '{target}' escapes working directory")))
             }
-        }
-    }
-
-    /// Says what to do about a call that wanted to write and could not.
-    fn explain(&self, output: &mut ToolOutput) {
-        let is_shut = SHUT.iter().any(|words| output.output.contains(words));
-        if !output.success && is_shut && !self.may_write && output.error.is_none() {
-            let source = &self.python.spec().source;
-            output.error = Some(format!(
-                "the plugin `{source}` may not write there; `plugins.{source}.sandbox.write: [.]` \
-                 in your configuration lets it write in the workspace"
-            ));
         }
     }
 }
@@ -107,6 +90,10 @@ impl Tool for LmaoTool {
         self.facts.is_allowed(self.hosts.mode())
     }
 
+    fn may_write(&self) -> bool {
+        self.python.may_write()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let get = |name: &str| call.args.get(name).cloned().unwrap_or_default();
         let args = json!({
@@ -116,8 +103,6 @@ impl Tool for LmaoTool {
             "mode": self.hosts.mode().as_str(),
         });
         let call = ToolCall { args, ..call.clone() };
-        let mut output = self.python.run(&call, context).await?;
-        self.explain(&mut output);
-        Ok(output)
+        self.python.run(&call, context).await
     }
 }

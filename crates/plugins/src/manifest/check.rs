@@ -52,9 +52,10 @@ pub fn validate(path: &Path) -> Validation {
         declared(root, manifest, &mut validation.warnings);
         for entry in &manifest.apis {
             let (api, problems) = Api::read(entry, &file);
-            let found =
-                if api.is_some() { &mut validation.warnings } else { &mut validation.errors };
-            found.extend(problems);
+            let is_error = |it: &Problem| api.as_ref().is_none_or(|api| api.lost(it));
+            let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(is_error);
+            validation.errors.extend(errors);
+            validation.warnings.extend(warnings);
         }
     }
     validation.manifest = manifest;
@@ -109,7 +110,7 @@ fn undeclared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
         let what = format!("the folder `{key}` has no effect, as the manifest declares no {key}");
         warnings.push(Problem::new(root, what, hint(key)));
     }
-    if !manifest.hooks && root.join("hooks.yaml").is_file() {
+    if !manifest.hooks && !manifest.hooks_off && root.join("hooks.yaml").is_file() {
         let what = "hooks.yaml has no effect, as the manifest does not say `hooks: true`";
         warnings.push(Problem::new(root, what, "add `hooks: true` to plugin.yaml"));
     }

@@ -209,6 +209,7 @@ impl Reader<'_> {
             tools,
             apis,
             hooks: self.hooks(),
+            hooks_off: self.keys.get("hooks") == Some(&Value::Bool(false)),
             skills: self.list("skills"),
             providers: self.list("providers"),
             rules: self.list("rules"),

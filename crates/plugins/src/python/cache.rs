@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::description::Answer;
 use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
-use super::store::{read_json, write_json};
+use super::store::{read_json, short_hash, write_json};
 use super::{Surroundings, confine, payload};
 use crate::plugin::Plugin;
 
@@ -36,8 +36,7 @@ struct Index {
 struct Entry {
     /// The files by their times, and all else that a description depends on.
     stamp: String,
-    /// The installed packages; they count where something was wrong.
-    packages: String,
+    around: Around,
     /// The file that keeps it under its content.
     file: String,
     /// An [`Answer`], which is taken apart when somebody asks for it.
@@ -47,8 +46,28 @@ struct Entry {
 /// A description under its content.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    packages: String,
+    around: Around,
     answer: Answer,
+}
+
+/// What some descriptions depend on and others do not.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Around {
+    /// The installed packages; they count where something was wrong.
+    packages: String,
+    /// Where programs are searched for; it counts there, and where the plugin looks for some.
+    search_path: String,
+}
+
+impl Around {
+    /// Whether a description that was given there holds here, too.
+    fn is_as_good(&self, answer: &Answer, here: &Self) -> bool {
+        if answer.is_faulty() {
+            self == here
+        } else {
+            !answer.looks_for_programs || self.search_path == here.search_path
+        }
+    }
 }
 
 /// What a description is kept under.
@@ -56,14 +75,18 @@ pub(crate) struct Key {
     name: String,
     /// Changes with all that a description depends on.
     pub(crate) stamp: String,
-    packages: String,
+    around: Around,
     /// The hash of everything but the files.
     base: blake3::Hasher,
     files: Files,
 }
 
 /// The hash of what every plugin finds around it, which may change what it says of itself.
-pub(crate) struct Told([u8; 32]);
+pub(crate) struct Told {
+    hash: [u8; 32],
+    /// The hash of where programs are searched for, which only some ask.
+    search_path: String,
+}
 
 impl Told {
     pub(crate) fn of(surroundings: &Surroundings) -> Self {
@@ -74,7 +97,11 @@ impl Told {
                 hasher.update(text.as_bytes());
             }
         }
-        Self(*hasher.finalize().as_bytes())
+        let search_path = surroundings.env.get("PATH").map_or("", String::as_str);
+        Self {
+            hash: *hasher.finalize().as_bytes(),
+            search_path: short_hash(search_path.as_bytes()),
+        }
     }
 }
 
@@ -96,7 +123,7 @@ impl Key {
             (&plugin.settings.own, grants, values),
         ));
         base.update(&facts.ok()?);
-        base.update(&told.0);
+        base.update(&told.hash);
         // A role's tool types may come from any package.
         if is_among_others(plugin) || plugin.settings.own.contains_key("entry_points") {
             base.update(interpreter.packages.as_bytes());
@@ -104,8 +131,11 @@ impl Key {
         let mut hasher = base.clone();
         files.stamp(&mut hasher);
         let stamp = hasher.finalize().to_hex()[..32].to_owned();
-        let packages = interpreter.packages.clone();
-        Some(Self { name: name(plugin), stamp, packages, base, files })
+        let around = Around {
+            packages: interpreter.packages.clone(),
+            search_path: told.search_path.clone(),
+        };
+        Some(Self { name: name(plugin), stamp, around, base, files })
     }
 
     /// The file that keeps what is known of these very bytes.
@@ -128,21 +158,17 @@ impl Cache {
 
     /// What is kept for a plugin, by the times of its files or else by their content.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
-        // What was wrong may be right once packages were installed.
-        let is_good = |answer: &Answer, packages: &str| {
-            answer.problems.is_empty() || packages == key.packages
-        };
         let known = self.with(|index| {
             let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
             let answer: Answer = serde_json::from_str(entry.answer.get()).ok()?;
-            Some(is_good(&answer, &entry.packages).then_some(answer))
+            Some(entry.around.is_as_good(&answer, &key.around).then_some(answer))
         });
         if let Some(known) = known {
             return known;
         }
         let file = key.file();
         let kept: Kept = read_json(&self.folder.join(&file))?;
-        if !is_good(&kept.answer, &kept.packages) {
+        if !kept.around.is_as_good(&kept.answer, &key.around) {
             return None;
         }
         self.note(key, file, &kept.answer);
@@ -151,7 +177,7 @@ impl Cache {
 
     /// Keeps a description. What cannot be written is found out again the next time.
     pub(crate) fn put(&self, key: &Key, answer: &Answer) {
-        let kept = Kept { packages: key.packages.clone(), answer: answer.clone() };
+        let kept = Kept { around: key.around.clone(), answer: answer.clone() };
         let file = key.file();
         let _ = write_json(&self.folder.join(&file), &kept);
         self.note(key, file, answer);
@@ -186,8 +212,7 @@ impl Cache {
             }
             // A stamp that may hide a change matches nothing, so that the content is looked at.
             let stamp = if key.files.are_settled() { key.stamp.clone() } else { String::new() };
-            let packages = key.packages.clone();
-            let entry = Entry { stamp, packages, file, answer };
+            let entry = Entry { stamp, around: key.around.clone(), file, answer };
             index.plugins.insert(key.name.clone(), entry);
             index.is_changed = true;
         });
@@ -260,5 +285,26 @@ mod tests {
         assert!(cache.get(&key(&seen)).is_some());
         seen.packages.push('x');
         assert!(cache.get(&key(&seen)).is_none());
+    }
+
+    #[test]
+    fn only_who_looks_for_programs_is_asked_again_when_the_search_path_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut surroundings = surroundings(folder.path());
+        let plugin = plugin(folder.path(), "p");
+        let cache = Cache::new(folder.path().join("descriptions"));
+        let key = |surroundings: &Surroundings| {
+            let files = Files::of(&plugin, &Folders::default()).unwrap();
+            Key::of(&plugin, &seen(), (surroundings, &Told::of(surroundings)), files).unwrap()
+        };
+        let plain = Answer::default();
+        let looking = Answer { looks_for_programs: true, ..Answer::default() };
+        cache.put(&key(&surroundings), &plain);
+        surroundings.env.insert("PATH".into(), "/elsewhere".into());
+        assert_eq!(cache.get(&key(&surroundings)), Some(plain));
+        cache.put(&key(&surroundings), &looking);
+        assert_eq!(cache.get(&key(&surroundings)), Some(looking));
+        surroundings.env.insert("PATH".into(), "/yet/elsewhere".into());
+        assert_eq!(cache.get(&key(&surroundings)), None);
     }
 }

@@ -154,12 +154,12 @@ pub(crate) fn allow_write(profile: &mut Profile, path: &Path) -> Result<(), Stri
     Ok(())
 }
 
-/// The variables that every worker sees and that may change what a plugin says of itself. What
-/// only the terminal is about is not among them.
+/// The variables that every worker sees and that may change what any plugin says of itself. What
+/// only the terminal is about is not among them, nor where programs are searched for, which few ask.
 pub(crate) fn told(surroundings: &Surroundings) -> impl Iterator<Item = (&str, &str)> {
-    const TERMINAL: [&str; 3] = ["COLORTERM", "NO_COLOR", "TERM"];
+    const APART: [&str; 4] = ["COLORTERM", "NO_COLOR", "PATH", "TERM"];
     let ours = OURS.into_iter().filter_map(|name| surroundings.variables.get_key_value(name));
-    let usual = usual(surroundings).filter(|(name, _)| !TERMINAL.contains(&name.as_str()));
+    let usual = usual(surroundings).filter(|(name, _)| !APART.contains(&name.as_str()));
     usual.chain(ours).map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
@@ -183,6 +183,9 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
     env.insert("BRYNHILD_PLUGIN_NAME".to_owned(), plugin.name().to_owned());
     env.insert("BRYNHILD_PROJECT_ROOT".to_owned(), text(&surroundings.workspace));
     env.insert("BRYNHILD_CWD".to_owned(), text(surroundings.folder()));
+    if plugin.manifest.dialect == Dialect::Brynhild {
+        env.extend(plugin.settings.variable());
+    }
     env
 }
 

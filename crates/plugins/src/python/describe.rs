@@ -44,8 +44,13 @@ pub(crate) fn kept(
         plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect();
     if missing == Missing::Install {
         for (kept, plugin) in all.iter_mut().zip(plugins) {
-            let lacks = |one: &Described| is_worth_while(host, plugin, &one.missing);
-            kept.described = kept.described.take().filter(|one| !lacks(one));
+            let Some(described) = kept.described.take() else { continue };
+            let lacks = is_worth_while(host, plugin, &described.missing);
+            if lacks && described.problems.is_empty() {
+                // Its files load without them, so that its first call is early enough.
+                host.expect(plugin, undeclared::packages(&described.missing));
+            }
+            kept.described = Some(described).filter(|one| !lacks || one.problems.is_empty());
         }
     }
     all
@@ -117,7 +122,16 @@ pub(crate) async fn all(
 async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     let host = &hosts.0.host;
     let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
-    let chosen = match host.interpreter(plugin, missing).await {
+    let mut chosen = host.interpreter(plugin, Missing::Report).await;
+    if matches!(chosen, Err(Unready::NotInstalled(_))) {
+        if let Some(described) = without_packages(hosts, plugin).await {
+            return described;
+        }
+        if missing == Missing::Install {
+            chosen = host.interpreter(plugin, missing).await;
+        }
+    }
+    let chosen = match chosen {
         Ok(chosen) => chosen,
         Err(Unready::Failed(why)) => {
             let hint = "see to its Python, name another with `plugins.python`, or switch the plugin \
@@ -147,6 +161,12 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     let needs = Needs::of(host, plugin, (&chosen, lacking), &answer);
     let mut seen = chosen.seen;
     if missing == Missing::Install
+        && !answer.is_faulty()
+        && let Some(Needs::Undeclared(packages)) = &needs
+    {
+        host.expect(plugin, packages.clone());
+        worker.stop().await;
+    } else if missing == Missing::Install
         && let Some(needs) = &needs
     {
         match needs.install(host, plugin).await {
@@ -169,6 +189,28 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     Described { needs_install, ..Described::read(plugin, answer) }
 }
 
+/// Describes a plugin without the packages that it declares, where all of it loads so: they are
+/// installed with its first call.
+async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
+    let host = &hosts.0.host;
+    let files = Files::of(plugin, &Folders::default());
+    let worker = hosts.worker(plugin);
+    host.set_bare(plugin, true);
+    let answer = ask(&worker).await;
+    let seen = host.shared().await;
+    worker.stop().await;
+    host.set_bare(plugin, false);
+    let mut answer = answer.ok().filter(|answer| !answer.is_faulty())?;
+    answer.missing.clear();
+    if let (Some(files), Ok(seen)) = (files, seen)
+        && let Some(key) = Key::of(plugin, &seen, host.around(), files)
+    {
+        host.cache.put(&key, &answer);
+        hosts.remember(plugin, &key.stamp);
+    }
+    Some(Described::read(plugin, answer))
+}
+
 /// Packages that would help a plugin.
 enum Needs {
     /// Those it lists and may do without.
@@ -184,7 +226,7 @@ impl Needs {
         (chosen, lacking): (&Chosen, Vec<String>),
         answer: &Answer,
     ) -> Option<Self> {
-        if !answer.problems.is_empty() && !chosen.missing.is_empty() {
+        if answer.is_faulty() && !chosen.missing.is_empty() {
             return Some(Self::Listed(chosen.missing.clone()));
         }
         let is_worth_while = !lacking.is_empty() && host.undeclared.may_try(plugin, &lacking);

@@ -27,6 +27,8 @@ pub struct Described {
     pub offer: Value,
     /// What is wrong with it, one message each.
     pub problems: Vec<Problem>,
+    /// What its author should put right although it costs nothing.
+    pub notes: Vec<Problem>,
     /// Whether the packages that it declares are not installed yet.
     pub needs_install: bool,
     /// Well-known modules that its files import and that are not there.
@@ -82,6 +84,9 @@ pub(crate) struct Answer {
     /// Well-known modules that its files import and that are not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) missing: Vec<String>,
+    /// Whether what it says may depend on where programs are searched for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) looks_for_programs: bool,
     #[serde(flatten)]
     pub(crate) offer: Map<String, Value>,
 }
@@ -111,6 +116,7 @@ impl<'de> Visitor<'de> for Reading {
                 "providers" => answer.providers = map.next_value()?,
                 "problems" => answer.problems = map.next_value()?,
                 "missing" => answer.missing = map.next_value()?,
+                "looks_for_programs" => answer.looks_for_programs = map.next_value()?,
                 _ => {
                     answer.offer.insert(key, map.next_value()?);
                 }
@@ -128,6 +134,16 @@ pub(crate) struct Complaint {
     pub(crate) line: Option<u64>,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// `error`, `warning`, or `note` for what costs nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) severity: String,
+}
+
+impl Answer {
+    /// Whether something of it could not be used.
+    pub(crate) fn is_faulty(&self) -> bool {
+        !self.problems.iter().all(Complaint::is_note)
+    }
 }
 
 impl Described {
@@ -146,8 +162,12 @@ impl Described {
     /// What a worker answered; tools that no model could call are left out and named.
     pub(crate) fn read(plugin: &Plugin, answer: Answer) -> Self {
         let root = plugin.root.as_path();
-        let mut problems: Vec<Problem> =
-            answer.problems.iter().map(|complaint| complaint.problem(root)).collect();
+        let (notes, faults): (Vec<&Complaint>, Vec<&Complaint>) =
+            answer.problems.iter().partition(|complaint| complaint.is_note());
+        let told = |complaints: Vec<&Complaint>| -> Vec<Problem> {
+            complaints.into_iter().map(|complaint| complaint.problem(root)).collect()
+        };
+        let (notes, mut problems) = (told(notes), told(faults));
         let mut tools: Vec<ToolDescription> = Vec::new();
         for mut tool in answer.tools {
             if let Err(what) = tool.check(&tools) {
@@ -163,6 +183,7 @@ impl Described {
             providers: answer.providers,
             offer: Value::Object(answer.offer),
             problems,
+            notes,
             needs_install: false,
             missing: answer.missing,
         }
@@ -170,6 +191,10 @@ impl Described {
 }
 
 impl Complaint {
+    fn is_note(&self) -> bool {
+        self.severity == "note"
+    }
+
     fn problem(&self, root: &Path) -> Problem {
         let hint = |usual: &'static str| self.hint.as_deref().unwrap_or(usual);
         if let Some(point) = self.file.as_ref().and_then(|file| file.strip_prefix("entry:")) {

@@ -1,7 +1,7 @@
 //! What all workers share: the settings, the payload, the interpreters.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -43,6 +43,10 @@ pub(crate) struct Host {
     refreshed: Mutex<Vec<Arc<dyn Tool>>>,
     /// The plugins whose user knows what to grant them.
     advised: Mutex<BTreeSet<String>>,
+    /// The plugins that run without the packages they declare for the moment.
+    bare: Mutex<BTreeSet<PathBuf>>,
+    /// Packages that plugins get with their first call.
+    expected: Mutex<BTreeMap<PathBuf, Vec<String>>>,
 }
 
 impl Host {
@@ -56,6 +60,8 @@ impl Host {
             shared: tokio::sync::Mutex::new(None),
             refreshed: Mutex::default(),
             advised: Mutex::default(),
+            bare: Mutex::default(),
+            expected: Mutex::default(),
             settings,
         }
     }
@@ -83,14 +89,16 @@ impl Host {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What would let a plugin do what `words` say it could not, told to the person once.
-    pub(crate) fn advice(&self, plugin: &Plugin, words: &str) -> Option<String> {
-        if !self.settings.is_confined || plugin.manifest.dialect != Dialect::Brynhild {
+    /// What would let a plugin do what `words` say it could not, told to the person once; `served`
+    /// is the plugin as its worker knows it.
+    pub(crate) fn advice(&self, plugin: &Plugin, served: &Plugin, words: &str) -> Option<String> {
+        if !self.settings.is_confined || plugin.manifest.dialect == Dialect::InitRunner {
             return None;
         }
         let around = remedy::Around {
             surroundings: &self.settings.surroundings,
-            home: self.data(plugin).join("home"),
+            home: Some(self.data(served).join("home")),
+            opens_workspace: served.settings.grants.write.iter().any(|path| path == Path::new(".")),
             mode: self.exact_mode(),
         };
         let advice = remedy::remedy(plugin, &around, words)?;
@@ -153,7 +161,7 @@ impl Host {
         }
         let base = self.shared().await.map_err(Unready::Failed)?;
         let packages = self.packages(plugin).map_err(Unready::Failed)?;
-        if packages.is_empty() {
+        if packages.is_empty() || self.is_bare(plugin) {
             return Ok(Chosen { seen: base, missing: packages });
         }
         let place = venv::place(&self.settings, plugin, &packages, &base.interpreter);
@@ -191,6 +199,38 @@ impl Host {
         let is_theirs = environment.is_some_and(|it| !it.starts_with(&self.settings.state));
         let is_fixed = is_theirs || plugin.package.is_some();
         if is_fixed { Vec::new() } else { undeclared::packages(modules) }
+    }
+
+    /// Has a plugin run without the packages that it declares, or no longer.
+    pub(crate) fn set_bare(&self, plugin: &Plugin, is_bare: bool) {
+        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_bare {
+            bare.insert(plugin.root.clone());
+        } else {
+            bare.remove(&plugin.root);
+        }
+    }
+
+    fn is_bare(&self, plugin: &Plugin) -> bool {
+        self.bare.lock().unwrap_or_else(PoisonError::into_inner).contains(&plugin.root)
+    }
+
+    /// Has a plugin get packages beside those it declares when it is first called.
+    pub(crate) fn expect(&self, plugin: &Plugin, packages: Vec<String>) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.insert(plugin.root.clone(), packages);
+    }
+
+    /// Gives a plugin what it is to get with its first call.
+    pub(crate) async fn supply_expected(&self, plugin: &Plugin) {
+        let expected = || self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let packages = expected().remove(&plugin.root);
+        if let Some(packages) = packages
+            && self.supply(plugin, &packages).await.is_err()
+        {
+            let what = format!("{} could not be installed", packages.join(", "));
+            (self.settings.on_progress)(plugin.name(), &what);
+        }
     }
 
     /// Gives a plugin packages beside those it declares.
@@ -249,7 +289,7 @@ impl Host {
         if venv::is_finished(&place) {
             return own(&place);
         }
-        plugin.manifest.dependencies.is_empty().then_some(Cow::Borrowed(base))
+        Some(Cow::Borrowed(base))
     }
 
     /// The interpreter that is configured or found, as far as it is known.
@@ -265,7 +305,8 @@ impl Host {
         interpreter::known(&self.settings, &place, &program).map(Seen::new)
     }
 
-    async fn shared(&self) -> Result<Seen, String> {
+    /// The interpreter that is configured or found.
+    pub(crate) async fn shared(&self) -> Result<Seen, String> {
         let mut memory = self.shared.lock().await;
         if let Some(seen) = &*memory {
             return Ok(seen.clone());

@@ -157,7 +157,8 @@ impl PythonProvider {
             let file = self.worker.plugin.root.join("plugin.yaml");
             Some(format!("name the package under `dependencies` in {}", file.display()))
         } else {
-            let advice = || self.worker.host.advice(&self.worker.plugin, &fault.message);
+            let own = &self.worker.plugin;
+            let advice = || self.worker.host.advice(own, own, &fault.message);
             self.unseen(&fault.message).or_else(advice)
         };
         ProviderError { kind, message: format!("{}: {}", self.settings.name, fault.message), hint }

@@ -9,11 +9,18 @@ use contract::text::normalize;
 use super::Surroundings;
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 
-/// What Python says where there is no network.
-const ALONE: [&str; 10] = [
+/// What Python, Node and the usual programs say where there is no network.
+const ALONE: [&str; 17] = [
     "All connection attempts failed",
     "Cannot connect to host",
+    "Could not resolve host",
+    "Couldn't connect to server",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ENETUNREACH",
+    "Failed to connect to",
     "Failed to establish a new connection",
+    "unable to resolve host address",
     "Errno 101]",
     "Errno 111]",
     "Errno -3]",
@@ -28,20 +35,31 @@ const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
 const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
 /// What it says where something is not to be seen.
 const UNSEEN: &str = "No such file or directory";
+/// What shells say of a program that is not to be seen, behind its name.
+const NO_PROGRAM: [&str; 2] = [": command not found", ": not found"];
+/// What they say of a variable, behind its name.
+const NO_VARIABLE: [&str; 2] = [": unbound variable", ": parameter not set"];
 /// What it says where something is refused, be it a file or a network.
 const REFUSED: [&str; 2] = ["Permission denied", "Operation not permitted"];
 
-/// Where a worker finds itself.
+/// Where a plugin's process finds itself.
 pub(crate) struct Around<'a> {
     pub(crate) surroundings: &'a Surroundings,
-    /// The home of its own.
-    pub(crate) home: PathBuf,
+    /// The home of its own, where it has one.
+    pub(crate) home: Option<PathBuf>,
+    /// Whether it may write in the workspace without a grant.
+    pub(crate) opens_workspace: bool,
     pub(crate) mode: Mode,
+}
+
+/// Whether words are those of a program that found no network.
+pub(crate) fn is_alone(words: &str) -> bool {
+    ALONE.iter().any(|mark| words.contains(mark))
 }
 
 /// What would let `plugin` do what `words` say it could not; none where the sandbox is not the cause.
 pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
-    let (surroundings, mode) = (around.surroundings, around.mode);
+    let mode = around.mode;
     let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
     let grants = &plugin.settings.grants;
     let is_alone = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
@@ -50,7 +68,7 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let (what, wanted) = if is_alone && (says(&ALONE) || is_refused && file.is_none()) {
         ("without a network", Wishes { network: NetworkWish::All, ..grants.clone() })
     } else if let Some(file) = file {
-        let folder = folder(plugin, surroundings, file)?;
+        let folder = folder(plugin, around, file)?;
         ("and may not write there", writing(grants, folder))
     } else if says(&SHUT) || says(&SHUT_DATABASE) {
         ("and may not write there", writing(grants, "FOLDER".into()))
@@ -73,7 +91,9 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
 fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     let surroundings = around.surroundings;
     let mut grants = plugin.settings.grants.clone();
-    let what = if let Some(name) = quoted(words, "KeyError") {
+    let variable = || NO_VARIABLE.iter().find_map(|mark| before(words, mark));
+    let program = || NO_PROGRAM.iter().find_map(|mark| before(words, mark));
+    let what = if let Some(name) = quoted(words, "KeyError").or_else(variable) {
         let is_hidden = |name: &str| {
             surroundings.variables.contains_key(name) && !surroundings.env.contains_key(name)
         };
@@ -83,12 +103,12 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
         grants.env.push(name.to_owned());
         "and sees the usual variables alone"
     } else {
-        let path = quoted(words, UNSEEN)?;
+        let path = quoted(words, UNSEEN).or_else(program)?;
         if path.contains('/') {
             let home = surroundings.home.as_deref()?;
-            let inside = Path::new(path).strip_prefix(&around.home);
+            let own = around.home.as_deref().and_then(|own| Path::new(path).strip_prefix(own).ok());
             // Whether it is there is not said: who asks may not know it.
-            let inside = inside.or_else(|_| Path::new(path).strip_prefix(home)).ok()?;
+            let inside = own.or_else(|| Path::new(path).strip_prefix(home).ok())?;
             grants.read.push(Path::new("~").join(inside));
             "and does not see your home"
         } else {
@@ -115,13 +135,28 @@ fn writing(grants: &Wishes, folder: PathBuf) -> Wishes {
     grants
 }
 
-/// The file that a message of Python's ends with.
+/// The word in front of a mark, without the quotes around it.
+fn before<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
+    let (front, _) = words.split_once(mark)?;
+    let front = front.lines().next_back()?;
+    let bare = front.trim_end_matches(['\'', '’']);
+    let word = if bare.len() == front.len() {
+        front.rsplit(char::is_whitespace).next()
+    } else {
+        bare.rsplit(['\'', '‘']).next()
+    };
+    word.filter(|word| !word.is_empty())
+}
+
+/// The file that a message of Python's ends with, or that one of a program's names before the cause.
 fn file(words: &str) -> Option<&str> {
-    SHUT.iter().chain(&REFUSED).find_map(|mark| quoted(words, mark))
+    let python = SHUT.iter().chain(&REFUSED).find_map(|mark| quoted(words, mark));
+    python.or_else(|| before(words, ": Read-only file system"))
 }
 
 /// What to grant so that `file` can be written; none where nothing could be granted, or is already.
-fn folder(plugin: &Plugin, surroundings: &Surroundings, file: &str) -> Option<PathBuf> {
+fn folder(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
+    let surroundings = around.surroundings;
     let file = normalize(&surroundings.folder().join(file));
     let grants = &plugin.settings.grants;
     if grants.write.iter().any(|path| file.starts_with(surroundings.resolve(path))) {
@@ -130,7 +165,7 @@ fn folder(plugin: &Plugin, surroundings: &Surroundings, file: &str) -> Option<Pa
     if let Ok(inside) = file.strip_prefix(&surroundings.workspace) {
         let is_kept = |part: &Path| protected(&part.to_string_lossy()).is_some();
         let is_kept = inside.iter().any(|part| is_kept(Path::new(part)));
-        return (!is_kept).then(|| PathBuf::from("."));
+        return (!is_kept && !around.opens_workspace).then(|| PathBuf::from("."));
     }
     let folder = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };
     let home = surroundings.home.as_deref();
@@ -155,7 +190,13 @@ mod tests {
         let home = folder.path().join("data/home");
         let words = words.replace("ROOT", plugin.root.to_str().unwrap());
         let words = words.replace("OWN", home.to_str().unwrap());
-        remedy(&plugin, &Around { surroundings: &surroundings, home, mode }, &words)
+        let around = Around {
+            surroundings: &surroundings,
+            home: Some(home),
+            opens_workspace: words.starts_with("open: "),
+            mode,
+        };
+        remedy(&plugin, &around, &words)
     }
 
     fn grant(words: &str) -> String {
@@ -195,6 +236,27 @@ mod tests {
         assert_eq!(grant(&format!("{error}'no-such-program'")), "");
         assert_eq!(grant(&format!("{error}'OWN/notes.txt'")), granted(r#""read":["~/notes.txt"]"#));
         assert_eq!(grant(&format!("{error}'/nowhere/x'")), "");
+    }
+
+    #[test]
+    fn the_words_of_shells_and_programs_are_known_too() {
+        let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
+        let network = granted(r#""network":true"#);
+        assert_eq!(grant("curl: (6) Could not resolve host: example.org"), network);
+        assert_eq!(grant("Error: getaddrinfo EAI_AGAIN example.org"), network);
+        let written = granted(r#""write":["/srv/data"]"#);
+        for words in [
+            "first\nsh: 1: cannot create /srv/data/x: Read-only file system",
+            "touch: cannot touch '/srv/data/x': Read-only file system",
+            "bash: /srv/data/x: Read-only file system",
+        ] {
+            assert_eq!(grant(words), written, "{words}");
+        }
+        assert_eq!(grant("p: line 2: SECRET: unbound variable"), granted(r#""env":["SECRET"]"#));
+        assert_eq!(grant("p: line 2: sh: command not found"), granted(r#""exec":["sh"]"#));
+        assert_eq!(grant("env: ‘sh’: No such file or directory"), "");
+        assert_eq!(grant("open: out.txt: Read-only file system"), "");
+        assert_eq!(grant(": Read-only file system"), granted(r#""write":["FOLDER"]"#));
     }
 
     #[test]

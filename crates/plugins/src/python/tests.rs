@@ -123,6 +123,7 @@ async fn run_until(
         spill: "/nowhere".into(),
         conversation: None,
         view: contract::policy::View::default(),
+        actions: Vec::new(),
     };
     tool.run(&call, &context).await
 }

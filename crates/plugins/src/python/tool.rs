@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::ToolCall;
-use contract::policy::Action;
+use contract::policy::{Action, Mode};
 use contract::text;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::description::{ToolDescription, object_schema};
 use super::session::{Bounds, Failed};
 use super::wire::{CANCELLED, CallResult, Live, Looked};
 use super::worker::{Trouble, Worker};
-use crate::plugin::Dialect;
+use crate::plugin::{Dialect, Plugin};
 
 /// Bytes of a call's arguments that people are shown.
 const SHOWN: usize = 2000;
@@ -23,22 +23,39 @@ const SHOWN: usize = 2000;
 /// A plugin's tool.
 pub(crate) struct PythonTool {
     spec: ToolSpec,
-    description: ToolDescription,
+    /// Names it in calls to the worker.
+    key: String,
+    /// How it describes itself, where that may change from call to call.
+    live: Option<Box<ToolDescription>>,
     worker: Arc<Worker>,
+    /// The plugin that it belongs to, where the worker serves several.
+    owner: Option<Plugin>,
     /// What the tool last said of itself, where that differs.
     said: Mutex<Option<ToolDescription>>,
 }
 
 impl PythonTool {
     /// A tool that comes from `source`, a plugin that the worker serves.
-    pub(crate) fn new(description: ToolDescription, worker: Arc<Worker>, source: &str) -> Self {
-        let spec = description.spec(source);
-        Self { spec, description, worker, said: Mutex::default() }
+    pub(crate) fn new(description: &ToolDescription, worker: Arc<Worker>, source: &str) -> Self {
+        Self {
+            spec: description.spec(source),
+            key: description.key.clone(),
+            live: description.live.then(|| Box::new(description.clone())),
+            worker,
+            owner: None,
+            said: Mutex::default(),
+        }
+    }
+
+    /// The same as a tool of `owner`, one of several plugins that the worker serves.
+    pub(crate) fn owned(self, owner: Option<Plugin>) -> Self {
+        Self { owner, ..self }
     }
 
     /// Takes note of what the tool says of itself while it runs.
     fn learn(&self, live: Live) {
-        let mut description = self.description.clone();
+        let Some(known) = &self.live else { return };
+        let mut description = ToolDescription::clone(known);
         if let Some(text) = live.description {
             description.description = text;
         }
@@ -49,14 +66,15 @@ impl PythonTool {
             description.requires_permission = live.requires_permission;
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.as_ref().unwrap_or(&self.description) == &description {
+        if said.as_ref().unwrap_or(known) == &description {
             return;
         }
         *said = Some(description.clone());
         drop(said);
         let host = &self.worker.host;
         host.cache.forget(&self.worker.plugin);
-        let tool = Self::new(description, Arc::clone(&self.worker), &self.spec.source);
+        let tool = Self::new(&description, Arc::clone(&self.worker), &self.spec.source)
+            .owned(self.owner.clone());
         host.refresh(Arc::new(tool));
     }
 
@@ -84,7 +102,8 @@ impl PythonTool {
     }
 
     fn advice(&self, words: &str) -> Option<String> {
-        self.worker.host.advice(&self.worker.plugin, words)
+        let served = &self.worker.plugin;
+        self.worker.host.advice(self.owner.as_ref().unwrap_or(served), served, words)
     }
 
     fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
@@ -135,7 +154,7 @@ impl Tool for PythonTool {
     }
 
     fn file(&self) -> Option<PathBuf> {
-        let key = &self.description.key;
+        let key = &self.key;
         (!key.starts_with("entry:")).then(|| self.worker.plugin.root.join(key))
     }
 
@@ -146,12 +165,15 @@ impl Tool for PythonTool {
         Ok(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }])
     }
 
+    fn may_write(&self) -> bool {
+        let grants = &self.worker.plugin.settings.grants;
+        !grants.write.is_empty() && self.worker.host.mode() != Mode::ReadOnly
+    }
+
     async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
-        if !self.description.live {
-            return None;
-        }
+        self.live.as_ref()?;
         let bounds = Bounds { time: self.worker.time(), cancel };
-        let params = json!({"tool": self.description.key});
+        let params = json!({"tool": self.key});
         // What keeps it from answering is said by the call itself.
         let answer = self.worker.ask("look", &params, bounds).await.ok()?;
         let Looked { live } = serde_json::from_str(answer.get()).ok()?;
@@ -159,11 +181,12 @@ impl Tool for PythonTool {
             self.learn(live);
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        Some(Arc::new(Self::new(said, Arc::clone(&self.worker), &self.spec.source)))
+        let tool = Self::new(&said, Arc::clone(&self.worker), &self.spec.source);
+        Some(Arc::new(tool.owned(self.owner.clone())))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let params = json!({"tool": self.description.key, "input": call.args});
+        let params = json!({"tool": self.key, "input": call.args});
         let bounds = Bounds { time: self.worker.time(), cancel: &context.cancel };
         match self.worker.ask("call", &params, bounds).await {
             Ok(answer) => {

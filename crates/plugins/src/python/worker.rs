@@ -197,6 +197,7 @@ impl Worker {
 
     async fn start(&self, mode: contract::policy::Mode) -> Result<Arc<Session>, Trouble> {
         let plugin = &self.plugin;
+        self.host.supply_expected(plugin).await;
         let chosen = self.host.interpreter(plugin, Missing::Install).await;
         let interpreter = chosen.map(|chosen| chosen.seen.interpreter).map_err(|unready| {
             Trouble::Unready(match unready {

@@ -207,9 +207,12 @@ fn fault(what: impl Into<String>, hint: impl Into<String>) -> Fault {
 }
 
 impl Reader<'_> {
-    fn tell(&mut self, subject: &str, fault: &Fault) {
+    fn tell(&mut self, subject: &str, fault: &Fault) -> String {
         let what = format!("{subject}: {}", fault.0);
-        self.problems.push(Problem::new(self.place, what, &fault.1));
+        let problem = Problem::new(self.place, what, &fault.1);
+        let what = problem.what.clone();
+        self.problems.push(problem);
+        what
     }
 
     fn api(&mut self, value: &Value) -> Option<Api> {
@@ -241,6 +244,7 @@ impl Reader<'_> {
             }
         };
         let mut endpoints: Vec<Arc<Endpoint>> = Vec::new();
+        let mut lost = Vec::new();
         for (index, value) in declared.iter().enumerate() {
             let named = value.get("name").and_then(Value::as_str);
             let named = named.map_or_else(|| (index + 1).to_string(), str::to_owned);
@@ -248,17 +252,17 @@ impl Reader<'_> {
             match self.endpoint(value, &shared, &subject) {
                 Ok(endpoint) if endpoints.iter().any(|known| known.name == endpoint.name) => {
                     let what = "another endpoint has that name, so this one is left out";
-                    self.tell(&subject, &fault(what, "give it a name of its own"));
+                    lost.push(self.tell(&subject, &fault(what, "give it a name of its own")));
                 }
                 Ok(endpoint) => endpoints.push(Arc::new(endpoint)),
-                Err(fault) => self.tell(&subject, &fault),
+                Err(fault) => lost.push(self.tell(&subject, &fault)),
             }
         }
         if endpoints.is_empty() {
             return Err(fault("no endpoint of it can be used", "correct those above"));
         }
         let description = words(fields, "description")?.unwrap_or_default();
-        Ok(Api { name, description, base, endpoints })
+        Ok(Api { name, description, base, endpoints, lost })
     }
 
     fn endpoint(

@@ -253,3 +253,21 @@ fn an_import_from_elsewhere_is_told_and_left_out() {
     let told: Vec<&str> = found.problems.iter().map(|problem| problem.what.as_str()).collect();
     assert_eq!(told, ["what it imports is left out: ~/.claude/own.md, ../secret.md, gone.md"]);
 }
+
+#[test]
+fn rules_in_a_folder_of_claude_s_are_read_and_say_what_they_are_about() {
+    let project = Project::new();
+    project.write("root/CLAUDE.md", "first");
+    project.write("root/.claude/rules/style.md", "use tabs");
+    project.write(
+        "root/.claude/rules/web/api.md",
+        "---\npaths:\n  - \"src/**/*.ts\"\n  - lib/*.ts\n---\n# API\n\nno any",
+    );
+    project.write("root/.claude/rules/empty.md", "---\npaths: x\n---\n");
+    project.write("root/.claude/rules/notes.txt", "no rules");
+    project.write("root/a/.claude/rules/inner.md", "---\ntitle: x\n---\ninner");
+    let about = "These rules are about files that match src/**/*.ts, lib/*.ts.\n\n# API\n\nno any";
+    assert_eq!(project.texts(), ["first", "use tabs", about, "inner"]);
+    let files = project_files(&project.path("root"), &project.path("root/a"));
+    assert!(files.contains(&project.path("root/a/.claude/rules")));
+}

@@ -50,6 +50,8 @@ class Adapter:
 
         description.update(packaged.describe(self._plugin, problems))
         description.update(self._missing(request.params.get("known")))
+        if self._looks_for_programs():
+            description["looks_for_programs"] = True
         return description
 
     def call(self, request):
@@ -116,6 +118,14 @@ class Adapter:
 
         missing = wanted.missing(self._plugin.root, known)
         return {"missing": missing} if missing else {}
+
+    def _looks_for_programs(self):
+        """Whether what was described may depend on the search path; of a package nobody knows its files."""
+        if self._plugin.package or not self._plugin.root:
+            return True
+        from brynhild_host.adapters.brynhild import wanted
+
+        return wanted.looks_for_programs(self._plugin.root)
 
     def _describe_tool(self, key, problems):
         tool = self._plugin.attempt(problems, key, self._plugin.tool)

@@ -306,7 +306,7 @@ pick_provider.judge = _judge_provider
 def _unmarked(subject, file, base):
     text = "`%s` does not derive from %s; it is used as if it did" % (subject.__name__, base)
     hint = "derive it, or say `_is_brynhild_duck_typed = True` in the class"
-    return problem(file, None, text, hint, "warning")
+    return problem(file, None, text, hint, "note")
 
 
 def _public_classes(module):

@@ -1,4 +1,5 @@
-"""Which of some well-known modules a plugin's files import and cannot find. Reads source, imports nothing."""
+"""What a plugin's files ask for: which of some well-known modules they import and cannot find, and whether they look
+for programs. Reads source, imports nothing."""
 import os
 
 _SKIPPED = {"docs", "examples", "hooks", "node_modules", "scripts", "skills", "test", "tests", "venv"}
@@ -10,16 +11,26 @@ _LONGEST = 1_000_000
 def missing(root, known):
     """Those of the names in `known` that are imported below `root` and that no finder knows."""
     wanted = set()
-    for file in _files(root):
-        try:
-            with open(file, encoding="utf-8", errors="replace") as handle:
-                text = handle.read(_LONGEST)
-        except OSError:
-            continue
+    for text in _texts(root):
         if any(name in text for name in known):
             wanted.update(_imported(text))
     wanted.intersection_update(known)
     return sorted(name for name in wanted if not _is_found(name))
+
+
+def looks_for_programs(root):
+    """Whether a file below `root` asks where programs are."""
+    marks = ("which(", '"PATH"', "'PATH'")
+    return any(mark in text for text in _texts(root) for mark in marks)
+
+
+def _texts(root):
+    for file in _files(root):
+        try:
+            with open(file, encoding="utf-8", errors="replace") as handle:
+                yield handle.read(_LONGEST)
+        except OSError:
+            continue
 
 
 def _files(root):

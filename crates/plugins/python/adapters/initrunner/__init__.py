@@ -31,6 +31,7 @@ class Adapter:
         self._types = None
         self._loaded = {}
         self._warnings = {}
+        self._summaries = {}
         self.methods = {"describe": self.describe, "call": self.call}
         cwd = params.get("cwd")
         if cwd:
@@ -58,8 +59,11 @@ class Adapter:
                 if tool.hidden:
                     hidden[_key(index, name)] = list(tool.hidden)
             warnings = list(dict.fromkeys(self._warnings.get(index) or ()))
-            entries.append({"error": error, "warnings": warnings, "hidden": hidden})
-        return {"tools": tools, "providers": [], "problems": [], "initrunner": {"entries": entries}}
+            summary = self._summaries.get(index)
+            entries.append({"error": error, "warnings": warnings, "hidden": hidden, "summary": summary})
+        said = self._types.said if self._types else {}
+        own = {"entries": entries, "said": said}
+        return {"tools": tools, "providers": [], "problems": [], "initrunner": own}
 
     def call(self, request):
         """Run a tool."""
@@ -160,7 +164,7 @@ class Adapter:
                 from brynhild_host.adapters.initrunner.registry import Types
 
                 self._types = Types(self._imports, self._settings, warn)
-            return await self._types.load(entry)
+            return await self._types.load(entry, lambda summary: self._summaries.__setitem__(index, summary))
         finally:
             self._imports.end()
 

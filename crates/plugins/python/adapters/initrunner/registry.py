@@ -20,19 +20,22 @@ class Types:
         self._warn = warn
         self._plugins = {}
         self._seen = set()
+        self.said = {}
         self._read = False
 
-    async def load(self, entry):
-        """The tools of an entry by name."""
+    async def load(self, entry, tell):
+        """The tools of an entry by name; `tell` hears what its configuration says of itself."""
         name = entry["type"]
         registered = self._registered(name)
         if registered is not None:
             config = _validated(registered.config_class, name, entry)
+            tell(_summary(config))
             return await of_toolset(registered.builder(config, self._context()))
         plugin = self._plugin(name)
         if plugin is None:
             raise Wrong(unknown(name, sorted(self._plugins)))
         config = _validated(plugin.config_class, name, entry)
+        tell(_summary(config))
         toolset = _built(plugin.builder, config, self._role_folder(), self._sandbox())
         return await of_toolset(toolset)
 
@@ -92,6 +95,7 @@ class Types:
             self._warn("the tool type '%s' of %s is left out: %s" % (point["name"], point["package"], named(error)))
         else:
             self._plugins.setdefault(plugin.type, plugin)
+            self.said[point["object"]] = str(getattr(plugin, "description", "") or "")
 
     def _role_folder(self):
         return Path(self._imports.root)
@@ -131,6 +135,15 @@ def _validated(config_class, name, entry):
         return validate(values) if validate else config_class(**values)
     except Exception as error:
         raise Wrong("the configuration of tool type '%s' makes no sense: %s" % (name, error)) from error
+
+
+def _summary(config):
+    """One line on a configuration in its own words, or nothing."""
+    try:
+        summary = config.summary()
+    except Exception:
+        return None
+    return " ".join(summary.split())[:200] if isinstance(summary, str) else None
 
 
 def _built(builder, config, role_dir, sandbox):

@@ -63,7 +63,7 @@ class Adapter:
         if tool is None:
             raise Refused(_BAD_PARAMS, "there is no tool `%s`" % key)
         given = request.params.get("input") or {}
-        self.enter_mode(given.get("mode"))
+        self.enter_mode(given.get("mode"), tool.is_destructive)
         target = given.get("target")
         target = "" if target is None else target if isinstance(target, str) else json.dumps(target)
         meta = given.get("meta")
@@ -98,12 +98,13 @@ class Adapter:
             for job in manager.list_jobs():
                 manager.stop(job["id"])
 
-    def enter_mode(self, mode):
-        """Have the packages that plugins import know the mode."""
+    def enter_mode(self, mode, may_change=False):
+        """Have the packages that plugins import know the mode, and whether what runs was approved as a change."""
         import lmao.plugin_helpers
         import lmao.tools
 
         lmao.tools.host_mode = mode or "normal"
+        lmao.tools.host_may_change = may_change
         lmao.plugin_helpers.set_yolo_path_mode(mode == "yolo")
 
     def warn(self, text):

@@ -22,6 +22,8 @@ __all__ = [
 
 # The strictest mode that the host has set for the call that runs.
 host_mode = "normal"
+# Whether that call is one of a tool that says that it changes things, and was approved as such.
+host_may_change = False
 
 
 class ToolCall:
@@ -96,6 +98,8 @@ def run_tool(
         return json_error(name, "target path '%s' escapes working directory" % tool_call.target)
     if not is_allowed(tool, mode):
         return json_error(name, "plugin '%s' is not allowed in %s mode" % (name, mode))
+    if tool.is_destructive and not host_may_change and mode != "yolo":
+        return json_error(name, "plugin '%s' changes things, and the call that runs was not approved for that" % name)
     if tool.always_confirm and mode != "yolo":
         return json_error(name, "plugin '%s' requires confirmation, which only the model's own calls can get" % name)
     return handle(tool, tool_call, base, extra_roots, skill_roots, debug_logger)

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn parse(text: &str) -> (Vec<Definition>, Vec<String>) {
-    let file = read(Path::new("hooks.yaml"), text);
+    let file = read(Path::new("hooks.yaml"), text, Broken::IsLeftOut);
     let problems = file.problems.iter().map(|it| format!("{} [{}]", it.what, it.hint)).collect();
     (file.definitions, problems)
 }
@@ -84,6 +84,23 @@ fn a_bad_entry_costs_itself_and_one_message_with_its_line() {
 }
 
 #[test]
+fn a_broken_gate_that_is_to_close_when_it_fails_is_closed() {
+    for (entry, count) in [
+        ("{name: g, type: command, on_failure: block}", 1),
+        ("{name: g, type: comand, command: x, on_failure: ask}", 1),
+        ("{name: g, type: command, on_failure: block, enabled: false}", 0),
+        ("{name: g, type: command}", 0),
+    ] {
+        let (hooks, problems) = parse(&format!("hooks:\n  pre_tool_use:\n    - {entry}\n"));
+        assert_eq!((hooks.len(), problems.len()), (count, 1), "{entry}");
+        if count == 1 {
+            assert!(problems[0].contains("is blocked (pre_tool_use)"), "{problems:?}");
+            assert_eq!(hooks[0].on_failure, OnFailure::Block);
+        }
+    }
+}
+
+#[test]
 fn a_key_without_meaning_is_reported_and_the_guard_stays() {
     let text = "hooks:\n  pre_tool_use:\n    - name: a\n      type: command\n      command: x\n      \
                 on_failur: block\n";
@@ -153,4 +170,63 @@ fn a_value_of_the_same_shape_is_understood_without_a_file() {
     assert_eq!(file.definitions.len(), 1);
     assert_eq!(file.problems.len(), 1);
     assert!(file.problems[0].what.starts_with("this hook is left out"), "{:?}", file.problems);
+}
+
+fn blocks(text: &str) -> Vec<(Event, String)> {
+    let file = read(Path::new("/c/hooks.yaml"), text, Broken::Blocks);
+    let refusals = file.definitions.into_iter().filter_map(|hook| match hook.action {
+        Action::Refuse(why) => Some((hook.event, why)),
+        Action::Command(_) | Action::Script(_) | Action::Prompt { .. } => None,
+    });
+    refusals.collect()
+}
+
+#[test]
+fn a_guard_that_makes_no_sense_blocks_and_says_where_and_why() {
+    for (entry, words) in [
+        ("{name: g, type: command, on_failure: block}", "it has no `command`"),
+        ("{name: g, type: comand, command: x}", "did you mean `command`?"),
+        ("{name: g, type: command, command: x, match: {tol: Bash}}", "did you mean `tool`?"),
+        ("{name: g, type: command, command: x, match: {tool: 'Ba(sh'}}", "mend the expression"),
+        ("just text", "it is text"),
+    ] {
+        let found = blocks(&format!("hooks:\n  pre_tool_use:\n    - {entry}\n"));
+        let [(Event::PreToolUse, why)] = found.as_slice() else { panic!("{entry}: {found:?}") };
+        assert!(why.starts_with("/c/hooks.yaml: line 3: "), "{why}");
+        assert!(why.contains(words) && why.contains("is blocked (pre_tool_use)"), "{why}");
+    }
+    let entry = "    - {name: a, type: comand, command: x}\n";
+    let events = |text: &str| -> Vec<Event> { blocks(text).into_iter().map(|it| it.0).collect() };
+    assert_eq!(events(&format!("hooks:\n  pre_tool_us:\n{entry}")), [Event::PreToolUse]);
+    assert_eq!(events(&format!("PreToolUse:\n{entry}")), [Event::PreToolUse]);
+    for whole in ["hooks: {a: [\n", "- a\n", "hooks: [a]\n", "hook: {}\n"] {
+        assert_eq!(events(whole), EVERY_GUARD, "{whole}");
+    }
+}
+
+#[test]
+fn what_could_not_block_or_may_fail_blocks_nothing() {
+    for text in [
+        "hooks:\n  error:\n    - {name: g, type: comand}\n",
+        "hooks:\n  on_error:\n    - {name: g, type: command, command: x}\n",
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, on_failure: continue}\n",
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, enabled: false}\n",
+        "hooks:\n  pre_tool_us:\n    - {name: g, type: command, on_failure: continue}\n",
+        "hooks:\n  pre_tool_us:\n",
+        "hooks:\n  wibble:\n    - {name: g}\n",
+    ] {
+        assert_eq!(blocks(text), Vec::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_broken_guard_blocks_no_more_than_its_match_fits() {
+    let text = "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, match: {tool: Bash}}\n";
+    let file = read(Path::new("hooks.yaml"), text, Broken::Blocks);
+    let fits = |tool: &str| {
+        let fields = json!({"tool": tool}).as_object().cloned().unwrap_or_default();
+        file.definitions[0].matcher.fits(&fields)
+    };
+    assert!(fits("Bash") && !fits("Read"));
+    assert_eq!(file.definitions[0].name, "g");
 }

@@ -69,6 +69,21 @@ fn a_plugin_that_is_off_or_not_trusted_brings_nothing() {
 }
 
 #[test]
+fn hooks_that_do_not_count_are_told_unless_their_author_switched_them_off() {
+    let told = |change: fn(&mut crate::plugin::Plugin)| {
+        let plugins = vec![("tidy".to_owned(), file("error", "a", "x"))];
+        let rig = Rig::beside("", Others { plugins, change: Some(change), ..Others::default() });
+        rig.loaded.problems.len()
+    };
+    assert_eq!(told(|plugin| plugin.manifest.hooks = false), 1);
+    let off = |plugin: &mut crate::plugin::Plugin| {
+        plugin.manifest.hooks = false;
+        plugin.manifest.hooks_off = true;
+    };
+    assert_eq!(told(off), 0);
+}
+
+#[test]
 fn a_hook_that_is_switched_off_is_listed_and_not_asked() {
     let rig = Rig::with("error", "type: command\ncommand: x\nenabled: false");
     assert!(rig.loaded.hooks.is_empty());

@@ -13,7 +13,7 @@ use contract::sandbox::{
 use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
-use super::Ground;
+use super::{Granted, Ground};
 use crate::python::Surroundings;
 use crate::rest;
 
@@ -33,6 +33,7 @@ pub(super) fn ground(folder: &Path) -> Ground {
             BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
             &[],
         ),
+        network: Granted { network: Arc::new(|| Network::None), remedy: String::from("grant it") },
         source: String::from("role:test"),
         broker: None,
     }
@@ -71,6 +72,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         spill: "/nowhere".into(),
         conversation: None,
         view: contract::policy::View::default(),
+        actions: Vec::new(),
     };
     let name = tool.spec().name.clone();
     let call = ToolCall { id: CallId("1".to_owned()), name, args, opaque: None };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::sandbox::Network;
 use contract::text::normalize;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
@@ -131,7 +132,7 @@ impl Tool for GitLook {
             limits: repository.limits,
         };
         let outside: Vec<PathBuf> = repository.outside.iter().cloned().collect();
-        let confinement = context.confinement.offline().reaching(&outside, &[]);
+        let confinement = context.confinement.with_network(Network::None).reaching(&outside, &[]);
         Ok(match program.run(&confinement, context).await? {
             End::Ended(ended) if ended.code == 0 => {
                 let text = ended.stdout.text.trim_end().to_owned();

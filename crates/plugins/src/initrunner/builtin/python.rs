@@ -6,13 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::sandbox::Network;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
-use super::{About, Built, Ground, text};
+use super::{About, Built, Granted, Ground, network, text};
 
 /// The keys of an entry.
 pub(super) const KEYS: &[&str] = &[
@@ -47,6 +48,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         spec: about.spec(ground),
         cwd: ground.working_folder(options.text("working_dir")?)?,
         is_offline: options.flag("network_disabled", true)?,
+        network: ground.network.clone(),
         limits: Limits {
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
@@ -67,6 +69,7 @@ struct RunPython {
     spec: ToolSpec,
     cwd: PathBuf,
     is_offline: bool,
+    network: Granted,
     limits: Limits,
 }
 
@@ -91,9 +94,18 @@ impl Tool for RunPython {
             limits: self.limits,
         };
         let confinement = &context.confinement;
-        let confinement = if self.is_offline { confinement.offline() } else { confinement.clone() };
-        let end = program.run(&confinement, context).await?;
-        Ok(program.told(end))
+        let confinement = if self.is_offline {
+            confinement.with_network(Network::None)
+        } else {
+            self.network.within(confinement)
+        };
+        let mut output = program.told(program.run(&confinement, context).await?);
+        if self.is_offline {
+            network::explain_closed(&confinement, &mut output);
+        } else {
+            self.network.explain(&confinement, &mut output);
+        }
+        Ok(output)
     }
 }
 

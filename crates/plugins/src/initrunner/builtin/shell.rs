@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::process::{Limits, Program};
-use super::{About, Built, Ground, text};
+use super::{About, Built, Granted, Ground, text};
 
 /// The keys of an entry.
 pub(super) const KEYS: &[&str] = &[
@@ -64,6 +64,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         allowed: options.texts("allowed_commands")?.unwrap_or_default(),
         blocked: options.texts("blocked_commands")?.unwrap_or_else(usual),
         cwd: ground.working_folder(options.text("working_dir")?)?,
+        network: ground.network.clone(),
         limits: Limits {
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
@@ -76,6 +77,7 @@ struct RunShell {
     allowed: Vec<String>,
     blocked: Vec<String>,
     cwd: PathBuf,
+    network: Granted,
     limits: Limits,
 }
 
@@ -130,8 +132,10 @@ impl Tool for RunShell {
             input: Vec::new(),
             limits: self.limits,
         };
-        let end = program.run(&context.confinement, context).await?;
-        Ok(program.told(end))
+        let confinement = self.network.within(&context.confinement);
+        let mut output = program.told(program.run(&confinement, context).await?);
+        self.network.explain(&confinement, &mut output);
+        Ok(output)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::message::ToolCall;
 use contract::policy::Action;
+use contract::sandbox::Network;
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
@@ -143,7 +144,8 @@ impl Tool for QueryDatabase {
         };
         let outside: Vec<PathBuf> = self.outside.iter().cloned().collect();
         let written = if self.read_only { &[][..] } else { &outside[..] };
-        let confinement = context.confinement.offline().reaching(&outside, written);
+        let confinement =
+            context.confinement.with_network(Network::None).reaching(&outside, written);
         let ended = match program.run(&confinement, context).await? {
             End::Late => return Ok(self.late()),
             End::Ended(ended) => ended,

@@ -60,6 +60,10 @@ impl Tool for RoleTool {
         self.python.actions(args)
     }
 
+    fn may_write(&self) -> bool {
+        self.python.may_write()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         self.python.prepare(context).await;
         let mut output = self.python.run(call, context).await?;

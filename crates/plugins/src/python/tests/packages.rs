@@ -4,32 +4,6 @@ use serde_json::json;
 
 use super::*;
 
-/// Writes a wheel that holds one module.
-const WHEEL: &str = "import sys, zipfile\n\
-    z, name = zipfile.ZipFile(sys.argv[1], 'w'), sys.argv[2]\n\
-    z.writestr(name + '.py', 'KIND = \"apple\"\\n')\n\
-    z.writestr(name + '-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: ' + name + '\\nVersion: 1.0\\n')\n\
-    z.writestr(name + '-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\n\
-    Root-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
-    z.writestr(name + '-1.0.dist-info/RECORD', '')\n\
-    z.close()\n";
-
-fn wheel(folder: &Path) -> String {
-    wheel_of("fruit", folder)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the test makes a package with plain Python")]
-fn wheel_of(name: &str, folder: &Path) -> String {
-    let file = folder.join(format!("{name}-1.0-py3-none-any.whl"));
-    let made = std::process::Command::new("/usr/bin/env")
-        .args(["python3", "-c", WHEEL])
-        .args([file.as_os_str(), name.as_ref()])
-        .status()
-        .unwrap();
-    assert!(made.success());
-    format!("{name} @ file://{}", file.display())
-}
-
 fn fruit_tool() -> String {
     tool_file("fruit", "import fruit; return ToolResult(True, fruit.KIND)")
 }
@@ -37,7 +11,7 @@ fn fruit_tool() -> String {
 #[tokio::test]
 async fn declared_packages_are_installed_when_they_are_first_needed() {
     let mut world = World::new(&[("tools/fruit.py", &format!("import fruit\n{}", fruit_tool()))]);
-    world.plugin.manifest.dependencies = vec![wheel(world.folder.path())];
+    world.plugin.manifest.dependencies = vec![testkit::wheel("fruit", world.folder.path())];
     let plugin = [&world.plugin];
     let reported = world.hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
     assert!(reported.needs_install && reported.tools.is_empty());
@@ -54,6 +28,12 @@ async fn packages_that_cannot_be_installed_cost_one_message_with_the_last_of_pip
     let mut world = World::new(&[("tools/fruit.py", &fruit_tool())]);
     world.plugin.manifest.dependencies =
         vec!["fruit @ file:///nowhere/fruit-1.0-py3-none-any.whl".into()];
+    // Its file loads without them, so that only a call wants them.
+    let tool = world.tool("fruit").await;
+    let words = run(&*tool, json!({})).await.unwrap_err().to_string();
+    assert!(words.contains("could not be installed") && words.contains("ERROR"), "{words}");
+    let file = world.plugin.root.join("tools/fruit.py");
+    fs::write(file, format!("import fruit\n{}", fruit_tool())).unwrap();
     let described = world.described().await;
     assert_eq!(described.problems.len(), 1);
     let words = &described.problems[0].what;
@@ -107,7 +87,7 @@ fn undeclared() -> (World, HostSettings) {
 #[tokio::test]
 async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() {
     let (world, settings) = undeclared();
-    wheel_of("watchfiles", world.folder.path());
+    testkit::wheel("watchfiles", world.folder.path());
     let plugin = [&world.plugin];
     let hosts = Hosts::new(settings.clone());
     let reported = hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
