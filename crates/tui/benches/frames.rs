@@ -125,4 +125,15 @@ fn main() {
         stage.key(Code::Char('z'));
     });
     report("the same in a reply of 100,000 lines", times);
+    stage.piece("\n\n```rust\n");
+    for _ in 0..100_000 {
+        stage.piece("let number = 42; // a line of code that never ends\n");
+    }
+    stage.draw();
+    let mut width = 200;
+    let times = stage.measured(|stage| {
+        width = if width == 200 { 199 } else { 200 };
+        stage.terminal.backend_mut().resize(width, 60);
+    });
+    report("another width, in 100,000 lines of code", times);
 }

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use contract::event::Level;
 
 use crate::composer::Composer;
-use crate::host::{Answer, Item, Leave, Request};
+use crate::host::{Answer, Changed, Item, Leave, Request};
 use crate::input;
-use crate::key::Key;
+use crate::key::{Code, Key};
 use crate::keymap::{Keymap, Remapped};
 use crate::layers::approval::Ask;
-use crate::layers::{Flow, Layer};
+use crate::layers::{Deed, Flow, Layer};
 use crate::message::{Effect, Message};
 use crate::picture::Pictures;
 use crate::status::{FRAME, Status};
@@ -209,6 +209,18 @@ impl App {
         self.is_dirty = true;
     }
 
+    /// Takes what was typed while something else was open: text, and its end, but nothing that acts.
+    pub(crate) fn type_ahead(&mut self, input: input::Input, at: Instant) -> Vec<Effect> {
+        let is_text = |key: &Key| {
+            let plain = [Code::Enter, Code::Backspace].map(Key::plain);
+            key.typed().is_some() || plain.contains(key)
+        };
+        match &input {
+            input::Input::Key(key) if !is_text(key) => Vec::new(),
+            _ => self.update(Message::Terminal(input, at)),
+        }
+    }
+
     /// Begins with another conversation; what is being written stays, and what waited for the one
     /// before goes to no other.
     pub fn reset(&mut self) {
@@ -280,10 +292,7 @@ impl App {
                     Err(problem) => self.transcript.notice(Level::Error, &problem, None),
                 }
             }
-            Message::Stop(stop) => {
-                self.save_draft(&mut effects);
-                effects.push(Effect::Leave(Leave::Stopped(stop)));
-            }
+            Message::Stop(stop) => self.depart(Leave::Stopped(stop), &mut effects),
             Message::Tick(now) => self.tick(now, &mut effects),
         }
         effects
@@ -341,8 +350,10 @@ impl App {
             }
             input::Input::Mouse(mouse) => self.mouse(mouse, effects),
             input::Input::Closed => {
-                self.save_draft(effects);
-                effects.push(Effect::Leave(Leave::Stopped(crate::host::Stop::HungUp)));
+                self.depart(Leave::Stopped(crate::host::Stop::HungUp), effects);
+            }
+            input::Input::Stalled => {
+                "a paste has not ended yet; Esc ends it".clone_into(&mut self.note);
             }
             input::Input::Focus(is_focused) => self.is_focused = Some(is_focused),
             input::Input::Report(report) => {
@@ -422,23 +433,37 @@ impl App {
                 self.transcript.push(crate::transcript::Kind::Shown(text));
                 self.view.follow();
             }
+            Answer::Changes(changes) => {
+                let clean = |it: Changed| Changed {
+                    words: crate::text::clean(&it.words),
+                    path: crate::text::one_line(&it.path),
+                    unified: crate::text::clean(&it.unified),
+                };
+                let changes = changes.into_iter().map(clean).collect();
+                self.transcript.push(crate::transcript::Kind::Changes(changes));
+                self.view.follow();
+            }
             Answer::Tell { level, text, hint } => {
                 self.transcript.notice(level, &text, hint.as_deref());
                 self.view.follow();
             }
             Answer::Send(input) => self.pass_on(*input, effects),
-            Answer::Leave(leave) => {
-                self.save_draft(effects);
-                effects.push(Effect::Leave(leave));
-            }
+            Answer::Leave(leave) => self.leave(leave, effects),
             Answer::Commands(commands) => {
                 self.composer.completion.set_commands(commands.clone());
                 self.commands = commands;
                 self.composer.completion.refresh(&self.composer.buffer);
             }
-            Answer::Files(files) => {
+            Answer::Arguments { command, items } => {
+                self.composer.completion.set_arguments(command, items);
+                self.composer.completion.refresh(&self.composer.buffer);
+            }
+            Answer::Start(action) => self.act(action, effects),
+            Answer::Theme(name) => self.deed(Deed::Theme { name, is_final: true }, effects),
+            Answer::Files { files, is_cut } => {
                 let files = files.iter().map(|file| crate::text::one_line(file)).collect();
                 self.composer.completion.set_files(files);
+                self.composer.completion.set_cut(is_cut);
                 self.composer.completion.refresh(&self.composer.buffer);
             }
             Answer::Themes(themes, problems) => {

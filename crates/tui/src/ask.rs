@@ -1,26 +1,38 @@
-//! A question of its own, before there is a conversation.
+//! A question of its own, before there is a conversation. What is typed before it counts, or pasted,
+//! goes into the text of the interface.
 
 use std::io;
 use std::time::Instant;
 
+use ratatui_core::layout::Rect;
+
+use crate::app::App;
 use crate::input::Input;
 use crate::key::{Code, Key};
-use crate::layers::Canvas;
 use crate::layers::question::{Choice, Decided, Part, Question};
+use crate::layers::{Canvas, Flow};
+use crate::message::Effect;
 use crate::screen::{Screen, Told};
 use crate::text::clean;
-use crate::theme::{Role, Theme};
+use crate::theme::Role;
+
+/// What came of a question.
+#[derive(Debug)]
+pub struct Asked {
+    /// The choice; none where the person wants no answer to be given, or cannot give one.
+    pub choice: Option<usize>,
+    /// What is to be done for what was typed meanwhile.
+    pub effects: Vec<Effect>,
+}
 
 /// Asks, and waits for one of the choices, each with the letters that give it and whether it grants
-/// something; Enter and Esc give the first that does not. None where the person wants no answer to be
-/// given, or cannot give one.
+/// something; Enter and Esc give the first that does not.
 pub async fn ask(
     screen: &mut Screen,
-    theme: &Theme,
-    title: &str,
-    body: &str,
+    app: &mut App,
+    (title, body): (&str, &str),
     choices: &[(&'static str, &str, bool)],
-) -> io::Result<Option<usize>> {
+) -> io::Result<Asked> {
     let choice = |(letters, label, grants): &(&'static str, &str, bool)| Choice {
         letters,
         word: "",
@@ -32,41 +44,54 @@ pub async fn ask(
     let refusal = choices.iter().position(|(_, _, grants)| !grants);
     let choices = choices.iter().map(choice).collect();
     let mut question = Question::new(clean(title), parts, choices, Instant::now());
+    let mut effects = Vec::new();
     loop {
         let now = Instant::now();
         screen.draw(|frame| {
+            app.draw(frame);
             let area = frame.area();
-            let mut canvas = Canvas { buffer: frame.buffer_mut(), theme };
-            question.draw(area, &mut canvas, now);
+            let above = Rect { height: area.height.saturating_sub(1), ..area };
+            let theme = app.theme().clone();
+            let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme };
+            question.draw(above, &mut canvas, now);
         })?;
         let armed_at = question.armed_at();
-        tokio::select! {
+        let choice = tokio::select! {
             arrival = screen.arrivals.recv() => match arrival {
-                None | Some((Input::Closed, _)) => return Ok(None),
-                Some((Input::Key(key), at)) => {
-                    let decided = question.key(key, at);
-                    match decided {
-                        Decided::Choice(at, _) => return Ok(Some(at)),
-                        Decided::Other if key == Key::plain(Code::Esc) => return Ok(refusal),
-                        Decided::Other if key == Key::ctrl('c') => return Ok(None),
-                        Decided::Nothing | Decided::Early | Decided::Other => {}
+                None | Some((Input::Closed, _)) => None,
+                Some((Input::Key(key), at)) => match question.key(key, at) {
+                    Decided::Choice(at, _) => Some(at),
+                    Decided::Other if key == Key::plain(Code::Esc) => refusal,
+                    Decided::Other if key == Key::ctrl('c') => None,
+                    Decided::Early => {
+                        effects.extend(app.type_ahead(Input::Key(key), at));
+                        continue;
                     }
+                    Decided::Nothing | Decided::Other => continue,
+                },
+                Some((Input::Paste(text), at)) => {
+                    if question.paste(&text, at) == Flow::Pass {
+                        effects.extend(app.type_ahead(Input::Paste(text), at));
+                    }
+                    continue;
                 }
-                Some((Input::Paste(text), at)) => drop(question.paste(&text, at)),
-                Some(_) => {}
+                Some(_) => continue,
             },
             told = screen.signals.next() => match told {
-                Told::Stop(_) => return Ok(None),
+                Told::Stop(_) => None,
                 Told::Resized | Told::Continued => {
                     screen.refit()?;
+                    continue;
                 }
                 Told::Suspend => {
                     screen.pause();
                     crate::screen::stop_here();
                     screen.resume()?;
+                    continue;
                 }
             },
-            () = tokio::time::sleep_until(armed_at.into()), if now < armed_at => {}
-        }
+            () = tokio::time::sleep_until(armed_at.into()), if now < armed_at => continue,
+        };
+        return Ok(Asked { choice, effects });
     }
 }

@@ -104,6 +104,16 @@ impl Composer {
         for (y, line) in (inner.y..inner.bottom()).zip(lines.iter().skip(first)) {
             let style = theme.style(Role::Text);
             screen.set_stringn(inner.x, y, &line.shown, usize::from(inner.width), style);
+            if let Some(part) = self.vim.as_ref().and_then(|vim| vim.marked(&self.buffer)) {
+                let columns = self.buffer.columns_of(line, &part);
+                let mark = Rect {
+                    x: inner.x.saturating_add(narrow(columns.start)),
+                    y,
+                    width: narrow(columns.len()),
+                    height: 1,
+                };
+                screen.set_style(mark.intersection(inner), theme.style(Role::Selection));
+            }
         }
         let x = inner.x.saturating_add(narrow(column)).min(area.right().saturating_sub(1));
         Position { x, y: area.y.saturating_add(narrow(row - first)) }

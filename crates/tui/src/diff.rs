@@ -49,6 +49,14 @@ pub(crate) fn rows(
     rows
 }
 
+/// A diff without the lines that name its file.
+pub(crate) fn body(unified: &str) -> &str {
+    let heads =
+        unified.lines().take(2).filter(|line| line.starts_with("--- ") || line.starts_with("+++ "));
+    let skipped: usize = heads.map(|line| line.len() + 1).sum();
+    unified.get(skipped..).unwrap_or_default()
+}
+
 /// Lines that a diff adds and removes.
 pub(crate) fn counts(unified: &str) -> (usize, usize) {
     let is = |mark: char, head: &'static str| {

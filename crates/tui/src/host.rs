@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
 
+use crate::keymap::Action;
 use crate::theme::Theme;
 
 /// The program around the interface.
@@ -58,6 +59,8 @@ pub enum Request {
     Command(String),
     /// List what can be typed after `/`.
     Commands,
+    /// List what a command takes after its name.
+    Arguments(String),
     /// List the files of the project, for `@`.
     Files,
     /// List models.
@@ -94,6 +97,8 @@ pub enum Request {
     Draft,
     /// Keep what is being written; nothing takes it away.
     SaveDraft(String),
+    /// Put this on the clipboards that a terminal does not reach.
+    Copy(String),
     /// Tell how things stand.
     Facts,
     /// Pass on what the person said to an inquiry.
@@ -112,6 +117,8 @@ pub enum Answer {
     Done,
     /// This is shown in the conversation.
     Show(String),
+    /// These changes of files are shown.
+    Changes(Vec<Changed>),
     /// This is told.
     Tell {
         /// How much it matters.
@@ -123,14 +130,30 @@ pub enum Answer {
     },
     /// This goes into the conversation.
     Send(Box<Input>),
+    /// This action of the interface is started.
+    Start(Action),
+    /// A theme is used from here on, by its name.
+    Theme(String),
     /// All of these, in order.
     Several(Vec<Answer>),
     /// This run of the interface ends.
     Leave(Leave),
     /// What can be typed after `/`.
     Commands(Vec<Item>),
+    /// What a command takes after its name.
+    Arguments {
+        /// The command.
+        command: String,
+        /// What it takes, by `value`.
+        items: Vec<Item>,
+    },
     /// The files of the project.
-    Files(Vec<String>),
+    Files {
+        /// Relative to it.
+        files: Vec<String>,
+        /// Whether there are more.
+        is_cut: bool,
+    },
     /// Things to pick from.
     Items(Picks, Vec<Item>),
     /// The beginning of a session.
@@ -155,6 +178,17 @@ impl Answer {
     pub fn send(input: Input) -> Self {
         Self::Send(Box::new(input))
     }
+}
+
+/// Words about a change of a file, and the change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Whose change it is, or which file it is about.
+    pub words: String,
+    /// The file.
+    pub path: String,
+    /// What changed in it, line by line; empty where that is not wanted or cannot be told.
+    pub unified: String,
 }
 
 /// What can be picked from a list.

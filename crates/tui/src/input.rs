@@ -33,6 +33,8 @@ pub enum Input {
     Focus(bool),
     /// The terminal told a fact about itself.
     Report(String),
+    /// A paste has not ended for a while: Esc or Ctrl+C ends it.
+    Stalled,
     /// Nothing will come any more: the terminal is gone.
     Closed,
 }
@@ -74,11 +76,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads from standard input until it is dropped; the channel closes when the terminal is gone.
-    pub(crate) fn start(arrivals: mpsc::Sender<Arrival>) -> io::Result<Self> {
+    /// So many bytes were typed `ahead`, while the terminal had lines edited.
+    pub(crate) fn start(arrivals: mpsc::Sender<Arrival>, ahead: usize) -> io::Result<Self> {
         let (stopped, stop) = rustix::pipe::pipe()?;
         let thread = std::thread::Builder::new()
             .name("terminal input".to_owned())
-            .spawn(move || read(&stopped, &arrivals))?;
+            .spawn(move || read(&stopped, &arrivals, ahead))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -93,8 +96,8 @@ impl Drop for Reader {
     }
 }
 
-fn read(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>) {
-    if follow(stopped, arrivals) == Ended::Gone {
+fn read(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, ahead: usize) {
+    if follow(stopped, arrivals, ahead) == Ended::Gone {
         deliver(arrivals, stopped, (Input::Closed, Instant::now()));
     }
 }
@@ -108,7 +111,7 @@ enum Ended {
     Gone,
 }
 
-fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>) -> Ended {
+fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, mut ahead: usize) -> Ended {
     let stdin = io::stdin();
     let mut decoder = Decoder::default();
     let mut buffer = [0; 4096];
@@ -132,7 +135,16 @@ fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>) -> Ended {
         } else {
             match rustix::io::read(stdin.as_fd(), &mut buffer) {
                 Ok(0) => return Ended::Gone,
-                Ok(count) => decoder.feed(&buffer[..count]),
+                Ok(count) => {
+                    // A terminal that edits lines has made a line feed of the key Enter.
+                    let early = ahead.min(count);
+                    ahead -= early;
+                    buffer[..early]
+                        .iter_mut()
+                        .filter(|it| **it == b'\n')
+                        .for_each(|it| *it = b'\r');
+                    decoder.feed(&buffer[..count])
+                }
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
                 Err(_) => return Ended::Gone,
             }

@@ -2,8 +2,10 @@
 //! first; drawing goes from the bottom up. A layer changes nothing itself: it asks for deeds.
 
 pub(crate) mod approval;
+pub(crate) mod dialog;
 pub(crate) mod help;
 pub(crate) mod inquiry;
+pub(crate) mod leaving;
 pub(crate) mod picker;
 pub(crate) mod question;
 pub(crate) mod search;
@@ -15,7 +17,7 @@ use contract::id::CallId;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 
-use crate::host::{Answer, Request};
+use crate::host::{Answer, Leave, Request};
 use crate::key::Key;
 use crate::keymap::Action;
 use crate::message::Effect;
@@ -64,7 +66,7 @@ pub(crate) trait Layer {
 
     /// Whether it waits for an answer.
     fn is_question(&self) -> bool {
-        self.asks_about().is_some() || self.inquires().is_some()
+        false
     }
 
     /// Rows at the bottom of an area that it takes for itself; what is below ends above them.
@@ -106,6 +108,8 @@ pub(crate) enum Deed {
     EndSearch,
     /// Walk on from what was found.
     Walk,
+    /// Leave the conversation, whatever goes on in it.
+    Depart(Leave),
 }
 
 impl Deed {

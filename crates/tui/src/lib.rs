@@ -40,6 +40,6 @@ pub mod theme;
 mod transcript;
 
 pub use app::{App, Settings};
-pub use ask::ask;
+pub use ask::{Asked, ask};
 pub use run::{Link, run};
 pub use screen::Screen;

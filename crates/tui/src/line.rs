@@ -19,6 +19,9 @@ const LISTED: usize = 20;
 /// A lone escape is a key of its own when nothing follows for so long.
 const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 
+/// Lists what a command takes after its name.
+type Arguments = Box<dyn Fn(&str) -> Vec<Item> + Send>;
+
 /// What was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
@@ -39,6 +42,8 @@ pub struct Editor {
     waiting: Vec<Input>,
     /// Lists the files that can be named; asked when the first one is.
     files: Option<Box<dyn FnOnce() -> Vec<String> + Send>>,
+    /// Lists what a command takes.
+    arguments: Option<Arguments>,
     /// What is looked for among what was written before, and how many that have it were seen.
     search: Option<(String, usize)>,
 }
@@ -59,6 +64,11 @@ impl Editor {
     ) {
         self.composer.completion.set_commands(commands);
         self.files = Some(Box::new(files));
+    }
+
+    /// Completes what `arguments` lists for a command after its name.
+    pub fn offer_arguments(&mut self, arguments: impl Fn(&str) -> Vec<Item> + Send + 'static) {
+        self.arguments = Some(Box::new(arguments));
     }
 
     /// Reads a line behind a mark. Blocks.
@@ -143,6 +153,10 @@ impl Editor {
         {
             completion.set_files(files().iter().map(|file| one_line(file)).collect());
         }
+        if let (Some(arguments), Some(command)) = (&self.arguments, completion.written(buffer)) {
+            let items = arguments(&command);
+            completion.set_arguments(command, items);
+        }
         let several = completion.advance(buffer);
         let mut lines = String::new();
         for proposal in several.iter().take(LISTED) {
@@ -184,7 +198,11 @@ impl Editor {
                 self.composer.buffer.insert(&text);
                 return None;
             }
-            Input::Mouse(_) | Input::Focus(_) | Input::Report(_) | Input::Closed => return None,
+            Input::Mouse(_)
+            | Input::Focus(_)
+            | Input::Report(_)
+            | Input::Stalled
+            | Input::Closed => return None,
         };
         let is_empty = self.composer.buffer.is_empty();
         if key == Key::ctrl('r') {

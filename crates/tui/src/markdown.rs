@@ -4,6 +4,8 @@
 mod page;
 mod paragraph;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::highlight::Highlighter;
 use crate::text::{Leads, Piece, Row, fold};
@@ -15,8 +17,8 @@ const LONG: usize = 2048;
 /// A draft that is longer than this is made anew only when it has grown by a part of it.
 const LONGEST_DRAFT: usize = 16 * 1024;
 
-/// A text that is longer than this is told apart at the next paragraph, so that each part can be
-/// laid out by itself.
+/// A text that is longer than this is told apart at the next paragraph or line of code, so that
+/// each part can be laid out by itself.
 const PART: usize = 32 * 1024;
 
 /// Markdown with the rows it comes to. The text must be clean.
@@ -41,6 +43,8 @@ pub(crate) struct Markdown {
     given: usize,
     /// Parts of the same text before it.
     part: usize,
+    /// The block of code that it begins in the middle of.
+    begins_in: Option<Fence>,
     scan: Scan,
 }
 
@@ -48,7 +52,11 @@ pub(crate) struct Markdown {
 #[derive(Default)]
 struct Scan {
     done: usize,
+    /// Up to where no line ends beyond that.
+    seen: usize,
     fence: Option<Fence>,
+    /// Where the lines of that code begin.
+    code_at: usize,
     is_after_gap: bool,
 }
 
@@ -68,6 +76,16 @@ impl Markdown {
         self.part > 0
     }
 
+    /// Whether it begins in the middle of a block of code.
+    pub(crate) fn begins_in_code(&self) -> bool {
+        self.begins_in.is_some()
+    }
+
+    /// The same text, of which nothing is laid out yet.
+    pub(crate) fn alone(&self) -> Self {
+        Self { begins_in: self.begins_in.clone(), ..Self::complete(self.text.clone()) }
+    }
+
     /// Takes more text.
     pub(crate) fn push(&mut self, text: &str) {
         self.text.push_str(text);
@@ -78,13 +96,22 @@ impl Markdown {
     pub(crate) fn split(&mut self) -> Option<Self> {
         let at = self.scan.end_of_part(&self.text)?;
         let text = self.text.split_off(at);
-        self.scan = Scan::default();
+        let scan = std::mem::take(&mut self.scan);
+        let begins_in = scan.fence.map(|mut fence| {
+            // What the code has begun, such as a comment, goes on in the next part.
+            let blank = Theme::blank("none");
+            for line in self.text[scan.code_at..].lines() {
+                fence.highlighter.highlighter.line(line, &blank);
+            }
+            fence
+        });
         self.drafted = 0;
         let is_complete = std::mem::replace(&mut self.is_complete, true);
         self.forget();
         self.is_stale = true;
         let part = self.part + 1;
-        Some(Self { text, is_complete, is_stale: true, part, ..Self::default() })
+        let scan = Scan { fence: begins_in.clone(), ..Scan::default() };
+        Some(Self { text, is_complete, is_stale: true, part, begins_in, scan, ..Self::default() })
     }
 
     /// Has the next layout show everything, since nothing came for a while.
@@ -103,7 +130,7 @@ impl Markdown {
         if self.made_for != Some((width, edition)) {
             self.made_for = Some((width, edition));
             self.settled.clear();
-            (self.done, self.fence, self.is_going_on) = (0, None, false);
+            (self.done, self.fence, self.is_going_on) = (0, self.begins_in.clone(), false);
             (self.is_stale, self.drafted) = (true, 0);
         }
         // What is long and may still change as a whole, such as a table, is not laid out anew for
@@ -174,7 +201,7 @@ impl Markdown {
 
     /// Whether something stands above the next row.
     fn is_below(&self) -> bool {
-        self.has_begun() || !self.settled.is_empty()
+        self.has_begun() || !self.settled.is_empty() || self.begins_in.is_some()
     }
 
     /// Rows that it has come to.
@@ -251,15 +278,21 @@ impl Markdown {
 }
 
 impl Scan {
-    /// Where a part of a text ends, if it is long enough: before a block that follows a gap.
+    /// Where a part of a text ends, if it is long enough: before a block that follows a gap, or
+    /// before a line of code.
     fn end_of_part(&mut self, text: &str) -> Option<usize> {
-        while let Some(length) = text[self.done..].find('\n').map(|at| at + 1) {
-            let line = &text[self.done..self.done + length];
+        loop {
+            let from = self.seen.max(self.done);
+            let Some(end) = text[from..].find('\n').map(|at| from + at + 1) else { break };
+            let length = end - self.done;
+            let line = &text[self.done..end];
             let is_gap = line.trim().is_empty();
             match &self.fence {
                 Some(fence) => {
                     if fence.is_ended_by(line) {
                         self.fence = None;
+                    } else if self.done >= PART && fence.indent == 0 {
+                        return Some(self.done);
                     }
                 }
                 None if self.is_after_gap && !is_gap && self.done >= PART => {
@@ -268,11 +301,15 @@ impl Scan {
                         return Some(self.done);
                     }
                 }
-                None => self.fence = Fence::begun_by(line).map(|(fence, _)| fence),
+                None => {
+                    self.fence = Fence::begun_by(line).map(|(fence, _)| fence);
+                    self.code_at = self.done + length;
+                }
             }
             self.is_after_gap = is_gap && self.fence.is_none();
             self.done += length;
         }
+        self.seen = text.len();
         None
     }
 }
@@ -341,6 +378,7 @@ fn is_item(line: &str) -> bool {
 }
 
 /// The line that begins a block of code, and what ends it.
+#[derive(Clone)]
 struct Fence {
     mark: char,
     length: usize,
@@ -391,143 +429,5 @@ impl CodeRows {
         let mut lead = self.lead.clone();
         lead.push((theme.style(Role::Border), "│ ".to_owned()));
         fold(&self.highlighter.line(line, theme), width, &Leads::same(lead))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn theme() -> Theme {
-        Theme::built_in().swap_remove(3)
-    }
-
-    fn shown(markdown: &Markdown) -> Vec<String> {
-        let rows = (0..markdown.height()).filter_map(|at| markdown.row(at));
-        rows.map(|row| row.line.to_string()).collect()
-    }
-
-    fn whole(text: &str, width: usize) -> Vec<String> {
-        let mut markdown = Markdown::complete(text.to_owned());
-        markdown.lay_out(width, 0, &theme());
-        shown(&markdown)
-    }
-
-    #[test]
-    fn blocks_are_shown_with_gaps_between_them() {
-        let text = "# T\n\none *two*\n\n- a\n- b\n\n```rust\nlet x;\n\n```\nafter\n";
-        assert_eq!(
-            whole(text, 40),
-            ["▌ T", "", "one two", "", "• a", "• b", "", "rust", "│ let x;", "│ ", "", "after"]
-        );
-    }
-
-    #[test]
-    fn pieces_of_any_size_come_to_the_same() {
-        let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n1. x\n2. y\n\n```py\nx = 1\n\n```\n\
-                    | a |\n|---|\n| 1 |\n\n> quote\n> more\n\nend";
-        let expected = whole(text, 30);
-        for size in [1, 2, 3, 7] {
-            let mut markdown = Markdown::default();
-            let characters: Vec<char> = text.chars().collect();
-            for piece in characters.chunks(size) {
-                markdown.push(&piece.iter().collect::<String>());
-                markdown.lay_out(30, 0, &theme());
-            }
-            markdown.finish();
-            markdown.lay_out(30, 0, &theme());
-            assert_eq!(shown(&markdown), expected, "{size}");
-        }
-    }
-
-    #[test]
-    fn what_has_come_is_shown_before_it_is_complete() {
-        let mut markdown = Markdown::default();
-        markdown.push("one\n\nhalf a **sen");
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(shown(&markdown), ["one", "", "half a **sen"]);
-        markdown.push("tence**\n```\nlet x");
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(shown(&markdown), ["one", "", "half a sentence", "", "│ let x"]);
-    }
-
-    #[test]
-    fn a_long_list_settles_while_it_grows() {
-        let mut markdown = Markdown::default();
-        for number in 0..2000 {
-            markdown.push(&format!("- item number {number}\n"));
-            markdown.lay_out(40, 0, &theme());
-        }
-        assert!(markdown.draft.len() < 200, "{} rows in the draft", markdown.draft.len());
-        assert_eq!(markdown.height(), 2000);
-    }
-
-    #[test]
-    fn a_paragraph_without_end_settles_while_it_grows_and_breaks_where_it_would() {
-        let words =
-            ["some", "plain", "words", "**and bold ones**", "with `code`,", "Wörter", "and"];
-        let text: Vec<&str> =
-            (0..1500).map(|number| words[number * 5 % 7 * (number % 3) % 7]).collect();
-        for between in [" ", "\n"] {
-            let text = text.join(between);
-            let mut markdown = Markdown::default();
-            let letters: Vec<char> = text.chars().collect();
-            for piece in letters.chunks(64) {
-                markdown.push(&piece.iter().collect::<String>());
-                markdown.lay_out(60, 0, &theme());
-                assert!(markdown.draft.len() < 200, "{} rows", markdown.draft.len());
-            }
-            markdown.finish();
-            markdown.lay_out(60, 0, &theme());
-            assert_eq!(shown(&markdown), whole_at_once(&text));
-        }
-    }
-
-    /// The rows of a text that is not split.
-    fn whole_at_once(text: &str) -> Vec<String> {
-        page::render(text, 60, &theme()).iter().map(|row| row.line.to_string()).collect()
-    }
-
-    #[test]
-    fn a_long_text_is_told_apart_between_paragraphs_and_never_in_code() {
-        let paragraphs = "Some words of a paragraph.\n\n".repeat(PART / 20);
-        let code = format!("```\n{}```\n\n", "let x = 1;\n\n".repeat(PART / 10));
-        let text = format!("{code}{paragraphs}the end");
-        let mut parts = vec![Markdown::complete(text.clone())];
-        while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
-            parts.push(rest);
-        }
-        assert!(parts.len() > 2, "{}", parts.len());
-        assert!(parts[0].text().starts_with(&code) && !parts[0].is_continued());
-        assert!(parts[1..].iter().all(|part| part.is_continued() && part.text().len() < 2 * PART));
-        let joined: String = parts.iter().map(Markdown::text).collect();
-        assert_eq!(joined, text);
-    }
-
-    #[test]
-    fn a_long_table_is_not_laid_out_for_every_letter_and_caught_up_with() {
-        let mut markdown = Markdown::default();
-        markdown.push(&format!("| a |\n|---|\n{}", "| cell |\n".repeat(LONGEST_DRAFT / 4)));
-        markdown.lay_out(40, 0, &theme());
-        let before = markdown.height();
-        markdown.push("| more |\n");
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(markdown.height(), before);
-        markdown.catch_up();
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(markdown.height(), before + 1);
-        markdown.push("| end |\n");
-        markdown.finish();
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(markdown.height(), before + 2);
-    }
-
-    #[test]
-    fn another_width_lays_everything_out_again() {
-        let mut markdown = Markdown::complete("one two three".to_owned());
-        markdown.lay_out(40, 0, &theme());
-        assert_eq!(markdown.height(), 1);
-        markdown.lay_out(5, 0, &theme());
-        assert_eq!(shown(&markdown), ["one", "two", "three"]);
     }
 }

@@ -72,6 +72,12 @@ fn lines(rows: &[Row]) -> String {
     text
 }
 
+/// A person's words, without the tag in which a program packs them for a model.
+pub fn words(prompt: &str) -> &str {
+    let inner = prompt.strip_prefix("<prompt>\n").and_then(|it| it.strip_suffix("\n</prompt>"));
+    inner.filter(|words| !words.contains("</prompt>")).unwrap_or(prompt)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

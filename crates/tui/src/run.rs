@@ -12,7 +12,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::host::{Answer, Host, Inquiry, Leave, Stop};
+use crate::host::{Answer, Host, Inquiry, Leave, Request, Stop};
 use crate::message::{Effect, Message};
 use crate::screen::{Screen, Told, stop_here};
 
@@ -69,6 +69,11 @@ pub async fn run(
         for event in batch.drain(..) {
             host.witness(&event);
             effects.extend(app.update(Message::Event(event)));
+        }
+        // Where events come without a pause, time passes all the same.
+        let now = Instant::now();
+        if app.deadline().is_some_and(|due| due <= now) {
+            effects.extend(app.update(Message::Tick(now)));
         }
         // All that was typed meanwhile is on the same frame.
         while let Ok((input, at)) = screen.arrivals.try_recv() {
@@ -173,7 +178,10 @@ impl Running<'_> {
                     self.is_urgent = true;
                     effects.extend(app.update(Message::Edited(edited)));
                 }
-                Effect::Copy(text) => screen.copy(&text)?,
+                Effect::Copy(text) => {
+                    screen.copy(&text)?;
+                    self.asked.push(Box::pin(self.host.answer(Request::Copy(text))));
+                }
                 Effect::Notify(text) => screen.notify(&text)?,
                 Effect::Mouse(is_caught) => screen.set_mouse(is_caught)?,
                 Effect::Redraw => {

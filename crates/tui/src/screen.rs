@@ -25,6 +25,10 @@ pub(crate) use backend::styled;
 const ARRIVALS: usize = 1024;
 /// Text on the clipboard is no longer than this.
 pub(crate) const LONGEST_COPY: usize = 512 * 1024;
+/// Columns that are drawn on, at most.
+const WIDEST: u16 = 1000;
+/// Rows that are drawn on, at most.
+const HIGHEST: u16 = 500;
 
 /// The terminal.
 pub struct Screen {
@@ -102,12 +106,12 @@ impl Screen {
     pub fn resume(&mut self) -> io::Result<()> {
         // What was not taken before is part of a frame that nobody wants any more.
         self.terminal.backend_mut().discard();
-        let caught = raw::enter(self.terminal.backend_mut().tty(), self.has_mouse)?;
-        catch(caught, self.printed_in.clone())?;
+        let taken = raw::enter(self.terminal.backend_mut().tty(), self.has_mouse)?;
+        catch(taken.caught, self.printed_in.clone())?;
         if std::mem::take(&mut self.asks_background) {
             self.write("\x1b]11;?\x07")?;
         }
-        self.reader = Some(Reader::start(self.arrivals_in.clone())?);
+        self.reader = Some(Reader::start(self.arrivals_in.clone(), taken.ahead)?);
         self.refit()?;
         self.redraw()
     }
@@ -191,10 +195,12 @@ fn outlet() -> io::Result<File> {
     }
 }
 
+/// The part of the terminal that is drawn on: no more of one that is larger than any screen.
 fn size(tty: &File) -> io::Result<Rect> {
     let size = rustix::termios::tcgetwinsize(tty)?;
     let or = |length: u16, usual: u16| if length == 0 { usual } else { length };
-    Ok(Rect::new(0, 0, or(size.ws_col, 80), or(size.ws_row, 24)))
+    let (width, height) = (or(size.ws_col, 80), or(size.ws_row, 24));
+    Ok(Rect::new(0, 0, width.min(WIDEST), height.min(HIGHEST)))
 }
 
 /// Tells of every line that somebody writes, on a thread of its own until nobody can write more.

@@ -3,6 +3,7 @@
 //! frame costs the same however long the conversation is.
 
 mod block;
+mod changes;
 mod fold;
 mod person;
 mod search;
@@ -133,6 +134,11 @@ impl Transcript {
         block.height()
     }
 
+    /// Whether a row is a free one above a block.
+    fn is_gap(&self, place: Place) -> bool {
+        self.blocks.get(place.block).is_some_and(|block| block.row(place.row).is_none())
+    }
+
     /// What somebody who copies a block wants: of a long reply all parts.
     pub(crate) fn text_of(&self, at: usize) -> Option<String> {
         let goes_on = |at: usize| {
@@ -164,6 +170,14 @@ impl Transcript {
     fn rows_before(&self, place: Place) -> usize {
         let blocks = self.blocks.iter().take(place.block);
         blocks.map(|block| block.rows_about(self.shape)).sum::<usize>() + place.row
+    }
+
+    /// What a call that goes on was asked to do, in a few words.
+    pub(crate) fn task(&self, call: &CallId) -> Option<String> {
+        match &self.blocks.get(*self.running.get(call)?)?.kind {
+            Kind::Tool(tool) => Some(tool.task()).filter(|task| !task.is_empty()),
+            _ => None,
+        }
     }
 
     /// The name of the tool that was called last.

@@ -9,6 +9,7 @@ use super::{App, Focus, Interruption, TWICE};
 use crate::host::{Leave, Picks, Request, Stop};
 use crate::keymap::Action;
 use crate::layers::help::Page;
+use crate::layers::leaving::Leaving;
 use crate::layers::picker::{Picker, Subject};
 use crate::layers::search::Search;
 use crate::message::Effect;
@@ -39,10 +40,7 @@ impl App {
             Action::Sessions => self.pick(Picks::Sessions, Request::Sessions, effects),
             Action::Plugins => self.pick(Picks::Plugins, Request::Plugins, effects),
             Action::Permissions => self.pick(Picks::Permissions, Request::Permissions, effects),
-            Action::Fresh => {
-                self.save_draft(effects);
-                effects.push(Effect::Leave(Leave::Fresh));
-            }
+            Action::Fresh => self.leave(Leave::Fresh, effects),
             Action::Themes => {
                 let names = self.themes.iter().map(|theme| theme.name.clone()).collect();
                 self.layers.push(Box::new(Picker::themes(names, &self.theme.name)));
@@ -208,8 +206,7 @@ impl App {
         let is_recent = |at: Instant| self.now.saturating_duration_since(at) < TWICE;
         match self.interrupted.filter(|before| is_recent(before.at)) {
             Some(before) if is_busy || before.was_busy => {
-                self.save_draft(effects);
-                effects.push(Effect::Leave(Leave::Stopped(Stop::Interrupted)));
+                self.depart(Leave::Stopped(Stop::Interrupted), effects);
             }
             Some(_) => self.quit(effects),
             None => {
@@ -222,8 +219,23 @@ impl App {
     }
 
     fn quit(&mut self, effects: &mut Vec<Effect>) {
+        self.depart(Leave::Quit, effects);
+    }
+
+    /// Leaves the conversation for something else; asks before where that stops the model.
+    pub(super) fn leave(&mut self, leave: Leave, effects: &mut Vec<Effect>) {
+        let goes_on = matches!(leave, Leave::Model(_) | Leave::Session(_) | Leave::Fresh);
+        if goes_on && self.status.is_busy() {
+            self.layers.push(Box::new(Leaving::ask(leave, self.now)));
+        } else {
+            self.depart(leave, effects);
+        }
+    }
+
+    /// Leaves the conversation.
+    pub(super) fn depart(&mut self, leave: Leave, effects: &mut Vec<Effect>) {
         self.save_draft(effects);
-        effects.push(Effect::Leave(Leave::Quit));
+        effects.push(Effect::Leave(leave));
     }
 
     /// Sends what is written, or has it wait.
@@ -237,8 +249,8 @@ impl App {
         effects.push(Effect::Ask(Request::Remember(text.clone())));
         self.view.follow();
         self.view.selection = None;
-        let is_command = text.trim_start().starts_with('/');
-        if is_command && self.is_connected {
+        let is_due = !self.status.is_busy() || !ends_turns(&text);
+        if is_command(&text) && is_due && self.is_connected {
             effects.push(Effect::Ask(Request::Command(text.trim().to_owned())));
         } else if self.status.is_busy() || !self.is_connected {
             self.queue.push(text);
@@ -258,14 +270,23 @@ impl App {
         let mut effects: Vec<Effect> = Vec::new();
         let words = std::mem::take(&mut self.queue);
         let had_words = !words.is_empty();
-        for text in words {
-            if text.trim_start().starts_with('/') {
-                effects.push(Effect::Ask(Request::Command(text.trim().to_owned())));
-            } else {
+        let mut words = words.into_iter();
+        for text in words.by_ref() {
+            if !is_command(&text) {
                 self.status.begin(self.now);
                 effects.push(Effect::send(Input::Prompt(text)));
+            } else if ends_turns(&text) && self.status.is_busy() {
+                self.queue.push(text);
+            } else {
+                let is_last = ends_turns(&text);
+                effects.push(Effect::Ask(Request::Command(text.trim().to_owned())));
+                if is_last {
+                    // What follows is meant for what comes of it.
+                    break;
+                }
             }
         }
+        self.queue.extend(words);
         if had_words {
             self.tell_ready(&mut effects);
             self.save_draft(&mut effects);
@@ -276,7 +297,32 @@ impl App {
     /// Tells the conversation whether something waits for its next step.
     pub(super) fn tell_ready(&self, effects: &mut Vec<Effect>) {
         if self.is_connected {
-            effects.push(Effect::send(Input::Ready(!self.queue.is_empty())));
+            let has_words = self.queue.iter().any(|text| !is_command(text));
+            effects.push(Effect::send(Input::Ready(has_words)));
         }
+    }
+
+    /// Has another model answer, after the turn that is going on.
+    pub(super) fn choose_model(&mut self, name: String, effects: &mut Vec<Effect>) {
+        if self.status.is_busy() {
+            self.queue.push(format!("/model {name}"));
+        } else {
+            self.save_draft(effects);
+            effects.push(Effect::Leave(Leave::Model(name)));
+        }
+    }
+}
+
+fn is_command(text: &str) -> bool {
+    text.trim_start().starts_with('/')
+}
+
+/// Whether a command is one that the turn which is going on would not outlive.
+fn ends_turns(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    match words.next() {
+        Some("/clear" | "/compact") => true,
+        Some("/model") => words.next().is_some(),
+        _ => false,
     }
 }

@@ -4,7 +4,6 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
-use crate::composer::Vim;
 use crate::keymap::Described;
 use crate::layers::Canvas;
 use crate::picture::Pictures;
@@ -205,8 +204,11 @@ impl App {
                     .to_owned()
             };
         }
-        let is_normal = self.composer.vim.as_ref().is_some_and(Vim::is_normal);
-        let mode = if is_normal { "NORMAL: i writes" } else { "" };
+        let mode = match &self.composer.vim {
+            Some(vim) if vim.is_marking() => "VISUAL: d y c, Esc ends",
+            Some(vim) if vim.is_normal() => "NORMAL: i writes",
+            Some(_) | None => "",
+        };
         self.composer.completion.help.clone().unwrap_or_else(|| mode.to_owned())
     }
 

@@ -25,6 +25,8 @@ impl App {
         match &event.what {
             What::Asked { .. } => {
                 if let Some(ask) = Ask::of(event) {
+                    let call = event.within.as_ref().map(|within| &within.call);
+                    let ask = ask.within(call.and_then(|call| self.transcript.task(call)));
                     self.call_person(&ask.title(0), effects);
                     self.asks.push_back(ask);
                     self.show_asks();
@@ -57,7 +59,7 @@ impl App {
     pub(super) fn inquire(&mut self, inquiry: Inquiry, effects: &mut Vec<Effect>) {
         self.call_person(&one_line(&inquiry.title), effects);
         let is_writing = !self.composer.buffer.is_empty();
-        self.layers.push(Box::new(Asking::new(inquiry, self.now, is_writing)));
+        self.layers.push(Box::new(Asking::ask(inquiry, self.now, is_writing)));
     }
 
     /// Nobody waits for an answer any more.
@@ -94,7 +96,7 @@ impl App {
         match (open, self.asks.front()) {
             (Some(layer), _) => layer.set_waiting(others),
             (None, Some(ask)) => {
-                let approval = Approval::new(ask.clone(), others, self.now);
+                let approval = Approval::ask(ask.clone(), others, self.now);
                 let is_writing = !self.composer.buffer.is_empty();
                 let approval = if is_writing { approval.amid_writing() } else { approval };
                 self.layers.push(Box::new(approval));

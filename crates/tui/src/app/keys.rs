@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use super::{App, Focus};
-use crate::composer::Outcome;
-use crate::host::Request;
+use crate::composer::{Outcome, Vim};
+use crate::host::{Leave, Request};
 use crate::input::{Mouse, MouseKind};
 use crate::key::{Code, Key};
 use crate::keymap::{Action, Resolved};
@@ -62,10 +62,9 @@ impl App {
     pub(super) fn deed(&mut self, deed: Deed, effects: &mut Vec<Effect>) {
         match deed {
             Deed::Act(action) => self.act(action, effects),
-            Deed::Effect(Effect::Leave(leave)) => {
-                self.save_draft(effects);
-                effects.push(Effect::Leave(leave));
-            }
+            Deed::Effect(Effect::Leave(Leave::Model(name))) => self.choose_model(name, effects),
+            Deed::Effect(Effect::Leave(leave)) => self.leave(leave, effects),
+            Deed::Depart(leave) => self.depart(leave, effects),
             Deed::Effect(effect) => effects.push(effect),
             Deed::Answer(call, answer) => {
                 let input = contract::event::Input::Answer { call, answer };
@@ -111,8 +110,12 @@ impl App {
         let is_vim_escape = self.chord.is_empty()
             && key == Key::plain(Code::Esc)
             && self.focus == Focus::Writing
-            && self.composer.vim.as_ref().is_some_and(|vim| !vim.is_normal());
-        if is_vim_escape {
+            && self.composer.vim.as_ref().is_some_and(Vim::takes_escape);
+        let is_vim_redo = self.chord.is_empty()
+            && key == Key::ctrl('r')
+            && self.focus == Focus::Writing
+            && self.composer.vim.as_ref().is_some_and(Vim::is_normal);
+        if is_vim_escape || is_vim_redo {
             self.composer.key(key);
             return;
         }
@@ -164,13 +167,16 @@ impl App {
         }
     }
 
-    /// Asks for files when somebody begins to name one.
+    /// Asks for files when somebody begins to name one, and for what a command takes.
     pub(super) fn wish(&mut self, effects: &mut Vec<Effect>) {
         let raw = self.composer.buffer.raw();
         let before = &raw[..self.composer.buffer.cursor()];
         let begins = before.ends_with('@');
         if begins && self.composer.completion.wanted().is_some() {
             effects.push(Effect::Ask(Request::Files));
+        }
+        if let Some(command) = self.composer.completion.asked_for(&self.composer.buffer) {
+            effects.push(Effect::Ask(Request::Arguments(command.to_owned())));
         }
     }
 
@@ -189,14 +195,17 @@ impl App {
             key if key == Key::plain(Code::Tab) => {
                 composer.completion.accept(&mut composer.buffer);
                 self.written();
+                self.wish(effects);
             }
             key if key == Key::plain(Code::Enter) => {
-                if composer.completion.is_exact(&composer.buffer) {
+                let (completion, buffer) = (&composer.completion, &composer.buffer);
+                if completion.is_exact(buffer) || completion.is_optional(buffer) {
                     composer.completion.close(&composer.buffer);
                     self.send(effects);
                 } else {
                     composer.completion.accept(&mut composer.buffer);
                     self.written();
+                    self.wish(effects);
                 }
             }
             _ => return false,
@@ -309,8 +318,8 @@ impl App {
                 // The one that was found stands out among the others.
                 self.view.cursor = Some(place);
                 self.view.show(place, &mut self.transcript, &self.theme);
-                let (number, count) = self.transcript.matches(&needle, place.block);
-                self.note = format!("block {number} of {count}");
+                let (number, count) = self.transcript.matches(&needle, place);
+                self.note = format!("match {number} of {count}");
             }
             None if needle.is_empty() => {}
             None => "not found".clone_into(&mut self.note),

@@ -4,6 +4,7 @@ mod approvals;
 mod conversation;
 mod documented;
 mod hostile;
+mod offered;
 mod walking;
 mod writing;
 
@@ -237,6 +238,7 @@ fn asks(id: &str, command: &str) -> What {
         actions: vec![Action::Run { command: command.into(), cwd: "/work".into() }],
         why: "no rule allows `cargo`".into(),
         remember: vec!["Bash(cargo test *)".into()],
+        asked_again: vec![],
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Buffer {
     yanked: Option<(Range<usize>, usize)>,
     is_killing: bool,
     undo: Vec<(String, usize)>,
+    /// What was undone last, to be made again.
+    redo: Vec<(String, usize)>,
     is_typing: bool,
     /// The column that moves up and down try to keep.
     goal: Option<usize>,
@@ -69,10 +71,15 @@ impl Buffer {
         text
     }
 
-    /// Begins with another text, the cursor at its end.
+    /// Begins with another text, the cursor at its end. What was pasted as a chip is one again.
     pub(crate) fn set(&mut self, text: &str) {
         self.save();
         self.text = typed(text);
+        for (number, pasted) in self.chips.iter().enumerate() {
+            if let Some(chip) = chip(number) {
+                self.text = self.text.replace(pasted, chip.encode_utf8(&mut [0; 4]));
+            }
+        }
         self.cursor = self.text.len();
         self.settle();
     }
@@ -102,13 +109,15 @@ impl Buffer {
 
     /// Puts a pasted text in as one character.
     pub(crate) fn insert_chip(&mut self, pasted: &str) {
-        let number = u32::try_from(self.chips.len()).unwrap_or(MOST_CHIPS);
-        let chip = char::from_u32(FIRST_CHIP + number).filter(|_| number < MOST_CHIPS);
-        let Some(chip) = chip else {
-            self.insert(pasted);
+        let pasted = typed(pasted);
+        let known = self.chips.iter().position(|it| *it == pasted);
+        let Some(chip) = chip(known.unwrap_or(self.chips.len())) else {
+            self.insert(&pasted);
             return;
         };
-        self.chips.push(typed(pasted));
+        if known.is_none() {
+            self.chips.push(pasted);
+        }
         self.save();
         self.text.insert(self.cursor, chip);
         self.cursor += chip.len_utf8();
@@ -125,13 +134,24 @@ impl Buffer {
 
     /// Takes the last change back.
     pub(crate) fn undo(&mut self) {
-        if let Some((text, cursor)) = self.undo.pop() {
-            (self.text, self.cursor) = (text, cursor);
+        if let Some(before) = self.undo.pop() {
+            self.redo.push((std::mem::replace(&mut self.text, before.0), self.cursor));
+            self.cursor = before.1;
+            self.settle();
+        }
+    }
+
+    /// Makes the change again that was taken back last.
+    pub(crate) fn redo(&mut self) {
+        if let Some(after) = self.redo.pop() {
+            self.undo.push((std::mem::replace(&mut self.text, after.0), self.cursor));
+            self.cursor = after.1;
             self.settle();
         }
     }
 
     fn save(&mut self) {
+        self.redo.clear();
         if self.undo.last().is_none_or(|(text, _)| *text != self.text) {
             self.undo.push((self.text.clone(), self.cursor));
             if self.undo.len() > UNDO {
@@ -305,6 +325,21 @@ impl Buffer {
         if grapheme == "\t" { "    ".to_owned() } else { visible(grapheme).into_owned() }
     }
 
+    /// The columns of a row that show a part of the text.
+    pub(crate) fn columns_of(&self, line: &Line, part: &Range<usize>) -> Range<usize> {
+        let (mut at, mut column) = (line.range.start, 0);
+        let mut shown: Option<Range<usize>> = None;
+        for grapheme in self.text[line.range.clone()].graphemes(true) {
+            let wide = columns(&self.shown(grapheme));
+            if part.contains(&at) {
+                let from = shown.map_or(column, |shown| shown.start);
+                shown = Some(from..column + wide);
+            }
+            (at, column) = (at + grapheme.len(), column + wide);
+        }
+        shown.unwrap_or_default()
+    }
+
     /// The row and column of the cursor.
     pub(crate) fn position(&self, width: usize) -> (usize, usize) {
         let lines = self.lines(width);
@@ -340,6 +375,12 @@ impl Buffer {
         self.goal = Some(goal);
         true
     }
+}
+
+/// The character that stands for a pasted text.
+fn chip(number: usize) -> Option<char> {
+    let number = u32::try_from(number).ok().filter(|number| *number < MOST_CHIPS)?;
+    char::from_u32(FIRST_CHIP + number)
 }
 
 fn chip_number(c: char) -> Option<usize> {
@@ -423,6 +464,18 @@ mod tests {
         assert_eq!(it.text(), "see .");
         it.undo();
         assert_eq!(it.text(), "see a\nb\nc.");
+    }
+
+    #[test]
+    fn a_text_that_comes_back_has_its_chips_again() {
+        let mut it = buffer("see |.");
+        it.insert_chip("a\nb\nc");
+        let sent = it.take();
+        it.set(&sent);
+        assert_eq!(it.lines(60)[0].shown, "see [pasted text 1: 3 lines].");
+        assert_eq!(it.text(), sent);
+        it.set("a\nb\nother");
+        assert_eq!(it.lines(60).len(), 3, "what was changed is text");
     }
 
     #[test]

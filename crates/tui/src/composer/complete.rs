@@ -1,5 +1,6 @@
 //! What can be completed where the cursor is: a command after `/`, a file after `@`.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Buffer;
@@ -14,7 +15,7 @@ const MOST: usize = 50;
 pub(crate) enum Wanted {
     /// A command.
     Command,
-    /// What a command takes, where it takes one of a few words.
+    /// What a command takes, where that can be listed.
     Argument,
     /// A file.
     File,
@@ -36,10 +37,16 @@ pub(crate) struct Proposal {
 pub(crate) struct Completion {
     /// What can be typed after `/`.
     commands: Vec<Item>,
+    /// What the command takes that was asked about last.
+    arguments: Option<(String, Vec<Item>)>,
     files: Vec<String>,
+    /// Whether there are more files than are known.
+    is_cut: bool,
     wanted: Option<(Wanted, Range<usize>)>,
     pub(crate) proposals: Vec<Proposal>,
     pub(crate) selected: usize,
+    /// Whether a proposal was gone to by hand.
+    is_gone_to: bool,
     /// Closed by hand until the word is another.
     closed: Option<(usize, String)>,
     /// The command that stands in the text already, with what it takes.
@@ -52,9 +59,19 @@ impl Completion {
         self.commands = commands;
     }
 
+    /// Learns what a command takes.
+    pub(crate) fn set_arguments(&mut self, command: String, items: Vec<Item>) {
+        self.arguments = Some((command, items));
+    }
+
     /// Learns the files.
     pub(crate) fn set_files(&mut self, files: Vec<String>) {
         self.files = files;
+    }
+
+    /// Learns whether there are more files than it knows.
+    pub(crate) fn set_cut(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
     }
 
     /// What is being looked for.
@@ -81,6 +98,7 @@ impl Completion {
         if count > 0 {
             let by = if is_down { 1 } else { count - 1 };
             self.selected = (self.selected + by) % count;
+            self.is_gone_to = true;
         }
     }
 
@@ -88,7 +106,7 @@ impl Completion {
     pub(crate) fn refresh(&mut self, buffer: &Buffer) {
         self.wanted = wanted(buffer).or_else(|| self.argument(buffer));
         self.help = self.help_for(buffer);
-        self.selected = 0;
+        (self.selected, self.is_gone_to) = (0, false);
         self.proposals.clear();
         let Some((wanted, range)) = &self.wanted else {
             self.closed = None;
@@ -104,15 +122,7 @@ impl Completion {
             Wanted::Command | Wanted::File => &word[1..],
         };
         self.proposals = match wanted {
-            Wanted::Argument => {
-                let words = self.choices(buffer);
-                let proposal = |(at, found): (usize, fuzzy::Match)| Proposal {
-                    text: words[at].to_owned(),
-                    about: String::new(),
-                    places: found.places,
-                };
-                fuzzy::best(query, words.iter().copied(), MOST).into_iter().map(proposal).collect()
-            }
+            Wanted::Argument => self.arguments_for(query, buffer),
             Wanted::Command => {
                 let names = self.commands.iter().map(|item| item.value.as_str());
                 let proposal = |(at, found): (usize, fuzzy::Match)| {
@@ -200,18 +210,71 @@ impl Completion {
         self.proposals.get(self.selected).is_some_and(|proposal| proposal.text == word)
     }
 
-    /// The words that the command which has been written takes, as its usage lists them.
-    fn choices(&self, buffer: &Buffer) -> Vec<&str> {
-        let name = buffer.raw().strip_prefix('/').and_then(|rest| rest.split_once(' '));
-        let item = name.and_then(|(name, _)| self.commands.iter().find(|it| it.value == name));
-        let Some(usage) = item.map(|item| item.detail.trim_matches(['[', ']', ' '])) else {
-            return Vec::new();
+    /// What is proposed for what a command takes: found by what is put in, and by what it is called.
+    fn arguments_for(&self, query: &str, buffer: &Buffer) -> Vec<Proposal> {
+        let choices = self.choices(buffer);
+        let known: Vec<String> =
+            choices.iter().map(|item| format!("{} {}", item.value, item.label)).collect();
+        let proposal = |(at, found): (usize, fuzzy::Match)| {
+            let Item { value, label, detail, note } = &choices[at];
+            let about = [label, detail, note].map(|words| words.trim());
+            let about: Vec<&str> =
+                about.into_iter().filter(|words| !words.is_empty() && words != value).collect();
+            let letters = value.chars().count();
+            Proposal {
+                text: value.clone(),
+                about: about.join("  "),
+                places: found.places.into_iter().filter(|at| *at < letters).collect(),
+            }
         };
+        let known = known.iter().map(String::as_str);
+        fuzzy::best(query, known, MOST).into_iter().map(proposal).collect()
+    }
+
+    /// What the command which has been written takes: what the host lists, or the words that its
+    /// usage does.
+    fn choices(&self, buffer: &Buffer) -> Cow<'_, [Item]> {
+        let Some(item) = self.command(buffer) else { return Cow::default() };
+        if let Some((command, items)) = &self.arguments
+            && *command == item.value
+            && !items.is_empty()
+        {
+            return Cow::Borrowed(items);
+        }
+        let usage = item.detail.trim_matches(['[', ']', ' ']);
         let words: Vec<&str> = usage.split('|').map(str::trim).collect();
         let is_word = |word: &&str| !word.is_empty() && !word.contains([' ', '[', '<']);
         // A usage in capitals names something, it is not the thing itself.
         let is_literal = |word: &&str| is_word(word) && word.chars().any(char::is_lowercase);
-        if words.len() > 1 && words.iter().all(is_literal) { words } else { Vec::new() }
+        let choice = |word: &str| Item { value: word.to_owned(), ..Item::default() };
+        let is_list = words.len() > 1 && words.iter().all(is_literal);
+        if is_list { words.into_iter().map(choice).collect() } else { Cow::default() }
+    }
+
+    /// The command that has been written, if a blank follows it.
+    fn command(&self, buffer: &Buffer) -> Option<&Item> {
+        let (name, _) = buffer.raw().strip_prefix('/')?.split_once(' ')?;
+        self.commands.iter().find(|item| item.value == name)
+    }
+
+    /// The name of the command that has been written, before what it takes.
+    pub(crate) fn written(&self, buffer: &Buffer) -> Option<String> {
+        self.command(buffer).map(|item| item.value.clone())
+    }
+
+    /// The command whose arguments are about to be written.
+    pub(crate) fn asked_for(&self, buffer: &Buffer) -> Option<&str> {
+        let item = self.command(buffer)?;
+        let is_at_first = buffer.cursor() == item.value.len() + 2;
+        (is_at_first && !item.detail.is_empty()).then_some(item.value.as_str())
+    }
+
+    /// Whether Enter sends what is written, and takes no proposal: nothing was begun or gone to, and
+    /// the command needs nothing.
+    pub(crate) fn is_optional(&self, buffer: &Buffer) -> bool {
+        let Some((Wanted::Argument, range)) = &self.wanted else { return false };
+        let is_begun = !range.is_empty() || self.is_gone_to;
+        !is_begun && self.command(buffer).is_none_or(|item| item.detail.starts_with('['))
     }
 
     fn argument(&self, buffer: &Buffer) -> Option<(Wanted, Range<usize>)> {
@@ -224,8 +287,10 @@ impl Completion {
 
     /// What a command takes that has been written.
     fn help_for(&self, buffer: &Buffer) -> Option<String> {
-        let (name, _) = buffer.raw().strip_prefix('/')?.split_once(' ')?;
-        let item = self.commands.iter().find(|item| item.value == name)?;
+        if self.is_cut && self.wanted() == Some(Wanted::File) {
+            return Some(format!("only {} files are known; there are more", self.files.len()));
+        }
+        let item = self.command(buffer)?;
         Some(format!("/{} {}  {}", item.value, item.detail, item.label))
     }
 }

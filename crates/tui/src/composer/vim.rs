@@ -1,10 +1,13 @@
 //! Vi's keys, for those who want them: a normal mode for moving and changing, an insert mode in
-//! which all other keys stay as they are. No visual mode; `:` takes a line and does nothing with it.
+//! which all other keys stay as they are, and a visual mode for marking. `:` takes a line and does
+//! nothing with it.
 
 mod command;
 mod motion;
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use super::{Buffer, Outcome};
 use crate::key::{Code, Key};
@@ -15,6 +18,8 @@ use motion::{Reach, Span};
 #[derive(Default)]
 pub(crate) struct Vim {
     is_normal: bool,
+    /// Where marking began, and whether it is by lines.
+    mark: Option<(usize, bool)>,
     /// The letters of a command that has begun.
     pending: String,
     /// What was deleted or copied last, and whether it is whole lines.
@@ -32,6 +37,23 @@ impl Vim {
         self.is_normal
     }
 
+    /// Whether Esc ends something here.
+    pub(crate) fn takes_escape(&self) -> bool {
+        !self.is_normal || self.mark.is_some() || !self.pending.is_empty()
+    }
+
+    /// Whether text is being marked.
+    pub(crate) fn is_marking(&self) -> bool {
+        self.mark.is_some()
+    }
+
+    /// What is marked.
+    pub(crate) fn marked(&self, buffer: &Buffer) -> Option<Range<usize>> {
+        let (from, is_lines) = self.mark?;
+        let Span { from, to, .. } = motion::between(buffer, from, is_lines);
+        Some(from..to)
+    }
+
     /// Takes a key; the rest of the composer sees what it ignores.
     pub(super) fn key(&mut self, key: Key, buffer: &mut Buffer) -> Outcome {
         if !self.is_normal {
@@ -44,10 +66,20 @@ impl Vim {
         }
         let is_line = self.pending.starts_with(':');
         let Some(letter) = key.typed() else {
-            let has_begun = !std::mem::take(&mut self.pending).is_empty();
+            if key == Key::ctrl('r') {
+                buffer.redo();
+                self.settle(buffer);
+                return Outcome::Taken;
+            }
+            let has_begun = !std::mem::take(&mut self.pending).is_empty()
+                | (key.code == Code::Esc && self.mark.take().is_some());
             let ends = [Code::Enter, Code::Esc].contains(&key.code);
             return if has_begun && ends { Outcome::Taken } else { Outcome::Ignored };
         };
+        if self.pending.is_empty() && self.mark_key(letter, buffer) {
+            self.settle(buffer);
+            return Outcome::Taken;
+        }
         self.pending.push(letter);
         if is_line {
             return Outcome::Taken;
@@ -57,6 +89,9 @@ impl Vim {
             Parsed::Nothing => self.pending.clear(),
             Parsed::Command(command) => {
                 let letters = std::mem::take(&mut self.pending);
+                if self.mark.is_some() && command.changes() {
+                    return Outcome::Taken;
+                }
                 if command.what == What::Again {
                     self.again(buffer);
                 } else {
@@ -70,6 +105,43 @@ impl Vim {
             }
         }
         Outcome::Taken
+    }
+
+    /// Begins to mark, or does something with what is marked; says whether the letter is for that.
+    fn mark_key(&mut self, letter: char, buffer: &mut Buffer) -> bool {
+        let Some((from, is_lines)) = self.mark else {
+            let begins = matches!(letter, 'v' | 'V');
+            self.mark = begins.then_some((buffer.cursor(), letter == 'V'));
+            return begins;
+        };
+        let operator = match letter {
+            'v' | 'V' if is_lines == (letter == 'V') => {
+                self.mark = None;
+                return true;
+            }
+            'v' | 'V' => {
+                self.mark = Some((from, letter == 'V'));
+                return true;
+            }
+            'o' => {
+                self.mark = Some((buffer.cursor(), is_lines));
+                buffer.move_to(from);
+                return true;
+            }
+            'd' | 'x' | 'X' | 'D' => 'd',
+            'c' | 's' | 'C' | 'S' => 'c',
+            'y' | 'Y' => 'y',
+            _ => return false,
+        };
+        let span = motion::between(buffer, from, is_lines || letter.is_uppercase());
+        self.mark = None;
+        // What is written in place of it can be written again elsewhere.
+        self.change = vec![Key::plain(Code::Char('i'))];
+        self.operate(operator, span, buffer);
+        if operator == 'y' {
+            buffer.move_to(span.from);
+        }
+        true
     }
 
     fn leave_insert(&mut self, buffer: &mut Buffer) {

@@ -35,12 +35,16 @@ impl Decoder {
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
         let is_stuck = std::mem::take(&mut self.is_stuck);
         // Whoever stops what never ends does not go on with it.
-        if is_stuck
-            && matches!(bytes, [0x03 | 0x1b])
+        let stops = match bytes {
+            b"\x03" | b"\x1b[99;5u" => Some(Key::ctrl('c')),
+            b"\x1b" | b"\x1b[27u" => Some(Key::plain(Code::Esc)),
+            _ => None,
+        };
+        if let Some(key) = stops.filter(|_| is_stuck)
             && let Some(mut paste) = self.paste.take()
         {
             paste.append(&mut self.pending);
-            return vec![pasted(&paste), Input::Key(control(bytes[0]))];
+            return vec![pasted(&paste), Input::Key(key)];
         }
         self.pending.extend_from_slice(bytes);
         self.decode(false)
@@ -48,8 +52,10 @@ impl Decoder {
 
     /// Takes what waits for more as what it is: nothing came.
     pub(crate) fn settle(&mut self) -> Vec<Input> {
-        self.is_stuck = self.paste.is_some();
-        self.decode(true)
+        let was_stuck = std::mem::replace(&mut self.is_stuck, self.paste.is_some());
+        let mut inputs = self.decode(true);
+        inputs.extend((self.is_stuck && !was_stuck).then_some(Input::Stalled));
+        inputs
     }
 
     /// Whether something has begun that time will decide. A letter waits for its rest for ever.
@@ -451,9 +457,15 @@ mod tests {
 
         assert_eq!(decoder.feed(b"\x1b[200~never"), []);
         assert_eq!(decoder.feed(b"\x03"), [], "it is a part of the paste");
-        assert_eq!(decoder.settle(), []);
+        assert_eq!(decoder.settle(), [Input::Stalled]);
+        assert_eq!(decoder.settle(), [], "once is enough");
         let stopped = [Input::Paste("never\u{3}".to_owned()), Input::Key(Key::ctrl('c'))];
         assert_eq!(decoder.feed(b"\x03"), stopped);
+
+        decoder.feed(b"\x1b[200~again");
+        decoder.settle();
+        let stopped = [Input::Paste("again".to_owned()), Input::Key(Key::plain(Code::Esc))];
+        assert_eq!(decoder.feed(b"\x1b[27u"), stopped, "as kitty's protocol says it");
     }
 
     #[test]

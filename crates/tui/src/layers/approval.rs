@@ -6,13 +6,13 @@ use contract::event::{Answer, Event, What};
 use contract::id::CallId;
 use contract::policy::Action;
 use contract::text::{is_deceptive, unmasked};
-use ratatui_core::layout::{Position, Rect};
 
+use super::dialog::{Dialog, Purpose};
 use super::question::{Choice, Decided, Part, Question, flow};
-use super::{Canvas, Deed, Flow, Layer};
+use super::{Deed, Flow};
 use crate::key::{Code, Key};
-use crate::text::one_line;
-use crate::theme::{Role, Theme};
+use crate::text::{counted, one_line};
+use crate::theme::Role;
 
 /// So many spaces in a row may push the rest of a command out of sight.
 const WIDE_GAP: usize = 20;
@@ -23,6 +23,8 @@ pub(crate) struct Ask {
     pub(crate) call: CallId,
     tool: String,
     agent: Option<String>,
+    /// What the agent was asked to do.
+    task: Option<String>,
     parts: Vec<Part>,
     can_remember: bool,
 }
@@ -30,7 +32,8 @@ pub(crate) struct Ask {
 impl Ask {
     /// What an event asks; none where it asks nothing.
     pub(crate) fn of(event: &Event) -> Option<Self> {
-        let What::Asked { call, tool, args, actions, why, remember } = &event.what else {
+        let What::Asked { call, tool, args, actions, why, remember, asked_again } = &event.what
+        else {
             return None;
         };
         let mut parts = Vec::new();
@@ -44,19 +47,38 @@ impl Ask {
             format!("s, p and a remember: {}", one_line(&remember.join("; ")))
         };
         parts.push(Part::Words(Role::Soft, memory));
+        if !remember.is_empty() {
+            let again = asked_again.iter().map(|part| format!("`{}`", one_line(part)));
+            parts.extend(again.map(|part| {
+                Part::Words(Role::Caution, format!("{part} is asked about every time"))
+            }));
+        }
         Some(Self {
             call: call.clone(),
             tool: one_line(tool),
             agent: event.within.as_ref().map(|within| one_line(&within.agent)),
+            task: None,
             parts,
             can_remember: !remember.is_empty(),
         })
     }
 
+    /// The same, with what its agent was asked to do.
+    pub(crate) fn within(self, task: Option<String>) -> Self {
+        Self { task, ..self }
+    }
+
     /// What to call it in a line.
     pub(crate) fn title(&self, others: usize) -> String {
-        let agent = self.agent.as_ref().map_or_else(String::new, |agent| format!(" ({agent})"));
-        let more = if others > 0 { format!(", {others} more wait") } else { String::new() };
+        let agent = match (&self.agent, &self.task) {
+            (Some(agent), Some(task)) => format!(" ({agent}: {task})"),
+            (Some(agent), None) => format!(" ({agent})"),
+            (None, _) => String::new(),
+        };
+        let more = match others {
+            0 => String::new(),
+            others => format!(", {}", counted(others, "more waits", "more wait")),
+        };
         format!("Permission needed: {}{agent}{more}", self.tool)
     }
 }
@@ -113,14 +135,12 @@ fn cautions(text: &str) -> impl Iterator<Item = String> {
 /// The dialog.
 pub(crate) struct Approval {
     ask: Ask,
-    question: Question,
     answers: Vec<Answer>,
-    now: Instant,
 }
 
 impl Approval {
     /// Asks from `now` on.
-    pub(crate) fn new(ask: Ask, others: usize, now: Instant) -> Self {
+    pub(crate) fn ask(ask: Ask, others: usize, now: Instant) -> Dialog<Self> {
         let deny = || Answer::Deny { reason: None };
         let mut offered = vec![(Answer::Once, "y", "Allow once", "yes")];
         if ask.can_remember {
@@ -142,34 +162,22 @@ impl Approval {
             .collect();
         let question = Question::new(ask.title(others), ask.parts.clone(), choices, now);
         let answers = offered.into_iter().map(|(answer, ..)| answer).collect();
-        Self { ask, question, answers, now }
-    }
-
-    /// The same for somebody who was writing when it appeared.
-    pub(crate) fn amid_writing(self) -> Self {
-        Self { question: self.question.amid_writing(), ..self }
-    }
-
-    /// Says how many others wait.
-    pub(crate) fn set_others(&mut self, others: usize) {
-        self.question.set_title(self.ask.title(others));
+        Dialog::new(Self { ask, answers }, question, now)
     }
 }
 
-impl Layer for Approval {
-    fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow {
-        let mut decided = self.question.key(key, at);
-        if decided == Decided::Other && at >= self.question.armed_at() {
-            let chosen = match key {
-                Key { code: Code::Esc, .. } => Some(Answer::Deny { reason: None }),
-                key if key == Key::ctrl('c') => Some(Answer::Cancel),
-                _ => None,
-            };
-            let place = |wanted: &Answer| self.answers.iter().position(|answer| answer == wanted);
-            if let Some(at) = chosen.as_ref().and_then(place) {
-                decided = Decided::Choice(at, None);
-            }
-        }
+impl Purpose for Approval {
+    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow {
+        let chosen = match key {
+            Key { code: Code::Esc, .. } => Some(Answer::Deny { reason: None }),
+            key if key == Key::ctrl('c') => Some(Answer::Cancel),
+            _ => None,
+        };
+        let place = |wanted: &Answer| self.answers.iter().position(|answer| answer == wanted);
+        let decided = match (decided, chosen.as_ref().and_then(place)) {
+            (Decided::Other, Some(at)) => Decided::Choice(at, None),
+            (decided, _) => decided,
+        };
         if let Decided::Choice(at, words) = &decided {
             let answer = match (&self.answers[*at], words) {
                 (Answer::Deny { .. }, words) => Answer::Deny { reason: words.clone() },
@@ -180,36 +188,12 @@ impl Layer for Approval {
         flow(&decided)
     }
 
-    fn paste(&mut self, text: &str, at: Instant) -> Flow {
-        self.question.paste(text, at)
-    }
-
-    fn scroll(&mut self, is_down: bool) {
-        self.question.scroll(is_down);
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        Some(self.question.armed_at()).filter(|armed_at| *armed_at > self.now)
-    }
-
-    fn asks_about(&self) -> Option<&CallId> {
+    fn call(&self) -> Option<&CallId> {
         Some(&self.ask.call)
     }
 
-    fn covers(&mut self, area: Rect, theme: &Theme) -> u16 {
-        self.question.height(area, theme)
-    }
-
-    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
-        self.question.draw(area, canvas, self.now)
-    }
-
-    fn tick(&mut self, now: Instant) {
-        self.now = now;
-    }
-
-    fn set_waiting(&mut self, others: usize) {
-        self.set_others(others);
+    fn title(&self, others: usize) -> Option<String> {
+        Some(self.ask.title(others))
     }
 }
 

@@ -3,28 +3,23 @@
 
 use std::time::Instant;
 
-use ratatui_core::layout::{Position, Rect};
-
+use super::dialog::{Dialog, Purpose};
 use super::question::{Choice, Decided, Part, Question, flow};
-use super::{Canvas, Deed, Flow, Layer};
+use super::{Deed, Flow};
 use crate::host::{Inquiry, Request, Wanted};
 use crate::key::{Code, Key};
 use crate::text::{clean, one_line};
-use crate::theme::{Role, Theme};
+use crate::theme::Role;
 
 /// The keys of the first things to choose from.
 const NUMBERS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The dialog.
-pub(crate) struct Asking {
-    inquiry: Inquiry,
-    question: Question,
-    now: Instant,
-}
+pub(crate) struct Asking(Inquiry);
 
 impl Asking {
     /// Asks from `now` on; for somebody who is writing with a longer look.
-    pub(crate) fn new(inquiry: Inquiry, now: Instant, is_writing: bool) -> Self {
+    pub(crate) fn ask(inquiry: Inquiry, now: Instant, is_writing: bool) -> Dialog<Self> {
         let parts = vec![Part::Words(Role::Text, clean(inquiry.body.trim()))];
         let title = one_line(&inquiry.title);
         let choice = |letters: &'static str, label: &str, grants: bool| Choice {
@@ -50,13 +45,13 @@ impl Asking {
             }
             Wanted::Words(name) => Question::for_words(title, parts, one_line(name), now),
         };
-        let question = if is_writing { question.amid_writing() } else { question };
-        Self { inquiry, question, now }
+        let dialog = Dialog::new(Self(inquiry), question, now);
+        if is_writing { dialog.amid_writing() } else { dialog }
     }
 
     /// What a choice says.
     fn said(&self, at: usize, words: Option<String>) -> Option<String> {
-        match &self.inquiry.wanted {
+        match &self.0.wanted {
             Wanted::Agreement(_) => (at == 0).then(String::new),
             Wanted::One { choices, .. } => choices.get(at).map(|(value, _)| value.clone()),
             Wanted::Words(_) => Some(words.unwrap_or_default()),
@@ -64,10 +59,9 @@ impl Asking {
     }
 }
 
-impl Layer for Asking {
-    fn key(&mut self, key: Key, at: Instant, deeds: &mut Vec<Deed>) -> Flow {
-        let id = self.inquiry.id;
-        let decided = self.question.key(key, at);
+impl Purpose for Asking {
+    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow {
+        let id = self.0.id;
         let stops = [Key::ctrl('c'), Key::plain(Code::Esc)];
         match &decided {
             Decided::Choice(at, words) => {
@@ -83,31 +77,7 @@ impl Layer for Asking {
         flow(&decided)
     }
 
-    fn paste(&mut self, text: &str, at: Instant) -> Flow {
-        self.question.paste(text, at)
-    }
-
-    fn scroll(&mut self, is_down: bool) {
-        self.question.scroll(is_down);
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        Some(self.question.armed_at()).filter(|armed_at| *armed_at > self.now)
-    }
-
-    fn inquires(&self) -> Option<u64> {
-        Some(self.inquiry.id)
-    }
-
-    fn covers(&mut self, area: Rect, theme: &Theme) -> u16 {
-        self.question.height(area, theme)
-    }
-
-    fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
-        self.question.draw(area, canvas, self.now)
-    }
-
-    fn tick(&mut self, now: Instant) {
-        self.now = now;
+    fn inquiry(&self) -> Option<u64> {
+        Some(self.0.id)
     }
 }

@@ -48,6 +48,21 @@ pub(crate) struct Choice {
     pub(crate) grants: bool,
 }
 
+impl Choice {
+    /// What it is in a word.
+    fn word(&self) -> String {
+        match self.word {
+            "" => self.label.split([' ', ':']).next().unwrap_or_default().to_lowercase(),
+            word => word.to_owned(),
+        }
+    }
+
+    /// The letter that is shown for it.
+    fn letter(&self) -> char {
+        self.letters.chars().next().unwrap_or('?')
+    }
+}
+
 /// What somebody decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
@@ -276,9 +291,13 @@ impl Question {
         }
         let first = page + usize::from(has_rule);
         for (number, (role, line)) in footer.iter().take(below).enumerate() {
-            let is_hidden = number == 0 && !has_rule && hidden > 0;
-            let more = if is_hidden { format!("↓{hidden} ") } else { String::new() };
-            canvas.text(at(first + number), &format!("{more}{line}"), *role, inner.width);
+            let is_hidden = number == 0 && !has_rule && hidden > 0 && self.words.is_none();
+            let line = match is_hidden.then(|| format!("↓{hidden} {line}")) {
+                Some(more) if columns(&more) <= width => more,
+                Some(_) => self.tiny(hidden, width),
+                None => line.clone(),
+            };
+            canvas.text(at(first + number), &line, *role, inner.width);
         }
         let (_, words) = self.words.as_ref()?;
         let x = inner.x.saturating_add(narrow(columns(&self.prompt(words, width))));
@@ -310,7 +329,6 @@ impl Question {
     }
 
     fn answers(&self, area: Rect, width: usize) -> Vec<(Role, String)> {
-        let letter = |choice: &Choice| choice.letters.chars().next().unwrap_or('?');
         let is_tall = usize::from(area.height) >= 12 + self.choices.len();
         if is_tall {
             let line = |(at, choice): (usize, &Choice)| {
@@ -319,14 +337,14 @@ impl Question {
                 } else {
                     (" ", Role::Text)
                 };
-                (role, format!("{mark} [{}] {}", letter(choice), choice.label))
+                (role, format!("{mark} [{}] {}", choice.letter(), choice.label))
             };
             return self.choices.iter().enumerate().map(line).collect();
         }
         let all: Vec<String> = self
             .choices
             .iter()
-            .map(|choice| format!("[{}] {}", letter(choice), choice.label))
+            .map(|choice| format!("[{}] {}", choice.letter(), choice.label))
             .collect();
         let all = all.join("  ");
         if columns(&all) <= width {
@@ -336,17 +354,34 @@ impl Question {
         if let Some(short) = self.short(width, most) {
             return short.into_iter().map(|line| (Role::Accent, line)).collect();
         }
-        let letters: Vec<String> = self.choices.iter().map(|it| letter(it).to_string()).collect();
-        let selected = self.selected.map_or("", |at| &self.choices[at].label);
-        vec![(Role::Accent, clipped(&format!("{}: {selected}", letters.join("/")), width))]
+        vec![(Role::Accent, self.tiny(0, width))]
+    }
+
+    /// All answers in one short row: those that allow together, behind how many rows are hidden.
+    fn tiny(&self, hidden: usize, width: usize) -> String {
+        let (grants, others): (Vec<&Choice>, Vec<&Choice>) =
+            self.choices.iter().partition(|choice| choice.grants);
+        let word = |choice: &&Choice| format!("{} {}", choice.letter(), choice.word());
+        let all: Vec<String> = self.choices.iter().map(|choice| word(&choice)).collect();
+        let all = all.join(" ");
+        if hidden == 0 && columns(&all) <= width {
+            return all;
+        }
+        let letters: String = grants.iter().map(|choice| choice.letter()).collect();
+        let first = match grants.first() {
+            Some(first) if hidden > 0 => format!("↓{hidden} {} on", first.letter()),
+            Some(first) => format!("{letters} {}", first.word()),
+            None => String::new(),
+        };
+        let rows = [first].into_iter().chain(others.iter().map(word));
+        clipped(rows.collect::<Vec<_>>().join(" ").trim_start(), width)
     }
 
     /// All answers in a word each, if they fit into so many rows.
     fn short(&self, width: usize, most: usize) -> Option<Vec<String>> {
         let mut rows = vec![String::new()];
         for choice in &self.choices {
-            let letter = choice.letters.chars().next()?;
-            let word = format!("{letter} {}", choice.word);
+            let word = format!("{} {}", choice.letter(), choice.word());
             let row = rows.last_mut()?;
             let is_first = row.is_empty();
             if !is_first && columns(row) + 2 + columns(&word) > width {
@@ -357,8 +392,7 @@ impl Question {
             }
         }
         let fits = |row: &String| columns(row) <= width;
-        let has_words = self.choices.iter().all(|choice| !choice.word.is_empty());
-        (has_words && rows.len() <= most && rows.iter().all(fits)).then_some(rows)
+        (rows.len() <= most && rows.iter().all(fits)).then_some(rows)
     }
 
     fn lay_out(&mut self, width: usize, theme: &Theme) {
@@ -366,7 +400,8 @@ impl Question {
             return;
         }
         self.made_for = width;
-        self.seen = 0;
+        // What is laid out anew is looked at from its beginning.
+        (self.seen, self.scroll) = (0, 0);
         let lead = vec![(theme.style(Role::Border), "│ ".to_owned())];
         let leads = Leads::same(lead.clone());
         self.rows = Vec::new();

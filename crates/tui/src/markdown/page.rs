@@ -1,6 +1,8 @@
 //! Whole blocks of Markdown as rows.
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream,
+};
 use ratatui_core::style::Style;
 
 use super::CodeRows;
@@ -16,7 +18,7 @@ pub(super) fn render(markdown: &str, width: usize, theme: &Theme) -> Vec<Row> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Page::new(width, theme);
-    for event in Parser::new_ext(markdown, options) {
+    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
         page.take(event);
     }
     page.flush();
@@ -195,7 +197,14 @@ impl<'a> Page<'a> {
             code.push_str(text);
         } else {
             let style = self.styles.last().copied().unwrap_or_default();
-            self.styled(style, text);
+            let mut rest = text;
+            while let Some((at, length)) = address(rest).filter(|_| self.link.is_none()) {
+                self.styled(style, &rest[..at]);
+                let link = style.patch(self.theme.style(Role::Link));
+                self.styled(link, &rest[at..at + length]);
+                rest = &rest[at + length..];
+            }
+            self.styled(style, rest);
         }
     }
 
@@ -293,6 +302,40 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Where an address of the web stands in a text, and how long it is, without the marks of the
+/// sentence around it.
+fn address(text: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    while let Some(found) = text[from..].find("http").map(|at| at + from) {
+        let scheme = ["https://", "http://"].into_iter().find(|it| text[found..].starts_with(it));
+        let before = text[..found].chars().next_back();
+        let Some(scheme) = scheme.filter(|_| !before.is_some_and(char::is_alphanumeric)) else {
+            from = found + "http".len();
+            continue;
+        };
+        let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\"`".contains(c);
+        let rest = &text[found..];
+        let mut url = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        loop {
+            let less = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*']);
+            let is_open = |open: char, close: char| {
+                less.ends_with(close) && less.matches(open).count() < less.matches(close).count()
+            };
+            let has_extra = is_open('(', ')') || is_open('[', ']');
+            let less = if has_extra { &less[..less.len() - 1] } else { less };
+            if less == url {
+                break;
+            }
+            url = less;
+        }
+        if url.len() > scheme.len() {
+            return Some((found, url.len()));
+        }
+        from = found + scheme.len();
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,6 +363,31 @@ mod tests {
     #[test]
     fn links_say_where_they_lead_once() {
         assert_eq!(shown("[a](http://b) <http://c>", 60), ["a (http://b) http://c"]);
+    }
+
+    #[test]
+    fn bare_addresses_are_links_without_the_marks_around_them() {
+        let found = |text: &'static str| address(text).map(|(at, length)| &text[at..at + length]);
+        for (text, wanted) in [
+            ("see https://a.b/c_d?e=f#g.", Some("https://a.b/c_d?e=f#g")),
+            ("(http://a.b/x_(y))!", Some("http://a.b/x_(y)")),
+            ("nohttp://a.b", None),
+            ("https:// and http", None),
+            ("http http://é.de/ü, so", Some("http://é.de/ü")),
+        ] {
+            assert_eq!(found(text), wanted, "{text}");
+        }
+        let theme = Theme::built_in().swap_remove(0);
+        let rows =
+            render("see https://a.b/c_d_e, `https://code` and [https://t](https://t)", 80, &theme);
+        let links: Vec<&str> = rows[0]
+            .line
+            .spans
+            .iter()
+            .filter(|span| span.style.fg == theme.style(Role::Link).fg)
+            .map(|span| span.content.as_ref())
+            .collect();
+        assert_eq!(links.concat(), "https://a.b/c_d_ehttps://t");
     }
 
     #[test]

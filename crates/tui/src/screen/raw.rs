@@ -83,8 +83,16 @@ pub(super) fn offer(mut tty: &File, bytes: &[u8], patience: Timespec) -> io::Res
     Ok(at)
 }
 
-/// Takes the terminal. What is written to standard output and error comes out of what it returns.
-pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
+/// A terminal that was taken.
+pub(super) struct Taken {
+    /// What is written to standard output and error comes out of this.
+    pub(super) caught: OwnedFd,
+    /// Bytes that were typed before, while the terminal had lines edited.
+    pub(super) ahead: usize,
+}
+
+/// Takes the terminal.
+pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<Taken> {
     restore();
     let stdin = io::stdin();
     let termios = usual(tcgetattr(stdin.as_fd())?);
@@ -100,6 +108,7 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
         let mut raw = termios;
         raw.make_raw();
         tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw)?;
+        let ahead = usize::try_from(rustix::io::ioctl_fionread(stdin.as_fd())?).unwrap_or(0);
         rustix::stdio::dup2_stdout(&catches)?;
         // Whoever sends it elsewhere wants it there.
         if rustix::termios::isatty(io::stderr()) {
@@ -109,7 +118,7 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<OwnedFd> {
         if has_mouse {
             offer(tty, MOUSE_ON.as_bytes(), PATIENCE)?;
         }
-        Ok(caught)
+        Ok(Taken { caught, ahead })
     })();
     if entered.is_err() {
         restore();

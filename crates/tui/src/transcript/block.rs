@@ -5,8 +5,10 @@ use std::time::Duration;
 use contract::event::Level;
 
 use super::Shape;
+use super::changes;
 use super::person;
 use super::tool::Tool;
+use crate::host::Changed;
 use crate::markdown::Markdown;
 use crate::picture::{Picture, Pictures};
 use crate::text::{Leads, Piece, Row, clipped, columns, counted, fold, narrow, wrap};
@@ -47,6 +49,8 @@ pub(crate) enum Kind {
     Mark(String),
     /// Text that a command shows.
     Shown(String),
+    /// Changes of files that a command shows.
+    Changes(Vec<Changed>),
     /// Something the model was told by a part of the program.
     Told {
         /// By whom.
@@ -86,7 +90,11 @@ impl Block {
         match &self.kind {
             Kind::Thinking { .. } | Kind::Tool(_) | Kind::Told { .. } => true,
             Kind::Person(text) => person::is_long(text),
-            Kind::Reply(_) | Kind::Notice { .. } | Kind::Mark(_) | Kind::Shown(_) => false,
+            Kind::Reply(_)
+            | Kind::Notice { .. }
+            | Kind::Mark(_)
+            | Kind::Shown(_)
+            | Kind::Changes(_) => false,
         }
     }
 
@@ -123,9 +131,15 @@ impl Block {
     /// Rows, the gap above included.
     pub(super) fn height(&self) -> usize {
         match &self.kind {
-            Kind::Reply(markdown) => markdown.height() + 1,
-            _ => self.rows.len() + 1,
+            Kind::Reply(markdown) => markdown.height() + self.gap(),
+            _ => self.rows.len() + self.gap(),
         }
+    }
+
+    /// Rows that are free above it: none within a block of code that was told apart.
+    fn gap(&self) -> usize {
+        let goes_on = matches!(&self.kind, Kind::Reply(markdown) if markdown.begins_in_code());
+        usize::from(!goes_on)
     }
 
     /// Rows, known or guessed.
@@ -144,7 +158,7 @@ impl Block {
 
     /// One of them; none for the gap.
     pub(super) fn row(&self, at: usize) -> Option<&Row> {
-        let at = at.checked_sub(1)?;
+        let at = at.checked_sub(self.gap())?;
         match &self.kind {
             Kind::Reply(markdown) => markdown.row(at),
             _ => self.rows.get(at),
@@ -154,7 +168,7 @@ impl Block {
     /// Its rows for a width of their own, closed, nothing kept.
     pub(super) fn rows_alone(&self, width: usize, theme: &Theme) -> Vec<Row> {
         if let Kind::Reply(markdown) = &self.kind {
-            let mut copy = Markdown::complete(markdown.text().to_owned());
+            let mut copy = markdown.alone();
             copy.lay_out(width, 0, theme);
             return (0..copy.height()).filter_map(|at| copy.row(at).cloned()).collect();
         }
@@ -184,6 +198,12 @@ impl Block {
         let Some(picture) = &tool.picture else { return };
         let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
         if picture.is_shown(shape.pictures, shape.width.saturating_sub(4)) {
+            // The model reads that it was not shown; the person sees it.
+            let says_not = |row: &Row| {
+                let text = row.text();
+                text.starts_with("[image: ") && text.ends_with("not shown]")
+            };
+            self.rows.retain(|row| !says_not(row));
             self.picture_at = Some(self.rows.len() + 1);
             self.rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
         } else {
@@ -215,6 +235,7 @@ impl Block {
             }
             Kind::Mark(text) => vec![mark(text, width, theme)],
             Kind::Shown(text) => shown(text, width, theme),
+            Kind::Changes(changes) => changes::rows(changes, width, theme),
             Kind::Told { origin, text } => told(origin, text, is_open, width, theme),
         }
     }
@@ -229,6 +250,7 @@ impl Block {
             | Kind::Told { text, .. } => text.clone(),
             Kind::Reply(markdown) => markdown.text().to_owned(),
             Kind::Tool(tool) => tool.text(),
+            Kind::Changes(changes) => changes::text(changes),
             Kind::Notice { text, hint, .. } => match hint {
                 Some(hint) => format!("{text}\n{hint}"),
                 None => text.clone(),

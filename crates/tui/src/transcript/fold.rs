@@ -10,6 +10,7 @@ use contract::snapshots::Direction;
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
+use crate::prose::words;
 use crate::text::{clean, one_line, prose};
 
 impl Transcript {
@@ -56,7 +57,7 @@ impl Transcript {
         match what {
             What::TurnStarted { prompt } => {
                 self.reply = None;
-                self.push(Kind::Person(prose(prompt)));
+                self.push(Kind::Person(prose(words(prompt))));
             }
             What::Injected { origin, text } => self.injected(origin, text),
             What::RequestSent { .. } => self.reply = Some(self.blocks.len()),

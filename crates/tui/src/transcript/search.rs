@@ -15,14 +15,22 @@ pub(crate) enum Direction {
 }
 
 impl Transcript {
-    /// How many blocks contain `needle`, and the number of one of them.
-    pub(crate) fn matches(&self, needle: &str, block: usize) -> (usize, usize) {
+    /// How many times `needle` is there, and which of them begins in a row, counted from 1.
+    pub(crate) fn matches(&self, needle: &str, place: Place) -> (usize, usize) {
         let mut number = 0;
         let mut count = 0;
-        for (at, it) in self.blocks.iter().enumerate() {
-            if it.may_contain(needle) {
-                count += 1;
-                number += usize::from(at <= block);
+        for (at, block) in self.blocks.iter().enumerate() {
+            if at == place.block {
+                let in_row = |row: usize| {
+                    let text = block.row(row).map_or_else(String::new, |it| it.line.to_string());
+                    let begins = usize::from(begins_in(block, row, needle));
+                    occurrences(&text, needle).max(begins)
+                };
+                let before: usize = (0..place.row).map(in_row).sum();
+                number = count + before + 1;
+                count += before + (place.row..block.height()).map(in_row).sum::<usize>();
+            } else if block.may_contain(needle) {
+                count += occurrences(&block.text(), needle);
             }
         }
         (number, count)
@@ -79,12 +87,17 @@ impl Transcript {
         let height = self.height(block, theme);
         let block = &self.blocks[block];
         let has = |row: &usize| is_wanted(*row) && begins_in(block, *row, needle);
-        let mut rows = 1..height;
+        let mut rows = 0..height;
         match direction {
             Direction::Down => rows.find(has),
             Direction::Up => rows.rev().find(has),
         }
     }
+}
+
+/// How many times a text is in another, in any case.
+fn occurrences(text: &str, needle: &str) -> usize {
+    text.to_lowercase().matches(needle).count()
 }
 
 /// Whether a text begins in a row, be it that it goes on in the next ones.

@@ -77,8 +77,19 @@ impl Tool {
         }
     }
 
+    /// The first of its arguments, in a few words.
+    pub(super) fn task(&self) -> String {
+        const WORDS: usize = 40;
+        let first = self.names.first().and_then(|name| name.lines().next());
+        clipped(&one_line(first.unwrap_or_default()), WORDS)
+    }
+
     /// The conversation that it holds with an agent.
     pub(super) fn held(&mut self, agent: &str) -> &mut Transcript {
+        if self.inner.is_none() {
+            // What the agent was told stands in the conversation; its task says enough.
+            self.summary = self.task();
+        }
         let (_, inner) = self.inner.get_or_insert_with(|| (agent.to_owned(), Box::default()));
         inner
     }
@@ -207,13 +218,7 @@ impl Tool {
             State::Ended { output, .. } => match &output.display {
                 Some(Display::Diff { path, unified }) => {
                     // The line above names the file.
-                    let heads = unified
-                        .lines()
-                        .take(2)
-                        .filter(|line| line.starts_with("--- ") || line.starts_with("+++ "));
-                    let skipped: usize = heads.map(|line| line.len() + 1).sum();
-                    let body = unified.get(skipped..).unwrap_or_default();
-                    diff::rows(body, path, theme, width, &lead)
+                    diff::rows(diff::body(unified), path, theme, width, &lead)
                 }
                 Some(Display::Image { .. }) | None => {
                     verbatim(&output.for_model(), soft, width, &lead)

@@ -264,7 +264,7 @@ fn away(place: Place, rows: isize, transcript: &mut Transcript, theme: &Theme) -
                     after(from, transcript, theme)
                 }
             });
-            if next.is_none_or(|next| next.row > 0) {
+            if next.is_none_or(|next| !transcript.is_gap(next)) {
                 break;
             }
         }

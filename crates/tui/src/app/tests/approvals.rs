@@ -118,6 +118,7 @@ fn a_change_is_shown_as_a_change() {
         actions: vec![Action::Write { path: "/work/x.rs".into(), diff: Some(diff) }],
         why: "it writes".into(),
         remember: vec![],
+        asked_again: vec![],
     });
     stage.wait(400);
     for part in ["write /work/x.rs", "-old", "+new", "nothing can be remembered"] {

@@ -306,8 +306,8 @@ fn a_search_counts_what_it_finds() {
     for number in 0..5 {
         stage.event(prompt(&format!("word {number}")));
     }
-    stage.keys("f9").type_in("word").shows("block 5 of 5");
-    stage.keys("up up").shows("block 3 of 5");
+    stage.keys("f9").type_in("word").shows("match 5 of 5");
+    stage.keys("up up").shows("match 3 of 5");
 }
 
 #[test]

@@ -46,7 +46,9 @@ fn states() -> Vec<Stage> {
     all[3].keys("ctrl+t");
     all[4].keys("f1");
     all[5].keys("f4").answer(Answer::Items(Picks::Models, vec![item("a"), item("b")]));
-    all[6].type_in("@").answer(Answer::Files(vec![format!("a{EVIL}"), "b".into()]));
+    all[6]
+        .type_in("@")
+        .answer(Answer::Files { files: vec![format!("a{EVIL}"), "b".into()], is_cut: false });
     all[7].keys("ctrl+t b").send(Message::Terminal(Input::Paste(EVIL.into()), Instant::now()));
     all[8].keys("f9").type_in("o").answer(Answer::Show(EVIL.into()));
     all
@@ -88,5 +90,6 @@ fn the_smallest_screen_shows_text_and_status() {
     assert!(screen.contains("> and"), "{screen}");
     stage.event(asks("1", "ls -la")).wait(1100);
     stage.shows("ls -la");
-    stage.shows("y/s/p/a/n/c");
+    stage.shows("↓4 y on n no c stop");
+    stage.keys("end").shows("yspa yes n no c stop");
 }

@@ -107,7 +107,7 @@ fn what_is_closed_or_broken_over_rows_is_found() {
     stage.event(replied(words)).event(ended());
     stage.keys("f9").type_in("number 187").shows("number 187");
     stage.keys("esc f9").type_in("zeta eta theta");
-    stage.shows("block 1 of 1");
+    stage.shows("match 1 of 1");
     stage.hides("not found");
 }
 

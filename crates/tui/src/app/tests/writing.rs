@@ -41,6 +41,24 @@ fn what_is_sent_while_the_model_works_waits_and_can_be_edited() {
 }
 
 #[test]
+fn a_command_that_ends_turns_waits_for_the_end_and_words_behind_it_wait_longer() {
+    let mut stage = Stage::new(70, 20);
+    stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
+    stage.type_in("/model other").keys("enter").shows("waits: /model other");
+    stage.type_in("to the other").keys("enter").shows("waits: to the other");
+    stage.event(finished("1", "Bash", ToolOutput::success("ok"))).shows("waits: /model other");
+    let commands = |stage: &Stage| {
+        let is_command = |it: &&Effect| matches!(it, Effect::Ask(Request::Command(_)));
+        stage.effects.iter().filter(is_command).count()
+    };
+    assert_eq!((prompts(&mut stage), commands(&stage)), (vec!["to the other".to_owned()], 0));
+    stage.event(ended()).hides("waits:");
+    assert_eq!(commands(&stage), 1);
+    stage.type_in("/cost").keys("enter");
+    assert_eq!(commands(&stage), 2, "others are answered at once");
+}
+
+#[test]
 fn what_waits_is_sent_when_the_turn_ends() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).type_in("next").keys("enter").event(ended());
@@ -105,7 +123,10 @@ fn files_are_completed_after_at() {
     let mut stage = Stage::new(60, 16);
     stage.type_in("see @");
     assert_eq!(stage.asked(), [Request::Files]);
-    stage.answer(Answer::Files(vec!["src/main.rs".into(), "README.md".into()]));
+    stage.answer(Answer::Files {
+        files: vec!["src/main.rs".into(), "README.md".into()],
+        is_cut: false,
+    });
     stage.shows("@README.md");
     stage.type_in("main").hides("@README.md");
     stage.keys("tab");

@@ -64,6 +64,16 @@ pub(super) fn span(
     Some(Span { from: cursor.min(at), to, is_lines: false })
 }
 
+/// What lies between the cursor and another place, both letters included, or their lines.
+pub(super) fn between(buffer: &Buffer, other: usize, is_lines: bool) -> Span {
+    let (text, cursor) = (buffer.raw(), buffer.cursor());
+    let (from, to) = (cursor.min(other).min(text.len()), cursor.max(other).min(text.len()));
+    if is_lines {
+        return lines(text, from, to);
+    }
+    Span { from, to: next(text, to), is_lines: false }
+}
+
 /// Where a motion leads.
 pub(super) fn reach(
     what: What,

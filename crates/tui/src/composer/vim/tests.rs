@@ -100,3 +100,38 @@ fn no_key_breaks_anything() {
         }
     }
 }
+
+#[test]
+fn what_is_marked_is_deleted_copied_or_changed() {
+    for (text, keys, wanted) in [
+        ("one two three", "0vey$p", "one two threeon|e"),
+        ("one two three", "0vwd", "|wo three"),
+        ("one two three", "$vbcnew", "one two new|"),
+        ("one\ntwo\nthree", "ggVjd", "|three"),
+        ("one\ntwo", "ggVyp", "one\n|one\ntwo"),
+        ("one two", "0wvod", "one |wo"),
+        ("one two", "0vl\x1bx", "o|e two"),
+        ("one two", "0vvx", "|ne two"),
+        ("one\ntwo", "ggvVd", "|two"),
+        ("one two", "0vtwx", "|wo"),
+    ] {
+        assert_eq!(after(text, keys), wanted, "{text:?} {keys:?}");
+    }
+}
+
+#[test]
+fn what_was_undone_can_be_made_again() {
+    let mut buffer = Buffer::default();
+    buffer.set("abc");
+    let mut vim = Vim::default();
+    vim.key(Key::plain(Code::Esc), &mut buffer);
+    for letter in "0xxuu".chars() {
+        vim.key(Key::plain(Code::Char(letter)), &mut buffer);
+    }
+    assert_eq!(buffer.raw(), "abc");
+    vim.key(Key::ctrl('r'), &mut buffer);
+    assert_eq!(buffer.raw(), "bc");
+    vim.key(Key::plain(Code::Char('x')), &mut buffer);
+    vim.key(Key::ctrl('r'), &mut buffer);
+    assert_eq!(buffer.raw(), "c", "another change ends it");
+}

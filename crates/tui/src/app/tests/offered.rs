@@ -1,0 +1,123 @@
+//! What is proposed, asked about and shown on behalf of commands.
+
+use super::*;
+use crate::host::{Changed, Item, Leave};
+
+fn item(value: &str, label: &str, detail: &str) -> Item {
+    Item { value: value.into(), label: label.into(), detail: detail.into(), ..Item::default() }
+}
+
+fn with_commands() -> Stage {
+    let mut stage = Stage::new(80, 16);
+    stage.answer(Answer::Commands(vec![
+        item("resume", "Go on with another session", "[id]"),
+        item("skill", "Work by a skill", "NAME [request]"),
+        item("quit", "End", ""),
+    ]));
+    stage
+}
+
+#[test]
+fn what_a_command_takes_is_asked_for_once_and_found_by_what_it_is_called() {
+    let mut stage = with_commands();
+    stage.type_in("/res").keys("tab");
+    assert_eq!(stage.asked(), [Request::Arguments("resume".into())]);
+    let items =
+        vec![item("session-1", "about the sea", "3 messages"), item("session-2", "hills", "")];
+    stage.answer(Answer::Arguments { command: "resume".into(), items });
+    stage.shows("session-1  about the sea  3 messages");
+    stage.type_in("sea").hides("session-2");
+    assert_eq!(stage.asked(), []);
+    stage.keys("enter enter");
+    assert!(stage.asked().contains(&Request::Command("/resume session-1".into())));
+    stage.type_in("/quit ");
+    assert_eq!(stage.asked(), [], "it takes nothing");
+}
+
+#[test]
+fn enter_sends_a_command_that_needs_nothing_and_takes_what_was_gone_to() {
+    let items = || vec![item("first", "", ""), item("second", "", "")];
+    let mut stage = with_commands();
+    stage.type_in("/resume ");
+    stage.answer(Answer::Arguments { command: "resume".into(), items: items() }).shows("second");
+    stage.keys("enter");
+    assert!(stage.asked().contains(&Request::Command("/resume".into())));
+    stage.type_in("/resume ").keys("down enter");
+    assert_eq!(stage.app.composer.buffer.raw(), "/resume second ");
+    stage.keys("ctrl+c").type_in("/skill ");
+    stage.answer(Answer::Arguments { command: "skill".into(), items: items() });
+    stage.keys("enter");
+    assert_eq!(stage.app.composer.buffer.raw(), "/skill first ", "it needs a name");
+}
+
+#[test]
+fn a_list_of_files_that_was_cut_says_so() {
+    let mut stage = Stage::new(80, 16);
+    stage.type_in("see @");
+    stage.answer(Answer::Files { files: vec!["a.rs".into()], is_cut: true });
+    stage.shows("only 1 files are known; there are more");
+}
+
+#[test]
+fn leaving_while_the_model_works_asks_first() {
+    let mut stage = Stage::new(80, 20);
+    stage.event(prompt("work"));
+    let left = |stage: &mut Stage| {
+        let leaves = |effect| matches!(effect, Effect::Leave(Leave::Fresh));
+        std::mem::take(&mut stage.effects).into_iter().any(leaves)
+    };
+    stage.keys("ctrl+t n").shows("The model is at work here");
+    stage.wait(400).keys("n").hides("The model is at work here");
+    assert!(!left(&mut stage));
+    stage.keys("ctrl+t n").wait(400).keys("y");
+    assert!(left(&mut stage));
+    stage.event(ended()).keys("ctrl+t n");
+    assert!(left(&mut stage), "nothing is stopped, so nothing is asked");
+}
+
+#[test]
+fn changes_of_files_look_like_edits() {
+    let mut stage = Stage::new(60, 16);
+    let head = |words: &str| Changed { words: words.into(), ..Changed::default() };
+    stage.answer(Answer::Changes(vec![
+        head("turn 1  make it\n"),
+        Changed {
+            words: "  modified  a.rs (+1 -1)\n".into(),
+            path: "a.rs".into(),
+            unified: "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-old\n+new\u{1b}[2J\n"
+                .into(),
+        },
+    ]));
+    stage.shows("┊ turn 1  make it");
+    stage.shows("┊   modified  a.rs (+1 -1)");
+    stage.shows("┊ 2 +new\\u{1b}[2J");
+    stage.hides("+++ b/a.rs");
+}
+
+#[test]
+fn a_paste_that_does_not_end_is_told() {
+    let mut stage = Stage::new(80, 16);
+    stage.send(Message::Terminal(Input::Stalled, stage.now));
+    stage.shows("a paste has not ended yet; Esc ends it");
+}
+
+#[test]
+fn esc_ends_marking_and_not_the_turn() {
+    let theme = Theme::built_in().into_iter().find(|theme| theme.name == "none");
+    let mut stage = Stage::with(Settings { theme, is_vim: true, ..Settings::default() }, 80, 16);
+    stage.event(prompt("work"));
+    stage.type_in("some words").keys("esc v b").shows("VISUAL");
+    stage.keys("esc").hides("VISUAL");
+    assert!(stage.sent().is_empty());
+    stage.keys("x u ctrl+r").hides("What you sent");
+    assert_eq!(stage.app.composer.buffer.raw(), "some ords");
+}
+
+#[test]
+fn a_question_of_an_agent_names_its_task() {
+    let mut stage = Stage::new(80, 20);
+    let args = json!({"description": "look into the sea", "prompt": "a lot of words"});
+    stage.event(prompt("go")).event(called("t", "Task", args));
+    stage.send(Message::Event(Arc::new(within("t", asks("1", "ls -la"))))).wait(400);
+    stage.shows(": look into the sea)");
+}

@@ -1,0 +1,42 @@
+//! Whether a conversation is left while the model is at work in it.
+
+use std::time::Instant;
+
+use super::dialog::{Dialog, Purpose};
+use super::question::{Choice, Decided, Part, Question, flow};
+use super::{Deed, Flow};
+use crate::host::Leave;
+use crate::key::{Code, Key};
+use crate::theme::Role;
+
+/// Where it would go.
+pub(crate) struct Leaving(Leave);
+
+impl Leaving {
+    /// Asks from `now` on.
+    pub(crate) fn ask(leave: Leave, now: Instant) -> Dialog<Self> {
+        let words = "What it has done so far is kept; what it is doing is stopped.";
+        let parts = vec![Part::Words(Role::Text, words.to_owned())];
+        let choice = |letters: &'static str, word: &'static str, label: &str, grants: bool| {
+            Choice { letters, word, label: label.to_owned(), takes_words: false, grants }
+        };
+        let choices = vec![
+            choice("y", "stop", "Stop it and go", true),
+            choice("n", "stay", "Stay here", false),
+        ];
+        let title = "The model is at work here".to_owned();
+        Dialog::new(Self(leave), Question::new(title, parts, choices, now), now)
+    }
+}
+
+impl Purpose for Leaving {
+    fn decide(&mut self, decided: Decided, key: Key, deeds: &mut Vec<Deed>) -> Flow {
+        let stays = [Key::ctrl('c'), Key::plain(Code::Esc)];
+        match decided {
+            Decided::Choice(0, _) => deeds.push(Deed::Depart(self.0.clone())),
+            Decided::Other if stays.contains(&key) => return Flow::Close,
+            _ => {}
+        }
+        flow(&decided)
+    }
+}

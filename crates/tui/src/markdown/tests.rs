@@ -1,0 +1,165 @@
+//! Text in pieces of any size, rows out.
+
+use super::*;
+
+fn theme() -> Theme {
+    Theme::built_in().swap_remove(3)
+}
+
+fn shown(markdown: &Markdown) -> Vec<String> {
+    let rows = (0..markdown.height()).filter_map(|at| markdown.row(at));
+    rows.map(|row| row.line.to_string()).collect()
+}
+
+fn whole(text: &str, width: usize) -> Vec<String> {
+    let mut markdown = Markdown::complete(text.to_owned());
+    markdown.lay_out(width, 0, &theme());
+    shown(&markdown)
+}
+
+#[test]
+fn blocks_are_shown_with_gaps_between_them() {
+    let text = "# T\n\none *two*\n\n- a\n- b\n\n```rust\nlet x;\n\n```\nafter\n";
+    assert_eq!(
+        whole(text, 40),
+        ["▌ T", "", "one two", "", "• a", "• b", "", "rust", "│ let x;", "│ ", "", "after"]
+    );
+}
+
+#[test]
+fn pieces_of_any_size_come_to_the_same() {
+    let text = "# T\n\npara *one*\ntwo\n\n- a\n- b\n\n  c\n\n1. x\n2. y\n\n```py\nx = 1\n\n```\n\
+                | a |\n|---|\n| 1 |\n\n> quote\n> more\n\nend";
+    let expected = whole(text, 30);
+    for size in [1, 2, 3, 7] {
+        let mut markdown = Markdown::default();
+        let characters: Vec<char> = text.chars().collect();
+        for piece in characters.chunks(size) {
+            markdown.push(&piece.iter().collect::<String>());
+            markdown.lay_out(30, 0, &theme());
+        }
+        markdown.finish();
+        markdown.lay_out(30, 0, &theme());
+        assert_eq!(shown(&markdown), expected, "{size}");
+    }
+}
+
+#[test]
+fn what_has_come_is_shown_before_it_is_complete() {
+    let mut markdown = Markdown::default();
+    markdown.push("one\n\nhalf a **sen");
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(shown(&markdown), ["one", "", "half a **sen"]);
+    markdown.push("tence**\n```\nlet x");
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(shown(&markdown), ["one", "", "half a sentence", "", "│ let x"]);
+}
+
+#[test]
+fn a_long_list_settles_while_it_grows() {
+    let mut markdown = Markdown::default();
+    for number in 0..2000 {
+        markdown.push(&format!("- item number {number}\n"));
+        markdown.lay_out(40, 0, &theme());
+    }
+    assert!(markdown.draft.len() < 200, "{} rows in the draft", markdown.draft.len());
+    assert_eq!(markdown.height(), 2000);
+}
+
+#[test]
+fn a_paragraph_without_end_settles_while_it_grows_and_breaks_where_it_would() {
+    let words = ["some", "plain", "words", "**and bold ones**", "with `code`,", "Wörter", "and"];
+    let text: Vec<&str> =
+        (0..1500).map(|number| words[number * 5 % 7 * (number % 3) % 7]).collect();
+    for between in [" ", "\n"] {
+        let text = text.join(between);
+        let mut markdown = Markdown::default();
+        let letters: Vec<char> = text.chars().collect();
+        for piece in letters.chunks(64) {
+            markdown.push(&piece.iter().collect::<String>());
+            markdown.lay_out(60, 0, &theme());
+            assert!(markdown.draft.len() < 200, "{} rows", markdown.draft.len());
+        }
+        markdown.finish();
+        markdown.lay_out(60, 0, &theme());
+        assert_eq!(shown(&markdown), whole_at_once(&text));
+    }
+}
+
+/// The rows of a text that is not split.
+fn whole_at_once(text: &str) -> Vec<String> {
+    page::render(text, 60, &theme()).iter().map(|row| row.line.to_string()).collect()
+}
+
+#[test]
+fn a_long_text_is_told_apart_between_paragraphs_and_not_in_a_short_block_of_code() {
+    let paragraphs = "Some words of a paragraph.\n\n".repeat(PART / 10);
+    let code = format!("```\n{}```\n\n", "let x = 1;\n\n".repeat(PART / 20));
+    let text = format!("{code}{paragraphs}the end");
+    let mut parts = vec![Markdown::complete(text.clone())];
+    while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
+        parts.push(rest);
+    }
+    assert!(parts.len() > 2, "{}", parts.len());
+    assert!(parts[0].text().starts_with(&code) && !parts[0].is_continued());
+    assert!(parts[1..].iter().all(|part| part.is_continued() && part.text().len() < 2 * PART));
+    let joined: String = parts.iter().map(Markdown::text).collect();
+    assert_eq!(joined, text);
+}
+
+#[test]
+fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
+    let lines: Vec<String> =
+        (0..9000).map(|number| format!("let x{number} = 1; /* a\nb */\n")).collect();
+    let lines = lines.concat();
+    let text = format!("before\n\n```rust\n{lines}```\n\nafter\n");
+    let theme = Theme::built_in().swap_remove(0);
+    let rows = |markdown: &mut Markdown| -> Vec<Row> {
+        markdown.lay_out(60, 0, &theme);
+        (0..markdown.height()).filter_map(|at| markdown.row(at).cloned()).collect()
+    };
+    let whole = rows(&mut Markdown::complete(text.clone()));
+    let mut parts = vec![Markdown::complete(text.clone())];
+    while let Some(rest) = parts.last_mut().and_then(Markdown::split) {
+        parts.push(rest);
+    }
+    assert!(parts.len() > 3 && parts.iter().all(|it| it.text().len() < 2 * PART));
+    assert_eq!(parts.iter().map(Markdown::text).collect::<String>(), text);
+    let begins = parts.iter().filter(|part| part.begins_in_code()).count();
+    assert!(begins + 1 >= parts.len() - 1, "{begins} of {}", parts.len());
+    let mut joined = Vec::new();
+    for part in &mut parts {
+        if !joined.is_empty() && !part.begins_in_code() {
+            joined.push(Row::gap());
+        }
+        joined.extend(rows(part));
+    }
+    assert!(joined == whole, "{} rows, not {}", joined.len(), whole.len());
+}
+
+#[test]
+fn a_long_table_is_not_laid_out_for_every_letter_and_caught_up_with() {
+    let mut markdown = Markdown::default();
+    markdown.push(&format!("| a |\n|---|\n{}", "| cell |\n".repeat(LONGEST_DRAFT / 4)));
+    markdown.lay_out(40, 0, &theme());
+    let before = markdown.height();
+    markdown.push("| more |\n");
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(markdown.height(), before);
+    markdown.catch_up();
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(markdown.height(), before + 1);
+    markdown.push("| end |\n");
+    markdown.finish();
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(markdown.height(), before + 2);
+}
+
+#[test]
+fn another_width_lays_everything_out_again() {
+    let mut markdown = Markdown::complete("one two three".to_owned());
+    markdown.lay_out(40, 0, &theme());
+    assert_eq!(markdown.height(), 1);
+    markdown.lay_out(5, 0, &theme());
+    assert_eq!(shown(&markdown), ["one", "two", "three"]);
+}
