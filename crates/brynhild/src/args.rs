@@ -120,7 +120,7 @@ pub(crate) struct Global {
     /// Ask nothing; the same as `--mode yolo`
     #[arg(long, global = true, hide = true)]
     pub(crate) dangerously_skip_permissions: bool,
-    /// Stop (exit code 4) where the project brings something that is not trusted
+    /// Stop (exit code 3) where the project brings something that is not trusted
     #[arg(long, global = true)]
     pub(crate) require_trust: bool,
     /// Only look: no plugins, hooks or servers, nothing of the project's configuration, nothing

@@ -8,22 +8,26 @@ use agent::prompt::{Ingredients, system_prompt};
 use agent::registry::Registry;
 use agent::retry::Retry;
 use agent::settings::{
-    Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
+    Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Rounds,
+    Settings,
 };
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
 use contract::policy::Access;
 use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::{Confinement, Limits, Network, Profile, Sandbox};
+use contract::secret::Secret;
 use contract::skill::Skill;
 use contract::tool::Tool;
 
-use crate::config::{self, Binding, Layer, RegisteredModel};
+use crate::config::{Binding, RegisteredModel};
 use crate::exit::Problem;
 use crate::learning::{Learning, When};
 use crate::model_cache;
+use crate::model_names;
 use crate::output;
-use crate::provider_choice::{self, Choice};
+use crate::permissions;
+use crate::provider_choice::{self, Choice, Key};
 use crate::secrets::Secrets;
 use crate::world::World;
 
@@ -35,6 +39,16 @@ pub(crate) struct Mind {
     pub(crate) model: String,
     pub(crate) profile: ModelProfile,
     pub(crate) known: Known,
+}
+
+impl Mind {
+    /// The key that the provider is sent.
+    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
+        match &self.choice.candidate.key {
+            Key::Found { value, .. } => vec![value.clone()],
+            Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => Vec::new(),
+        }
+    }
 }
 
 /// Chooses provider and model.
@@ -63,7 +77,7 @@ pub(crate) fn with_model(world: &World, mind: &Mind, named: &str) -> Option<Mind
         return None;
     }
     let choice = Choice { candidate: candidate.clone(), reason: reason.clone() };
-    let model = spelled(world, named, &choice);
+    let model = model_names::spelled(world, named, &choice);
     // A profile that was named by a flag was found when the first model was chosen.
     let profile = profile(world, &model, &candidate.vendor().name).ok()?;
     let known = known(world, &model, &choice, Arc::clone(&mind.known.offered));
@@ -116,42 +130,7 @@ pub(crate) fn model(world: &World, choice: &Choice) -> Result<String, Problem> {
     if candidate.is_script() {
         return Ok(named);
     }
-    Ok(spelled(world, &named, choice))
-}
-
-/// Expands an alias and applies the registry's binding for the provider.
-pub(crate) fn spelled(world: &World, named: &str, choice: &Choice) -> String {
-    let models = &world.config().models;
-    let canonical = models.aliases.get(named).map_or(named, String::as_str);
-    let registered = models
-        .registry
-        .get(canonical)
-        .or_else(|| models.registry.values().find(|model| model.aliases.contains_key(canonical)));
-    let candidate = &choice.candidate;
-    if let Some(native) = local_name(world, canonical, &candidate.vendor().name) {
-        return native;
-    }
-    let Some(registered) = registered else { return canonical.to_owned() };
-    let binding = registered.binding([&candidate.name, &candidate.vendor().name]);
-    binding.and_then(|binding| binding.model_id.clone()).unwrap_or_else(|| canonical.to_owned())
-}
-
-/// The name that `model-aliases.yaml` gives a model at a provider: the project's file beats the
-/// person's own.
-fn local_name(world: &World, canonical: &str, provider: &str) -> Option<String> {
-    const FILE: &str = "model-aliases.yaml";
-    let root = world.root().ok().filter(|_| world.has_project());
-    let project = root.map(|root| (root.join(".brynhild").join(FILE), Layer::Project));
-    let own = world.loaded.config_dir.as_ref().map(|dir| (dir.join(FILE), Layer::User));
-    [project, own].into_iter().flatten().find_map(|(path, layer)| {
-        match config::side_file(&path, layer) {
-            Ok(file) => file?.get(provider)?.get(canonical)?.as_str().map(str::to_owned),
-            Err(problem) => {
-                output::warning(&problem);
-                None
-            }
-        }
-    })
+    Ok(model_names::spelled(world, &named, choice))
 }
 
 /// What is known of a model: what the registry says, else what the provider said when it was last
@@ -236,25 +215,14 @@ pub(crate) fn profiles(world: &World) -> Vec<ModelProfile> {
 
 /// All skills.
 pub(crate) fn skills(world: &World, root: &Path) -> Vec<Skill> {
-    let home = world.environment.home.as_deref();
-    let own = |folder: &str| home.map(|home| home.join(folder));
-    let global = world
-        .loaded
-        .config_dir
-        .iter()
-        .map(|dir| dir.join("skills"))
-        .chain(own(".agents/skills"))
-        .chain(own(".claude/skills"));
-    let path = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
-    let custom = std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty());
     let project: &[&str] = if world.has_project() {
         &[".claude/skills", ".agents/skills", ".brynhild/skills"]
     } else {
         &[]
     };
     let places = plugins::skills::Places {
-        global: global.collect(),
-        custom: custom.collect(),
+        global: own_skills(world),
+        custom: custom_skills(world),
         project: project.iter().map(|folder| root.join(folder)).collect(),
         cache: world.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
     };
@@ -311,7 +279,7 @@ pub(crate) fn tools(world: &World, root: &Path, skills: Vec<Skill>) -> Vec<Arc<d
             .filter(|(_, tool)| !tool.allowed_paths.is_empty())
             .map(|(name, tool)| (name.clone(), tool.allowed_paths.clone()))
             .collect(),
-        readable_paths: [config.sandbox.read_paths.clone(), vec![world.spill_dir()]].concat(),
+        readable_paths: permissions::readable(world),
         skills,
         broker,
     });
@@ -368,13 +336,30 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
     })
 }
 
-/// The folders with skills outside of the project, whose scripts the model may run.
-fn skill_folders(world: &World) -> Vec<PathBuf> {
-    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+/// The folders with skills outside of the project, which the model may read and run scripts of.
+pub(crate) fn skill_folders(world: &World) -> Vec<PathBuf> {
     let plugins = world.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
-    let folders = own.chain(plugins.map(|plugin| plugin.root.join("skills")));
-    let folders = folders.chain(world.claude().skill_folders());
-    folders.filter(|folder| folder.is_dir()).collect()
+    let mut folders = own_skills(world);
+    folders.extend(custom_skills(world));
+    folders.extend(plugins.map(|plugin| plugin.root.join("skills")));
+    folders.extend(world.claude().skill_folders());
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+/// The person's own folders of skills.
+fn own_skills(world: &World) -> Vec<PathBuf> {
+    let dir = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let homes = world.environment.home.iter();
+    let others =
+        homes.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it)));
+    dir.chain(others).collect()
+}
+
+/// The folders of skills that the environment names.
+fn custom_skills(world: &World) -> Vec<PathBuf> {
+    let path = world.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
+    std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// The sandbox with the profile that commands get.
@@ -479,7 +464,10 @@ pub(crate) fn settings(
         },
         mode: world.mode(),
         system,
-        max_tool_rounds: world.global.max_turns.unwrap_or(behavior.max_tool_rounds),
+        rounds: world.global.max_turns.map_or(
+            Rounds { most: behavior.max_tool_rounds, name: Rounds::KEY },
+            |most| Rounds { most, name: "--max-turns" },
+        ),
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
@@ -517,7 +505,7 @@ fn params(mind: &Mind) -> BTreeMap<String, serde_json::Value> {
 
 /// The system prompt.
 pub(crate) fn system(
-    root: &Path,
+    (world, root): (&World, &Path),
     mind: &Mind,
     registry: &Registry,
     knowledge: &Knowledge,
@@ -526,9 +514,11 @@ pub(crate) fn system(
     let Knowledge { rules, skills } = knowledge;
     let offers_skills = registry.get("LearnSkill").is_some();
     let skills = if offers_skills { plugins::skills::prompt_block(skills) } else { String::new() };
+    let inner = world.environment.cwd.strip_prefix(root).ok().unwrap_or(Path::new(""));
     system_prompt(&Ingredients {
         model: &mind.model,
         cwd: &root.display().to_string(),
+        inner: &inner.display().to_string(),
         tools: &specs,
         rules,
         skills: &skills,

@@ -55,7 +55,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
         None if cli.global.print => Err(repl::nothing_said()),
         None => {
-            let world = World::read(cli.global)?;
+            let world = World::for_talk(cli.global)?;
             if interactive::is_wanted(&world) {
                 asynchronously(interactive::run(world, None))
             } else {
@@ -99,7 +99,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
     match command {
         Command::Trust(_) | Command::Untrust { .. } => World::without_project(global),
         Command::Chat(args) => {
-            let mut world = trust::settled(World::read(global)?)?;
+            let mut world = trust::settled(World::for_talk(global)?)?;
             if let Some(name) = &args.agent {
                 crate::role::persona::be(&mut world, name)?;
             }
@@ -129,7 +129,7 @@ fn world(global: Global, command: &Command) -> Result<World, Problem> {
 fn playing(mut global: Global, args: &RunArgs) -> Result<World, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
-    let mut world = trust::settled(World::read(global)?)?;
+    let mut world = trust::settled(World::for_talk(global)?)?;
     crate::role::choose(&mut world, &path, &role::given(args)?)?;
     Ok(world)
 }

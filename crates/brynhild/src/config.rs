@@ -12,7 +12,7 @@ mod paths;
 mod redact;
 pub(crate) mod report;
 mod root;
-mod schema;
+pub(crate) mod schema;
 pub(crate) mod settings;
 mod show;
 mod suggest;
@@ -73,6 +73,22 @@ pub(crate) enum Mistakes {
     Stop,
     /// The layer is left out with a warning.
     LeaveOut,
+    /// The person's own file is, and every other mistake stops the program.
+    LeaveOutOwn,
+}
+
+impl Mistakes {
+    /// Why a layer is left out, for people; none where it stops the program.
+    fn reason(self, layer: Layer) -> Option<&'static str> {
+        match self {
+            Self::LeaveOut => Some("left out because of `--safe`"),
+            Self::LeaveOutOwn if layer == Layer::User => Some(
+                "this conversation is read-only, as with `--safe`, because rules that deny may \
+                 stand in a file that cannot be used; repair the file or move it away",
+            ),
+            Self::LeaveOutOwn | Self::Stop => None,
+        }
+    }
 }
 
 /// A configuration that was read.
@@ -86,6 +102,8 @@ pub(crate) struct Loaded {
     pub(crate) held_back: Vec<HeldBack>,
     /// The layers that can be files, weakest first.
     pub(crate) files: Vec<LayerFile>,
+    /// Whether a layer with a mistake in it was left out.
+    pub(crate) left_out: bool,
     /// The directory of everything that is the person's own.
     pub(crate) config_dir: Option<PathBuf>,
     /// Variables of the person's own env file that are no settings, for keys that they hold.
@@ -205,15 +223,16 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     };
     let files = sources.files();
     for file in &files {
-        loader.layer(|loader| loader.read_file(file));
+        loader.layer(file.layer, |loader| loader.read_file(file));
     }
-    loader.layer(Loader::read_environment);
-    loader.layer(Loader::read_flags);
-    let config = match (loader.finish(), sources.mistakes) {
-        (None, Mistakes::LeaveOut) => {
+    loader.layer(Layer::Environment, Loader::read_environment);
+    loader.layer(Layer::Flag, Loader::read_flags);
+    let config = match (loader.finish(), sources.mistakes.reason(Layer::Builtin)) {
+        (None, Some(reason)) => {
             // Each layer is right by itself, and together they are not.
             loader.tree = defaults();
-            loader.leave_out();
+            let problems = std::mem::take(&mut loader.report.problems);
+            loader.leave_out(reason, &problems);
             loader.read_flags();
             loader.finish()
         }
@@ -222,8 +241,8 @@ pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let Loader { tree, report, variables, .. } = loader;
     match config {
         Some(config) => {
-            let Report { warnings, held_back, .. } = report;
-            Ok(Loaded { config, warnings, held_back, files, config_dir, variables, tree })
+            let Report { warnings, held_back, left_out, .. } = report;
+            Ok(Loaded { config, warnings, held_back, files, left_out, config_dir, variables, tree })
         }
         None => Err(ConfigError { problems: report.problems }),
     }
@@ -260,25 +279,26 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Reads a layer; takes it away again where mistakes leave it out.
-    fn layer(&mut self, read: impl FnOnce(&mut Self)) {
-        if self.sources.mistakes == Mistakes::Stop {
+    fn layer(&mut self, layer: Layer, read: impl FnOnce(&mut Self)) {
+        let Some(reason) = self.sources.mistakes.reason(layer) else {
             return read(self);
-        }
+        };
         let before = self.tree.clone();
+        let known = self.report.problems.len();
         read(self);
         self.require();
-        if !self.report.problems.is_empty() {
+        let problems = self.report.problems.split_off(known);
+        if !problems.is_empty() {
             self.tree = before;
-            self.leave_out();
+            self.leave_out(reason, &problems);
         }
     }
 
-    /// Turns what is wrong into warnings.
-    fn leave_out(&mut self) {
-        for text in std::mem::take(&mut self.report.problems) {
-            let place = String::from("left out because of `--safe`");
-            self.report.warnings.push(Warning { place, text, hint: None });
-        }
+    /// Turns what is wrong into a warning.
+    fn leave_out(&mut self, reason: &str, problems: &[String]) {
+        let text = problems.join("\n");
+        self.report.warnings.push(Warning { place: reason.to_owned(), text, hint: None });
+        self.report.left_out = true;
     }
 
     /// The settings that the layers come to; none where something is wrong.
@@ -403,8 +423,9 @@ impl Loader<'_> {
 
     fn add_variables(&mut self, variables: Vec<Variable>, author: Author) {
         let layer = environment::layer(variables, &self.tree, author, &mut self.report);
+        let layer = layer.and_then(|it| check::check(it, self.surroundings, &mut self.report));
         if let Some(layer) = layer {
-            self.add(layer);
+            self.tree.merge(environment::restrained(layer, &mut self.report));
         }
     }
 

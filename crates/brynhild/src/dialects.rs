@@ -133,6 +133,17 @@ pub(crate) fn named(world: &World) -> Vec<Named> {
     named
 }
 
+/// How many plugins of all systems are at work, as far as folders tell.
+pub(crate) fn active(world: &World) -> usize {
+    let own = world.plugins().active().count();
+    if world.global.safe {
+        return own;
+    }
+    let others =
+        chibi::named(world).into_iter().chain(world.claude().named()).chain(lmao::named(world));
+    own + others.filter(|it| it.state == "enabled").count()
+}
+
 /// Finds the plugins of all dialects. Runs those of which nothing is known from earlier runs.
 pub(crate) async fn open(world: &World) -> Result<Vec<Arc<dyn Dialect>>, Problem> {
     let mut found = Vec::new();

@@ -58,9 +58,21 @@ impl Environment {
 
     /// The name of the person's account, for names of folders.
     pub(crate) fn user(&self) -> String {
-        let name = self.variable("USER").or_else(|| self.variable("LOGNAME"));
+        let number = rustix::process::getuid().as_raw().to_string();
+        let name = self.variable("USER").or_else(|| self.variable("LOGNAME")).map(str::to_owned);
+        let name = name.or_else(|| account(&number)).unwrap_or_default();
         let safe = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_' || *c == '.';
-        let name: String = name.unwrap_or_default().chars().filter(safe).collect();
-        if name.is_empty() { rustix::process::getuid().as_raw().to_string() } else { name }
+        let name: String = name.chars().filter(safe).collect();
+        if name.is_empty() { number } else { name }
     }
+}
+
+/// The name of the account with this number, where the machine's own list has one.
+fn account(number: &str) -> Option<String> {
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    })
 }

@@ -11,9 +11,9 @@ pub(crate) enum Exit {
     Failed,
     /// Misuse, or something is not set up.
     Misuse,
-    /// A permission was needed and nobody could give it.
+    /// A permission or trust was needed and nobody could give it.
     PermissionNeeded,
-    /// No sandbox works here, or trust is required and missing.
+    /// No sandbox works here.
     Unsafe,
     /// A limit was reached.
     Limited,

@@ -12,6 +12,7 @@ use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 
 use crate::assemble::{self, Mind};
+use crate::model_names;
 use crate::output;
 use crate::trust;
 use crate::world::World;
@@ -42,6 +43,7 @@ pub(crate) fn load(world: &World, needs: Needs<'_>) -> Loaded {
         home: world.environment.home.clone(),
         mode: world.mode(),
         config_dir: world.loaded.config_dir.clone(),
+        python: world.hosts().ok().cloned(),
         ask: models.clone().map(|models| models as Arc<dyn Ask>),
         notice: needs.notice,
         ledger: needs.ledger,
@@ -66,7 +68,7 @@ pub(crate) fn report(problems: &[Fault]) {
 }
 
 fn spelled(world: &World, name: &str, mind: &Mind) -> String {
-    assemble::spelled(world, name, &mind.choice)
+    model_names::spelled(world, name, &mind.choice)
 }
 
 /// Where hooks are defined, and what keeps a file of the project from counting.

@@ -1,6 +1,7 @@
 //! The `brynhild` program: reads the environment, ties the crates together, runs one command.
 
 mod args;
+mod aside;
 mod assemble;
 mod commands;
 mod config;
@@ -8,10 +9,12 @@ mod dialects;
 mod environment;
 mod exit;
 mod frontends;
+mod gaps;
 mod hooks;
 mod learning;
 mod mcp;
 mod model_cache;
+mod model_names;
 mod output;
 mod panics;
 mod permissions;
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to standard output with 0, misuse to standard error with 2.
-            let _ = error.print();
+            output::usage(&error);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };

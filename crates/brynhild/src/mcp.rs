@@ -58,10 +58,9 @@ impl Mcp {
     /// The same with these servers.
     pub(crate) fn of(world: &World, servers: Vec<Server>) -> Result<Self, Problem> {
         let person = Arc::new(Answering::new(world));
-        let config_dir = world.config_dir()?;
         let servers = Servers::new(Settings {
             servers,
-            cache: config_dir.join("cache/mcp"),
+            cache: world.cache_dir()?.join("cache/mcp"),
             credentials: credentials(world)?,
             sandbox: assemble::sandbox(world)?,
             surroundings: surroundings(world)?,
@@ -208,7 +207,7 @@ pub(crate) fn problem(failure: ::mcp::Failure) -> Problem {
 
 /// The keys of servers that the person signed in to.
 pub(crate) fn credentials(world: &World) -> Result<Credentials, Problem> {
-    Ok(Credentials::new(world.config_dir()?.join("mcp-credentials")))
+    Ok(Credentials::new(world.cache_dir()?.join("mcp-credentials")))
 }
 
 /// All servers that are described anywhere, the person's own first. Only reads.
@@ -394,7 +393,7 @@ fn surroundings(world: &World) -> Result<Surroundings, Problem> {
         env,
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
-        data: world.config_dir()?.join("mcp-data"),
+        data: world.cache_dir()?.join("mcp-data"),
         mode: world.mode(),
         // A server may well be a program with a large heap of its own.
         limits: Limits { memory: 8 << 30, ..Limits::default() },

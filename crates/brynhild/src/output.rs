@@ -54,6 +54,22 @@ impl<W: io::Write> io::Write for Quiet<W> {
     }
 }
 
+/// A place for prose, where what is written is made [`visible`].
+pub(crate) struct Tame<W>(pub(crate) W);
+
+impl<W: io::Write> io::Write for Tame<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // Prose is written in pieces that are text by themselves.
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        self.0.write_all(visible(text).as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Prints a warning.
 pub(crate) fn warning(text: &str) {
     about("warning", text);
@@ -72,6 +88,18 @@ pub(crate) fn error(text: &str) {
 /// Prints what a plugin says.
 pub(crate) fn plugin(name: &str, text: &str) {
     about(&format!("plugin {name}"), text);
+}
+
+/// Prints what is wrong with a command line, or the help that it asks for.
+pub(crate) fn usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    // What was typed may come from elsewhere; where it is harmless there are colors. Where the
+    // output is gone there is nobody left to tell.
+    let _ = if error.use_stderr() && plain.contains(is_hidden) {
+        write!(io::stderr().lock(), "{}", visible(&plain))
+    } else {
+        error.print()
+    };
 }
 
 fn about(kind: &str, text: &str) {

@@ -1,6 +1,7 @@
 //! The policy that judges calls, from what was configured and what was remembered.
 
 mod ground;
+mod names;
 mod programs;
 pub(crate) mod remembered;
 
@@ -15,6 +16,7 @@ use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
+use crate::assemble;
 use crate::config::{Approval, Layer};
 use crate::exit::Problem;
 use crate::output;
@@ -42,7 +44,7 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         readable_paths: readable(world),
         protected_paths: {
             let own = world.loaded.config_dir.iter().cloned();
-            own.chain(sandbox::git_pointers(root)).collect()
+            own.chain(sandbox::git_pointers(root, world.environment.home.as_deref())).collect()
         },
         rules,
         tools: tools(world),
@@ -75,6 +77,18 @@ impl Policy for Keeper {
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
         self.judge.rememberable(tool, actions)
+    }
+
+    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.judge.asked_again(tool, actions)
+    }
+
+    fn session(&self) -> Vec<String> {
+        self.judge.session()
+    }
+
+    fn forget(&self, rule: &str) -> bool {
+        self.judge.forget(rule)
     }
 
     fn grant(&self, rules: &[String], origin: &str) -> Granted {
@@ -116,12 +130,10 @@ fn programs(world: &World, root: &Path) -> Programs {
 }
 
 /// What may be read outside the workspace: what the person opened, long output, skills.
-fn readable(world: &World) -> Vec<PathBuf> {
+pub(crate) fn readable(world: &World) -> Vec<PathBuf> {
     let mut paths = world.config().sandbox.read_paths.clone();
     paths.push(world.spill_dir());
-    paths.extend(world.loaded.config_dir.iter().map(|dir| dir.join("skills")));
-    paths.extend(world.plugins().active().map(|plugin| plugin.root.join("skills")));
-    paths.extend(world.claude().skill_folders());
+    paths.extend(assemble::skill_folders(world));
     paths
 }
 
@@ -160,7 +172,8 @@ fn rule(world: &World, list: &str, index: usize, entry: &Value) -> Result<Vec<Ru
         | None => Scope::User,
     };
     let place = origin.map(ToString::to_string).unwrap_or_default();
-    let parsed = policy::rules::parse(&json!({ list: [entry] }), scope, |_| place.clone())
+    let entries = names::meant(world, list, entry, &place);
+    let parsed = policy::rules::parse(&json!({ list: entries }), scope, |_| place.clone())
         .map_err(|error| {
             Problem::misuse(error.to_string())
                 .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")

@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
+
 /// The most that is read of such a file.
 const LARGEST: u64 = 16 << 20;
 
@@ -13,7 +15,11 @@ const LARGEST: u64 = 16 << 20;
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     let mut bytes = Vec::new();
@@ -30,6 +36,12 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
         Some(folder) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
         None => Ok(()),
     }
+}
+
+/// Whether files can be put into a folder, which is made where there is none.
+pub(crate) fn is_writable(folder: &Path) -> bool {
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    make_folder(&folder.join("file")).is_ok() && rustix::fs::access(folder, wanted).is_ok()
 }
 
 /// Keeps other programs of this kind from changing a file until the result is dropped.

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod delegate;
 pub(crate) mod persona;
+mod reach;
 mod servers;
 mod tools;
 
@@ -31,6 +32,8 @@ use crate::provider_choice::{self, Key};
 use crate::workers;
 use crate::world::World;
 use answer::Referee;
+use reach::came_with_project;
+use tools::Brought;
 
 /// The name of a provider that a role describes itself.
 const OWN_PROVIDER: &str = "role";
@@ -57,6 +60,10 @@ pub(crate) struct Opened {
     pub(crate) output: Option<Value>,
     /// How many calls it may make.
     pub(crate) allowance: Arc<Allowance>,
+    /// The files that it was made from.
+    pub(crate) files: Vec<PathBuf>,
+    given: BTreeMap<String, String>,
+    added: Vec<String>,
     referee: Arc<Referee>,
     servers: Vec<Arc<Mcp>>,
     temperature: Option<f64>,
@@ -74,7 +81,7 @@ pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), 
     if let Some(role) = &reading.role {
         let mut findings = Vec::new();
         let skills = skills(world, role, &mut findings);
-        schema(role, &mut findings);
+        answer::schema(world, role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
             findings.extend(tools::check(world, role, (&place(index), entry)));
@@ -131,7 +138,12 @@ pub(crate) fn choose(
     choose_model(world, &role);
     let mut findings = Vec::new();
     let skills = skills(world, &role, &mut findings);
-    let output = schema(&role, &mut findings);
+    let output = answer::schema(world, &role, &mut findings);
+    if !initrunner::is_trusted(world, &role) {
+        let mut sending = entries(&role, &skills);
+        sending.retain(|entry| tools::may_send_variables(entry));
+        initrunner::tell_withheld(world, &role, &sending);
+    }
     let (given, added) = (given.clone(), Vec::new());
     // Nothing is chosen twice in one run.
     let _ = world.made.role.set(Chosen { role, prompt, skills, output, given, added });
@@ -149,6 +161,39 @@ pub(crate) async fn renew(world: &mut World, module: Option<String>) -> Result<(
         return Err(problem);
     }
     if let Some(chosen) = world.made.role.get_mut() {
+        chosen.add(added);
+    }
+    let rehearsed = rehearse(world).await;
+    if rehearsed.is_err() {
+        world.made.role = before.into();
+    }
+    rehearsed
+}
+
+/// A role that is being played, made anew from its files; it goes on with what it may still do.
+pub(crate) async fn again(
+    world: &mut World,
+    mind: Option<&Arc<Mind>>,
+    before: &Opened,
+) -> Result<Arc<Opened>, Problem> {
+    if let Some(file) = before.files.first() {
+        choose(world, file, &before.given)?;
+    }
+    if let Some(chosen) = world.made.role.get_mut() {
+        chosen.add(before.added.clone());
+    }
+    let chosen = world.made.role.get().ok_or_else(|| Problem::failed("the role is gone"))?;
+    let python = python(world, chosen, Depth::Run).await?;
+    let opened = opened(world, (mind, Depth::Run), (chosen, &before.allowance), &python).await;
+    if let Some(mind) = mind {
+        opened.set_mind(mind);
+    }
+    Ok(opened)
+}
+
+impl Chosen {
+    /// Adds modules of tools.
+    fn add(&mut self, modules: Vec<String>) {
         let entry = |module: &String| ToolEntry {
             kind: String::from("custom"),
             fields: serde_json::Map::from_iter([
@@ -156,14 +201,25 @@ pub(crate) async fn renew(world: &mut World, module: Option<String>) -> Result<(
                 (String::from("module"), module.as_str().into()),
             ]),
         };
-        chosen.role.tools.extend(added.iter().map(entry));
-        chosen.added = added;
+        self.role.tools.extend(modules.iter().map(entry));
+        self.added = modules;
     }
-    let rehearsed = rehearse(world).await;
-    if rehearsed.is_err() {
-        world.made.role = before.into();
+
+    /// Its limit of calls.
+    fn allowance(&self) -> Arc<Allowance> {
+        Arc::new(Allowance::new(self.role.guardrails.tool_calls))
     }
-    rehearsed
+
+    /// The files that it was made from, its own first.
+    fn files(&self, python: &Loaded) -> Vec<PathBuf> {
+        let role = &self.role;
+        let schema = match &role.output {
+            Some(Value::String(file)) => Some(role.folder().join(file)),
+            _ => None,
+        };
+        let own = [role.file.clone()].into_iter().chain(schema);
+        own.chain(python.files().map(PathBuf::from)).collect()
+    }
 }
 
 /// Takes the variables of the `.env` beside a role, and of the person's own, that are not set. A
@@ -202,12 +258,18 @@ pub(crate) fn place(index: usize) -> String {
 
 /// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
 /// the person trusts it, and else only reads it.
-pub(crate) async fn ask_python(world: &World, reading: &mut Reading) -> Result<(), Problem> {
-    let Some(role) = &reading.role else { return Ok(()) };
+///
+/// Returns a line on each of its tools.
+pub(crate) async fn ask_python(
+    world: &World,
+    reading: &mut Reading,
+) -> Result<Vec<String>, Problem> {
+    let Some(role) = &reading.role else { return Ok(Vec::new()) };
     let skills = skills(world, role, &mut Vec::new());
     let entries = entries(role, &skills);
+    let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
     if !entries.iter().any(|entry| initrunner::is_python(world, role, entry)) || world.global.safe {
-        return Ok(());
+        return Ok(lines);
     }
     let may_run = initrunner::may_run(world, role, &entries);
     let mut findings = Vec::new();
@@ -216,6 +278,11 @@ pub(crate) async fn ask_python(world: &World, reading: &mut Reading) -> Result<(
         let depth = if may_run { Depth::Run } else { Depth::Look };
         let python = initrunner::load(world, role, &entries, depth).await?;
         python.close().await;
+        for (index, line) in lines.iter_mut().enumerate() {
+            if let Some(said) = python.summary(index) {
+                said.clone_into(line);
+            }
+        }
         findings.extend(python.findings);
     }
     if !may_run {
@@ -226,7 +293,7 @@ pub(crate) async fn ask_python(world: &World, reading: &mut Reading) -> Result<(
         });
     }
     reading.findings.extend(findings);
-    Ok(())
+    Ok(lines)
 }
 
 /// The entries of a role and of its skills, in the order of their places.
@@ -268,34 +335,39 @@ pub(crate) async fn open(
 ) -> Result<Option<Arc<Opened>>, Problem> {
     let Some(chosen) = world.made.role.get() else { return Ok(None) };
     let python = python(world, chosen, Depth::Run).await?;
-    Ok(Some(opened(world, mind, chosen, &python).await))
+    let allowance = chosen.allowance();
+    Ok(Some(opened(world, (mind, Depth::Run), (chosen, &allowance), &python).await))
 }
 
-/// The same for those who only look: the Python of a project that is not trusted does not run; its
-/// tools are known by what their text says, which is told.
+/// The same for those who only look: the Python and the servers of a project that is not trusted do
+/// not run; tools are known by what their text says, which is told.
 pub(crate) async fn look(world: &World) -> Result<Option<Arc<Opened>>, Problem> {
     let Some(chosen) = world.made.role.get() else { return Ok(None) };
-    let entries = entries(&chosen.role, &chosen.skills);
-    let has_python = entries.iter().any(|entry| initrunner::is_python(world, &chosen.role, entry));
-    if !has_python || initrunner::may_run(world, &chosen.role, &entries) {
+    let role = &chosen.role;
+    let entries = entries(role, &chosen.skills);
+    let has_python = entries.iter().any(|entry| initrunner::is_python(world, role, entry));
+    let starts = entries.iter().any(|entry| entry.kind == "mcp");
+    let is_free = !has_python || initrunner::may_run(world, role, &entries);
+    if is_free && !(starts && came_with_project(world, role)) {
         return open(world, None).await;
     }
-    output::warning(&format!("{}: {}", chosen.role.file.display(), not_loaded(&chosen.role)));
+    output::warning(&format!("{}: {}", role.file.display(), not_loaded(role)));
     // An interpreter of the project's is not for those who only look.
-    let python = if initrunner::has_venv(&chosen.role) {
-        Loaded::default()
-    } else {
-        python(world, chosen, Depth::Look).await?
+    let python = match (is_free, initrunner::has_venv(role)) {
+        (true, _) => python(world, chosen, Depth::Run).await?,
+        (false, true) => Loaded::default(),
+        (false, false) => python(world, chosen, Depth::Look).await?,
     };
-    let role = opened(world, None, chosen, &python).await;
+    let allowance = chosen.allowance();
+    let looked_at = opened(world, (None, Depth::Look), (chosen, &allowance), &python).await;
     python.close().await;
-    Ok(Some(role))
+    Ok(Some(looked_at))
 }
 
 /// Why the Python behind a role's tools is left alone.
 fn not_loaded(role: &Role) -> String {
     format!(
-        "the Python behind its tools was not loaded, only looked at: the role lies in a project \
+        "what runs behind its tools was not started, only looked at: the role lies in a project \
          that you have not trusted; `brynhild trust --plugin-dir {}` shows it and asks",
         role.folder().display()
     )
@@ -303,19 +375,23 @@ fn not_loaded(role: &Role) -> String {
 
 async fn opened(
     world: &World,
-    mind: Option<&Arc<Mind>>,
-    chosen: &Chosen,
+    (mind, depth): (Option<&Arc<Mind>>, Depth),
+    (chosen, allowance): (&Chosen, &Arc<Allowance>),
     python: &Loaded,
 ) -> Arc<Opened> {
     let role = &chosen.role;
-    let allowance = Arc::new(Allowance::new(role.guardrails.tool_calls));
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut servers = Vec::new();
     for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
         let value = Value::Object(entry.fields.clone());
-        let guard = Guard::read(&value).unwrap_or_default().within(&allowance);
+        let guard = Guard::read(&value).unwrap_or_default().within(allowance);
         let guard = if assemble::asks_nothing(world) { guard.approved() } else { guard };
-        let brought = tools::made(world, (role, mind), (&place(index), entry)).await;
+        let is_left = entry.kind == "mcp" && depth == Depth::Look;
+        let brought = if is_left {
+            Brought::default()
+        } else {
+            tools::made(world, (role, mind), (&place(index), entry)).await
+        };
         let brought_tools = brought.tools.into_iter().chain(python.tools(index));
         tools.extend(brought_tools.map(|tool| guard.around(tool)));
         servers.extend(brought.server);
@@ -329,13 +405,16 @@ async fn opened(
         ));
     }
     parts.retain(|part| !part.is_empty());
-    let referee = Referee::new(chosen.output.clone(), role.answer_retries, &allowance);
+    let referee = Referee::new(chosen.output.clone(), role.answer_retries, allowance);
     Arc::new(Opened {
         tools,
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
         referee: Arc::new(referee),
-        allowance,
+        allowance: Arc::clone(allowance),
+        files: chosen.files(python),
+        given: chosen.given.clone(),
+        added: chosen.added.clone(),
         servers,
         temperature: role.model.temperature,
         max_tokens: role.model.max_tokens,
@@ -382,46 +461,26 @@ impl Opened {
         if let Some(limit) = limits.cost {
             budget.cost_usd = Some(budget.cost_usd.map_or(limit, |own| own.min(limit)));
         }
-        settings.max_tool_rounds = settings.max_tool_rounds.min(limits.requests);
+        settings.rounds.lower(limits.requests);
         let request = &mut settings.request;
         request.temperature = self.temperature.or(request.temperature);
         request.max_tokens = self.max_tokens.unwrap_or(request.max_tokens);
     }
 }
 
-/// Whether a role is a file of a project that is not trusted.
-fn came_with_project(world: &World, role: &Role) -> bool {
-    let is_inside = world.root().is_ok_and(|root| role.file.starts_with(root));
-    is_inside && world.trust.trusted().is_none()
-}
-
-/// The variable whose key goes to the address that a role names. A file that came with a project
-/// does not decide where a key goes.
-fn key_variable(world: &World, role: &Role) -> Option<String> {
-    let variable = role.model.api_key_env.clone()?;
-    if came_with_project(world, role) {
-        output::warning(&format!(
-            "the role names where the key in {variable} goes, and came with a project that is not \
-             trusted; the key is not sent"
-        ));
-        output::hint("keep the role outside of the project, or name a provider by `--provider`");
-        return None;
-    }
-    Some(variable)
-}
-
 fn choose_model(world: &mut World, role: &Role) {
     let wish = &role.model;
     let global = &world.global;
     world.made.typed.get_or_init(|| (global.provider.clone(), global.model.clone()));
-    if let Some(address) = wish.base_url.clone().filter(|_| world.global.provider.is_none()) {
+    let address = world.global.provider.is_none().then(|| reach::address(world, role));
+    if let Some(address) = address.flatten() {
         let instance = Instance {
             kind: String::from("openai"),
             enabled: true,
             base_url: Some(address),
             cache_ttl: 3600,
             default_model: wish.name.clone(),
-            api_key_env: key_variable(world, role),
+            api_key_env: wish.api_key_env.clone(),
             credentials_path: None,
             headers: BTreeMap::new(),
             extra: serde_json::Map::new(),
@@ -451,13 +510,14 @@ fn choose_model(world: &mut World, role: &Role) {
 }
 
 fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
-    let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
-    let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
-    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
-    let folders: Vec<PathBuf> = named.into_iter().chain(home).chain(own).collect();
+    let folders = skill_folders(world);
     let mut skills = Vec::new();
     for name in &role.skills {
-        match skill::load(name, role.folder(), &folders) {
+        let may_read = |path: &Path| {
+            let is_known = folders.iter().any(|folder| path.starts_with(folder));
+            if is_known { Ok(()) } else { reach::check(world, role, path) }
+        };
+        match skill::load(name, role.folder(), &folders, may_read) {
             Ok(mut skill) => {
                 findings.extend(skill.findings.iter().cloned());
                 findings.extend(wants(world, &skill));
@@ -471,6 +531,14 @@ fn skills(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSk
         }
     }
     skills
+}
+
+/// Where skills lie that a role names.
+fn skill_folders(world: &World) -> Vec<PathBuf> {
+    let home = world.environment.home.iter().map(|home| home.join(".initrunner/skills"));
+    let named = world.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
+    let own = world.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    named.into_iter().chain(home).chain(own).collect()
 }
 
 /// Whether two entries bring the same tools: those of most built-in types have the same names
@@ -505,24 +573,6 @@ fn wants(world: &World, skill: &RoleSkill) -> Vec<Finding> {
         message: format!("skill `{}` needs {what}", skill.name),
     };
     unset.chain(missing).map(finding).collect()
-}
-
-/// The schema of a role's answer, read from its file where it stands in one.
-fn schema(role: &Role, findings: &mut Vec<Finding>) -> Option<Value> {
-    let Some(Value::String(file)) = &role.output else {
-        return role.output.clone();
-    };
-    let path = role.folder().join(file);
-    let text = std::fs::read_to_string(&path);
-    let read = text
-        .map_err(|error| error.to_string())
-        .and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
-    match read {
-        Ok(schema @ Value::Object(_)) => return Some(schema),
-        Ok(_) => findings.push(error("output.schema_file", "it holds no schema".to_owned())),
-        Err(what) => findings.push(error("output.schema_file", what)),
-    }
-    None
 }
 
 fn error(path: &str, message: String) -> Finding {

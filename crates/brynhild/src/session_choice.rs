@@ -8,7 +8,7 @@ use contract::event::{Event, Level, What};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::Usage;
-use sessions::error::Error;
+use sessions::error::{Error, FileError};
 use sessions::reader::Repair;
 use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
@@ -54,51 +54,77 @@ fn open(world: &World, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
         let id = global.session.as_deref().unwrap_or("unsaved");
         return Ok(unsaved(SessionId::parse(id)?));
     }
-    if existing.is_none() && global.safe && !global.fork {
-        return safe(world);
+    let Some(id) = existing else {
+        if global.fork {
+            let text = "`--fork` needs `--resume`, `--continue` or `--session`";
+            return Err(Problem::misuse(text));
+        }
+        return begun(world);
+    };
+    let store = world.store()?;
+    if global.fork {
+        let copy = free_name(&store, &id)?;
+        let opened = store.fork(&id, &copy, None)?;
+        return continued(copy, opened);
     }
-    let store = world.store().map_err(|problem| {
-        problem.hint("set HOME or BRYNHILD_CONFIG_DIR, or pass `--no-save` to keep no session")
-    })?;
-    match existing {
-        Some(id) if global.fork => {
-            let copy = free_name(&store, &id)?;
-            let opened = store.fork(&id, &copy, None)?;
-            continued(copy, opened)
-        }
-        Some(id) => {
-            let opened = store.open(&id).map_err(|error| refused(&error))?;
-            continued(id, opened)
-        }
-        None if global.fork => {
-            Err(Problem::misuse("`--fork` needs `--resume`, `--continue` or `--session`"))
-        }
-        None => created(&store, global.session.as_deref()),
-    }
+    let opened = store.open(&id).map_err(|error| refused(&error))?;
+    continued(id, opened)
 }
 
-fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Problem> {
-    let log = match name {
-        Some(name) => store.create(&SessionId::parse(name)?),
-        None => store.create_named_for(Timestamp::now()),
+/// A session that is kept where there is a place for it, and goes on where there is none.
+fn begun(world: &World) -> Result<Chosen, Problem> {
+    let name = world.global.session.as_deref();
+    let text = match world.store() {
+        Ok(store) => match created(&store, name) {
+            Ok(chosen) => return Ok(chosen),
+            Err(Error::File(error)) if has_no_place(&error) || world.global.safe => {
+                error.to_string()
+            }
+            Err(error) => return Err(not_kept(&error)),
+        },
+        Err(problem) => problem.message(),
     };
-    let log = log.map_err(|error| not_kept(&error))?;
+    let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
+    chosen.notices.push(What::Notice {
+        level: Level::Warning,
+        text: format!("the session is not kept: {text}"),
+        hint: Some(String::from(
+            "set HOME or BRYNHILD_CONFIG_DIR to a folder of your own that can be written",
+        )),
+    });
+    Ok(chosen)
+}
+
+/// Whether there is no folder that takes files, in contrast to a disk that fails or is full.
+fn has_no_place(error: &FileError) -> bool {
+    use rustix::io::Errno;
+    let errors = [
+        Errno::NOENT,
+        Errno::ACCESS,
+        Errno::PERM,
+        Errno::EXIST,
+        Errno::NOTDIR,
+        Errno::ISDIR,
+        Errno::ROFS,
+        Errno::NAMETOOLONG,
+        Errno::LOOP,
+        // A disk on which nobody can keep others out.
+        Errno::NOLCK,
+        Errno::NOSYS,
+        Errno::OPNOTSUPP,
+        Errno::NODEV,
+    ];
+    Errno::from_io_error(&error.source).is_some_and(|error| errors.contains(&error))
+}
+
+fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
+    let log = match name {
+        Some(name) => store.create(&SessionId::parse(name)?)?,
+        None => store.create_named_for(Timestamp::now())?,
+    };
     let id = log.id.clone();
     let keeping = Keeping::Kept;
     Ok(Chosen { id, keeping, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
-}
-
-/// A session that is kept where that is possible, and goes on where it is not.
-fn safe(world: &World) -> Result<Chosen, Problem> {
-    let name = world.global.session.as_deref();
-    let kept = world.store().and_then(|store| created(&store, name));
-    kept.or_else(|problem| {
-        let text = format!("the session is not kept: {}", problem.message());
-        let notice = What::Notice { level: Level::Warning, text, hint: None };
-        let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
-        chosen.notices.push(notice);
-        Ok(chosen)
-    })
 }
 
 /// The session that is to be continued, if one is.
@@ -120,7 +146,7 @@ fn existing(world: &World, root: &Path) -> Result<Option<SessionId>, Problem> {
     }
     if let Some(name) = &global.session {
         let id = SessionId::parse(name).map_err(|error| Problem::misuse(error.to_string()))?;
-        return Ok(world.store()?.exists(&id).then_some(id));
+        return Ok(world.store().is_ok_and(|store| store.exists(&id)).then_some(id));
     }
     Ok(None)
 }
@@ -182,7 +208,7 @@ fn not_kept(error: &Error) -> Problem {
     let is_about_files = matches!(error, Error::File(_));
     let problem = refused(error);
     if is_about_files {
-        problem.hint("make the folder writable, or pass `--no-save` to keep no session")
+        problem.hint("make room, or keep no session: `BRYNHILD_SESSION__AUTO_SAVE=false`")
     } else {
         problem
     }

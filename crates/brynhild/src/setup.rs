@@ -62,9 +62,9 @@ pub(crate) struct Setup {
 pub(crate) struct Backstage {
     lifecycle: Lifecycle,
     hosts: Option<Hosts>,
-    mcp: Links,
+    mcp: Slot<Mcp>,
     guests: Guests,
-    role: Option<Arc<Opened>>,
+    role: Slot<Opened>,
     ledger: Arc<Ledger>,
 }
 
@@ -78,7 +78,7 @@ impl Backstage {
         if let Some(mcp) = self.mcp.present() {
             mcp.shutdown().await;
         }
-        if let Some(role) = &self.role {
+        if let Some(role) = self.role.present() {
             role.shutdown().await;
         }
         let guests = self.guests.all();
@@ -114,9 +114,9 @@ struct Needed {
     policy: Arc<Renewable>,
     offers_tools: bool,
     ledger: Arc<Ledger>,
-    mcp: Links,
+    mcp: Slot<Mcp>,
     guests: Guests,
-    role: Option<Arc<Opened>>,
+    role: Slot<Opened>,
     /// The agent that answers, where a file describes it.
     agent: Option<Arc<AgentFile>>,
 }
@@ -129,7 +129,7 @@ impl Needed {
 
     /// What the model is told beside its task; a role brings what it needs of that itself.
     fn knowledge(&self, world: &World) -> Knowledge {
-        let is_asked = self.mind.is_some() && self.role.is_none();
+        let is_asked = self.mind.is_some() && self.role.present().is_none();
         let rules = is_asked.then(|| assemble::rules(world, &self.root));
         let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
         let servers = self.mcp.present().filter(|_| is_asked && self.offers_tools);
@@ -141,17 +141,27 @@ impl Needed {
     }
 }
 
-/// The servers, where any are described; others may take their place between turns.
-#[derive(Clone, Default)]
-struct Links(Arc<Mutex<Option<Arc<Mcp>>>>);
+/// The servers or the role of a conversation, where there are any; others may take their place
+/// between turns.
+struct Slot<T>(Arc<Mutex<Option<Arc<T>>>>);
 
-impl Links {
-    fn present(&self) -> Option<Arc<Mcp>> {
+impl<T> Slot<T> {
+    fn new(first: Option<Arc<T>>) -> Self {
+        Self(Arc::new(Mutex::new(first)))
+    }
+
+    fn present(&self) -> Option<Arc<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn put(&self, mcp: Option<Arc<Mcp>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mcp;
+    fn put(&self, next: Option<Arc<T>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -238,12 +248,13 @@ impl Setup {
             policy: Arc::new(Renewable::new(permissions::policy(world, root)?)),
             offers_tools,
             ledger: in_mode(world.mode()),
-            mcp: Links::default(),
+            mcp: Slot::new(None),
             guests: Guests::default(),
-            role: role::open(world, mind).await?,
+            role: Slot::new(role::open(world, mind).await?),
             agent: world.made.agent.get().cloned(),
         };
-        if let (Some(role), Some(mind)) = (&needed.role, mind) {
+        let role = needed.role.present();
+        if let (Some(role), Some(mind)) = (&role, mind) {
             role.set_mind(mind);
         }
         needed.mcp.put(servers(world, mind, offers_tools).await?);
@@ -252,19 +263,18 @@ impl Setup {
         wishes::tell(world);
         let mut settings =
             assemble::settings(world, root, mind.map(AsRef::as_ref), outfit.system.clone());
-        if let Some(role) = &needed.role {
+        if let Some(role) = &role {
             role.tighten(&mut settings);
         }
         if let Some(file) = &needed.agent {
             subagents::tighten(&mut settings, file);
         }
-        let role = needed.role.clone();
         let backstage = Backstage {
             lifecycle: outfit.lifecycle.clone(),
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             mcp: needed.mcp.clone(),
             guests: needed.guests.clone(),
-            role: role.clone(),
+            role: needed.role.clone(),
             ledger: Arc::clone(&needed.ledger),
         };
         backstage.lifecycle.start().await;
@@ -287,6 +297,7 @@ impl Setup {
             world: None,
             tools: self.registry.specs().to_vec(),
             grants: self.grants.clone(),
+            policy: self.needed.judge(),
         };
         let reload = Arc::new(Reload::new(world, self.needed.clone(), present));
         self.renewal = Some(Arc::clone(&reload));
@@ -308,6 +319,7 @@ impl Setup {
             policy: self.needed.judge(),
             confinement: assemble::confinement(world, root)?,
             log,
+            keys: mind.map(Mind::keys).unwrap_or_default(),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
         };
@@ -342,7 +354,8 @@ impl Outfit {
         let skills = &knowledge.skills;
         let grants = Grants::new(world, skills, needed.judge());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        if let Some(role) = &needed.role {
+        let role = needed.role.present();
+        if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else if needed.offers_tools {
             tools = grants.watch(assemble::tools(world, root, skills.clone()));
@@ -356,7 +369,7 @@ impl Outfit {
             };
             tools.extend(needed.mcp.present().iter().flat_map(of_servers));
         }
-        let mut own_words = needed.role.as_ref().map(|role| role.system.clone());
+        let mut own_words = role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &needed.agent {
             let dressed = persona::dressed(world, needed.mind.as_ref(), (file, &tools), &knowledge);
             tools = dressed.tools;
@@ -377,10 +390,11 @@ impl Outfit {
         hooks::report(&hooks.problems);
         let mut asked = hooks.hooks;
         asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
-        asked.extend(needed.role.iter().flat_map(|role| role.hooks()));
+        asked.extend(role.iter().flat_map(|role| role.hooks()));
         staff(world, needed, &registry, &asked)?;
         let system = mind.map(|mind| {
-            own_words.unwrap_or_else(|| assemble::system(root, mind, &registry, &knowledge))
+            own_words
+                .unwrap_or_else(|| assemble::system((world, root), mind, &registry, &knowledge))
         });
         Ok(Self {
             registry,

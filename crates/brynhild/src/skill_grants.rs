@@ -30,7 +30,11 @@ impl Grants {
     /// Takes from the skills what counts here.
     pub(crate) fn new(world: &World, skills: &[Skill], policy: Arc<dyn Policy>) -> Self {
         let is_trusted = world.trust.trusted().is_some();
-        let counts = |skill: &&Skill| is_trusted || skill.source != "project";
+        let counts = |skill: &&Skill| match place(world, skill) {
+            Found::Elsewhere => true,
+            Found::Covered => is_trusted,
+            Found::Loose => false,
+        };
         let entry = |skill: &Skill| (skill.name.to_lowercase(), skill.allowed_tools.clone());
         let mut allowed: BTreeMap<String, Vec<String>> =
             skills.iter().filter(counts).map(entry).collect();
@@ -70,6 +74,26 @@ impl Grants {
         };
         tools.into_iter().map(wrap).collect()
     }
+}
+
+/// Where a skill lies.
+enum Found {
+    /// Outside of the project, or in a plugin, which is trusted on its own.
+    Elsewhere,
+    /// Where the trust in a project covers it.
+    Covered,
+    /// Elsewhere in the project, whichever way it was named.
+    Loose,
+}
+
+fn place(world: &World, skill: &Skill) -> Found {
+    if skill.source == "project" {
+        return Found::Covered;
+    }
+    let is_plugins = skill.source.starts_with("plugin:");
+    let folder = skill.folder.as_ref().and_then(|folder| folder.canonicalize().ok());
+    let is_inside = folder.is_some_and(|it| world.root().is_ok_and(|root| it.starts_with(root)));
+    if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
 }
 
 /// `LearnSkill`, which makes active what it hands out.

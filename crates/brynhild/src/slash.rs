@@ -2,6 +2,7 @@
 //! project. Says what a line means; whoever reads lines does it.
 
 pub(crate) mod filled;
+mod local;
 mod once;
 mod shown;
 
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ::mcp::PromptCommand;
 use contract::id::SessionId;
 use contract::message::Usage;
-use contract::policy::Mode;
+use contract::policy::{Mode, Policy};
 use contract::skill::Skill;
 use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
@@ -24,10 +25,12 @@ use crate::config;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::output;
+use crate::permissions::remembered;
 use crate::undo::Detail;
 use crate::world::World;
 
 pub(crate) use once::{Once, once};
+pub(crate) use shown::sentence;
 
 /// A command of the program's own.
 pub(crate) struct Builtin {
@@ -50,10 +53,11 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("compact", "[what to keep]", "Shorten what the model sees of the history"),
     own("model", "[name]", "Show or change the model that answers"),
     own("mode", "[read-only | normal | yolo]", "Show or change how much freedom tools have"),
+    own("theme", "[name]", "Choose the colors of the whole screen"),
     own("skill", "NAME [request]", "Work by a skill's instructions"),
     own("tools", "", "List the tools"),
     own("plugins", "", "List the plugins"),
-    own("permissions", "", "Show what is allowed without a question"),
+    own("permissions", "[revoke RULE]", "Show what is allowed without a question; take it back"),
     own("cost", "", "Show what this conversation took"),
     own("undo", "[turns] [force]", "Take back what the last turns changed in files"),
     own("redo", "[force]", "Make the changes again that were undone last"),
@@ -63,6 +67,10 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("export", "[file]", "Write the conversation as Markdown"),
     own("quit", "", "End"),
 ];
+
+/// The variables that a command of a project that is not trusted gets.
+const HARMLESS: [&str; 9] =
+    ["USER", "LOGNAME", "HOME", "PWD", "LANG", "SHELL", "TERM", "EDITOR", "VISUAL"];
 
 /// The built-in command of a name.
 pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
@@ -120,6 +128,8 @@ pub(crate) enum Control {
     Model(Option<String>),
     /// Tools get more or less freedom.
     Mode(Mode),
+    /// Other colors; none asks for those that there are.
+    Theme(Option<String>),
     /// Another session goes on.
     Resume(String),
     /// Changes of files are taken back or made again.
@@ -153,6 +163,7 @@ impl Control {
             Self::Compact { .. } => ("compact", "`brynhild --resume ID` opens a session for it"),
             Self::Model(_) => ("model", "`--model NAME` names the model"),
             Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
+            Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
             Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
             Self::Restore { direction: Direction::Undo, .. } => {
                 ("undo", "`brynhild session undo` takes changes back")
@@ -177,6 +188,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) session: Option<&'a SessionId>,
     /// How much freedom tools have.
     pub(crate) mode: Mode,
+    /// What judges calls; none where nothing was asked about yet.
+    pub(crate) policy: Option<&'a dyn Policy>,
 }
 
 /// The commands that are no built-in ones.
@@ -220,21 +233,29 @@ impl Offer {
     /// The text of a command with its blanks filled in.
     pub(crate) fn rendered(&self, world: &World, name: &str, words: &str) -> Option<String> {
         let command = self.table.find(name)?;
+        if let Some(line) = &command.run {
+            return Some(format!("$ {line}"));
+        }
         if let Some(recipe) = &command.recipe {
             return Some(filled::shown(command, recipe, words));
         }
+        let is_guest = command.source == "project" && command.rank == Rank::Guest;
         let variable = |name: &str| {
-            if config::is_secret(name) {
+            let Some(value) = world.environment.variables.get(name) else {
+                return Variable::Unset;
+            };
+            let is_kept = is_guest && !HARMLESS.contains(&name);
+            let has_login = config::without_login(value).is_some_and(|shown| shown != *value);
+            if is_kept || has_login || config::is_secret(name) {
                 return Variable::Secret;
             }
-            let value = world.environment.variables.get(name).cloned();
-            value.map_or(Variable::Unset, Variable::Value)
+            Variable::Value(value.clone())
         };
         let cwd = world.environment.cwd.display().to_string();
         let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
         for name in rendered.withheld {
             output::warning(&format!(
-                "`/{}` asks for the variable {name}, which holds a secret and stays out",
+                "`/{}` asks for the variable {name}, which may hold a secret and stays out",
                 command.name
             ));
         }
@@ -265,10 +286,11 @@ pub(crate) async fn expand<'a>(
                 mode(world, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
             }
         },
+        "theme" => control(Control::Theme(rest)),
         "skill" => Ok(skill(world, slash.rest)),
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(world)),
-        "permissions" => show(shown::permissions(world, facts().mode)?),
+        "permissions" => show(permissions(world, slash.rest, &facts())?),
         "cost" => {
             let facts = facts();
             let took = facts.session.and_then(|id| shown::took(world, id));
@@ -289,6 +311,18 @@ pub(crate) async fn expand<'a>(
         }
         "export" => control(Control::Export(rest.map(PathBuf::from))),
         _ => control(Control::Quit),
+    }
+}
+
+/// Lists what is allowed, or takes some of it back.
+fn permissions(world: &World, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
+    match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
+        ("", _) => shown::permissions(world, facts),
+        ("revoke", rule) if !rule.trim().is_empty() => {
+            remembered::revoke(world, facts.policy, rule.trim())
+        }
+        _ => Err(Problem::misuse(format!("`/permissions {words}` is not understood"))
+            .hint("`/permissions revoke RULE` takes back what `/permissions` lists")),
     }
 }
 
@@ -349,6 +383,9 @@ async fn prompt(
             text: text.to_owned(),
         });
     };
+    if let Some((command, line)) = found.and_then(|it| Some((it, it.run.as_deref()?))) {
+        return local::run(world, command, line, slash.rest).await.map(Expansion::Show);
+    }
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
         let session = session.map(SessionId::as_str);
         let text = filled::text(world, (command, recipe), slash.rest, session).await?;
@@ -412,6 +449,6 @@ mod tests {
     fn the_built_in_names_are_known_in_any_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 17);
+        assert_eq!(BUILTIN.len(), 18);
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn told(report: &Report) -> String {
     for kept in &report.kept {
         let _ = writeln!(text, "  kept  {}: {}", one_line(&kept.path), one_line(&kept.why));
     }
-    if !report.kept.is_empty() {
+    if report.can_force {
         text.push_str("`--force` (`/undo force`) overwrites what was kept\n");
     }
     text
@@ -128,10 +128,27 @@ pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
 
 /// The changes of turns in words.
 pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<String, Problem> {
+    let told = parts(keeper, turns, detail)?;
+    Ok(told.into_iter().map(|part| part.words + &part.unified).collect())
+}
+
+/// A part of what is told of changes.
+#[derive(Default)]
+pub(crate) struct Part {
+    /// Whose change it is, or of which file; lines with their ends.
+    pub(crate) words: String,
+    pub(crate) path: String,
+    /// The change line by line, where that is wanted.
+    pub(crate) unified: String,
+}
+
+/// The changes of turns, part by part.
+pub(crate) fn parts(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<Vec<Part>, Problem> {
+    let only = |words: String| Part { words, ..Part::default() };
     if turns.is_empty() {
-        return Ok("No turn changed a file.\n".to_owned());
+        return Ok(vec![only("No turn changed a file.\n".to_owned())]);
     }
-    let mut text = String::new();
+    let mut parts = Vec::new();
     for turn in turns {
         let standing = match turn.standing {
             Standing::Done => "",
@@ -140,9 +157,9 @@ pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<
         };
         let at = turn.at.0.strftime("%Y-%m-%d %H:%M");
         let prompt = one_line(&turn.prompt);
-        let _ = writeln!(text, "turn {}{standing}  {at}  {prompt}", turn.number);
+        parts.push(only(format!("turn {}{standing}  {at}  {prompt}\n", turn.number)));
         let Some(views) = keeper.changes(turn)? else {
-            text.push_str("  what it changed is no longer kept\n");
+            parts.push(only("  what it changed is no longer kept\n".to_owned()));
             continue;
         };
         let renamed = Keeper::renamed(&views);
@@ -152,16 +169,18 @@ pub(crate) fn listed(keeper: &Keeper, turns: &[Turn], detail: Detail) -> Result<
             }
             let path = one_line(&view.path);
             if let Some(new) = renamed.get(view.path.as_str()) {
-                let _ = writeln!(text, "  renamed   {path} to {}", one_line(new));
+                parts.push(only(format!("  renamed   {path} to {}\n", one_line(new))));
                 continue;
             }
-            let _ = writeln!(text, "  {:<8}  {path}{}", word(view.change), size(view));
-            if detail == Detail::Lines {
-                text.push_str(&difference(view));
-            }
+            let words = format!("  {:<8}  {path}{}\n", word(view.change), size(view));
+            let unified = match detail {
+                Detail::Lines => difference(view),
+                Detail::Files => String::new(),
+            };
+            parts.push(Part { words, path, unified });
         }
     }
-    Ok(text)
+    Ok(parts)
 }
 
 fn word(change: Change) -> &'static str {

@@ -174,8 +174,7 @@ pub(crate) fn surroundings(world: &World) -> Surroundings {
 }
 
 fn settings(world: &World) -> Result<HostSettings, Problem> {
-    let own = world.config_dir().map(std::path::Path::to_path_buf);
-    let folder = own.or_else(|_| world.state_dir())?;
+    let folder = world.cache_dir()?;
     let on_output = |plugin: &str, line: &str| output::plugin(plugin, line);
     let on_progress = |plugin: &str, what: &str| output::plugin(plugin, what);
     Ok(HostSettings {

@@ -1,8 +1,9 @@
 //! What a command works with: flags, environment, configuration, and the folders they lead to.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::policy::Mode;
 use contract::sandbox::Sandbox;
@@ -40,13 +41,26 @@ pub(crate) struct World {
     /// How the person stands to what the project brings.
     pub(crate) trust: Standing,
     root: Result<PathBuf, RootTooWide>,
+    occasion: Occasion,
     /// What is made when something needs it first.
     pub(crate) made: Made,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Occasion {
+    /// A command that needs its files.
+    #[default]
+    Command,
+    /// A conversation, which goes on where the home is broken.
+    Talk,
 }
 
 /// What is made when something needs it first.
 #[derive(Default)]
 pub(crate) struct Made {
+    /// The person's own folder, where something can be kept in it.
+    keeping: OnceLock<Option<PathBuf>>,
     /// What lies in folders of plugins.
     pub(crate) folders: OnceLock<Arc<Folders>>,
     plugins: OnceLock<PluginSet>,
@@ -71,23 +85,53 @@ pub(crate) struct Made {
     pub(crate) front: OnceLock<Arc<Front>>,
     /// The keys that no process may see.
     pub(crate) secrets: OnceLock<Secrets>,
+    /// The warnings that are said once.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl World {
     /// Reads the environment and the configuration. Prints the configuration's warnings.
     pub(crate) fn read(global: Global) -> Result<Self, Problem> {
-        let environment = Environment::read()
-            .map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))?;
-        let world = Self::of(global, environment)?;
-        for warning in &world.loaded.warnings {
-            output::warning(&warning.to_string());
-        }
+        let world = Self::of(global, surroundings()?)?;
+        world.warn();
         Ok(world)
     }
 
-    /// Reads the same again, without the configuration's warnings, after something has changed.
+    /// The same for a conversation. It goes on where the person's own file is broken, and only looks
+    /// then, as with `--safe`: what the file forbids is not known.
+    pub(crate) fn for_talk(global: Global) -> Result<Self, Problem> {
+        let environment = surroundings()?;
+        let read = Self::of(global.clone(), environment.clone());
+        let mut world = read.or_else(|problem| {
+            let global = Global { safe: true, ..global };
+            let (mut sources, found) = sources(&global, &environment);
+            sources.mistakes = Mistakes::LeaveOutOwn;
+            let retreated = Self::from(global, environment, &mut sources, found);
+            retreated.ok().filter(|world| world.loaded.left_out).ok_or(problem)
+        })?;
+        world.occasion = Occasion::Talk;
+        world.warn();
+        Ok(world)
+    }
+
+    /// Reads all of it anew, for the same occasion.
+    pub(crate) fn anew(self) -> Result<Self, Problem> {
+        match self.occasion {
+            Occasion::Command => Self::read(self.global),
+            Occasion::Talk => Self::for_talk(self.global),
+        }
+    }
+
+    fn warn(&self) {
+        for warning in &self.loaded.warnings {
+            output::warning(&warning.to_string());
+        }
+    }
+
+    /// Reads the same again in the middle of a conversation, without the configuration's warnings,
+    /// after something has changed.
     pub(crate) fn again(global: Global, environment: Environment) -> Result<Self, Problem> {
-        Self::of(global, environment)
+        Ok(Self { occasion: Occasion::Talk, ..Self::of(global, environment)? })
     }
 
     /// Goes on with workers that are there already.
@@ -105,7 +149,8 @@ impl World {
         sources.read_project = true;
         let loaded = config::load(&sources)?;
         let (trust, root) = (Standing::default(), Ok(root.to_owned()));
-        Ok(Self { global, environment, loaded, trust, root, made: Made::default() })
+        let occasion = Occasion::default();
+        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
     }
 
     /// The same without the project's own files, so that none of them can stop it.
@@ -165,7 +210,8 @@ impl World {
         let root = found.or_else(|wide| {
             if loaded.config.allow_home_directory { Ok(wide.root) } else { Err(wide) }
         });
-        Ok(Self { global, environment, loaded, trust, root, made: Made::default() })
+        let occasion = Occasion::default();
+        Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
     }
 
     /// What lies in folders of plugins, as it was when something asked first.
@@ -196,6 +242,14 @@ impl World {
         }
         let hosts = workers::hosts(self)?;
         Ok(self.made.hosts.get_or_init(|| hosts))
+    }
+
+    /// Prints a warning, the first time that it is given.
+    pub(crate) fn warn_once(&self, text: &str) {
+        let mut warned = self.made.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(text.to_owned()) {
+            output::warning(text);
+        }
     }
 
     /// The plugins in the manner of Claude Code, on the same terms.
@@ -262,14 +316,30 @@ impl World {
         })
     }
 
-    /// Where the sandbox keeps what it needs between calls: beside the configuration, and where
-    /// there is no home in a folder for temporary files that nobody else could have prepared.
+    /// The person's own folder, where something can be kept in it. Only a conversation, and a run
+    /// that only looks, try that: they do without.
+    pub(crate) fn keeping_dir(&self) -> Option<&Path> {
+        let found = || {
+            let dir = self.loaded.config_dir.clone();
+            let must_work = self.occasion == Occasion::Talk || self.global.safe;
+            dir.filter(|dir| !must_work || private_file::is_writable(dir))
+        };
+        self.made.keeping.get_or_init(found).as_deref()
+    }
+
+    /// Where things are kept between calls: in the person's own folder, and where that takes nothing
+    /// in a folder for temporary files that nobody else could have prepared.
+    pub(crate) fn cache_dir(&self) -> Result<PathBuf, Problem> {
+        self.keeping_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
+    }
+
+    /// Where the sandbox keeps what it needs between calls, on the same terms.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
-        if let Ok(folder) = self.config_dir().map(|dir| dir.join("sandbox"))
-            && (!self.global.safe || private_file::make_folder(&folder.join("x")).is_ok())
-        {
-            return Ok(folder);
-        }
+        let folder = self.keeping_dir().map(|dir| dir.join("sandbox"));
+        folder.filter(|folder| !folder.is_file()).map_or_else(|| self.temporary_dir(), Ok)
+    }
+
+    fn temporary_dir(&self) -> Result<PathBuf, Problem> {
         let folder =
             self.environment.temp.join(format!("brynhild-sandbox-{}", self.environment.user()));
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
@@ -345,14 +415,7 @@ impl World {
     fn is_own(&self, key: &str) -> bool {
         let path: Vec<&str> = key.split('.').collect();
         let layer = self.loaded.origin(&path).map(|origin| origin.layer);
-        let own =
-            matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag));
-        if !own {
-            output::warning(&format!(
-                "`{key}` is ignored: only your own configuration file or a flag can set it"
-            ));
-        }
-        own
+        matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag))
     }
 
     /// Whether a setting was changed from what is built in.
@@ -410,6 +473,11 @@ impl World {
             && self.environment.variable("NO_COLOR").is_none()
             && self.environment.variable("TERM") != Some("dumb")
     }
+}
+
+/// What the program finds around itself.
+fn surroundings() -> Result<Environment, Problem> {
+    Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
 }
 
 /// What the configuration is made from, with the project's root.

@@ -74,6 +74,7 @@ impl Rig {
             },
             home: base.join("home/.chibi"),
             is_verbose: false,
+            is_confined: true,
             on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
             console: None,
         };

@@ -120,6 +120,7 @@ impl Rig {
             home: Some(self.path("home")),
             mode: Mode::Normal,
             config_dir: Some(self.path("config")),
+            python: None,
             ask: None,
             notice: Arc::new(|text| panic!("{text}")),
             ledger: Arc::new(Ledger::default()),

@@ -320,6 +320,7 @@ pub(crate) fn context() -> ToolContext {
         spill: "/nowhere".into(),
         conversation: None,
         view: contract::policy::View::default(),
+        actions: Vec::new(),
     }
 }
 

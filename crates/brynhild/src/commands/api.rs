@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use contract::message::{Entry, Message};
 use contract::provider::{Delivery, Delta, Request};
+use contract::text::visible;
 use futures::StreamExt;
 use providers::catalog::Wire;
 use serde_json::{Value, json};
@@ -157,7 +158,7 @@ async fn test(world: &World, live: bool) -> Outcome {
         return Err(problem);
     }
     let status = report["status"].as_str().unwrap_or_default();
-    output::line(format_args!("{name} ({}): {status}", mind.model))?;
+    output::line(visible(&format!("{name} ({}): {status}", mind.model)))?;
     if live {
         output::line(format_args!("answered in {} ms", report["latency_ms"]))?;
     } else {

@@ -4,11 +4,12 @@ use anstyle::Style;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ConfigCommand, Global, OutputFormat};
+use crate::assemble;
 use crate::config::{self, Form, Provenance};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::style::Palette;
 use crate::output;
-use crate::provider_choice::{self, Key};
+use crate::provider_choice::{self, Candidate, Choice, Key};
 use crate::world::World;
 
 /// Runs a `config` command.
@@ -27,6 +28,8 @@ pub(crate) fn run(world: &World, command: Option<ConfigCommand>) -> Outcome {
                 let known = unknown.known.join(", ");
                 Problem::failed(unknown.to_string()).hint(format!("there are {known}"))
             })?;
+            // Text is escaped already, the way YAML writes it, and may have colors.
+            let text = if form == Form::Json { output::quiet(&text) } else { text.as_str().into() };
             output::line(text.trim_end())?;
             Ok(Exit::Done)
         }
@@ -83,7 +86,7 @@ fn overview(world: &World) -> Outcome {
     let root = world.root().map_or_else(|wide| wide.error.to_string().into(), shown);
     let rows: [(&str, Value); 9] = [
         ("Provider", config.providers.default.as_str().into()),
-        ("Model", config.models.default.as_str().into()),
+        ("Model", model(world).into()),
         ("API Key", key(world).into()),
         ("Mode", world.mode().as_str().into()),
         ("Max Tokens", config.behavior.max_tokens.into()),
@@ -106,15 +109,27 @@ fn overview(world: &World) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// The model that would answer.
+fn model(world: &World) -> String {
+    let config = world.config();
+    let chosen = |candidate| Choice { candidate, reason: String::new() };
+    let model = named(world).map(chosen).and_then(|choice| assemble::model(world, &choice).ok());
+    model.unwrap_or_else(|| config.models.default.clone())
+}
+
+/// The provider that the configuration names.
+fn named(world: &World) -> Option<Candidate> {
+    let name = &world.config().providers.default;
+    provider_choice::candidates(world).into_iter().find(|it| it.name == *name)
+}
+
 /// What is known of the key of the provider that the configuration names.
 fn key(world: &World) -> String {
-    let name = &world.config().providers.default;
-    let candidates = provider_choice::candidates(world);
-    match candidates.into_iter().find(|it| it.name == *name).map(|it| it.key) {
+    match named(world).map(|it| it.key) {
         Some(Key::Found { place, .. }) => format!("✓ {place}"),
         Some(Key::NotNeeded) => "✓ not needed".to_owned(),
         Some(Key::Missing { variable }) => format!("✗ {variable} is not set"),
         Some(Key::Broken { problem }) => format!("✗ {problem}"),
-        None => format!("✗ there is no provider '{name}'"),
+        None => format!("✗ there is no provider '{}'", world.config().providers.default),
     }
 }

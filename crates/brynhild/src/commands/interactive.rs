@@ -50,7 +50,8 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
         hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
-    let world = settled(world, &app, &mut screen).await?;
+    let mut early = Vec::new();
+    let world = settled(world, (&mut app, &mut screen), &mut early).await?;
     for warning in &world.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
@@ -60,7 +61,7 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(world, &mut app, &mut screen, &inquiries).await?;
+    let (exit, saved) = talk(world, (&mut app, &mut screen), &inquiries, early).await?;
     screen.pause();
     let is_stuck = screen.is_behind();
     drop(screen);
@@ -71,7 +72,12 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
 }
 
 /// Asks whether what the project brings is trusted, where that is open.
-async fn settled(world: World, app: &App, screen: &mut Screen) -> Result<World, Problem> {
+/// What is typed meanwhile has its `effects`.
+async fn settled(
+    world: World,
+    (app, screen): (&mut App, &mut Screen),
+    effects: &mut Vec<Effect>,
+) -> Result<World, Problem> {
     if !trust::is_asked(&world) {
         return trust::told(world);
     }
@@ -82,8 +88,9 @@ async fn settled(world: World, app: &App, screen: &mut Screen) -> Result<World, 
             ("t", "Text only: nothing of it runs", true),
             ("n", "No", false),
         ];
-        let decided = tui::ask(screen, app.theme(), title, &brief.words(), &choices).await?;
-        Ok(match decided {
+        let asked = tui::ask(screen, app, (title, &brief.words()), &choices).await?;
+        effects.extend(asked.effects);
+        Ok(match asked.choice {
             Some(0) => Decision::Trusted,
             Some(1) => Decision::TextOnly,
             Some(_) => Decision::Declined,
@@ -98,12 +105,13 @@ async fn settled(world: World, app: &App, screen: &mut Screen) -> Result<World, 
 /// Goes from session to session. Gives the exit code, and the session that is kept.
 async fn talk(
     mut world: World,
-    app: &mut App,
-    screen: &mut Screen,
+    (app, screen): (&mut App, &mut Screen),
     inquiries: &Inquiries,
+    early: Vec<Effect>,
 ) -> Result<(Exit, Option<String>), Problem> {
     let mut before: Option<Global> = None;
     let mut first = app.greetings();
+    first.extend(early);
     loop {
         let lobby = Lobby { world: &world };
         let requests = std::mem::take(&mut first);
@@ -227,7 +235,6 @@ async fn show(
         mode: Cell::new(world.mode()),
         has_begun,
         is_at_work: Cell::new(false),
-        allowed: RefCell::default(),
         inquiries,
     };
     let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };

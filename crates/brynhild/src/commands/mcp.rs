@@ -268,6 +268,7 @@ fn describe(status: &Status) -> String {
     ];
     let told = status.instructions.iter().flat_map(|words| words.lines());
     lines.extend(told.map(|line| format!("instructions: {line}")));
+    lines.extend(status.hidden.iter().map(|what| format!("warning: {what}")));
     lines.extend(status.tools.iter().map(|tool| format!("tool: {tool}")));
     lines.extend(status.prompts.iter().map(|prompt| format!("prompt: /{prompt}")));
     if status.resources {

@@ -109,7 +109,6 @@ async fn is_confirmed(world: &World, count: usize) -> Result<bool, Problem> {
         );
         return Err(problem.hint("pass `--yes`"));
     }
-    question::ready().await;
     let answer = question::line(&format!("Forget {count} permissions? [y]es, [N]o: ")).await?;
     let answer = answer.unwrap_or_default();
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

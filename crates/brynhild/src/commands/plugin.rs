@@ -199,6 +199,10 @@ async fn validate(world: &World, path: &Path) -> Outcome {
     {
         folder.clone_from(&plugin.root);
     }
+    let guests = guests(world, path, &folder).await?;
+    if !guests.is_empty() {
+        return validate_guests(world, path, &guests);
+    }
     let mut validation = manifest::validate(&folder);
     let root = folder.parent().filter(|_| folder.is_file()).unwrap_or(&folder);
     if validation.errors.is_empty() {
@@ -229,6 +233,64 @@ async fn validate(world: &World, path: &Path) -> Outcome {
     if let Some(manifest) = validation.manifest.filter(|_| is_valid) {
         let (name, version) = (&manifest.name, &manifest.version);
         output::line(visible(&format!("{} is the plugin {name} {version}.", path.display())))?;
+    }
+    Ok(exit)
+}
+
+/// The plugins of other systems that a name means, or that lie in a folder without a manifest of ours.
+async fn guests(
+    world: &World,
+    named: &Path,
+    folder: &Path,
+) -> Result<Vec<dialects::Listed>, Problem> {
+    if folder.join(manifest::FILE).exists() || folder.ends_with(manifest::FILE) {
+        return Ok(Vec::new());
+    }
+    let Ok(folder) = folder.canonicalize() else {
+        let (system, name) = state::split(named.to_str().unwrap_or_default());
+        let mut listed = foreign(world).await?;
+        listed.retain(|it| it.name == name && system.is_none_or(|system| system == it.dialect));
+        return Ok(listed);
+    };
+    let mut global = world.global.clone();
+    global.plugin_dir = match folder.parent() {
+        Some(around) if folder.is_file() => vec![around.to_owned()],
+        _ => vec![folder.clone()],
+    };
+    let there = World::again(global, world.environment.clone())?;
+    let mut listed = foreign(&there).await?;
+    listed.retain(|it| Path::new(&it.path).starts_with(&folder));
+    Ok(listed)
+}
+
+/// Says of plugins of other systems what there is to say.
+fn validate_guests(world: &World, path: &Path, guests: &[dialects::Listed]) -> Outcome {
+    let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
+    let errors: Vec<&str> = guests.iter().filter_map(dialects::Listed::failure).collect();
+    let exit = if errors.is_empty() { Exit::Done } else { Exit::Failed };
+    if world.wants_json() {
+        let warnings: Vec<&String> =
+            guests.iter().flat_map(|it| &it.report).filter(is_ignored).collect();
+        output::json(&json!({
+            "path": path.display().to_string(),
+            "valid": errors.is_empty(),
+            "warnings": warnings,
+            "error": errors.first(),
+            "errors": errors,
+            "plugins": guests,
+        }))?;
+        return Ok(exit);
+    }
+    for guest in guests {
+        if let Some(why) = guest.failure() {
+            output::error(&format!("{}: {why}", guest.path));
+            continue;
+        }
+        let (system, name) = (guest.dialect, &guest.name);
+        output::line(visible(&format!("{} is the plugin {name} of {system}.", guest.path)))?;
+        for line in &guest.report {
+            output::line(visible(line))?;
+        }
     }
     Ok(exit)
 }

@@ -312,6 +312,7 @@ impl Talk<'_> {
                     usage: &session.usage,
                     session: id.as_ref().filter(|_| session.keeping == Keeping::Kept),
                     mode: session.mode,
+                    policy: Some(present.policy.as_ref()),
                 };
                 let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
                     Some(text) => Expansion::Prompt { text, skill: None },
@@ -392,6 +393,10 @@ impl Talk<'_> {
             Control::Model(Some(name)) => {
                 let session = session.continued("/model")?;
                 return Ok(Step::Leave(Next::Model { name, session }));
+            }
+            Control::Theme(_) => {
+                return Err(Problem::misuse("`/theme` is for the whole screen")
+                    .hint("lines have the terminal's own colors"));
             }
             Control::Resume(id) => {
                 let found = self.world.store()?.resolve(&id).map_err(|error| {

@@ -200,15 +200,21 @@ impl Played {
 /// Checks a role's file.
 pub(crate) async fn validate(world: &World, path: &Path) -> Outcome {
     let (file, mut reading) = role::examine(world, path)?;
+    let mut tools = Vec::new();
     if reading.errors().next().is_none() {
-        role::ask_python(world, &mut reading).await?;
+        tools = role::ask_python(world, &mut reading).await?;
     }
-    let is_valid = reading.errors().next().is_none();
+    let is_valid = reading.is_valid();
     let exit = if is_valid { Exit::Done } else { Exit::Failed };
     if world.wants_json() {
+        let role = reading.role.as_ref();
         output::json(&json!({
             "path": file.display().to_string(),
             "valid": is_valid,
+            "name": role.map(|role| &role.name),
+            "description": role.map(|role| &role.description),
+            "tools": tools,
+            "skills": role.map(|role| &role.skills),
             "findings": reading.findings,
         }))?;
         return Ok(exit);
@@ -216,19 +222,20 @@ pub(crate) async fn validate(world: &World, path: &Path) -> Outcome {
     for finding in &reading.findings {
         let words = format!("{}: {}", file.display(), role::words(finding));
         match finding.severity {
-            Severity::Error => output::error(&words),
+            Severity::Error | Severity::Loss => output::error(&words),
             Severity::Warning => output::warning(&words),
         }
     }
     if let Some(role) = reading.role.filter(|_| is_valid) {
-        let kinds: Vec<&str> = role.tools.iter().map(|tool| tool.kind.as_str()).collect();
-        let rows = [
+        let mut rows = vec![
             ["Valid".to_owned(), file.display().to_string()],
             ["name".to_owned(), role.name],
             ["description".to_owned(), role.description],
-            ["tools".to_owned(), kinds.join(", ")],
-            ["skills".to_owned(), role.skills.join(", ")],
         ];
+        let heading = |index: usize| if index == 0 { "tools" } else { "" };
+        let tools = tools.into_iter().enumerate();
+        rows.extend(tools.map(|(index, line)| [heading(index).to_owned(), line]));
+        rows.push(["skills".to_owned(), role.skills.join(", ")]);
         let rows: Vec<Vec<String>> =
             rows.into_iter().filter(|row| !row[1].is_empty()).map(Vec::from).collect();
         output::line(contract::text::visible(output::table(&rows).trim_end()))?;

@@ -189,7 +189,7 @@ fn export(
     thinking: Thinking,
 ) -> Outcome {
     let session = read(store, id)?;
-    write_with(target, |out| match format {
+    write_with(target, format, |out| match format {
         ExportFormat::Markdown => {
             session.markdown(None, thinking, &mut |piece| out.write_all(piece.as_bytes()))
         }
@@ -216,7 +216,7 @@ pub(crate) fn export_talk(
             error => error.into(),
         })?
     };
-    write_with(target, |out| {
+    write_with(target, ExportFormat::Markdown, |out| {
         let put = &mut |piece: &str| out.write_all(piece.as_bytes());
         export.markdown(title, Thinking::Collapsible, put)
     })
@@ -224,11 +224,14 @@ pub(crate) fn export_talk(
 
 /// Writes to a file, or to standard output for `-`.
 pub(crate) fn write_to(target: &Path, text: &str) -> Result<(), Problem> {
-    write_with(target, |out| Ok(writeln!(out, "{}", text.trim_end())?))
+    write_with(target, ExportFormat::Markdown, |out| Ok(writeln!(out, "{}", text.trim_end())?))
 }
 
+/// A file gets everything as it was said; standard output may be a terminal, which nothing said may
+/// steer.
 fn write_with(
     target: &Path,
+    format: ExportFormat,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<(), Problem> {
     let cannot = |error: &dyn std::fmt::Display| {
@@ -236,7 +239,11 @@ fn write_with(
     };
     if target == Path::new("-") {
         let mut out = BufWriter::new(io::stdout().lock());
-        write(&mut out).map_err(anyhow::Error::from)?;
+        let written = match format {
+            ExportFormat::Markdown => write(&mut output::Tame(&mut out)),
+            ExportFormat::Json => write(&mut output::Quiet(&mut out)),
+        };
+        written.map_err(anyhow::Error::from)?;
         out.flush()?;
         return Ok(());
     }

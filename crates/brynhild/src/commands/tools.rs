@@ -14,6 +14,7 @@ use sessions::tool_statistics::ToolStatistics;
 use sessions::unsaved::Unsaved;
 
 use crate::args::{OutputFormat, ToolsCommand};
+use crate::assemble;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends;
 use crate::frontends::quiet::Quiet;
@@ -37,7 +38,8 @@ pub(crate) async fn run(world: &World, command: &ToolsCommand) -> Outcome {
 }
 
 async fn list(world: &World, whole: bool) -> Outcome {
-    let specs = setup::known_tools(world, Glance::List).await?.specs();
+    let registry = setup::known_tools(world, Glance::List).await?;
+    let specs = registry.specs();
     if world.wants_json() {
         let rows: Vec<Value> = specs
             .iter()
@@ -62,12 +64,20 @@ async fn list(world: &World, whole: bool) -> Outcome {
         .map(|spec| {
             let first = spec.description.lines().next().unwrap_or_default();
             let description = if whole { first } else { head(first, 70) }.to_owned();
-            let asks = if spec.requires_permission { "asks" } else { "" };
+            let is_asked = spec.requires_permission && !assemble::asks_nothing(world);
+            let tool = registry.get(&spec.name);
+            let is_careful = tool.is_some_and(|tool| tool.caution(&empty_call(spec)).is_some());
+            let asks = if is_asked || is_careful { "asks" } else { "" };
             vec![spec.name.clone(), asks.to_owned(), spec.source.clone(), description]
         })
         .collect();
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
+}
+
+/// A call that says nothing but its tool.
+fn empty_call(spec: &ToolSpec) -> ToolCall {
+    ToolCall { id: CallId(String::new()), name: spec.name.clone(), args: json!({}), opaque: None }
 }
 
 fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Problem> {

@@ -107,7 +107,7 @@ fn told_decision(
 ) -> Outcome {
     let exit = match decision {
         Some(Decision::Trusted | Decision::TextOnly) => Exit::Done,
-        Some(Decision::Declined | Decision::Withdrawn) | None => Exit::Unsafe,
+        Some(Decision::Declined | Decision::Withdrawn) | None => Exit::PermissionNeeded,
     };
     if world.wants_json() {
         let mut object = brief.to_json();
@@ -125,7 +125,8 @@ fn told_decision(
             format!("Not trusted: nothing of {root} runs or redirects.")
         }
         None => {
-            let problem = Problem::new(Exit::Unsafe, "nobody can be asked, so nothing is trusted");
+            let problem =
+                Problem::new(Exit::PermissionNeeded, "nobody can be asked, so nothing is trusted");
             return Err(problem.hint("read the list above, then pass `--yes` or `--text-only`"));
         }
     };
@@ -255,7 +256,8 @@ pub(crate) fn required(world: World) -> Result<World, Problem> {
         ignored.join(", ")
     };
     let text = format!("trust is required and missing: {what}");
-    Err(Problem::new(Exit::Unsafe, text).hint("`brynhild trust` shows what it is and asks"))
+    Err(Problem::new(Exit::PermissionNeeded, text)
+        .hint("`brynhild trust` shows what it is and asks"))
 }
 
 /// The same, with one warning about what is ignored.
@@ -296,7 +298,7 @@ pub(crate) async fn decided(
         output::warning(&problem);
     }
     match decision {
-        Decision::Trusted => World::read(world.global),
+        Decision::Trusted => world.anew(),
         Decision::TextOnly | Decision::Declined | Decision::Withdrawn => {
             output::hint("`brynhild trust` asks again");
             Ok(world)

@@ -60,8 +60,18 @@ const RENAMED: &[(&str, &str)] = &[
     ("DISABLE_BUILTIN_TOOLS", "BRYNHILD_TOOLS__DISABLED='{\"__builtin__\": true}'"),
 ];
 
-/// Settings that no variable may set: leaving the sandbox takes a flag or the person's own file.
-const BEYOND_VARIABLES: &[&str] = &["dangerously_skip_sandbox"];
+/// Switches that no variable may put this way, what that would do, and the flag that may. It takes
+/// a flag or the person's own file.
+const BEYOND_VARIABLES: &[(&[&str], bool, &str, &str)] = &[
+    (
+        &["dangerously_skip_permissions"],
+        true,
+        "take the questions away",
+        "--dangerously-skip-permissions",
+    ),
+    (&["dangerously_skip_sandbox"], true, "leave the sandbox", "--dangerously-skip-sandbox"),
+    (&["sandbox", "enabled"], false, "leave the sandbox", "--dangerously-skip-sandbox"),
+];
 
 /// A variable with the place where it was set.
 pub(crate) struct Variable {
@@ -145,17 +155,24 @@ fn place(
         return None;
     }
     let found = descend(name, &ROOT, Some(in_force), Vec::new());
-    let Some(place) = found else {
+    if found.is_none() {
         unknown(variable, name, report);
-        return None;
-    };
-    if place.path.first().is_some_and(|first| BEYOND_VARIABLES.contains(&first.as_str())) {
-        let text = format!("{} is ignored: a variable may not leave the sandbox", variable.name);
-        let hint = Some("pass `--dangerously-skip-sandbox`".into());
-        report.warn(&variable.origin, text, hint);
-        return None;
     }
-    Some(place)
+    found
+}
+
+/// Takes out of a checked layer what no variable may set, with a word about it.
+pub(crate) fn restrained(mut layer: Node, report: &mut Report) -> Node {
+    for (path, is_on, what, flag) in BEYOND_VARIABLES {
+        let Some(node) = layer.find(path).filter(|node| node.to_value() == Value::Bool(*is_on))
+        else {
+            continue;
+        };
+        let text = format!("it is ignored: a variable may not {what}");
+        report.warn(&node.origin.clone(), text, Some(format!("pass `{flag}`")));
+        layer.remove(path);
+    }
+    layer
 }
 
 fn note_replaced(variable: &Variable, modern: &str, author: Author, report: &mut Report) {

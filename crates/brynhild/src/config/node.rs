@@ -211,6 +211,20 @@ impl Node {
         })
     }
 
+    /// Takes out the entry that names lead to.
+    pub(crate) fn remove(&mut self, path: &[&str]) {
+        let (Some((name, rest)), Content::Map(entries)) = (path.split_first(), &mut self.content)
+        else {
+            return;
+        };
+        if rest.is_empty() {
+            entries.retain(|(key, _)| key != name);
+        }
+        for (_, node) in entries.iter_mut().filter(|(key, _)| key == name) {
+            node.remove(rest);
+        }
+    }
+
     /// The entries of a map; none for anything else.
     pub(crate) fn entries(&self) -> &[(String, Self)] {
         match &self.content {

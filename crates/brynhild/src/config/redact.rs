@@ -16,6 +16,11 @@ const SECRET_WORDS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
+    "pass",
+    "pat",
+    "jwt",
+    "dsn",
+    "webhook",
     "authorization",
     "cookie",
     "credential",
@@ -33,14 +38,42 @@ pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let points = words.len() > 1 && words.last().is_some_and(|word| POINTERS.contains(word));
-    !points && words.iter().any(|word| SECRET_WORDS.contains(word))
+    let is_one = |word: &str| {
+        SECRET_WORDS.contains(&word) || word.ends_with("password") || word.ends_with("passwd")
+    };
+    // `PWD` alone is a folder.
+    let is_short = words.len() > 1 && words.last() == Some(&"pwd");
+    !points && (is_short || words.iter().any(|word| is_one(word)))
 }
 
 /// The tree without its secrets.
 pub(crate) fn redact(node: &Node) -> Node {
     let mut node = node.clone();
     clear(&mut node, false, &mut Vec::new());
+    clear_variables(&mut node, false);
     node
+}
+
+/// Takes the values of variables out of a tree: any of them may be a key. What only names another
+/// variable stays.
+fn clear_variables(node: &mut Node, is_variable: bool) {
+    match &mut node.content {
+        Content::Map(entries) => {
+            for (name, node) in entries {
+                let holds = name == "env" && matches!(node.content, Content::Map(_));
+                clear_variables(node, is_variable || holds);
+            }
+        }
+        Content::List(items) => {
+            for item in items {
+                clear_variables(item, is_variable);
+            }
+        }
+        Content::Scalar(Value::String(text)) if is_variable && !text.starts_with('$') => {
+            REDACTED.clone_into(text);
+        }
+        Content::Scalar(_) => {}
+    }
 }
 
 /// The secrets of a tree.
@@ -162,10 +195,32 @@ mod tests {
 
     #[test]
     fn names_that_hold_secrets_are_told_from_names_that_point_at_them() {
-        for name in ["openrouter_api_key", "API-KEY", "X-Auth-Token", "password", "Authorization"] {
+        for name in [
+            "openrouter_api_key",
+            "API-KEY",
+            "X-Auth-Token",
+            "password",
+            "Authorization",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "DB_PASS",
+            "GH_PAT",
+            "CI_JOB_JWT",
+            "SLACK_WEBHOOK_URL",
+        ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["api_key_env", "credentials_path", "max_tokens", "keyboard", "model"] {
+        for name in [
+            "api_key_env",
+            "credentials_path",
+            "max_tokens",
+            "keyboard",
+            "model",
+            "PWD",
+            "OLDPWD",
+            "PATH",
+            "bypass",
+        ] {
             assert!(!is_secret(name), "{name}");
         }
     }
@@ -180,7 +235,7 @@ mod tests {
                 "headers": {"X-Custom": "abc"},
                 "api_key": null,
             }}},
-            "mcp": {"s": {"env": {"GITHUB_TOKEN": "t"}, "args": ["sk-abc", "--token=t", "--api-key", "k", "Authorization: Bearer b", "https://h", "Bash(secret:*)"], "secret": [1, true]}},
+            "mcp": {"s": {"env": {"GITHUB_TOKEN": "t", "TOK": "x", "REF": "${OTHER}"}, "args": ["sk-abc", "--token=t", "--api-key", "k", "Authorization: Bearer b", "https://h", "Bash(secret:*)"], "secret": [1, true]}},
         });
         let node = Node::from_value(tree, &Origin::layer(Layer::User));
         assert_eq!(
@@ -194,7 +249,7 @@ mod tests {
                     "api_key": null,
                 }}},
                 "mcp": {"s": {
-                    "env": {"GITHUB_TOKEN": "[redacted]"},
+                    "env": {"GITHUB_TOKEN": "[redacted]", "TOK": "[redacted]", "REF": "${OTHER}"},
                     "args": [
                         "[redacted]",
                         "--token=[redacted]",

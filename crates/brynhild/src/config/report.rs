@@ -46,6 +46,8 @@ pub(crate) struct Report {
     pub(crate) warnings: Vec<Warning>,
     /// Settings of the project that trust would let through.
     pub(crate) held_back: Vec<HeldBack>,
+    /// Whether a layer with a mistake in it was left out.
+    pub(crate) left_out: bool,
 }
 
 /// A setting of a project that has no effect for want of trust.

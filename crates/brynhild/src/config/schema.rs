@@ -93,6 +93,8 @@ pub(crate) enum Project {
     Adds,
     /// Take away from the list.
     Subset,
+    /// Set it where nothing else does.
+    Unused,
     /// The keys inside have rules of their own.
     Inside,
     /// This, and no more when the project is trusted: it sends work or keys elsewhere, opens what
@@ -185,7 +187,8 @@ pub(crate) static ROOT: Section = Section {
 static MODELS: Section = Section {
     keys: &[
         key("default", Kind::Text, Project::Free),
-        key("aliases", Kind::Each(each(&Kind::Text, Project::Free)), Project::Free),
+        // A name that the person uses means what it means to the person.
+        key("aliases", Kind::Each(each(&Kind::Text, Project::Unused)), Project::Inside),
         key("favorites", Kind::Each(each(&FAVORITE_FORM, Project::Free)), Project::Free),
         // Prices and bindings decide on budgets and on what is sent where.
         key("registry", Kind::Each(each(&MODEL_FORM, Project::Never)), Project::Never),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::node::{Content, Layer, Node, Origin, shown};
 use super::redact::redact;
 use super::{LayerFile, Loaded, emit};
+use crate::output::quiet;
 
 const WIDEST: usize = 60;
 
@@ -67,12 +68,12 @@ pub(crate) fn show(
         (Form::Yaml, Provenance::Shown { width, style }) => {
             legend(loaded, &tree, style) + &commented(&tree, width.unwrap_or(WIDEST), style)
         }
-        (Form::Json, Provenance::Hidden) => format!("{:#}\n", tree.to_value()),
+        (Form::Json, Provenance::Hidden) => quiet(&format!("{:#}\n", tree.to_value())).into_owned(),
         (Form::Json, Provenance::Shown { .. }) => {
             let mut origins = Map::new();
             collect(&tree, "", &mut origins);
             let both = json!({"config": tree.to_value(), "provenance": origins});
-            format!("{both:#}\n")
+            quiet(&format!("{both:#}\n")).into_owned()
         }
     })
 }

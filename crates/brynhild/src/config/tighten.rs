@@ -107,7 +107,8 @@ impl Warden<'_> {
             | Project::Lower
             | Project::Stricter(..)
             | Project::Adds
-            | Project::Subset => (project, true),
+            | Project::Subset
+            | Project::Unused => (project, true),
         };
         let judged = if is_liftable && self.rights == Rights::Trusted {
             self.lift(node, in_force)
@@ -182,6 +183,8 @@ fn judge(node: &mut Node, project: Project, in_force: Option<&Node>) -> Result<(
         Project::Stricter(row, usual) => stricter(node, in_force, row, usual),
         Project::Adds => add(node, in_force),
         Project::Subset => subset(node, in_force),
+        Project::Unused if in_force.is_none() => Ok(()),
+        Project::Unused => Err("it means something else already".into()),
         Project::Free | Project::Never | Project::Inside | Project::Kept(_) => Ok(()),
     }
 }

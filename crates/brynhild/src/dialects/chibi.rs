@@ -172,14 +172,15 @@ fn agents(world: &World) -> Agents {
 }
 
 fn settings(world: &World) -> Result<Settings, Problem> {
-    let config_dir = world.config_dir()?;
+    let folder = world.cache_dir()?;
     Ok(Settings {
-        kept: config_dir.join("cache/chibi.json"),
-        data: config_dir.join("plugin-data"),
+        kept: folder.join("cache/chibi.json"),
+        data: folder.join("plugin-data"),
         sandbox: assemble::sandbox(world)?,
         surroundings: workers::surroundings(world),
         home: home(world),
         is_verbose: world.config().behavior.verbose,
+        is_confined: !world.is_unconfined(),
         on_output: Arc::new(output::plugin),
         console: has_person(world).then(|| Arc::new(terminal) as Console),
     })

@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::policy::Mode;
+use contract::sandbox::Network;
 use contract::tool::Tool;
 use plugins::discovery::Trust;
 use plugins::entry_points::{self, Surroundings};
 use plugins::index::Index;
+use plugins::initrunner::builtin::Granted;
 use plugins::initrunner::custom::{self, Depth, RolePython, Wanted};
 use plugins::initrunner::registry::{self, Maker, Point, TypeFile, Types};
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use plugins::initrunner::said::Said;
+use plugins::manifest;
 use plugins::plugin::{Place, PluginSettings};
 
 use super::{Listed, Named};
@@ -49,6 +54,16 @@ impl Loaded {
         }
     }
 
+    /// The files and folders that it was loaded from.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.python.iter().flat_map(RolePython::files)
+    }
+
+    /// What the configuration of an entry says of itself, by its number among all.
+    pub(crate) fn summary(&self, index: usize) -> Option<&str> {
+        self.python.as_ref()?.summary(*self.numbers.get(&index)?)
+    }
+
     /// The tools of an entry, by its number among all.
     pub(crate) fn tools(&self, index: usize) -> Vec<Arc<dyn Tool>> {
         let python = self.python.as_ref().zip(self.numbers.get(&index));
@@ -77,14 +92,46 @@ pub(crate) fn check(
 /// Whether those who only look may have the Python of a role run: it does not lie in the project,
 /// the person trusts its bytes, or all of it belongs to packages that the person has installed.
 pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> bool {
-    let folder = role.folder();
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if plugin_set::trust(world, &folder, Place::Flag) == Trust::Given {
+    if is_trusted(world, role) {
         return true;
     }
     let files = Types { points: Vec::new(), files: Types::of_files(role.folder()) };
     let is_own = |entry: &&ToolEntry| entry.kind == "custom" || files.has_file(&entry.kind);
     !has_venv(role) && !entries.iter().any(is_own)
+}
+
+/// Whether a role lies outside of the project, or the person trusts the bytes of its folder.
+pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
+    let folder = role.folder();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let own = world.root().ok().map(|root| root.join(".brynhild"));
+    if own.is_some_and(|own| folder.starts_with(own)) {
+        return world.trust.trusted().is_some();
+    }
+    plugin_set::trust(world, &folder, Place::Flag) == Trust::Given
+}
+
+/// Says which variables the entries of a role name that it does not get before it is trusted.
+pub(crate) fn tell_withheld(world: &World, role: &Role, entries: &[&ToolEntry]) {
+    let variables = set_variables(world, entries);
+    if !variables.is_empty() {
+        tell_untrusted(
+            role,
+            &format!("`${{{}}}` stays as it is written", variables.join("}`, `${")),
+        );
+    }
+}
+
+/// The variables that entries name and that have a value.
+fn set_variables(world: &World, entries: &[&ToolEntry]) -> Vec<String> {
+    let named = custom::variables(entries).into_iter();
+    named.filter(|name| world.environment.variable(name).is_some()).collect()
+}
+
+fn tell_untrusted(role: &Role, what: &str) {
+    let (name, folder) = (&role.name, role.folder().display());
+    output::warning(&format!("the role {name} came with a project that is not trusted: {what}"));
+    output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
 }
 
 /// Whether an interpreter lies beside a role.
@@ -124,12 +171,16 @@ pub(crate) async fn load(
         Depth::Look => PluginSettings::default(),
     };
     let plugin = custom::plugin(&wanted, settings);
+    let points = std::mem::take(&mut wanted.types.points);
     let hosts = world.hosts()?.clone();
     let python = RolePython::open(hosts, plugin, world.folders()).await;
     for (number, (index, entry)) in own.into_iter().enumerate() {
         let place = crate::role::place(index);
         loaded.findings.extend(python.findings(number, entry, &place));
         loaded.numbers.insert(index, number);
+    }
+    if depth == Depth::Run && !python.said().is_empty() {
+        said(world).learn(&points, python.said());
     }
     loaded.python = Some(python);
     Ok(loaded)
@@ -144,33 +195,40 @@ fn settings(world: &World, wanted: &Wanted<'_>) -> PluginSettings {
     for problem in plugin_set::configure(world, NAME, std::iter::once(&mut plugin)) {
         output::warning(&format!("{problem} ({})", problem.hint));
     }
-    let variables: Vec<String> = custom::variables(&wanted.entries)
-        .into_iter()
-        .filter(|name| world.environment.variable(name).is_some())
-        .collect();
-    let folder = plugin.root.clone();
     let mut settings = plugin.settings;
-    if plugin_set::trust(world, &folder, Place::Flag) == Trust::Given {
-        settings.grants.env.extend(variables);
+    if is_trusted(world, role) {
+        settings.grants.env.extend(set_variables(world, &wanted.entries));
         settings.grants.env.sort();
         settings.grants.env.dedup();
         return settings;
     }
     let name = &role.name;
-    let is_granted = settings.grants != PluginSettings::default().grants;
-    if is_granted || !variables.is_empty() {
-        let what = if is_granted {
-            format!("what `plugins.{name}.sandbox` grants does not count")
-        } else {
-            format!("`${{{}}}` stays as it is written", variables.join("}`, `${"))
-        };
-        output::warning(&format!(
-            "the role {name} came with a project that is not trusted: {what}"
-        ));
-        let folder = folder.display();
-        output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
+    if settings.grants == PluginSettings::default().grants {
+        tell_withheld(world, role, &wanted.entries);
+    } else {
+        tell_untrusted(role, &format!("what `plugins.{name}.sandbox` grants does not count"));
     }
     PluginSettings { timeout: settings.timeout, ..PluginSettings::default() }
+}
+
+/// What the person granted a role of the network, for the programs of its built-in tools.
+pub(crate) fn network(world: &World, role: &Role) -> Granted {
+    let name = &role.name;
+    let is_trusted = is_trusted(world, role);
+    let entry = world.config().plugins.each.get(name).filter(|_| is_trusted);
+    let grants = entry.map(|entry| manifest::wishes(&entry.sandbox).0).unwrap_or_default();
+    let granted = grants.network.granted(name);
+    let hosts = world.hosts().ok().cloned();
+    let is_open = move || hosts.as_ref().is_some_and(|hosts| hosts.mode() != Mode::ReadOnly);
+    let remedy = if is_trusted {
+        format!("`plugins.{name}.sandbox.network: true` in the person's configuration lets it out")
+    } else {
+        format!("the role came with a project that is not trusted, so no grant for `{name}` counts")
+    };
+    Granted {
+        network: Arc::new(move || if is_open() { granted.clone() } else { Network::None }),
+        remedy,
+    }
 }
 
 /// The tool types that a role can have beside the built-in ones.
@@ -205,9 +263,19 @@ fn sites(world: &World, folder: &Path) -> Vec<PathBuf> {
 fn installed(world: &World, sites: &[PathBuf]) -> Vec<Point> {
     let config_dir = world.loaded.config_dir.as_deref();
     let mut index = Index::load(config_dir.map(|dir| dir.join("cache/plugins.json")));
-    let points = Types::of_packages(sites, &mut index);
+    let mut points = Types::of_packages(sites, &mut index);
     index.save();
+    let said = said(world);
+    for point in &mut points {
+        said.apply(point);
+    }
     points
+}
+
+/// What tool types said of themselves.
+fn said(world: &World) -> Said {
+    let config_dir = world.loaded.config_dir.as_deref();
+    Said::load(config_dir.map(|dir| dir.join("cache/tool-types.json")))
 }
 
 /// The files with types in the folders of plugins, as far as they are trusted.

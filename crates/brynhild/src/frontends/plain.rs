@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
 use contract::id::CallId;
 use contract::message::{ToolCall, Usage};
+use contract::policy::Decision;
 use contract::text::{head, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
@@ -354,13 +355,24 @@ impl View for Plain {
                 self.erase()?;
                 self.waiting = None;
             }
-            What::ToolCalled { call } if self.shows_activity() => {
+            What::ToolCalled { call } => {
                 self.running.insert(call.id.clone(), call.name.clone());
+                if !self.shows_activity() {
+                    return Ok(());
+                }
                 let line = format!("{} {}", paint(self.palette.code, "●"), summary(call));
                 self.activity(&line)?;
             }
-            What::ToolJudged { call, .. } => {
-                let name = self.running.get(call).map_or("a tool", String::as_str);
+            What::ToolJudged { call, ruling, .. } => {
+                let name = self.running.get(call).map_or("a tool", String::as_str).to_owned();
+                if !self.shows_activity()
+                    && ruling.decision == Decision::Deny
+                    && let Some(reason) = ruling.deciding()
+                {
+                    let (origin, why) = (&reason.origin, &reason.why);
+                    let text = format!("{name} did not run, because of {origin}: {why}");
+                    self.notice(Level::Warning, &text, None)?;
+                }
                 self.wait_for(format!("running {name}"));
             }
             What::ToolProgress { call, text } => {

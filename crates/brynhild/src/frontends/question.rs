@@ -27,7 +27,6 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
         "Run it? [y]es, [n]o, [c]ancel the turn: "
     };
     show(&words(event, palette))?;
-    ready().await;
     loop {
         let Some(line) = line(choices).await? else {
             return Ok(Answer::Nobody);
@@ -55,8 +54,8 @@ pub(crate) fn show(text: &str) -> io::Result<()> {
 }
 
 /// Waits until whoever types has had time to see what is asked about, and drops what was typed
-/// until then. Only after that is the question itself shown.
-pub(crate) async fn ready() {
+/// until then.
+async fn ready() {
     let drop_keys = || {
         // Fails where nothing is typed because there is no terminal.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
@@ -70,8 +69,10 @@ async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duratio
     drop_keys();
 }
 
-/// Asks for a line; none where nobody will ever type one.
+/// Asks for a line; none where nobody will ever type one. What was typed before the question is
+/// shown, be it shown again, is no answer to it.
 pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
+    ready().await;
     let mut out = io::stderr();
     write!(out, "{choices}")?;
     out.flush()?;
@@ -86,7 +87,7 @@ pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
 
 /// All of what would run, nothing cut, every hidden character shown.
 fn words(event: &Event, palette: Palette) -> String {
-    let What::Asked { tool, args, actions, why, remember, .. } = &event.what else {
+    let What::Asked { tool, args, actions, why, remember, asked_again, .. } = &event.what else {
         return String::new();
     };
     let agent = event.within.as_ref().map_or_else(String::new, |within| {
@@ -128,6 +129,10 @@ fn words(event: &Event, palette: Palette) -> String {
         format!("s, p and a remember: {}", one_line(&remember.join("; ")))
     };
     let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
+    for part in asked_again.iter().filter(|_| !remember.is_empty()) {
+        let told = format!("`{}` is asked about every time", one_line(part));
+        let _ = writeln!(text, "  {}", paint(palette.caution, &told));
+    }
     text
 }
 

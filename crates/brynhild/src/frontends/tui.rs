@@ -1,6 +1,7 @@
 //! What the interactive interface wants of the program: lists, files, commands, what is kept.
 //! Shows nothing itself; `tui` does.
 
+mod clipboard;
 mod inquiries;
 mod keeps;
 mod lists;
@@ -10,9 +11,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::tui::host::{Answer, Facts, Health, Host, Inquiry, Leave, Request};
+use ::tui::host::{Answer, Changed, Facts, Health, Host, Inquiry, Leave, Picks, Request};
+use ::tui::keymap::Action;
 use async_trait::async_trait;
-use contract::event::{Answer as Allowed, Event, Input, Level, What};
+use contract::event::{Event, Input, Level, What};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -22,8 +24,10 @@ use super::View;
 use super::tee::Tee;
 use super::verdict::Verdict;
 use crate::assemble::{self, Mind};
+use crate::dialects;
 use crate::exit::Problem;
 use crate::mcp;
+use crate::permissions::remembered;
 use crate::session_choice::Keeping;
 use crate::setup::{Backstage, Reload};
 use crate::slash::{self, Control, Expansion};
@@ -49,8 +53,6 @@ pub(crate) struct Desk<'a> {
     pub(crate) has_begun: Cell<bool>,
     /// Whether a turn is going on.
     pub(crate) is_at_work: Cell<bool>,
-    /// What was allowed until the session ends.
-    pub(crate) allowed: RefCell<Vec<String>>,
     /// What servers ask.
     pub(crate) inquiries: &'a Inquiries,
 }
@@ -107,12 +109,16 @@ async fn kept(world: &World, request: Request) -> Option<Answer> {
         Request::Draft => Answer::Draft(keeps.draft()),
         Request::Remember(text) => done(keeps.remember(text).await),
         Request::SaveDraft(text) => done(keeps.save_draft(text).await),
+        Request::Copy(text) => {
+            clipboard::put(world, text).await;
+            Answer::Done
+        }
         Request::Keep { theme } => done(keeps.keep_theme(theme).await),
         Request::Themes => {
             let (themes, problems) = lists::themes(world);
             Answer::Themes(themes, problems)
         }
-        Request::Files => Answer::Files(lists::files(world.place().to_owned()).await),
+        Request::Files => lists::files(world.place().to_owned()).await,
         Request::Commands => Answer::Commands(lists::commands(world)),
         _ => return None,
     })
@@ -127,6 +133,19 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
     let mut editor = ::tui::line::Editor::new(Keeps::new(world).history());
     let root = world.place().to_owned();
     editor.offer(lists::commands(world), move || lists::walk(&root));
+    let known = ["model", "skill", "undo", "redo"];
+    let known = known.map(|command| (command, lists::known_arguments(world, command)));
+    let (store, here) = (world.store().ok(), world.place().display().to_string());
+    editor.offer_arguments(move |command| {
+        let sessions = || lists::listed_sessions(store.as_ref()?, &here, None).ok();
+        match command {
+            "resume" => sessions().unwrap_or_default(),
+            command => {
+                let found = known.iter().find(|(name, _)| *name == command);
+                found.map(|(_, items)| items.clone()).unwrap_or_default()
+            }
+        }
+    });
     editor
 }
 
@@ -153,8 +172,19 @@ impl Host for Desk<'_> {
     async fn answer(&self, request: Request) -> Answer {
         let answered = match request {
             Request::Command(line) => self.command(&line).await,
-            Request::Models => lists::models(self.world, &self.mind.model).await,
-            Request::Sessions => lists::sessions(self.world, &self.id),
+            Request::Models => {
+                let models = lists::models(self.world, &self.mind.model).await;
+                models.map(|models| Answer::Items(Picks::Models, models))
+            }
+            Request::Sessions => {
+                let sessions = lists::sessions(self.world, &self.id);
+                sessions.map(|sessions| Answer::Items(Picks::Sessions, sessions))
+            }
+            Request::Arguments(command) => {
+                let present = self.watch.present().await;
+                let world = present.world.as_deref().unwrap_or(self.world);
+                Ok(lists::arguments(world, command, (&self.id, &self.mind.model)).await)
+            }
             Request::Preview(id) => lists::preview(self.world, &id),
             Request::Plugins => {
                 let present = self.watch.present().await;
@@ -166,8 +196,15 @@ impl Host for Desk<'_> {
                 Ok(Answer::Commands(lists::commands(world)))
             }
             Request::Switch { plugin, on } => lists::switch(self.world, &plugin, on),
-            Request::Permissions => lists::permissions(self.world, &self.allowed.borrow()),
-            Request::Forget(rule) => lists::forget(self.world, &rule),
+            Request::Permissions => {
+                let present = self.watch.present().await;
+                lists::permissions(self.world, &present.policy.session())
+            }
+            Request::Forget(rule) => {
+                let present = self.watch.present().await;
+                let told = remembered::revoke(self.world, Some(present.policy.as_ref()), &rule);
+                told.map(Answer::Show)
+            }
             Request::Facts => Ok(Answer::Facts(self.facts().await)),
             Request::Reply { id, words } => {
                 self.inquiries.reply(id, words);
@@ -193,9 +230,6 @@ impl Host for Desk<'_> {
                 self.is_at_work.set(event.within.is_some());
             }
             What::Configured { mode, .. } => self.mode.set(*mode),
-            What::Answered { answer: Allowed::Session, rules, .. } => {
-                self.allowed.borrow_mut().extend(rules.iter().cloned());
-            }
             _ => {}
         }
         // It shows nothing, so nothing can fail.
@@ -212,12 +246,16 @@ impl Desk<'_> {
     async fn command(&self, line: &str) -> Result<Answer, Problem> {
         let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
         let Some(slash) = slash::parse(line) else { return as_it_is() };
+        if let Some(action) = panel(slash).filter(|_| slash.rest.is_empty()) {
+            return Ok(Answer::Start(action));
+        }
         let present = self.watch.present().await;
         let world = present.world.as_deref().unwrap_or(self.world);
         let usage = self.usage.borrow().clone();
         let session = (self.keeping == Keeping::Kept).then_some(&self.id);
         let mode = self.mode.get();
-        let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode };
+        let policy = Some(present.policy.as_ref());
+        let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode, policy };
         let expansion = match mcp::prompt(world, slash.name, slash.rest).await? {
             Some(text) => Expansion::Prompt { text, skill: None },
             None => slash::expand(world, slash, facts).await?,
@@ -253,7 +291,15 @@ impl Desk<'_> {
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
             }
-            Control::Model(None) => Answer::Show(format!("The model is {}.", self.mind.model)),
+            // Without a name they open a panel.
+            Control::Model(None) | Control::Theme(None) => Answer::Done,
+            Control::Theme(Some(name)) => match theme(self.world, &name) {
+                Some(theme) => Answer::Theme(theme.name),
+                None => {
+                    return Err(Problem::misuse(format!("there is no theme `{name}`"))
+                        .hint("`/theme` lists those that there are"));
+                }
+            },
             Control::Model(Some(name)) => {
                 self.can_go_on("/model")?;
                 Answer::Leave(Leave::Model(name))
@@ -282,7 +328,7 @@ impl Desk<'_> {
                 answers.extend(events.into_iter().map(|what| Answer::send(Input::Record(what))));
                 Answer::Several(answers)
             }
-            Control::Changes { turns, detail } => Answer::Show(self.changes(turns, detail)?),
+            Control::Changes { turns, detail } => Answer::Changes(self.changes(turns, detail)?),
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.world.environment.cwd.join(path);
@@ -302,9 +348,11 @@ impl Desk<'_> {
         })
     }
 
-    fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<String, Problem> {
+    fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<Changed>, Problem> {
         let history = self.world.store()?.history(&self.id)?;
-        undo::listed(self.keeper()?, undo::last(&history, turns), detail)
+        let parts = undo::parts(self.keeper()?, undo::last(&history, turns), detail)?;
+        let changed = |undo::Part { words, path, unified }| Changed { words, path, unified };
+        Ok(parts.into_iter().map(changed).collect())
     }
 
     /// Refuses to lose a conversation that is not kept.
@@ -334,12 +382,24 @@ impl Desk<'_> {
     fn health(world: &World) -> Health {
         let set = world.plugins();
         let listed = mcp::listing(world).unwrap_or_default();
-        let failed = |listed: &crate::dialects::Listed| listed.failure().is_some();
+        let failed = |listed: &dialects::Listed| listed.failure().is_some();
         Health {
-            plugins: set.active().count(),
+            plugins: dialects::active(world),
             servers: listed.iter().filter(|listed| listed.enabled).count(),
             failed: set.problems.len() + listed.iter().filter(|listed| failed(listed)).count(),
         }
+    }
+}
+
+/// The panel that shows what a command lists elsewhere.
+fn panel(slash: slash::Slash<'_>) -> Option<Action> {
+    match slash::builtin(slash.name)?.name {
+        "model" => Some(Action::Models),
+        "theme" => Some(Action::Themes),
+        "resume" => Some(Action::Sessions),
+        "plugins" => Some(Action::Plugins),
+        "permissions" => Some(Action::Permissions),
+        _ => None,
     }
 }
 

@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use ::mcp::config::Scope;
-use agent::conversation::{Beginning, Conversation};
-use agent::registry::Registry;
-use agent::settings::{Budget, Parts, Questions, Settings};
+use agent::conversation::Conversation;
+use agent::settings::{Budget, Questions, Settings};
 use async_trait::async_trait;
 use contract::event::{Event, Input, Outcome, What};
 use contract::hook::{
@@ -16,12 +15,11 @@ use contract::hook::{
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::{Mode, Policy};
-use contract::sandbox::Confinement;
 use contract::tool::{BUILTIN, Risk, Tool, ToolSpec};
 use plugins::claude::{AIDED, Aides, Wish};
-use sessions::unsaved::Unsaved;
 
 use super::Models;
+use crate::aside::Aside;
 use crate::assemble::{self, Mind};
 use crate::exit::Problem;
 use crate::mcp::{Dressed, Mcp};
@@ -55,14 +53,9 @@ pub(crate) struct Gear<'a> {
 
 /// Those who do it.
 pub(crate) struct Crew {
-    mind: Option<Arc<Mind>>,
     tools: Vec<Arc<dyn Tool>>,
     servers: Present,
-    policy: Arc<dyn Policy>,
-    guards: Vec<Arc<dyn Hook>>,
-    confinement: Confinement,
-    settings: Settings,
-    session: SessionId,
+    aside: Aside,
 }
 
 impl Crew {
@@ -71,7 +64,7 @@ impl Crew {
         let root = world.place();
         let mut settings =
             assemble::settings(world, root, gear.mind.map(AsRef::as_ref), TASK.to_owned());
-        settings.max_tool_rounds = settings.max_tool_rounds.min(ROUNDS);
+        settings.rounds.lower(ROUNDS);
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;
         let looks = |tool: &Arc<dyn Tool>| {
@@ -81,33 +74,17 @@ impl Crew {
             spec.source == BUILTIN && (only_looks || spec.name == COMMANDS) && !is_end
         };
         Ok(Self {
-            mind: gear.mind.cloned(),
             tools: gear.tools.into_iter().filter(looks).collect(),
             servers: gear.servers,
-            policy: gear.policy,
-            guards: gear.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
-            confinement: assemble::confinement(world, root)?,
-            settings,
-            session: SessionId::parse(AIDED)?,
+            aside: Aside {
+                mind: gear.mind.cloned(),
+                policy: gear.policy,
+                hooks: gear.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
+                confinement: assemble::confinement(world, root)?,
+                settings,
+                session: SessionId::parse(AIDED)?,
+            },
         })
-    }
-
-    fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
-        // These are some of the tools of the conversation, where clashes were told.
-        let (registry, _) = Registry::new(tools);
-        let parts = Parts {
-            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
-            registry: Arc::new(registry),
-            policy: Arc::clone(&self.policy),
-            confinement: self.confinement.clone(),
-            log: Arc::new(Unsaved),
-            hooks: self.guards.clone(),
-            snapshots: None,
-            renewal: None,
-        };
-        let beginning =
-            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
-        Conversation::open(parts, settings, beginning)
     }
 
     /// Does one piece of work, and returns what happened. Dropping it stops the work.
@@ -152,10 +129,10 @@ impl Aides for Crew {
     async fn call(&self, wish: Wish) -> Result<String, String> {
         let tool = self.tool(&wish)?;
         let name = tool.spec().name.clone();
-        let settings = Settings { mode: wish.mode, ..self.settings.clone() };
+        let settings = Settings { mode: wish.mode, ..self.aside.settings.clone() };
         let id = CallId("hook-1".to_owned());
         let call = ToolCall { id, name: name.clone(), args: wish.input, opaque: None };
-        let events = self.done(self.open(vec![tool], settings), Input::Call(call)).await;
+        let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
         let finished = events.iter().find_map(|event| match &event.what {
             What::ToolFinished { output, content, .. } => Some((output, content)),
             _ => None,
@@ -173,10 +150,10 @@ impl Aides for Crew {
         prompt: &str,
         mode: Mode,
     ) -> Result<String, String> {
-        let mind = self.mind.as_ref().ok_or("there is no model that could be asked")?;
-        let mut settings = Settings { mode, ..self.settings.clone() };
+        let mind = self.aside.mind.as_ref().ok_or("there is no model that could be asked")?;
+        let mut settings = Settings { mode, ..self.aside.settings.clone() };
         settings.request.model = Models::new(mind).model(model);
-        let conversation = self.open(self.tools.clone(), settings);
+        let conversation = self.aside.open(self.tools.clone(), settings);
         let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
         let words = events.iter().rev().find_map(|event| match &event.what {
             What::ReplyFinished { reply, .. } => Some(reply.text()),

@@ -10,27 +10,22 @@ use std::sync::{Arc, Mutex};
 use ::mcp::PromptEntry;
 use ::mcp::Watch;
 use ::mcp::serve::{Asker, Backend, Call, Resources};
-use agent::conversation::{Beginning, Conversation};
-use agent::registry::Registry;
-use agent::settings::{Parts, Settings};
+use agent::conversation::Conversation;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, Level, What};
-use contract::hook::Hook;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
-use contract::policy::Policy;
-use contract::sandbox::Confinement;
 use contract::tool::{Tool, ToolOutput, ToolSpec};
 use plugins::hooks::Lifecycle;
 use plugins::python::{Hosts, Missing};
-use serde_json::Value;
-use sessions::unsaved::Unsaved;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::Mcp;
 use super::front::Front;
 use super::offered::Offered;
-use crate::assemble::{self, Knowledge, Mind};
+use crate::aside::Aside;
+use crate::assemble::{self, Knowledge};
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::hooks::{self, Crew, Gear, Needs};
@@ -44,13 +39,8 @@ use crate::world::World;
 pub(crate) struct Guarded {
     tools: Vec<Arc<dyn Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
-    hooks: Vec<Arc<dyn Hook>>,
-    policy: Arc<dyn Policy>,
-    confinement: Confinement,
-    settings: Settings,
-    session: SessionId,
+    aside: Aside,
     role: Option<Arc<Opened>>,
-    mind: Option<Arc<Mind>>,
     offered: Offered,
     /// The servers whose resources can be read.
     servers: Vec<Arc<Mcp>>,
@@ -66,6 +56,16 @@ pub(crate) struct Behind {
     guests: Vec<Arc<dyn Dialect>>,
     role: Option<Arc<Opened>>,
     mcp: Option<Arc<Mcp>>,
+}
+
+/// A prompt of a server behind this one.
+struct HandedOn<'a> {
+    mcp: &'a Arc<Mcp>,
+    /// What the server's own side knows it by.
+    command: String,
+    /// How it is called here.
+    name: String,
+    entry: PromptEntry,
 }
 
 impl Behind {
@@ -144,13 +144,15 @@ impl Guarded {
         let guarded = Self {
             specs: assemble::registry(tools.clone()).specs(),
             tools,
-            hooks: asked,
-            policy,
-            confinement: assemble::confinement(world, root)?,
-            settings: assemble::settings(world, root, mind.as_deref(), String::new()),
-            session: SessionId::parse("mcp-serve")?,
+            aside: Aside {
+                hooks: asked,
+                policy,
+                confinement: assemble::confinement(world, root)?,
+                settings: assemble::settings(world, root, mind.as_deref(), String::new()),
+                session: SessionId::parse("mcp-serve")?,
+                mind,
+            },
             role: role.clone(),
-            mind,
             offered: Offered::new(world, offered_skills)?,
             servers: role.iter().flat_map(|role| role.servers()).chain(&mcp).cloned().collect(),
             told: Mutex::default(),
@@ -165,21 +167,20 @@ impl Guarded {
             // Its limit is one on a run, and each call is one.
             role.allowance.renew();
         }
-        // Clashes were told when the tools were listed.
-        let (registry, _) = Registry::new(tools);
-        let parts = Parts {
-            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
-            registry: Arc::new(registry),
-            policy: Arc::clone(&self.policy),
-            confinement: self.confinement.clone(),
-            log: Arc::new(Unsaved),
-            hooks: self.hooks.clone(),
-            snapshots: None,
-            renewal: None,
-        };
-        let beginning =
-            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
-        Conversation::open(parts, self.settings.clone(), beginning)
+        self.aside.open(tools, self.aside.settings.clone())
+    }
+
+    /// The prompts of servers: who has each and under which name, and how it is called here. Those of
+    /// a role's servers have their own names, as their tools do.
+    fn handed_on(&self) -> Vec<HandedOn<'_>> {
+        let mut all = Vec::new();
+        for mcp in &self.servers {
+            for (command, entry) in mcp.servers.prompts() {
+                let name = if self.role.is_some() { &entry.name } else { &command };
+                all.push(HandedOn { mcp, name: name.clone(), command, entry });
+            }
+        }
+        all
     }
 
     /// Judges a call of one of these tools and runs it.
@@ -250,15 +251,28 @@ impl Backend for Guarded {
     }
 
     fn prompts(&self) -> Vec<PromptEntry> {
-        self.offered.prompts()
+        let mut prompts = self.offered.prompts();
+        for HandedOn { name, entry, .. } in self.handed_on() {
+            if !prompts.iter().any(|known| known.name == name) {
+                prompts.push(PromptEntry { name, ..entry });
+            }
+        }
+        prompts
     }
 
     async fn prompt(
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-    ) -> Result<String, String> {
-        self.offered.prompt(name, arguments)
+    ) -> Result<Value, String> {
+        let mut handed_on = self.handed_on().into_iter();
+        let found = handed_on.find(|known| known.name == name);
+        if let Some(found) = found.filter(|_| !self.offered.has_prompt(name)) {
+            let given = found.mcp.servers.messages(&found.command, arguments).await;
+            return given.map_err(|failure| failure.to_string());
+        }
+        let text = self.offered.prompt(name, arguments)?;
+        Ok(json!([{"role": "user", "content": {"type": "text", "text": text}}]))
     }
 
     async fn resources(&self) -> Resources {

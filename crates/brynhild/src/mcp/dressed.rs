@@ -51,6 +51,10 @@ impl Tool for Dressed {
         self.tool.is_indivisible()
     }
 
+    fn may_write(&self) -> bool {
+        self.tool.may_write()
+    }
+
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         self.tool.run(call, context).await
     }

@@ -42,6 +42,11 @@ impl Offered {
         self.offer.table.commands().iter().map(entry).collect()
     }
 
+    /// Whether there is a command of a name.
+    pub(super) fn has_prompt(&self, name: &str) -> bool {
+        self.offer.table.find(name).is_some()
+    }
+
     /// The text of a command.
     pub(super) fn prompt(
         &self,

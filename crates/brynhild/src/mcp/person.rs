@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use super::Front;
 use crate::args::OutputFormat;
 use crate::frontends::hush::{self, Hush};
-use crate::frontends::question::{line, ready, show};
+use crate::frontends::question::{line, show};
 use crate::world::World;
 
 /// Whoever answers servers: the person at the terminal, or what they said beforehand (`--yes`).
@@ -66,7 +66,6 @@ impl Answering {
         if !self.can_ask || show(&text).is_err() {
             return false;
         }
-        ready().await;
         let typed = line(&format!("{question} [y]es, [n]o: ")).await.ok().flatten();
         matches!(typed.unwrap_or_default().trim().to_ascii_lowercase().as_str(), "y" | "yes")
     }

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use policy::Search;
 
+/// Where the system has its programs.
+const SYSTEM: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
 /// The search path that commands get, with the places that others than the user write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs {
@@ -39,8 +42,9 @@ impl Programs {
 
     /// What the policy needs of it. Lists folders only where something is doubtful.
     pub(crate) fn search(&self) -> Search {
+        let own = policy::versioned().filter(|name| self.is_own(name)).map(str::to_owned).collect();
         let Some(doubtful) = &self.doubtful else {
-            return Search::default();
+            return Search { own, ..Search::default() };
         };
         let files = self.folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten();
         let certain = files
@@ -48,7 +52,16 @@ impl Programs {
             .filter(|entry| is_program(&entry.path()))
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
-        Search { doubtful: Some(doubtful.clone()), certain }
+        Search { doubtful: Some(doubtful.clone()), certain, own }
+    }
+
+    /// Whether a program is found first where only the system puts programs, or Rust's installer.
+    fn is_own(&self, name: &str) -> bool {
+        let mut places = self.folders.iter();
+        let Some(folder) = places.find(|folder| is_program(&folder.join(name))) else {
+            return false;
+        };
+        SYSTEM.iter().any(|place| folder == Path::new(place)) || folder.ends_with(".cargo/bin")
     }
 }
 
@@ -97,5 +110,17 @@ mod tests {
         let programs = Programs::new(&plain, &[root.join("work")]);
         assert_eq!(programs.find("cat"), Some(root.join("late/cat")));
         assert_eq!(programs.search(), Search::default());
+    }
+
+    #[test]
+    fn only_what_is_found_first_in_a_folder_of_the_system_is_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        program(&root.join("shims/sed"));
+        program(&root.join(".cargo/bin/cargo"));
+        let text = |name: &str| root.join(name).display().to_string();
+        let path = format!("{}:{}:/usr/bin:/bin", text("shims"), text(".cargo/bin"));
+        let own = Programs::new(&path, &[]).search().own;
+        assert!(own.contains("cargo") && own.contains("cat") && !own.contains("sed"), "{own:?}");
     }
 }

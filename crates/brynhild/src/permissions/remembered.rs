@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
-use contract::policy::Reach;
+use contract::policy::{Policy, Reach};
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::programs::Programs;
+use crate::exit::Problem;
 use crate::private_file;
+use crate::world::World;
 
 /// One remembered rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +42,10 @@ impl Remembered {
             Err(_) => folder,
         };
         Self {
+            project: (reach == Reach::Project || is_local(&memory.source, root))
+                .then(|| root.to_owned()),
             program: memory.program().and_then(|name| programs.find(&name)),
             rule: memory.rule,
-            project: (reach == Reach::Project).then(|| root.to_owned()),
             folder: memory.folder.map(inside),
             tool: memory.tool,
             source: memory.source,
@@ -55,6 +58,39 @@ impl Remembered {
             |it: &Self| (it.rule.clone(), it.folder.clone(), it.tool.clone(), it.program.clone());
         let is_near = self.project.is_none() || self.project == other.project;
         is_near && self.source == other.source && of(self) == of(other)
+    }
+}
+
+/// Whether the plugin of this name may be one that the project brings: what was said of it holds
+/// nowhere else, and what was said elsewhere does not hold of it.
+fn is_local(source: &str, root: &Path) -> bool {
+    source != "builtin" && !source.starts_with("mcp") && root.join(".brynhild/plugins").is_dir()
+}
+
+/// Takes a rule back, for this session and wherever it is remembered. Says what was taken back.
+pub(crate) fn revoke(
+    world: &World,
+    policy: Option<&dyn Policy>,
+    rule: &str,
+) -> Result<String, Problem> {
+    let held = policy.is_some_and(|policy| policy.forget(rule));
+    let gone = |all: &mut Vec<Remembered>| {
+        let count = all.len();
+        all.retain(|entry| entry.rule != rule);
+        count - all.len()
+    };
+    let count = match world.loaded.config_dir.as_deref().map(Memories::new) {
+        Some(memories) => memories.change(gone).map_err(Problem::misuse)?,
+        None => 0,
+    };
+    match (held, count) {
+        (false, 0) => Err(Problem::misuse(format!("nothing that was allowed is `{rule}`"))
+            .hint("`/permissions` lists what can be taken back")),
+        (true, 0) => Ok(format!("Taken back for this session: {rule}\n")),
+        (_, count) => {
+            let noun = if count == 1 { "permission" } else { "permissions" };
+            Ok(format!("{count} {noun} taken back: {rule}\n"))
+        }
     }
 }
 
@@ -98,7 +134,11 @@ impl Memories {
             Vec::new()
         });
         for entry in remembered {
-            if entry.project.as_deref().is_some_and(|project| project != root) {
+            let is_here = entry
+                .project
+                .as_deref()
+                .map_or_else(|| !is_local(&entry.source, root), |project| project == root);
+            if !is_here {
                 continue;
             }
             let memory = Memory {

@@ -10,7 +10,11 @@ use contract::hook::{Advice, Ending, Hook, HookError, Moment, Scene, StopVerdict
 use contract::tool::Tool;
 use plugins::initrunner::final_result::{self, FinalResult};
 use plugins::initrunner::guard::Allowance;
+use plugins::initrunner::role::{Finding, Role};
 use serde_json::Value;
+
+use super::reach;
+use crate::world::World;
 
 /// The JSON in a model's words, which may stand between fences, where it fits a schema.
 pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
@@ -23,6 +27,33 @@ pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
     let (registry, _) = Registry::new([Arc::new(tool) as Arc<dyn Tool>]);
     registry.check(final_result::NAME, &args)?;
     Ok(value.to_string())
+}
+
+/// The schema of a role's answer, read from its file where it stands in one. What is no schema is
+/// among the findings.
+pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) -> Option<Value> {
+    let (place, read) = match role.output.as_ref()? {
+        Value::String(file) => ("output.schema_file", read(world, role, file)),
+        schema => ("output.schema", Ok(schema.clone())),
+    };
+    let checked = read.and_then(|schema| {
+        let tool = FinalResult::new(&schema);
+        match agent::registry::check_schema(&tool.spec().input_schema) {
+            Ok(()) => Ok(schema),
+            Err(what) => Err(format!("it is no JSON Schema: {what}")),
+        }
+    });
+    checked.map_err(|what| findings.push(super::error(place, what))).ok()
+}
+
+fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
+    let path = role.folder().join(file);
+    reach::check(world, role, &path)?;
+    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    match serde_json::from_str(&text).map_err(|error| error.to_string())? {
+        schema @ Value::Object(_) => Ok(schema),
+        _ => Err(String::from("it holds no schema")),
+    }
 }
 
 /// Keeps a turn from ending with a wrong answer, and begins the count of calls anew with each turn.

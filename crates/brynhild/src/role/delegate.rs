@@ -91,7 +91,7 @@ pub(super) fn described(
         "inline" => {
             let roster = Roster::find(world);
             for value in listed {
-                agents.push(agent(role, &roster, value)?);
+                agents.push(agent(world, role, &roster, value)?);
             }
         }
         // What is called `mcp` here is an agent that is served as a model.
@@ -148,7 +148,7 @@ fn check_keys(name: &str, value: &Value) -> Result<(), String> {
 }
 
 /// One agent of an entry: a role's file, or one that is known by its name.
-fn agent(role: &Role, roster: &Roster, value: &Value) -> Result<Agent, String> {
+fn agent(world: &World, role: &Role, roster: &Roster, value: &Value) -> Result<Agent, String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     let name = text("name").ok_or("an agent has no `name`")?;
     check_keys(name, value)?;
@@ -159,7 +159,11 @@ fn agent(role: &Role, roster: &Roster, value: &Value) -> Result<Agent, String> {
         let description = text("description").map_or(known.description.clone(), str::to_owned);
         return Ok(Agent { description, ..known });
     };
-    let path = located(role, file).map_err(|what| format!("agent `{name}`: {what}"))?;
+    let path = located(role, file).and_then(|path| {
+        super::reach::check(world, role, &path)?;
+        Ok(path)
+    });
+    let path = path.map_err(|what| format!("agent `{name}`: {what}"))?;
     let reading = role::read(&path);
     if let Some(error) = reading.errors().next() {
         return Err(format!("agent `{name}`: {}: {}", path.display(), super::words(error)));

@@ -1,12 +1,13 @@
 //! The tools of a role: one arm for each kind of entry. Checking runs nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
 use plugins::initrunner::builtin::{self, Ground};
 use plugins::initrunner::guard::Guard;
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
-use plugins::rest::Api;
+use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::{delegate, servers};
@@ -55,6 +56,10 @@ pub(super) fn check(
         let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
         note(severity, unknown);
     }
+    if world.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
+        note(Severity::Warning, "with `--safe` nothing is reached, so it is left out".to_owned());
+        return findings;
+    }
     if builtin::is_known(kind) {
         let ground = ground(world, role);
         match builtin::build(entry, &ground) {
@@ -66,8 +71,12 @@ pub(super) fn check(
     match kind {
         "api" => {
             let (api, problems) = Api::read(&value, &role.file);
-            let severity = if api.is_some() { Severity::Warning } else { Severity::Error };
             for problem in problems {
+                let severity = match &api {
+                    Some(api) if api.lost(&problem) => Severity::Loss,
+                    Some(_) => Severity::Warning,
+                    None => Severity::Error,
+                };
                 note(severity, format!("{} ({})", problem.what, problem.hint));
             }
         }
@@ -98,7 +107,8 @@ pub(super) async fn made(
     (place, entry): (&str, &ToolEntry),
 ) -> Brought {
     let kind = entry.kind.as_str();
-    if initrunner::is_python(world, role, entry) {
+    let is_left = world.global.safe && ["mcp", "api", "delegate"].contains(&kind);
+    if is_left || initrunner::is_python(world, role, entry) {
         return Brought::default();
     }
     if builtin::is_known(kind) {
@@ -109,7 +119,7 @@ pub(super) async fn made(
         "api" => {
             let value = Value::Object(entry.fields.clone());
             let (api, _) = Api::read(&value, &role.file);
-            let tools = api.map(|api| api.tools(&api::settings(world), &source(role)));
+            let tools = api.map(|api| api.tools(&requests(world, role), &source(role)));
             tools.unwrap_or_default().into()
         }
         "mcp" => servers::open(world, role, (place, entry)).await,
@@ -123,13 +133,66 @@ pub(super) fn source(role: &Role) -> String {
     format!("role:{}", role.name)
 }
 
+/// What requests are made with. A role that came with a project does not decide where a variable's
+/// value goes before the person trusts its folder.
+fn requests(world: &World, role: &Role) -> Settings {
+    let settings = api::settings(world);
+    if initrunner::is_trusted(world, role) {
+        settings
+    } else {
+        settings.with_variables(BTreeMap::new())
+    }
+}
+
+/// Whether what requests carry may stand in variables.
+pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
+    matches!(entry.kind.as_str(), "api" | "slack")
+}
+
+/// One line on an entry, for people.
+pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
+    if entry.kind == "api"
+        && let (Some(api), _) = Api::read(&Value::Object(entry.fields.clone()), &role.file)
+    {
+        return api.summary();
+    }
+    let main: &[&str] = match entry.kind.as_str() {
+        "custom" => &["module", "function"],
+        "delegate" => &["agents"],
+        "filesystem" => &["root_path"],
+        "git" => &["repo_path"],
+        "http" => &["base_url"],
+        "mcp" => &["command", "args", "url"],
+        "shell" => &["allowed_commands"],
+        "sql" => &["database"],
+        "web_reader" | "web_scraper" => &["allowed_domains"],
+        _ => &[],
+    };
+    let words = main.iter().filter_map(|key| entry.fields.get(*key)).map(plain);
+    let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
+    let kind = &entry.kind;
+    if words.is_empty() { kind.clone() } else { format!("{kind}: {}", words.join(" ")) }
+}
+
+/// A value as people write it; of what has a name, the name.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => fields.get("name").map(plain).unwrap_or_default(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
 /// Where the built-in types work.
 fn ground(world: &World, role: &Role) -> Ground {
     let root = world.place();
     Ground {
         role_folder: role.folder().to_owned(),
         surroundings: workers::surroundings(world),
-        requests: api::settings(world),
+        requests: requests(world, role),
+        network: initrunner::network(world, role),
         source: source(role),
         broker: assemble::broker(world, root).ok(),
     }

@@ -48,6 +48,15 @@ impl Fingerprint {
         }
         Self(prints)
     }
+
+    /// Whether another look at the same places found some of these otherwise.
+    pub(super) fn differs_at(&self, other: &Self, places: &[PathBuf]) -> bool {
+        // A place within another is seen with that one.
+        let seen = |place: &Path, of: &Self| {
+            place.ancestors().find_map(|around| of.0.get(around).copied())
+        };
+        places.iter().any(|place| seen(place, self) != seen(place, other))
+    }
 }
 
 fn look(path: &Path, hasher: &mut DefaultHasher, left: &mut usize) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use agent::settings::{Change, Renewal, Renewed};
 use async_trait::async_trait;
 use contract::event::{Level, What};
+use contract::policy::Policy;
 use contract::sandbox::Sandbox;
 use contract::tool::ToolSpec;
 use plugins::claude::Expansions;
@@ -23,6 +24,7 @@ use crate::mcp;
 use crate::output;
 use crate::permissions;
 use crate::plugin_set;
+use crate::role::{self, Opened};
 use crate::skill_grants::Grants;
 use crate::world::World;
 
@@ -73,6 +75,8 @@ pub(crate) struct Present {
     pub(crate) tools: Vec<Arc<ToolSpec>>,
     /// What active skills let run.
     pub(crate) grants: Grants,
+    /// What judges calls, whatever rules it goes by at the moment.
+    pub(crate) policy: Arc<dyn Policy>,
 }
 
 /// What outlives a change.
@@ -118,7 +122,8 @@ impl Reload {
 
     /// Makes everything anew where something has changed.
     async fn look(&self, state: &mut State) -> Result<(), Problem> {
-        let has_changed = Fingerprint::of(&state.seen.places) != state.seen.print;
+        let print = Fingerprint::of(&state.seen.places);
+        let has_changed = print != state.seen.print;
         let has_refreshed = || {
             let hosts = self.kept.hosts.as_ref();
             hosts.is_some_and(|hosts| !hosts.take_refreshed().is_empty())
@@ -128,13 +133,16 @@ impl Reload {
             None => false,
         };
         if has_changed || has_refreshed() || has_other_servers {
-            self.remake(state).await?;
+            let role = self.needed.role.present();
+            let role = role.filter(|role| print.differs_at(&state.seen.print, &role.files));
+            self.remake(state, role).await?;
         }
         Ok(())
     }
 
-    async fn remake(&self, state: &mut State) -> Result<(), Problem> {
-        let world = World::again(self.global.clone(), self.environment.clone())?;
+    /// Makes everything anew, and the role where its files have changed.
+    async fn remake(&self, state: &mut State, role: Option<Arc<Opened>>) -> Result<(), Problem> {
+        let mut world = World::again(self.global.clone(), self.environment.clone())?;
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
@@ -154,6 +162,12 @@ impl Reload {
             state.untold.extend(told.clone());
             state.told = told;
         }
+        if let Some(before) = role {
+            let role = role::again(&mut world, self.needed.mind.as_ref(), &before).await?;
+            self.needed.role.put(Some(role));
+            before.shutdown().await;
+            state.seen = Seen::of(&world, &self.needed);
+        }
         let policy = permissions::policy(&world, &self.needed.root)?;
         if self.needed.offers_tools {
             let mcp = mcp::renewed(&world, self.needed.mcp.present()).await?;
@@ -172,6 +186,7 @@ impl Reload {
             world: Some(Arc::new(world)),
             tools: outfit.registry.specs().to_vec(),
             grants: outfit.grants.clone(),
+            policy: self.needed.judge(),
         };
         let Outfit { registry, hooks, system, .. } = outfit;
         state.change = Some(Change { registry, hooks, system });
@@ -222,6 +237,7 @@ fn places(world: &World, needed: &Needed) -> Places {
     whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
     whole.extend(plugin_set::folders(world).into_iter().map(|(folder, _)| folder));
     whole.extend(chibi::own_folder(world));
+    whole.extend(needed.role.present().iter().flat_map(|role| role.files.clone()));
     // A package among others is what its metadata says, and may have its code elsewhere.
     let with_code = world.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));
     whole.extend(with_code.map(|plugin| plugin.root.clone()));

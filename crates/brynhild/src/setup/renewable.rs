@@ -13,6 +13,8 @@ struct State {
     policy: Arc<dyn Policy>,
     /// What was approved until the session ends.
     approved: Vec<(ToolSpec, Vec<Action>)>,
+    /// What of it was taken back.
+    forgotten: Vec<String>,
     /// In whose name something was granted.
     granted: Vec<String>,
 }
@@ -20,7 +22,8 @@ struct State {
 impl Renewable {
     /// Begins with a policy.
     pub(super) fn new(policy: Arc<dyn Policy>) -> Self {
-        Self(Mutex::new(State { policy, approved: Vec::new(), granted: Vec::new() }))
+        let (approved, forgotten, granted) = (Vec::new(), Vec::new(), Vec::new());
+        Self(Mutex::new(State { policy, approved, forgotten, granted }))
     }
 
     /// Goes on with another. Returns in whose name something was granted before: whether that still
@@ -29,6 +32,9 @@ impl Renewable {
         let mut state = self.state();
         for (tool, actions) in &state.approved {
             policy.remember(tool, actions);
+        }
+        for rule in &state.forgotten {
+            policy.forget(rule);
         }
         state.policy = policy;
         std::mem::take(&mut state.granted)
@@ -42,8 +48,11 @@ impl Renewable {
         Arc::clone(&self.state().policy)
     }
 
-    fn note(&self, tool: &ToolSpec, actions: &[Action]) {
-        self.state().approved.push((tool.clone(), actions.to_vec()));
+    /// Notes what was approved, and that its rules hold again.
+    fn note(&self, tool: &ToolSpec, actions: &[Action], rules: &[String]) {
+        let mut state = self.state();
+        state.approved.push((tool.clone(), actions.to_vec()));
+        state.forgotten.retain(|rule| !rules.contains(rule));
     }
 }
 
@@ -53,8 +62,9 @@ impl Policy for Renewable {
     }
 
     fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        self.note(tool, actions);
-        self.present().remember(tool, actions)
+        let rules = self.present().remember(tool, actions);
+        self.note(tool, actions, &rules);
+        rules
     }
 
     fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
@@ -65,9 +75,23 @@ impl Policy for Renewable {
         let kept = self.present().keep(tool, actions, reach);
         // What was written down is read again, and can be taken back there.
         if kept.problem.is_some() {
-            self.note(tool, actions);
+            self.note(tool, actions, &kept.rules);
         }
         kept
+    }
+
+    fn asked_again(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
+        self.present().asked_again(tool, actions)
+    }
+
+    fn session(&self) -> Vec<String> {
+        self.present().session()
+    }
+
+    fn forget(&self, rule: &str) -> bool {
+        let mut state = self.state();
+        state.forgotten.push(rule.to_owned());
+        state.policy.forget(rule)
     }
 
     fn view(&self, tool: &ToolSpec) -> View {
@@ -79,6 +103,9 @@ impl Policy for Renewable {
         if !state.granted.iter().any(|earlier| earlier == origin) {
             state.granted.push(origin.to_owned());
         }
-        state.policy.grant(rules, origin)
+        // What the person took back, nobody else gives again.
+        let mut rules = rules.to_vec();
+        rules.retain(|rule| !state.forgotten.contains(rule));
+        state.policy.grant(&rules, origin)
     }
 }

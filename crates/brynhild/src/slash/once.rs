@@ -50,7 +50,8 @@ pub(crate) async fn once(world: &World, words: &str) -> Result<Once, Problem> {
         }
         _ => (Vec::new(), Usage::default()),
     };
-    let facts = || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode() };
+    let facts =
+        || Facts { tools: &tools, usage: &usage, session: None, mode: world.mode(), policy: None };
     match expand(world, slash, facts).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),

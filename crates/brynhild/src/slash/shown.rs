@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use contract::id::SessionId;
 use contract::message::Usage;
-use contract::policy::Mode;
+use contract::policy::Policy;
 use contract::skill::Skill;
 use contract::text::head;
 use contract::tool::ToolSpec;
 
-use super::{BUILTIN, Offer};
+use super::{BUILTIN, Facts, Offer};
 use crate::commands::stats;
 use crate::dialects::{self, Named};
 use crate::exit::Problem;
@@ -21,17 +21,27 @@ use crate::world::World;
 /// Sessions that are listed.
 const SESSIONS: usize = 10;
 
+/// The first sentence of a description, which is not cut unless it goes on and on.
+pub(crate) fn sentence(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let end = line.find(". ").unwrap_or(line.len());
+    let sentence = line[..end].trim_end_matches('.');
+    let shown = head(sentence, LONGEST);
+    if shown.len() < sentence.len() { format!("{shown}…") } else { sentence.to_owned() }
+}
+
 /// What can be typed.
 pub(super) fn help(offer: &Offer) -> String {
     let typed = |name: &str, args: &str| format!("/{name} {args}").trim_end().to_owned();
     let builtin = BUILTIN.iter().map(|it| vec![typed(it.name, it.args), it.description.to_owned()]);
     let own = offer.table.commands().iter().map(|command| {
         let name = offer.table.shortest(command);
-        let about = format!("{} ({})", head(&command.description, 70), command.source);
+        let about = format!("{} ({})", sentence(&command.description), command.source);
         vec![typed(&name, &command.args), about.trim_start().to_owned()]
     });
     let prompts = offer.prompts.iter().map(|prompt| {
-        let about = format!("{} (mcp:{})", head(&prompt.description, 70), prompt.server);
+        let about = format!("{} (mcp:{})", sentence(&prompt.description), prompt.server);
         vec![typed(&prompt.name, &prompt.usage), about.trim_start().to_owned()]
     });
     let rows: Vec<Vec<String>> = builtin.chain(own).chain(prompts).collect();
@@ -42,10 +52,7 @@ pub(super) fn help(offer: &Offer) -> String {
 pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
     let rows: Vec<Vec<String>> = tools
         .iter()
-        .map(|spec| {
-            let first = spec.description.lines().next().unwrap_or_default();
-            vec![spec.name.clone(), spec.source.clone(), head(first, 70).to_owned()]
-        })
+        .map(|spec| vec![spec.name.clone(), spec.source.clone(), sentence(&spec.description)])
         .collect();
     if rows.is_empty() { String::from("There are no tools.\n") } else { table(&rows) }
 }
@@ -53,7 +60,7 @@ pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
 /// The skills.
 pub(super) fn skills(skills: &[Skill]) -> String {
     let row = |skill: &Skill| {
-        vec![skill.name.clone(), skill.source.clone(), head(&skill.description, 70).to_owned()]
+        vec![skill.name.clone(), skill.source.clone(), sentence(&skill.description)]
     };
     table(&skills.iter().map(row).collect::<Vec<_>>())
 }
@@ -61,7 +68,7 @@ pub(super) fn skills(skills: &[Skill]) -> String {
 /// The plugins of all systems.
 pub(super) fn plugins(world: &World) -> String {
     let row = |it: Named| {
-        let description = head(&it.description, 70).to_owned();
+        let description = sentence(&it.description);
         vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
     };
     let rows: Vec<Vec<String>> = dialects::named(world).into_iter().map(row).collect();
@@ -69,8 +76,8 @@ pub(super) fn plugins(world: &World) -> String {
 }
 
 /// What runs without a question.
-pub(super) fn permissions(world: &World, mode: Mode) -> Result<String, Problem> {
-    let mut text = format!("The mode is {}.\n", mode.as_str());
+pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Problem> {
+    let mut text = format!("The mode is {}.\n", facts.mode.as_str());
     let rules = &world.config().permissions;
     for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         for rule in list {
@@ -87,6 +94,9 @@ pub(super) fn permissions(world: &World, mode: Mode) -> Result<String, Problem> 
             };
             let _ = writeln!(text, "allow {} (remembered for {place})", entry.rule);
         }
+    }
+    for rule in facts.policy.map(Policy::session).unwrap_or_default() {
+        let _ = writeln!(text, "allow {rule} (this session)");
     }
     Ok(text)
 }
@@ -118,8 +128,9 @@ pub(super) fn sessions(world: &World) -> Result<String, Problem> {
         .into_iter()
         .take(SESSIONS)
         .map(|session| {
-            let title = session.title.unwrap_or_default();
-            vec![session.id.to_string(), head(&title, 50).to_owned(), session.cwd]
+            let title = session.title.or(session.first_prompt).unwrap_or_default();
+            let title = title.lines().next().unwrap_or_default();
+            vec![session.id.to_string(), head(title, 50).to_owned(), session.cwd]
         })
         .collect();
     if rows.is_empty() {

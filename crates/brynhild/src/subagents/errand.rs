@@ -93,8 +93,7 @@ pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
     if file.permission_mode.as_deref() == Some("dontAsk") {
         settings.questions = Questions::Refused;
     }
-    let rounds = file.max_turns.filter(|rounds| *rounds > 0).unwrap_or(u32::MAX);
-    settings.max_tool_rounds = settings.max_tool_rounds.min(rounds);
+    settings.rounds.lower(file.max_turns.filter(|rounds| *rounds > 0).unwrap_or(u32::MAX));
 }
 
 impl Workplace {
@@ -309,6 +308,7 @@ impl Workplace {
         let ingredients = Ingredients {
             model: mind.map_or("", |mind| &mind.model),
             cwd: &self.root.display().to_string(),
+            inner: "",
             tools: &specs,
             rules: &self.knowledge.rules,
             skills: &skills,

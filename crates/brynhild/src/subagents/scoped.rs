@@ -13,6 +13,8 @@ use policy::rules::{Scope, parse};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::gaps::{self, Gap};
+
 /// Where the rules of the file stand.
 const ORIGIN: &str = "the agent's file";
 
@@ -83,32 +85,11 @@ impl Scoped {
 /// the next word on.
 fn fits(pattern: &str, line: &str) -> bool {
     let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    let meets = |pattern: &str| gaps::meets(pattern.split('*'), line, Gap::Any);
     match prefix {
-        Some(prefix) => meets(prefix, line) || meets(&format!("{prefix} *"), line),
-        None => meets(pattern, line),
+        Some(prefix) => meets(prefix) || meets(&format!("{prefix} *")),
+        None => meets(pattern),
     }
-}
-
-/// Whether a text fits a pattern in which `*` is anything.
-fn meets(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    true
 }
 
 #[async_trait]
@@ -148,6 +129,10 @@ impl Tool for Scoped {
 
     fn is_indivisible(&self) -> bool {
         self.tool.is_indivisible()
+    }
+
+    fn may_write(&self) -> bool {
+        self.tool.may_write()
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -64,6 +64,10 @@ fn line(name: &str, value: &Value, fields: &Map<String, Value>) -> Option<String
             line.push_str(&more);
         }
     }
+    let folder = ["cwd", "workingDirectory", "working_dir"].iter().find_map(|it| fields.get(*it));
+    if let Some(folder) = folder.and_then(Value::as_str) {
+        let _ = write!(line, " (in {folder})");
+    }
     if let Some(Value::Object(env)) = fields.get("env")
         && !env.is_empty()
     {

@@ -11,7 +11,7 @@ use super::changes::{Change, changes};
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
-use crate::frontends::question::{line, one_line, ready, show};
+use crate::frontends::question::{line, one_line, show};
 
 /// All that the person should know to decide.
 pub(crate) struct Brief<'a> {
@@ -144,7 +144,6 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
 /// Asks, and waits for an answer. Enter, the end of input and every other word mean no.
 pub(crate) async fn ask(brief: &Brief<'_>) -> io::Result<Decision> {
     show(&brief.words())?;
-    ready().await;
     let choices = "Trust these bytes? [y]es, [t]ext only (nothing of it runs), [N]o: ";
     let answer = line(choices).await?.unwrap_or_default();
     Ok(match answer.trim().to_ascii_lowercase().as_str() {

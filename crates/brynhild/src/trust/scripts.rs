@@ -2,7 +2,8 @@
 //! these name in turn. Trust covers them, wherever they lie. Only reads, and runs nothing; a name too
 //! many makes trust asked for once more, one too few would let a change pass.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,16 +19,23 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_WORDS: usize = 20_000;
 
 /// Endings of what interpreters run.
-const ENDINGS: [&str; 20] = [
+const ENDINGS: [&str; 21] = [
     "sh", "bash", "zsh", "fish", "ksh", "py", "pyw", "js", "mjs", "cjs", "ts", "mts", "rb", "pl",
-    "pm", "php", "lua", "ps1", "awk", "tcl",
+    "pm", "php", "lua", "ps1", "awk", "tcl", "mk",
 ];
 
+/// Folders that one text may lead into.
+const MOST_FOLDERS: usize = 16;
+
+/// What a text says that runs the words of files, whatever their names are.
+const READS_CODE: [&str; 5] = ["exec(", "eval(", "runpy", "compile(", "vm.run"];
+
 /// Programs that run what a file of a fixed name says.
-const RUNNERS: [(&[&str], &[&str]); 3] = [
+const RUNNERS: [(&[&str], &[&str]); 4] = [
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "npx", "yarn", "pnpm", "bun"], &["package.json"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
 ];
 
 /// How a file came to be named.
@@ -40,12 +48,16 @@ enum By {
 }
 
 /// The files that `entries` name and that lie beneath `root`, from there, without those that are
-/// entries themselves.
-pub(crate) fn named(root: &Path, entries: &[Entry]) -> Result<Vec<String>, String> {
+/// entries themselves. What they name may be named from `home`.
+pub(crate) fn named(
+    (root, home): (&Path, &Path),
+    entries: &[Entry],
+) -> Result<Vec<String>, String> {
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
     let mut found: BTreeSet<PathBuf> = BTreeSet::new();
     let mut left: VecDeque<(PathBuf, String)> = VecDeque::new();
-    let mut search = Search { root, found: &mut found, left: &mut left };
+    let mut listed = HashMap::new();
+    let mut search = Search { root, home, found: &mut found, left: &mut left, listed: &mut listed };
     for entry in entries.iter().filter(|entry| entry.part.kind == Kind::File) {
         let folder = root.join(&entry.part.path);
         let folder = folder.parent().unwrap_or(root);
@@ -61,8 +73,10 @@ pub(crate) fn named(root: &Path, entries: &[Entry]) -> Result<Vec<String>, Strin
         if found.len() > MOST_FILES {
             return Err(format!("its command lines lead to more than {MOST_FILES} files"));
         }
-        let mut search = Search { root, found: &mut found, left: &mut left };
-        search.take(&text, &folder, By::Script);
+        let mut search =
+            Search { root, home, found: &mut found, left: &mut left, listed: &mut listed };
+        let runs_any = READS_CODE.iter().any(|part| text.contains(part));
+        search.take(&text, &folder, if runs_any { By::CommandLine } else { By::Script });
     }
     let paths = found.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
     Ok(paths.filter(|path| !known.contains(path)).map(str::to_owned).collect())
@@ -70,33 +84,71 @@ pub(crate) fn named(root: &Path, entries: &[Entry]) -> Result<Vec<String>, Strin
 
 struct Search<'a> {
     root: &'a Path,
+    home: &'a Path,
     found: &'a mut BTreeSet<PathBuf>,
     /// Texts that are still to be looked at, with the folders that they lie in.
     left: &'a mut VecDeque<(PathBuf, String)>,
+    /// The names in folders that were looked into.
+    listed: &'a mut HashMap<PathBuf, HashSet<OsString>>,
 }
 
 impl Search<'_> {
     /// Looks for names of files in a text.
     fn take(&mut self, text: &str, folder: &Path, by: By) {
-        for word in words(text).into_iter().take(MOST_WORDS) {
-            for base in [folder, self.root] {
+        let words: Vec<String> = words(text).into_iter().take(MOST_WORDS).collect();
+        for base in self.bases(&words, folder) {
+            for word in &words {
                 let runs = RUNNERS.iter().filter(|(names, _)| names.contains(&word.as_str()));
                 for file in runs.flat_map(|(_, files)| files.iter()) {
-                    self.note(&self.root.join(file), By::CommandLine);
+                    self.note(&base.join(file), By::CommandLine);
                 }
-                let Some(path) = self.within(base, &word) else { continue };
-                self.note(&path, by);
-                if by == By::Script {
-                    self.note_module(base, &word);
-                }
+                self.note_word(&base, word, by);
             }
         }
     }
 
-    /// What a language takes a name without an ending for.
+    /// Where the words of a text may be meant from: also from the folders above it, and from any
+    /// folder that it names, since it may go there, look for programs there, or take modules from
+    /// there.
+    fn bases(&self, words: &[String], folder: &Path) -> BTreeSet<PathBuf> {
+        let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
+        let own: Vec<PathBuf> = above.chain([self.home]).map(Path::to_path_buf).collect();
+        let named = words.iter().flat_map(|word| {
+            own.iter()
+                .flat_map(|base| [word.clone(), word.replace('.', "/")].map(|it| base.join(it)))
+        });
+        let is_within = |path: &PathBuf| path.starts_with(self.root) && path.is_dir();
+        let named = named.map(|path| normalize(&path)).filter(is_within).take(MOST_FOLDERS);
+        own.iter().cloned().chain(named).collect()
+    }
+
+    fn note_word(&mut self, base: &Path, word: &str, by: By) {
+        let Some(path) = self.within(base, word) else { return };
+        if word.contains(['*', '?']) {
+            let folder = path.parent().unwrap_or(self.root).to_owned();
+            for name in self.names(&folder).clone() {
+                self.note(&folder.join(name), By::Script);
+            }
+            return;
+        }
+        self.note(&path, by);
+        self.note_module(base, word);
+        let package = Path::new("node_modules").join(word);
+        if self.names(self.root).contains(OsStr::new("node_modules")) {
+            self.note(&self.root.join(&package).join("package.json"), By::CommandLine);
+            self.note_module(&self.root.join("node_modules"), word);
+        }
+    }
+
+    /// What a language takes a name without an ending for, with the packages that it lies in.
     fn note_module(&mut self, base: &Path, word: &str) {
-        let names = [word.to_owned(), word.trim_start_matches('.').replace('.', "/")];
-        for name in names.iter().filter(|name| !name.is_empty()) {
+        let word = word.strip_prefix("-m").unwrap_or(word);
+        let dotted = word.trim_start_matches('.').replace('.', "/");
+        let packages = Path::new(&dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
+        for package in packages.filter(|it| it.components().count() > 1).collect::<Vec<_>>() {
+            self.note(&base.join(package), By::Script);
+        }
+        for name in [word.to_owned(), dotted].iter().filter(|name| !name.is_empty()) {
             let Some(path) = self.within(base, name) else { continue };
             for ending in ENDINGS {
                 let mut file = path.clone().into_os_string();
@@ -109,6 +161,14 @@ impl Search<'_> {
         }
     }
 
+    /// The names in a folder, which is listed once.
+    fn names(&mut self, folder: &Path) -> &HashSet<OsString> {
+        self.listed.entry(folder.to_owned()).or_insert_with(|| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name()).collect()
+        })
+    }
+
     /// A word as a path beneath the root.
     fn within(&self, base: &Path, word: &str) -> Option<PathBuf> {
         let path = normalize(&base.join(word));
@@ -116,6 +176,10 @@ impl Search<'_> {
     }
 
     fn note(&mut self, path: &Path, by: By) {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+        if !self.names(folder).contains(name) {
+            return;
+        }
         // A link that leads elsewhere later names another file then.
         let Ok(path) = fs::canonicalize(path) else { return };
         let Ok(found) = fs::metadata(&path) else { return };
@@ -142,26 +206,35 @@ fn is_data(path: &str) -> bool {
 
 /// Words that could be paths, each once. What output is sent to is none.
 fn words(text: &str) -> BTreeSet<String> {
+    let mut words = split(text);
+    // The shell joins what stands on both sides of a quote.
+    words.extend(split(&text.replace(['"', '\''], "")));
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn split(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for quote in ['\'', '"'] {
         words.extend(text.split(quote).skip(1).step_by(2).filter(|it| it.len() < 1024).map(plain));
     }
-    let is_end = |c: char| c.is_whitespace() || "'\"`;|&()<>=,[]{}".contains(c);
+    let is_end = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(c);
     let mut start = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_end(*c)).chain([(text.len(), ' ')]) {
         let before = text[..start].trim_end_matches(|c: char| c.is_whitespace() || c == '"');
         if start < at && !before.ends_with('>') {
             let word = &text[start..at];
-            // What follows a variable in braces lies in the folder that it names.
-            let is_below = before.ends_with('}');
-            words.insert(plain(if is_below { word.trim_start_matches('/') } else { word }));
+            words.insert(plain(word));
+            // What follows a variable or a command lies in the folder that it names.
+            if text[..start].ends_with(['}', ')', '"', '\'']) {
+                words.insert(plain(word.trim_start_matches('/')));
+            }
         }
         start = at + c.len_utf8();
         if at == text.len() {
             break;
         }
     }
-    words.retain(|word| !word.is_empty());
     words
 }
 
@@ -235,6 +308,117 @@ mod tests {
             "tool/deep.py",
             "tool/helper.py",
             "two words",
+        ];
+        assert_eq!(paths(&root), wanted);
+    }
+
+    #[test]
+    fn every_usual_way_to_name_a_script_is_followed() {
+        let shapes: &[(&str, &[(&str, &str)])] = &[
+            ("./h.sh", &[("h.sh", ". \"$(dirname \"$0\")/lib.sh\""), ("lib.sh", "")]),
+            ("cd tools && ./x.sh", &[("tools/x.sh", "")]),
+            ("\"$PWD\"/x.sh", &[("x.sh", "")]),
+            ("sh ./x.s*", &[("x.sh", "")]),
+            ("PATH=./bin:$PATH foo", &[("bin/foo", "#!/bin/sh")]),
+            ("python3 -m tools.h", &[("tools/h.py", "")]),
+            ("python3 -m tools", &[("tools/__main__.py", "")]),
+            ("python3 tools", &[("tools/__main__.py", "")]),
+            ("python3 -c \"import x\"", &[("x.py", "")]),
+            ("python3 h.py", &[("h.py", "from lib import x"), ("lib/x.py", "")]),
+            ("python3 h.py", &[("h.py", "from p import (\n x,\n)"), ("p/x.py", "")]),
+            (
+                "python3 h.py",
+                &[("h.py", "import lib.helper"), ("lib/__init__.py", ""), ("lib/helper.py", "")],
+            ),
+            ("python3 h.py", &[("h.py", "exec(open('x.txt').read())"), ("x.txt", "")]),
+            ("make hook", &[("Makefile", "include m.mk"), ("m.mk", "")]),
+            (
+                "node h.js",
+                &[
+                    ("h.js", "require(\"dep\")"),
+                    ("node_modules/dep/package.json", "{\"main\": \"lib/a.js\"}"),
+                    ("node_modules/dep/lib/a.js", ""),
+                ],
+            ),
+            ("node h.js", &[("h.js", "require(\"dep\")"), ("node_modules/dep/index.js", "")]),
+        ];
+        for (command, files) in shapes {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let hooks = serde_json::json!({"hooks": {"a": [{"command": command}]}});
+            write(&root, ".brynhild/hooks.yaml", &hooks.to_string());
+            write(&root, "other.txt", "");
+            write(&root, "far/other.py", "");
+            for (path, text) in *files {
+                write(&root, path, text);
+            }
+            let mut wanted: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+            wanted.sort_unstable();
+            assert_eq!(paths(&root), wanted, "{command}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_the_ways_in_which_people_write_them() {
+        for (line, file) in [
+            ("python3 -m lib.b", "lib/b.py"),
+            ("python3 -mlib.b", "lib/b.py"),
+            ("\"$CLAUDE_PROJECT_DIR\"/scripts/a.sh", "scripts/a.sh"),
+            ("sh ${CLAUDE_PLUGIN_ROOT}/../scripts/a.sh", "scripts/a.sh"),
+            ("sh \"scripts\"/a.sh", "scripts/a.sh"),
+            ("cd tools && sh a1.sh", "tools/a1.sh"),
+            ("(cd tools; ./a1.sh)", "tools/a1.sh"),
+            ("make -C tools x", "tools/Makefile"),
+            ("npm --prefix tools run x", "tools/package.json"),
+            ("D=lib; sh $D/a.sh", "lib/a.sh"),
+            ("for f in lib/*.sh; do sh $f; done", "lib/a.sh"),
+            ("sh $(dirname $0)/../scripts/a.sh", "scripts/a.sh"),
+            ("task go", "Taskfile.yml"),
+            ("\"$PWD\"/x.sh", "x.sh"),
+            ("sh ./x.s*", "x.sh"),
+            ("PATH=./bin:$PATH foo", "bin/foo.sh"),
+            ("python3 tools", "tools/__main__.py"),
+            ("python3 -c \"import x\"", "x.py"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            let hooks = serde_json::json!({"hooks": {"a": [{"command": line}]}});
+            write(&root, ".brynhild/hooks.yaml", &hooks.to_string());
+            write(&root, file, "");
+            write(&root, "unrelated/z.sh", "");
+            assert_eq!(paths(&root), [file], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_server_s_own_folder_and_a_script_s_neighbours_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let server =
+            r#"{"mcpServers": {"a": {"command": "python3", "args": ["s.py"], "cwd": "tools"}}}"#;
+        write(&root, ".mcp.json", server);
+        write(&root, "tools/s.py", "");
+        write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: sh s/o.sh}]}\n");
+        write(&root, "s/o.sh", ". \"$(dirname \"$0\")/p1.sh\"\n. \"$(dirname \"$0\")\"/p2.sh\n");
+        write(&root, "s/p1.sh", "");
+        write(&root, "s/p2.sh", "cd deep && ./in.sh\n");
+        write(&root, "s/deep/in.sh", "python3 h.py\nmake -f ../m.mk\n");
+        write(&root, "s/deep/h.py", "from lib import (\n  x,\n)\nimport q.r\n");
+        write(&root, "s/deep/lib/x.py", "");
+        write(&root, "s/deep/q/__init__.py", "");
+        write(&root, "s/deep/q/r.py", "");
+        write(&root, "s/m.mk", "");
+        let wanted = [
+            "s/deep/h.py",
+            "s/deep/in.sh",
+            "s/deep/lib/x.py",
+            "s/deep/q/__init__.py",
+            "s/deep/q/r.py",
+            "s/m.mk",
+            "s/o.sh",
+            "s/p1.sh",
+            "s/p2.sh",
+            "tools/s.py",
         ];
         assert_eq!(paths(&root), wanted);
     }

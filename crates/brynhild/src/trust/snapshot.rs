@@ -163,7 +163,7 @@ impl Snapshot {
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let mut left = MOST_BYTES;
         let mut entries = read(root, parts(root)?, &mut left)?;
-        let named = scripts::named(root, &entries)?;
+        let named = scripts::named((root, root), &entries)?;
         let named = named.into_iter().map(|path| Part { path, kind: Kind::File, is_named: true });
         entries.extend(read(root, named.collect(), &mut left)?);
         Ok(Self::hashed(entries))
@@ -181,7 +181,14 @@ impl Snapshot {
         walk(parent, name, 0, &mut parts).map_err(|what| {
             format!("{}: {what}; keep the role or plugin in a folder of its own", folder.display())
         })?;
-        parts.retain(|part| part.kind != Kind::File || !surfaces::is_inert(&part.path));
+        let is_started = |part: &Part| {
+            let found = parent.join(&part.path).metadata();
+            found.is_ok_and(|found| found.mode() & 0o111 != 0)
+        };
+        let counts = |part: &Part| {
+            part.kind != Kind::File || !surfaces::is_inert(&part.path) || is_started(part)
+        };
+        parts.retain(counts);
         parts.sort_by(|one, other| one.path.cmp(&other.path));
         let leads_out = |part: &&Part| {
             let target = parent.join(&part.path).canonicalize();
@@ -190,7 +197,14 @@ impl Snapshot {
         if let Some(part) = parts.iter().find(leads_out) {
             return Err(format!("{} is a link that leads out of the plugin's folder", part.path));
         }
-        Ok(Self::hashed(read(parent, parts, &mut { MOST_BYTES })?))
+        let mut left = MOST_BYTES;
+        let mut entries = read(parent, parts, &mut left)?;
+        // Something that would count for nothing may be named by what counts.
+        let mut named = scripts::named((parent, folder), &entries)?;
+        named.retain(|path| parent.join(path).starts_with(folder));
+        let named = named.into_iter().map(|path| Part { path, kind: Kind::File, is_named: true });
+        entries.extend(read(parent, named.collect(), &mut left)?);
+        Ok(Self::hashed(entries))
     }
 
     fn hashed(entries: Vec<Entry>) -> Self {

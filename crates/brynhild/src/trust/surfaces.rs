@@ -38,6 +38,7 @@ const SURFACES: &[Surface] = &[
     surface(".brynhild/commands/**.md", "tell the model something when named", Effect::Lies),
     surface(".brynhild/skills/**.md", "tell the model something", Effect::Lies),
     surface(".brynhild/skills/**", "be started by the model, if you allow it", Effect::Lies),
+    surface(".brynhild/model-aliases.yaml", "have another model asked", Effect::Lies),
     surface(".brynhild/**", "be read by something else in there", Effect::Lies),
     surface(".mcp.json", "start programs and connect to servers", Effect::Runs),
     surface(".claude/settings.json", "run commands when something happens", Effect::Runs),
@@ -45,6 +46,10 @@ const SURFACES: &[Surface] = &[
     surface(".claude/hooks/**", "run when something happens", Effect::Runs),
     surface(".claude/commands/**.md", "run commands when you type its name", Effect::Runs),
     surface(".claude/agents/**.md", "be handed work by the model", Effect::Runs),
+    surface(".claude/skills/**.md", "tell the model something", Effect::Lies),
+    surface(".claude/skills/**", "be started by the model, if you allow it", Effect::Lies),
+    surface(".agents/skills/**.md", "tell the model something", Effect::Lies),
+    surface(".agents/skills/**", "be started by the model, if you allow it", Effect::Lies),
 ];
 
 const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> Surface {
@@ -74,9 +79,10 @@ pub(crate) fn is_folder(place: &str) -> bool {
     SURFACES.iter().any(|surface| surface.pattern.starts_with(&format!("{place}/**")))
 }
 
-/// Whether something by this name is the history of a repository, of which nothing runs.
+/// Whether something by this name is the history of a repository: it comes with no clone or pull,
+/// so that nobody else can change it.
 pub(crate) fn is_history(name: &str) -> bool {
-    [".git", ".hg", ".svn"].contains(&name)
+    name == ".git"
 }
 
 /// Whether a file of a role's or plugin's folder is neither run nor obeyed: prose about it, pictures,
@@ -88,7 +94,25 @@ pub(crate) fn is_inert(path: &str) -> bool {
         "log", "csv", "tsv", "parquet", "db", "sqlite", "sqlite3", "png", "jpg", "jpeg", "gif",
         "svg", "ico", "webp", "pdf", "mp3", "mp4", "wav", "rst",
     ];
-    let name = path.rsplit('/').next().unwrap_or(path);
+    // Whatever lies there is loaded by its place.
+    const PARTS: [&str; 12] = [
+        "agents",
+        "bin",
+        "commands",
+        "hooks",
+        "lib",
+        "plugins",
+        "profiles",
+        "providers",
+        "rules",
+        "scripts",
+        "skills",
+        "tools",
+    ];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if folder.split('/').any(|part| PARTS.contains(&part)) {
+        return false;
+    }
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     PROSE.contains(&stem) && ["", "md", "txt", "rst"].contains(&ending) || DATA.contains(&ending)
 }
@@ -123,6 +147,8 @@ mod tests {
             ".claude/hooks",
             ".claude/commands",
             ".claude/agents",
+            ".claude/skills",
+            ".agents/skills",
         ];
         assert_eq!(places(), wanted);
     }
@@ -137,6 +163,7 @@ mod tests {
             assert!(is_inert(path), "{path}");
         }
         assert!(!is_inert("a/README.py") && !is_inert("a/readme.sh"));
+        assert!(!is_inert("a/hooks/README") && !is_inert("a/commands/git/README.md"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod files;
 mod looking;
 mod names;
-mod secrets;
+pub(crate) mod secrets;
 mod words;
 
 use std::fmt::Write as _;

@@ -4,6 +4,7 @@
 //! `cargo test -p brynhild --test it faults:: -- --ignored --nocapture --test-threads 1`.
 
 mod errors;
+mod homes;
 mod hosts;
 mod images;
 mod kills;
@@ -11,6 +12,7 @@ mod large;
 mod limits;
 mod panics;
 mod rows;
+mod soak;
 mod streams;
 mod task;
 mod together;

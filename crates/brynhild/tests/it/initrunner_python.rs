@@ -251,7 +251,7 @@ fn a_role_of_a_project_that_is_not_trusted_is_only_read_by_those_who_look() {
     project.file("my_tools.py", &marked);
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert!(run.success().stdout.contains("Valid") && !run.stderr.contains("imported"), "{run}");
-    assert!(run.stderr.contains("was not loaded, only looked at"), "{run}");
+    assert!(run.stderr.contains("was not started, only looked at"), "{run}");
     assert!(run.stderr.contains("brynhild trust --plugin-dir"), "{run}");
     project.file("my_tools.py", "def f(:\n");
     let run = project.brynhild(&["validate", "role.yaml"]);

@@ -2,6 +2,8 @@
 //! that the terminal is given back whatever happens.
 
 mod closed;
+mod meanwhile;
+mod offered;
 mod restored;
 mod shown;
 mod steering;
@@ -79,7 +81,8 @@ fn a_session_goes_on_where_it_was() {
     project.brynhild(&["chat", "first question"]).success();
     let terminal = project.terminal(&["--continue"], SIZE);
     let screen = terminal.wait_for("first answer");
-    assert!(screen.contains("first question"), "{screen}");
+    assert!(screen.contains("┃ first question"), "{screen}");
+    assert!(!screen.contains("prompt>"), "{screen}");
     terminal.send("more\r");
     terminal.wait_for("second answer");
     terminal.send("\x11");

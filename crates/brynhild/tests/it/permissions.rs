@@ -232,3 +232,55 @@ fn what_a_tool_refuses_by_itself_is_explained_as_a_denial_and_bad_input_is_misus
     project.brynhild(&["policy", "explain", "--tool", "Write", "--input", "{}"]).code(2);
     project.brynhild(&["policy", "explain", "--tool", "Nothing", "--input", "{}"]).code(2);
 }
+
+#[test]
+fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() {
+    let project = project();
+    project.config("permissions: {deny: ['bash(curl:*)', 'Reed(x)', 'Shell(wget)']}\n");
+    let run = project.brynhild(&["--mode", "yolo", "policy", "check", "curl x"]);
+    run.code(1);
+    for told in [
+        "rule `bash(curl:*)`: there is no tool `bash`; the rule counts for `Bash`",
+        "rule `Reed(x)`: there is no tool `Reed` (did you mean `Read`?)",
+        "rule `Shell(wget)`: there is no tool `Shell`, and no plugin or server here brings one",
+    ] {
+        assert_eq!(run.stderr.matches(told).count(), 1, "{told}: {run}");
+    }
+    project.config("permissions: {deny: [{tool: BASH, command: 'curl:*'}], allow: [bash]}\n");
+    let run = project.brynhild(&["--mode", "yolo", "policy", "check", "curl x"]);
+    run.code(1);
+    let run = project.brynhild(&["policy", "check", "touch x"]);
+    run.code(3);
+    assert!(run.stderr.contains("allows nothing; write `Bash`"), "{run}");
+    project
+        .config("permissions: {deny: ['Bash(curl:*)', 'mcp__x__y', 'my*', 'Host(a.example)']}\n");
+    let run = project.brynhild(&["policy", "check", "ls"]);
+    run.success();
+    assert!(!run.stderr.contains("there is no tool"), "{run}");
+}
+
+#[test]
+fn what_is_forbidden_by_the_name_of_a_tool_is_forbidden_to_others_that_do_the_same() {
+    let project = project();
+    let tools = json!([{"type": "shell"}, {"type": "filesystem", "read_only": false}]);
+    project.file("r.yaml", json!({"name": "r", "prompt": "p", "tools": tools}).to_string());
+    let call = |tool: &str, input: &str| {
+        let words = ["tools", "exec", tool, "--role", "r.yaml", "--input", input, "--yes"];
+        project.brynhild(&words)
+    };
+    let shell = || call("run_shell", r#"{"command": "mkdir made"}"#);
+    let write = || call("write_file", r#"{"path": "w.txt", "content": "x"}"#);
+    for rules in
+        ["permissions: {deny: [Bash, Write]}", "tools: {Bash: {blocked_commands: [mkdir]}}"]
+    {
+        project.config(&format!("{rules}\n"));
+        assert!(shell().code(1).stderr.contains("denied"), "{rules}");
+        assert!(!project.path().join("made").exists(), "{rules}");
+    }
+    project.config("permissions: {deny: [Bash, Write]}\n");
+    assert!(write().code(1).stderr.contains("denied"));
+    project.config("");
+    shell().success();
+    write().success();
+    assert!(project.path().join("made").exists() && project.path().join("w.txt").exists());
+}

@@ -9,7 +9,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use table::{PLANTS, PROBES, Plant, Probe, Proof};
@@ -128,6 +128,50 @@ fn modes_of_secrets_and_of_protected_folders_stay() {
             &fs::metadata(world.work.join("file")).unwrap().permissions(),
         );
         assert_eq!(mode & 0o777, 0o600, "M02 {user:?} {place:?}");
+    });
+}
+
+#[test]
+fn a_limit_on_descriptors_disarms_neither_the_program_nor_the_warden() {
+    const SCRIPT: &str = "printf '#!/bin/sh\\ntrue\\n' > hook; chmod +x hook; \
+        plant() { touch started; until [ -e go ]; do sleep 0.05; done; \
+        mv hook .git/hooks/post-index-change; sleep 2; touch survived; }; \
+        export -f plant; setsid bash -c plant & sleep 60";
+    for user in users().into_iter().filter(|user| has(Rung::Landlock, *user)) {
+        for count in [1, 2] {
+            let world = World::with_git(user);
+            let settings = fs::read(world.work.join(".git/config")).unwrap();
+            let place = Place { rung: Rung::Landlock, door: Door::Run };
+            let mut command = world.command(place, SCRIPT);
+            let program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            eventually("the command starts", || world.work.join("started").exists());
+            // The program comes first, and then its warden.
+            let kin = kin(program.id());
+            assert_eq!(kin.len(), 2, "{user:?}");
+            let limit = |id: &u32| format!("prlimit --pid {id} --nofile=0:0");
+            let limits: Vec<String> = kin[..count].iter().map(limit).collect();
+            let done = world.plainly(&limits.join(" && "));
+            assert!(done.status.success(), "{done:?}");
+            fs::write(world.work.join("go"), "").unwrap();
+            let output = program.wait_with_output().unwrap();
+            let left = |name: &str| world.work.join(name).exists();
+            assert!(!left("survived"), "{user:?} {count} {output:?}");
+            assert!(!left(".git/hooks/post-index-change"), "{user:?} {count} {output:?}");
+            let kept = fs::read(world.work.join(".git/config")).unwrap_or_default();
+            assert_eq!(kept, settings, "{user:?} {count} {output:?}");
+        }
+    }
+}
+
+#[test]
+fn where_the_workspace_is_the_program_s_own_folder_nothing_is_written() {
+    each_place(|user, place| {
+        let world = World::new(user);
+        let mut command = world.command(place, "echo ran");
+        let output = command.current_dir(world.home.join(".config/brynhild")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("holds the settings that decide"), "{user:?} {place:?} {said}");
+        assert!(!text(&output).contains("ran"), "{user:?} {place:?} {output:?}");
     });
 }
 
@@ -291,6 +335,29 @@ fn each_place(check: impl Fn(User, Place)) {
             check(user, Place { rung, door: Door::Run });
         }
     }
+}
+
+/// The processes of the program among `id` and all that it has started.
+fn kin(id: u32) -> Vec<u32> {
+    let stat = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let is_child = |parent: u32, child: u32| {
+        let stat = stat(child);
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        fields.split_whitespace().nth(1) == Some(parent.to_string().as_str())
+    };
+    let ids = || {
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    };
+    let mut found = vec![id];
+    let mut at = 0;
+    while at < found.len() {
+        let parent = found[at];
+        found.extend(ids().filter(|child| is_child(parent, *child)));
+        at += 1;
+    }
+    found.retain(|id| stat(*id).contains("(brynhild)"));
+    found
 }
 
 /// A number for `sleep` that nothing else uses.

@@ -9,6 +9,7 @@ mod examples;
 mod packages;
 mod providers;
 mod reload;
+mod settings;
 mod tools;
 mod tutorial;
 

@@ -148,15 +148,20 @@ fn what_could_do_anything_is_never_remembered() {
     let project = project_with(&server);
     for command in commands {
         let (terminal, screen) = asked(&project);
-        let words =
-            if command.contains(';') { "is never remembered" } else { "nothing can be remembered" };
+        let words = if command.contains(';') {
+            "is asked about every time"
+        } else {
+            "nothing can be remembered"
+        };
         assert!(screen.replace('\n', " ").contains(words), "{screen}");
         for word in ["bash", "python", "env", "git", "npm", "rm", "xargs", "sh x"] {
             assert!(!screen.contains(&format!("Bash({word}")), "{screen}");
         }
         if !command.contains(';') {
             terminal.send("a\r");
-            terminal.wait_for("Type y, n");
+            terminal.wait_until("the question again", |screen| {
+                screen.contents().matches("Run it?").count() == 2
+            });
         }
         terminal.send("c\r");
         assert_eq!(terminal.wait_for_end(), Some(130));
@@ -378,4 +383,77 @@ fn what_was_approved_for_one_program_is_not_good_for_another_of_the_same_name() 
     let gone = check("nowhere");
     gone.code(3);
     assert!(gone.stderr.contains("is not found there"), "{gone}");
+}
+
+#[test]
+fn a_part_that_is_asked_about_every_time_is_named_in_the_question() {
+    let (_server, project) = wanting(&["cargo test --all && rm -rf gone"]);
+    let (terminal, screen) = asked(&project);
+    for part in [
+        "`cargo test --all`: no rule allows `cargo`",
+        "`rm -rf gone`: no rule allows `rm`",
+        "s, p and a remember: Bash(cargo test:*)",
+        "`rm -rf gone` is asked about every time",
+    ] {
+        assert!(screen.contains(part), "{part} is missing:\n{screen}");
+    }
+    terminal.send("n\r");
+    terminal.wait_for_end();
+}
+
+#[test]
+fn what_was_allowed_for_a_session_is_listed_and_taken_back() {
+    let (_server, project) = wanting(&["touch made", "touch made", "touch made"]);
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("write to the model");
+    let allow = || {
+        terminal.wait_for("Allow in this session");
+        terminal.send("s");
+    };
+    terminal.send("one\r");
+    allow();
+    terminal.wait_for("done");
+    terminal.send("/permissions\r");
+    terminal.wait_for("Permissions (1)");
+    terminal.send("\r");
+    terminal.wait_for("Taken back for this session: Bash(touch made)");
+    terminal.send("\x1b");
+    terminal
+        .wait_until("the panel is closed", |screen| !screen.contents().contains("Permissions ("));
+    terminal.send("two\r");
+    allow();
+    terminal.wait_until("the second turn", |screen| screen.contents().matches("done").count() == 2);
+    terminal.send("/permissions revoke Bash(other)\r");
+    terminal.wait_for("nothing that was allowed is `Bash(other)`");
+    terminal.send("\x14q");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn what_was_said_of_a_plugin_s_tool_covers_its_other_calls_and_no_other_project_s_plugin() {
+    let call = |text: &str| Reply::calls([("chw", json!({ "text": text }))]);
+    let replies = [call("a"), Reply::text("done"), call("b"), Reply::text("done")];
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let script = "#!/bin/sh\ncase \"$1\" in --schema) echo '{\"name\": \"chw\", \"description\": \"d\", \
+                  \"parameters\": {\"type\": \"object\", \"properties\": {\"text\": {\"type\": \"string\"}}}}';; \
+                  *) cat >> out.txt;; esac\n";
+    let plugin = project.file(".brynhild/plugins/chw", script).path().join(".brynhild/plugins/chw");
+    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
+    project.brynhild(&["trust", "--yes"]).success();
+    let (terminal, screen) = asked(&project);
+    assert!(screen.contains("chw(*)"), "{screen}");
+    terminal.send("a\r");
+    assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
+    project.brynhild(&["chat", "again"]).success();
+    assert!(project.read("out.txt").contains("\"b\""));
+    let kept = list(&project);
+    assert_eq!(kept[0]["project"], json!(project.path().canonicalize().unwrap()), "{kept:?}");
+    // What would hold everywhere does not hold for a plugin that a project brings.
+    let text = fs::read_to_string(file(&project)).unwrap();
+    let mut everywhere: Value = serde_json::from_str(text.trim()).unwrap();
+    everywhere.as_object_mut().unwrap().remove("project");
+    fs::write(file(&project), format!("{everywhere}\n")).unwrap();
+    let input = r#"{"text": "c"}"#;
+    project.brynhild(&["tools", "exec", "chw", "--input", input]).code(3);
 }

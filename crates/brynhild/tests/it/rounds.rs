@@ -8,6 +8,7 @@ mod endings;
 mod interrupts;
 mod invalid_calls;
 mod long_output;
+mod recovered;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Recorded, Reply};

@@ -88,6 +88,39 @@ fn keys_typed_before_the_question_do_not_answer_it() {
 }
 
 #[test]
+fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
+    for keys in ["maybe\ry\r", "\x1b[200~\x1b[201~\ry\r\x1b[201~\r"] {
+        let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
+        let project = project_with(&server);
+        let terminal = project.terminal(&["chat", "write"], SIZE);
+        terminal.wait_for("Run it?");
+        terminal.send(keys);
+        terminal.wait_for("Type y, s, p, a, n");
+        terminal.wait_until("the question a second time", |screen| {
+            screen.contents().matches("Run it?").count() == 2
+        });
+        terminal.send("n\r");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        assert!(!project.path().join("a.txt").exists(), "{keys:?}");
+    }
+}
+
+#[test]
+fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
+    let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "write"], SIZE);
+    terminal.wait_for("Run it?");
+    terminal.send("maybe\ry\r");
+    terminal.wait_until("the question again", |screen| {
+        screen.contents().matches("Run it?").count() == 2
+    });
+    terminal.send("n\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
 fn cancel_at_the_question_stops_the_turn() {
     let server = ModelServer::start([touch("a.txt"), Reply::text("never asked for")]);
     let project = project_with(&server);

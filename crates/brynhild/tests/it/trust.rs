@@ -1,6 +1,8 @@
 //! Trust in what a project brings: nothing of it runs or redirects before the person trusts those
 //! very bytes, and some of it never does.
 
+mod covered;
+mod roles;
 mod scripts;
 
 use std::fs;
@@ -217,7 +219,7 @@ fn the_question_lists_everything_and_enter_is_no() {
     let project = project();
     traps(&project);
     for (keys, code, decision) in
-        [("\r", 4, None), ("n\r", 4, None), ("x\r", 4, None), ("t\r", 0, Some("text_only"))]
+        [("\r", 3, None), ("n\r", 3, None), ("x\r", 3, None), ("t\r", 0, Some("text_only"))]
     {
         let terminal = project.terminal(&["trust"], SIZE);
         let screen = terminal.wait_for("[N]o: ");
@@ -262,7 +264,7 @@ fn nothing_in_the_question_is_cut() {
             json!({"a": {"command": long, "args": [long, "other-end"]}}).to_string(),
         );
     let run = project.brynhild(&["trust"]);
-    run.code(4);
+    run.code(3);
     let setting = format!(r#"mcp: {{"{long}":{{"command":["{long}","evil-end"]}}}}"#);
     assert!(run.stderr.contains(&setting), "{run}");
     assert!(run.stderr.contains(&format!(".mcp.json: {long} {long} other-end")), "{run}");
@@ -308,7 +310,7 @@ fn a_chat_on_a_terminal_asks_once_for_each_state_of_the_files() {
     chat(None);
     project.file(".mcp.json", "{ }");
     let printed = project.terminal(&["chat", "-p", "hi", "--require-trust"], SIZE);
-    assert_eq!(printed.wait_for_end(), Some(4));
+    assert_eq!(printed.wait_for_end(), Some(3));
     assert_eq!(server.chats().len(), 4);
 }
 
@@ -323,17 +325,17 @@ fn without_anybody_to_ask_nothing_is_trusted() {
     assert_eq!(run.stderr.matches("`brynhild trust`").count(), 1, "{run}");
     assert!(run.stderr.contains(".brynhild/config.yaml, .mcp.json"), "{run}");
     let strict = project.brynhild(&["chat", "hi", "--require-trust"]);
-    strict.code(4);
+    strict.code(3);
     assert!(strict.stderr.contains("trust is required and missing"), "{strict}");
     assert_eq!(server.chats().len(), 1);
     let asked = project.brynhild(&["trust"]);
-    asked.code(4);
+    asked.code(3);
     assert!(asked.stderr.contains("nothing is trusted"), "{asked}");
     assert!(list(&project).is_empty());
     trust(&project);
     project.brynhild(&["policy", "check", "ls", "--require-trust"]).success();
     project.brynhild(&["trust", "--text-only"]).success();
-    project.brynhild(&["policy", "check", "ls", "--require-trust"]).code(4);
+    project.brynhild(&["policy", "check", "ls", "--require-trust"]).code(3);
 }
 
 #[test]
@@ -401,7 +403,7 @@ fn any_changed_byte_asks_again_and_shows_the_change() {
         run.success();
         assert!(run.stderr.contains("it changed since you decided on it"), "{name}: {run}");
         let asked = project.brynhild(&["trust"]);
-        asked.code(4);
+        asked.code(3);
         for part in shown {
             assert!(asked.stderr.contains(part), "{name}: {part} is missing: {asked}");
         }
@@ -506,7 +508,7 @@ fn names_in_the_question_cannot_steer_the_terminal() {
     project.file(".brynhild/plugins/a\x1b[2J\nTrusted\u{202e}/x.py", "");
     project.file(".mcp.json", json!({"mcpServers": {"a": {"command": "\x1b[2Jx\ny"}}}).to_string());
     let run = project.brynhild(&["trust"]);
-    run.code(4);
+    run.code(3);
     assert!(!run.stderr.contains(['\x1b', '\u{202e}']), "{run}");
     assert!(!run.stderr.contains("\nTrusted"), "{run}");
 }
@@ -516,7 +518,7 @@ fn a_broken_project_file_does_not_keep_trust_from_being_shown() {
     let project = project();
     project.file(".brynhild/config.yaml", "a: [").file(".mcp.json", "{");
     let run = project.brynhild(&["trust"]);
-    run.code(4);
+    run.code(3);
     assert!(run.stderr.contains("cannot be told"), "{run}");
     project.brynhild(&["trust", "--list"]).success();
 }

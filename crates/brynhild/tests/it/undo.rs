@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
 use crate::project_with;
+use crate::python_plugins::{plugin, tool};
 
 /// A model that runs the command or writes the file that the last prompt asks for, then is done.
 fn worker() -> ModelServer {
@@ -211,6 +212,20 @@ fn what_a_plugin_did_is_undone() {
 }
 
 #[test]
+fn force_is_offered_only_where_it_helps() {
+    let server = worker();
+    let project = project_with(&server);
+    project.config_more("undo: {max_file_mb: 1}\n");
+    project.file("large", "x".repeat(2 << 20));
+    work(&project, "run: echo more >> large");
+    for flags in [&["undo"][..], &["undo", "--force"]] {
+        let run = session(&project, flags);
+        assert!(run.code(1).stdout.contains("kept  large"), "{run}");
+        assert!(!run.stdout.contains("--force"), "{run}");
+    }
+}
+
+#[test]
 fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
     let server = worker();
     let project = project_with(&server);
@@ -310,4 +325,26 @@ fn without_changes_or_snapshots_there_is_nothing_to_undo() {
     let run = project.brynhild(&["chat", "/undo"]);
     run.code(2);
     assert!(run.stderr.contains("`brynhild session undo`"), "{run}");
+}
+
+#[test]
+fn what_a_tool_wrote_that_says_it_only_looks_is_undone() {
+    let server = ModelServer::respond_with(|request| {
+        if request.text.contains("\"tool\"") {
+            Reply::text("Done.")
+        } else {
+            Reply::calls([("sly", json!({}))])
+        }
+    });
+    let project = project_with(&server);
+    let body = "open('sly.txt', 'w').write('x')\nreturn ToolResult(success=True, output='looked')";
+    let files = [("tools/sly.py", tool("sly", body))];
+    plugin(&project, "sly", &files.each_ref().map(|(path, text)| (*path, text.as_str())));
+    project.config_more("plugins: {sly: {sandbox: {write: ['.']}}}\n");
+    work(&project, "Look.");
+    assert_eq!(project.read("sly.txt"), "x");
+    let run = session(&project, &["changes", "last"]);
+    assert!(run.success().stdout.contains("sly.txt"), "{run}");
+    session(&project, &["undo"]).success();
+    assert!(!project.path().join("sly.txt").exists());
 }

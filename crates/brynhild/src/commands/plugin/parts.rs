@@ -44,6 +44,7 @@ pub(super) async fn check(
             let faults =
                 if offers_nothing { &mut validation.errors } else { &mut validation.warnings };
             faults.extend(described.problems);
+            validation.warnings.extend(described.notes);
         }
         hosts.shutdown().await;
     }

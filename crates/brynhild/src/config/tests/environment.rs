@@ -141,7 +141,7 @@ fn unknown_variables_are_warnings_with_a_suggestion() {
 fn no_variable_leaves_the_sandbox() {
     let setup = Setup::new().env("BRYNHILD_DANGEROUSLY_SKIP_SANDBOX", "true");
     assert!(!setup.load().config.dangerously_skip_sandbox);
-    assert_snapshot!(setup.warnings(), @"environment: BRYNHILD_DANGEROUSLY_SKIP_SANDBOX is ignored: a variable may not leave the sandbox (pass `--dangerously-skip-sandbox`)");
+    assert_snapshot!(setup.warnings(), @"environment variable BRYNHILD_DANGEROUSLY_SKIP_SANDBOX: it is ignored: a variable may not leave the sandbox (pass `--dangerously-skip-sandbox`)");
     let setup = setup.flag("dangerously_skip_sandbox", json!(true));
     assert!(setup.load().config.dangerously_skip_sandbox);
 }
@@ -176,4 +176,18 @@ fn a_wrong_line_in_an_env_file_is_named() {
     let setup = Setup::new().file("own.env", "\nBRYNHILD_BEHAVIOR__MAX_TOKENS=x\n");
     let own = super::shown(&setup.path("own.env"));
     assert_snapshot!(setup.env("BRYNHILD_ENV_FILE", &own).problems(), @r#"Error in env file T/own.env: line 2: behavior.max_tokens is "x", expected a whole number from 1 to 200000"#);
+}
+
+#[test]
+fn a_variable_that_loosens_is_told_and_not_shown_as_in_force() {
+    let setup = Setup::new()
+        .env("BRYNHILD_DANGEROUSLY_SKIP_PERMISSIONS", "yes")
+        .env("BRYNHILD_SANDBOX", r#"{"enabled": false, "allow_network": true}"#);
+    let loaded = setup.load();
+    assert!(loaded.config.sandbox.enabled && loaded.config.sandbox.allow_network);
+    assert!(!loaded.config.dangerously_skip_permissions);
+    assert_eq!(loaded.warnings.len(), 2);
+    let setup = Setup::user("sandbox: {enabled: false}").env("BRYNHILD_SANDBOX__ENABLED", "true");
+    assert!(setup.load().config.sandbox.enabled);
+    assert_eq!(setup.load().warnings, []);
 }

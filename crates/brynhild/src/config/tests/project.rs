@@ -174,10 +174,10 @@ fn an_env_file_in_the_project_has_the_project_s_rights() {
     T/project/.env:2: `OPENROUTER_API_KEY` is ignored: a key from a project would send your work to somebody else's account (name an env file of your own in BRYNHILD_ENV_FILE)
     T/project/.env:6: BRYNHILD_CONFIG_DIR is ignored: a project may not set it
     T/project/.env:7: BRYNHILD_MODEL is not a setting (set BRYNHILD_MODELS__DEFAULT instead)
-    T/project/.env:9: BRYNHILD_DANGEROUSLY_SKIP_SANDBOX is ignored: a variable may not leave the sandbox (pass `--dangerously-skip-sandbox`)
     T/project/.env:3: `sandbox.enabled: false` is ignored: a project may only turn it on (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.env:4: `behavior.mode: "yolo"` is ignored: a project may only make it stricter, and `normal` is in force (set it in T/home/.config/brynhild/config.yaml if you want it)
     T/project/.env:8: `providers.instances.box.base_url: "http://e"` is ignored: only your own configuration may set it (set it in T/home/.config/brynhild/config.yaml if you want it)
+    T/project/.env:9: `dangerously_skip_sandbox: true` is ignored: a project may only turn it off (set it in T/home/.config/brynhild/config.yaml if you want it)
     "#);
     let loaded = setup.load();
     assert!(loaded.config.sandbox.enabled && loaded.config.behavior.verbose);

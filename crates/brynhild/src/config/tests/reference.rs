@@ -161,5 +161,6 @@ fn rule(project: Project) -> &'static str {
         Project::Stricter(..) => "make it stricter",
         Project::Adds => "add to it",
         Project::Subset => "narrow it",
+        Project::Unused => "set it where nothing else does",
     }
 }

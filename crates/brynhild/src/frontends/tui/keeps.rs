@@ -30,7 +30,7 @@ struct State {
 impl Keeps {
     /// In the person's own folder, for the project of this run.
     pub(crate) fn new(world: &World) -> Self {
-        let folder = world.loaded.config_dir.as_ref().map(|dir| dir.join("interface"));
+        let folder = world.keeping_dir().map(|dir| dir.join("interface"));
         // A run that only looks leaves nothing behind.
         let folder = folder.filter(|_| !world.global.safe);
         Self { folder, draft: format!("draft-{}-", name_of(world.place())) }

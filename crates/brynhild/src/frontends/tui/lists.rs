@@ -7,7 +7,9 @@ use ::tui::theme::{self, Theme};
 use contract::id::SessionId;
 use contract::text::head;
 use sessions::session::{Role, Session};
+use sessions::store::Store;
 
+use crate::assemble;
 use crate::commands;
 use crate::dialects;
 use crate::exit::Problem;
@@ -22,8 +24,9 @@ const FILES: usize = 100_000;
 const PREVIEW: usize = 12;
 
 /// The files and folders of a project that ignore files leave, relative to it.
-pub(super) async fn files(root: PathBuf) -> Vec<String> {
-    tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default()
+pub(super) async fn files(root: PathBuf) -> Answer {
+    let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
+    Answer::Files { is_cut: files.len() == FILES, files }
 }
 
 /// The same, for whoever may wait.
@@ -68,8 +71,66 @@ pub(super) fn commands(world: &World) -> Vec<Item> {
     builtin.chain(own).chain(prompts).collect()
 }
 
-/// The models that the provider offers.
-pub(super) async fn models(world: &World, current: &str) -> Result<Answer, Problem> {
+/// What a command takes after its name, where that can be listed.
+pub(super) async fn arguments(
+    world: &World,
+    command: String,
+    (id, model): (&SessionId, &str),
+) -> Answer {
+    let items = match command.as_str() {
+        "model" => models(world, model).await.unwrap_or_else(|_| favorites(world)),
+        "resume" => sessions(world, id).unwrap_or_default(),
+        "export" => {
+            let folder = |file: &String| file.ends_with('/');
+            let usual =
+                Item { value: format!("{id}.md"), label: "here".to_owned(), ..Item::default() };
+            let root = world.place().to_owned();
+            let files = tokio::task::spawn_blocking(move || walk(&root)).await.unwrap_or_default();
+            let folders = files.into_iter().filter(folder).map(named);
+            [usual].into_iter().chain(folders).collect()
+        }
+        "theme" => {
+            let own = themes(world).0;
+            Theme::built_in().into_iter().chain(own).map(|theme| named(theme.name)).collect()
+        }
+        other => known_arguments(world, other),
+    };
+    Answer::Arguments { command, items }
+}
+
+/// What a command takes that is known without a question.
+pub(super) fn known_arguments(world: &World, command: &str) -> Vec<Item> {
+    match command {
+        "model" => favorites(world),
+        "skill" => {
+            let item = |skill: contract::skill::Skill| Item {
+                label: slash::sentence(&skill.description),
+                note: skill.source,
+                ..named(skill.name)
+            };
+            assemble::skills(world, world.place()).into_iter().map(item).collect()
+        }
+        "undo" | "redo" => {
+            let label = "overwrites what you changed since".to_owned();
+            vec![Item { label, ..named("force".to_owned()) }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn named(value: String) -> Item {
+    Item { value, ..Item::default() }
+}
+
+/// The models that the person has named.
+fn favorites(world: &World) -> Vec<Item> {
+    let item =
+        |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..named(id.clone()) };
+    world.config().models.favorites.keys().map(item).collect()
+}
+
+/// The models that the provider offers, the one in use first.
+pub(super) async fn models(world: &World, current: &str) -> Result<Vec<Item>, Problem> {
     let offered = commands::models::offered(world).await?;
     let item = |model: contract::provider::Model| Item {
         detail: model.name.clone().unwrap_or_default(),
@@ -77,13 +138,8 @@ pub(super) async fn models(world: &World, current: &str) -> Result<Answer, Probl
         label: model.id.clone(),
         value: model.id,
     };
-    let favorites = world.config().models.favorites.keys().map(|id| Item {
-        value: id.clone(),
-        label: id.clone(),
-        detail: String::new(),
-        note: "favorite".to_owned(),
-    });
-    let mut items: Vec<Item> = favorites.chain(offered.into_iter().map(item)).collect();
+    let mut items: Vec<Item> =
+        favorites(world).into_iter().chain(offered.into_iter().map(item)).collect();
     // The one in use stands first, whether the provider lists it or not.
     let at = items.iter().position(|item| item.value == current);
     let mut used = at.map_or_else(Item::default, |at| items.remove(at));
@@ -91,13 +147,21 @@ pub(super) async fn models(world: &World, current: &str) -> Result<Answer, Probl
     current.clone_into(&mut used.label);
     "in use".clone_into(&mut used.note);
     items.insert(0, used);
-    Ok(Answer::Items(Picks::Models, items))
+    Ok(items)
 }
 
 /// The sessions, those of this project first.
-pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Answer, Problem> {
-    let here = world.place().display().to_string();
-    let mut sessions = world.store()?.list()?;
+pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Vec<Item>, Problem> {
+    listed_sessions(&world.store()?, &world.place().display().to_string(), Some(current))
+}
+
+/// The sessions of a store, those of a folder first.
+pub(super) fn listed_sessions(
+    store: &Store,
+    here: &str,
+    current: Option<&SessionId>,
+) -> Result<Vec<Item>, Problem> {
+    let mut sessions = store.list()?;
     sessions.sort_by_key(|session| session.cwd != here);
     let this_year = sessions.iter().map(|it| it.updated_at.to_string()).max().unwrap_or_default();
     let item = |session: sessions::summary::Summary| {
@@ -115,10 +179,10 @@ pub(super) fn sessions(world: &World, current: &SessionId) -> Result<Answer, Pro
             value: session.id.to_string(),
             label: if title.is_empty() { session.id.to_string() } else { title },
             detail: format!("{count} messages{elsewhere}"),
-            note: if session.id == *current { "this one".to_owned() } else { when },
+            note: if Some(&session.id) == current { "this one".to_owned() } else { when },
         }
     };
-    Ok(Answer::Items(Picks::Sessions, sessions.into_iter().map(item).collect()))
+    Ok(sessions.into_iter().map(item).collect())
 }
 
 /// The last words of a session.
@@ -134,7 +198,8 @@ pub(super) fn preview(world: &World, id: &str) -> Result<Answer, Problem> {
     let skipped = messages.len().saturating_sub(PREVIEW);
     let words = |message: &&sessions::session::Message| {
         let mark = if message.role == Role::User { "┃ " } else { "" };
-        let lines = head(&message.content, 600).lines().take(6);
+        let said = ::tui::prose::words(&message.content);
+        let lines = head(said, 600).lines().take(6);
         lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
     };
     let text = messages.iter().skip(skipped).map(words).collect::<Vec<_>>().join("\n\n");
@@ -202,25 +267,12 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
         }));
     }
     items.extend(allowed.iter().map(|rule| Item {
-        value: String::new(),
+        value: rule.clone(),
         label: rule.clone(),
         detail: "allow".to_owned(),
         note: "this session".to_owned(),
     }));
     Ok(Answer::Items(Picks::Permissions, items))
-}
-
-/// Takes a remembered permission back.
-pub(super) fn forget(world: &World, rule: &str) -> Result<Answer, Problem> {
-    let memories = Memories::new(world.config_dir()?);
-    let gone = |all: &mut Vec<_>| {
-        let count = all.len();
-        all.retain(|entry: &crate::permissions::remembered::Remembered| entry.rule != rule);
-        count - all.len()
-    };
-    let count = memories.change(gone).map_err(Problem::misuse)?;
-    let noun = if count == 1 { "permission" } else { "permissions" };
-    Ok(Answer::Show(format!("{count} {noun} taken back: {rule}")))
 }
 
 /// The themes of the person and of plugins, and what is wrong with others.

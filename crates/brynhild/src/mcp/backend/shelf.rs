@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Guarded;
+use crate::gaps::{self, Gap};
 use crate::mcp::Mcp;
 use crate::output;
 
@@ -123,24 +124,8 @@ impl Guarded {
 
 /// Whether an address has the form of a template, whose blanks stand in braces.
 fn fits(template: &str, uri: &str) -> bool {
-    let mut parts = template.split('{').map(|part| part.rsplit('}').next().unwrap_or_default());
-    let Some(mut rest) = parts.next().and_then(|first| uri.strip_prefix(first)) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.len() > part.len() && rest.ends_with(part);
-        }
-        // A blank is never empty.
-        let at = rest.char_indices().skip(1).find(|(at, _)| rest[*at..].starts_with(part));
-        let Some((at, _)) = at else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    true
+    let parts = template.split('{').map(|part| part.rsplit('}').next().unwrap_or_default());
+    gaps::meets(parts, uri, Gap::Filled)
 }
 
 #[cfg(test)]

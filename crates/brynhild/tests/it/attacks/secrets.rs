@@ -28,7 +28,7 @@ pub(super) fn with_open_mask(project: &Project, args: &[&str], temp: &Path) -> O
 }
 
 /// Calls `visit` with every file and folder beneath one.
-pub(super) fn each_file(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+pub(crate) fn each_file(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         visit(&path);
@@ -47,6 +47,27 @@ fn keyed(server: &ModelServer) -> Project {
         server.url()
     ));
     project
+}
+
+#[test]
+fn a_key_in_a_result_or_a_reply_is_neither_kept_nor_sent() {
+    let server = ModelServer::start([
+        Reply::calls([("Read", json!({"file_path": "keyfile"}))]),
+        Reply::text(format!("your key is {KEY}")),
+    ]);
+    let project = keyed(&server).env("TEST_KEY", KEY);
+    project.file("keyfile", format!("a key: {KEY}\n"));
+    let run = project.brynhild(&["--output-format", "json", "chat", "look"]);
+    run.success();
+    assert!(!run.stdout.contains(KEY) && run.stdout.contains("your key is [redacted]"), "{run}");
+    let sent = server.chats()[1].body.to_string();
+    assert!(sent.contains("a key: [redacted]") && !sent.contains(KEY), "{sent}");
+    each_file(&project.home(), &mut |path| {
+        if path.is_file() {
+            let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+            assert!(!text.contains(KEY), "{}", path.display());
+        }
+    });
 }
 
 #[test]
@@ -111,4 +132,28 @@ fn a_key_in_the_configuration_is_shown_to_nobody() {
         let run = project.brynhild(words);
         assert!(!run.stdout.contains(KEY) && !run.stderr.contains(KEY), "{words:?}: {run}");
     }
+}
+
+#[test]
+fn keys_of_servers_are_in_no_error_on_no_disk_and_not_shown() {
+    let secret = "mcp-secret-11Aa";
+    let project = project();
+    let server = json!({
+        "command": "sh",
+        "args": ["-c", "echo TOK=$TOK >&2; exit 1"],
+        "env": {"TOK": secret},
+    });
+    project.config(&json!({"mcp": {"servers": {"s": server}}}).to_string());
+    let test = project.brynhild(&["mcp", "test", "s"]);
+    assert!(test.stderr.contains("TOK=[redacted]"), "{test}");
+    for args in [&["mcp", "test", "s"][..], &["config", "show"], &["--json", "config", "show"]] {
+        let run = project.brynhild(args);
+        assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{run}");
+    }
+    let folder = project.config_folder();
+    each_file(&folder, &mut |path| {
+        let is_own = path.ends_with("config.yaml");
+        let bytes = fs::read(path).unwrap_or_default();
+        assert!(is_own || !String::from_utf8_lossy(&bytes).contains(secret), "{}", path.display());
+    });
 }

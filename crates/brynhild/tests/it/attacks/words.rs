@@ -80,3 +80,73 @@ fn json_has_no_character_that_could_steer_a_terminal() {
         assert!(said, "{run}");
     }
 }
+
+#[test]
+fn an_export_to_standard_output_and_other_repeated_words_steer_no_terminal() {
+    let text = "A\x1b]0;PWN\x07\x1b[2JB\u{9b}31m\u{202e}\u{e0041}z";
+    let server = ModelServer::start([Reply::text(text).thinking(text)]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "--session", "talk", "hi"]).success();
+    let is_alive = |c: char| c != '\n' && contract::text::is_hidden(c);
+    for args in [
+        &["session", "export", "talk", "--thinking-style", "full"][..],
+        &["session", "export", "talk", "--format", "json"],
+        &["--json", "session", "export", "talk"],
+    ] {
+        let run = project.brynhild(args);
+        run.success();
+        assert!(!run.stdout.contains(is_alive), "{args:?}: {run}");
+        assert!(run.stdout.contains("[2JB"), "{args:?}: {run}");
+    }
+    project.brynhild(&["session", "export", "talk", "-o", "talk.md"]).success();
+    assert!(project.read("talk.md").contains(text));
+    let misuse = project.brynhild(&["a\u{9b}31m\u{202e}"]);
+    misuse.code(2);
+    assert!(!misuse.stderr.contains(is_alive), "{misuse}");
+    project.config_more("models: {aliases: {x: \"m\\u009b31m\\u202e\"}}\n");
+    let shown = project.brynhild(&["--json", "config", "show"]);
+    shown.success();
+    assert!(!shown.stdout.contains(is_alive) && shown.stdout.contains("\\u009b31m"), "{shown}");
+}
+
+#[test]
+fn a_session_that_is_exported_to_a_terminal_cannot_steer_it() {
+    let server = ModelServer::start([Reply::text("A\u{1b}]0;PWN\u{7}B\u{9b}31m\u{202e}C")]);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "hello"]).success();
+    let sessions = project.brynhild(&["session", "list", "--json"]).success().json();
+    let id = sessions[0]["id"].as_str().unwrap().to_owned();
+    for format in ["markdown", "json"] {
+        let terminal = project.terminal(&["session", "export", &id, "--format", format], (80, 40));
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let output = terminal.output();
+        assert!(output.contains('A') && output.contains('C'), "{output:?}");
+        for c in ['\u{7}', '\u{9b}', '\u{202e}'] {
+            assert!(!output.contains(c), "{format}: {output:?}");
+        }
+    }
+    let piped = project.brynhild(&["session", "export", &id, "--format", "json"]);
+    assert!(piped.success().stdout.contains("\\u009b"), "{piped}");
+}
+
+#[test]
+fn no_argument_and_no_setting_steers_the_terminal() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server);
+    let loud = "m\u{9b}31m\u{202e}x";
+    let settings = project.config_folder().join("config.yaml");
+    let settings = std::fs::read_to_string(settings).unwrap();
+    project.config(&settings.replace("test-model", "\"m\\u009b31m\\u202ex\""));
+    for words in [
+        vec![loud],
+        vec!["chat", "--max-turns", loud],
+        vec!["api", "test"],
+        vec!["--json", "config", "show"],
+        vec!["--json", "config", "show", "--provenance"],
+    ] {
+        let run = project.brynhild(&words);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(!said.contains(['\u{9b}', '\u{202e}']), "{words:?}: {said:?}");
+        assert!(said.contains("202e"), "{words:?}: {said}");
+    }
+}

@@ -143,3 +143,17 @@ fn a_folder_in_the_workspace_needs_trust_of_its_own() {
     let run = list();
     assert!(run.stdout.contains("mine") && run.stdout.contains("filed"), "{run}");
 }
+
+#[test]
+fn a_call_that_the_sandbox_stops_says_what_would_let_it() {
+    let project = project();
+    let stopped = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
+    plugin(&project, "net", &schema("net"), stopped);
+    let run = exec(&project, "net", &json!({}));
+    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}` in the person's configuration"#;
+    assert!(run.code(1).stderr.contains(grant), "{run}");
+    assert!(run.stderr.contains("Could not resolve host"), "{run}");
+    project.config("plugins: {net: {sandbox: {network: true}}}\n");
+    let run = exec(&project, "net", &json!({}));
+    assert!(!run.code(1).stderr.contains("runs confined"), "{run}");
+}

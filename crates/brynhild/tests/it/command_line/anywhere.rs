@@ -77,7 +77,7 @@ fn without_a_home_everything_works_that_keeps_nothing() {
 #[test]
 fn what_needs_a_home_says_which_variable_to_set() {
     let (project, start) = homeless();
-    for line in ["session list", "chat --provider script --model demo hello"] {
+    for line in ["session list", "session show last"] {
         let words: Vec<&str> = start.iter().copied().chain(line.split(' ')).collect();
         let run = project.brynhild(&words);
         run.code(2);

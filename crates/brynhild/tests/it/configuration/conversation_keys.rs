@@ -196,8 +196,11 @@ fn leaving_the_sandbox_takes_the_persons_own_file_or_flag() {
     assert!(!confined.stdout.contains("mango"), "{confined}");
     let run = project.command(&words).env("BRYNHILD_SANDBOX__ENABLED", "false").run();
     assert!(!run.stdout.contains("mango"), "{run}");
-    let told = warnings(&run).iter().filter(|it| it.contains("sandbox.enabled")).count();
+    let told = warnings(&run).iter().filter(|it| it.contains("BRYNHILD_SANDBOX__ENABLED")).count();
     assert_eq!(told, 1, "{run}");
+    let shown = ["config", "show", "--section", "sandbox"];
+    let shown = project.command(&shown).env("BRYNHILD_SANDBOX__ENABLED", "false").run();
+    assert!(shown.success().stdout.contains("enabled: true"), "{shown}");
     let run = project.brynhild(&[&["--dangerously-skip-sandbox"], &words as &[&str]].concat());
     assert_eq!(run.stdout, "mango", "{run}");
     assert_eq!(warnings(&run), ["tools run without a sandbox"]);

@@ -90,9 +90,13 @@ fn without_a_home_nothing_can_be_kept_and_everything_else_works() {
         let words = ["-u", "HOME", BINARY, "--provider", "script", "--model", "play.yaml"];
         project.brynhild(&[&words, args].concat())
     };
-    let refused = run(&["chat", "Go"]);
+    for flags in [&["chat", "Go", "--yes"][..], &["chat", "Go", "--yes", "--session", "mine"]] {
+        let told = run(flags);
+        assert!(told.success().stderr.contains("no home directory"), "{told}");
+        assert!(told.stderr.contains("HOME") && told.stderr.contains("not kept"), "{told}");
+    }
+    let refused = run(&["chat", "Go", "--continue"]);
     assert!(refused.code(2).stderr.contains("no home directory"), "{refused}");
-    assert!(refused.stderr.contains("HOME") && refused.stderr.contains("--no-save"), "{refused}");
     let answer = run(&["chat", "Go", "--no-save", "--yes", "--json"]).success().json();
     assert_eq!(answer["response"], "Done.");
     assert_eq!(answer["tool_results"][0]["success"], true, "{answer}");
@@ -103,22 +107,44 @@ fn without_a_home_nothing_can_be_kept_and_everything_else_works() {
 }
 
 #[test]
-fn a_home_that_takes_nothing_is_told_with_a_way_out() {
+fn a_home_that_takes_no_sessions_is_told_once() {
     let server = answering();
     let project = project_around(BINARY, &server);
     fs::write(super::sessions_of(&project), "a file in the place of the folder").unwrap();
     let run = project.brynhild(&["chat", "Go"]);
-    assert!(run.code(2).stderr.contains("sessions"), "{run}");
-    assert!(run.stderr.contains("--no-save"), "{run}");
+    assert_eq!(run.success().stdout, "Yes.\n");
+    assert!(run.stderr.contains("not kept") && run.stderr.contains("sessions"), "{run}");
     assert_eq!(run.stderr.matches("os error").count(), 1, "a cause is told once: {run}");
-    let answer = project.brynhild(&["chat", "Go", "--json"]).code(2).json();
-    assert!(answer["hint"].as_str().unwrap().contains("--no-save"), "{answer}");
-    assert!(server.chats().is_empty(), "nothing was spent");
-    assert_eq!(project.brynhild(&["chat", "Go", "--no-save"]).success().stdout, "Yes.\n");
+    let answer = project.brynhild(&["chat", "Go", "--json"]);
+    assert_eq!(answer.success().json()["response"], "Yes.", "{answer}");
+    assert!(answer.stderr.contains("not kept"), "{answer}");
+    assert_eq!(project.brynhild(&["chat", "Go", "--no-save"]).success().stderr, "");
     assert_eq!(
         fs::read_to_string(super::sessions_of(&project)).unwrap(),
         "a file in the place of the folder"
     );
+}
+
+#[test]
+fn a_disk_without_locks_keeps_no_session() {
+    let strace = "/usr/bin/strace";
+    if !Path::new(strace).exists() {
+        skip("strace is not here; disks without locks not tested");
+        return;
+    }
+    for error in ["EOPNOTSUPP", "ENOLCK"] {
+        let server = answering();
+        let project = project_around(strace, &server);
+        let inject = format!("inject=flock:error={error}");
+        let traced = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", &inject, BINARY];
+        let run = project.brynhild(&[&traced[..], &["chat", "Go", "--session", SESSION]].concat());
+        if run.stderr.contains("PTRACE") {
+            skip("strace may not trace; disks without locks not tested");
+            return;
+        }
+        assert!(run.success().stderr.contains("the session is not kept: cannot lock"), "{run}");
+        assert!(!session_file(&project).exists(), "{run}");
+    }
 }
 
 #[test]
@@ -136,9 +162,10 @@ fn a_home_on_a_read_only_disk_is_read_and_not_written() {
         skip("bubblewrap does not work here; read-only homes not tested");
         return;
     }
-    let refused = run(&["chat", "Go"]);
-    assert!(refused.code(2).stderr.contains("Read-only file system"), "{refused}");
-    assert!(refused.stderr.contains("--no-save"), "{refused}");
+    let told = run(&["chat", "Go"]);
+    assert_eq!(told.success().stdout, "Yes.\n");
+    assert!(told.stderr.contains("not kept: "), "{told}");
+    assert!(told.stderr.contains("Read-only file system"), "{told}");
     assert_eq!(run(&["chat", "Go", "--no-save"]).success().stdout, "Yes.\n");
     run(&["session", "list"]).success();
     run(&["config", "show"]).success();

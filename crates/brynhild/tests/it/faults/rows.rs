@@ -1,4 +1,4 @@
-//! Faults that need a set-up of their own: broken homes, a folder that goes away, clocks that jump,
+//! Faults that need a set-up of their own: files in a home that are broken, a folder that goes away, clocks that jump,
 //! proxies that refuse, signals in the middle of work.
 
 use std::fmt::Write as _;
@@ -73,34 +73,6 @@ fn a_home_with_something_broken_in_it_still_answers_and_is_not_tidied_up() {
         project.brynhild(&["session", "list"]).success();
         project.brynhild(&["session", "search", "Yes"]).success();
         assert_eq!(fs::read(&other).ok(), before, "{name}");
-    }
-}
-
-/// What the person has to look at first.
-const UNBEARABLE: [(&str, &[u8]); 8] = [
-    ("garbage", b"\xff\xfe\0"),
-    ("half a mapping", b"models: {default: "),
-    ("a list", b"- a\n- b\n"),
-    ("a word", b"nonsense"),
-    ("a tab", b"models:\n\tdefault: x\n"),
-    ("a bomb", b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n"),
-    ("two documents", b"models: {}\n---\nmodels: {}\n"),
-    ("a wrong type", b"behavior:\n  max_tool_rounds: many\n"),
-];
-
-#[test]
-fn a_configuration_that_cannot_be_read_is_named_and_never_overwritten() {
-    let server = answering();
-    for (name, bytes) in UNBEARABLE {
-        let project = project_around(BINARY, &server);
-        put(&project, "config.yaml", bytes);
-        let path = project.config_folder().join("config.yaml");
-        let run = project.brynhild(&["chat", "Go"]);
-        let said = format!("{}{}", run.stdout, run.stderr);
-        assert!(said.contains("config.yaml") || said.contains("`a`"), "{name}: {run}");
-        assert!(!said.contains("panicked"), "{name}: {run}");
-        assert_eq!(fs::read(&path).unwrap(), bytes, "{name}");
-        project.brynhild(&["--version"]).success();
     }
 }
 

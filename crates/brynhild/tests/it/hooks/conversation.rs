@@ -1,10 +1,13 @@
 //! Hooks in a conversation: each event fires where it should, and an answer has its effect.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};
 
-use super::own;
-use crate::project_with;
+use super::{one, own};
+use crate::{project, project_with};
 
 /// A project whose model plays `replies`, with these hooks of the person's own.
 fn playing(replies: impl IntoIterator<Item = Reply>, hooks: &str) -> (Project, ModelServer) {
@@ -255,4 +258,88 @@ fn a_hook_at_the_beginning_is_named_and_does_not_hold_up_an_interrupt() {
     let run = running.wait();
     assert_eq!(run.status.code(), Some(130), "{run}");
     assert!(server.chats().is_empty());
+}
+
+#[test]
+fn a_call_that_a_hook_blocks_is_told_where_nobody_watches() {
+    let server = ModelServer::start([
+        Reply::calls([("Read", json!({"file_path": "a.txt"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.file("a.txt", "a");
+    own(&project, "hooks.yaml", &one("pre_tool_use", "guard", "echo not today >&2; exit 1"));
+    let run = project.brynhild(&["chat", "read it"]);
+    let told = "warning: Read did not run, because of hook 'guard' (global): not today";
+    assert!(run.success().stderr.contains(told), "{run}");
+}
+
+#[test]
+fn a_script_runs_without_what_looks_for_a_python() {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = project_with(&server);
+    let places = ["/usr/local/bin", "/usr/bin", "/bin"];
+    if !places.iter().any(|place| Path::new(place).join("python3").exists()) {
+        let words = "SKIPPED: this machine has no python3 among the system's programs\n";
+        return std::io::Write::write_all(&mut std::io::stderr(), words.as_bytes()).unwrap();
+    }
+    let shims = project.path().join("shims");
+    fs::create_dir_all(&shims).unwrap();
+    let path = places.join(":");
+    let shim = format!("#!/bin/sh\nexport SHIMMED=yes\nPATH={path} exec python3 \"$@\"\n");
+    fs::write(shims.join("python3"), shim).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(shims.join("python3"), mode).unwrap();
+    let script = "import json, os\nprint(json.dumps({'inject_system_message': \
+                  'by ' + os.environ.get('SHIMMED', 'itself')}))\n";
+    own(&project, "hooks/who.py", script);
+    let hooks =
+        "hooks:\n  user_prompt_submit:\n    - {name: who, type: script, script: hooks/who.py}\n";
+    own(&project, "hooks.yaml", hooks);
+    let path = format!("{}:{path}", shims.display());
+    let run = project.command(&["chat", "hi"]).env("PATH", path).run();
+    assert!(run.success().stdout.contains("done"), "{run}");
+    assert!(server.chats()[0].text.contains("by itself"), "{run} {}", server.chats()[0].text);
+}
+
+#[test]
+fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
+    let project = project();
+    let touch = |yaml: &str, file: &str| {
+        own(&project, "hooks.yaml", yaml);
+        let input = json!({"command": format!("touch {file}")}).to_string();
+        let args = ["--mode", "yolo", "tools", "exec", "Bash", "--input", &input];
+        let run = project.brynhild(&args);
+        (run, project.path().join(file).exists())
+    };
+    for (number, yaml) in [
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: command, on_failure: block}\n",
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, command: 'exit 1'}\n",
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: command, command: 'exit 1', match: {tol: Bash}}\n",
+        "hooks:\n  pre_tool_us:\n    - {name: g, type: command, command: 'exit 1'}\n",
+        "hooks:\n  pre_tool_use: [\n",
+        "hooks: \u{0}\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (run, ran) = touch(yaml, &format!("ran{number}"));
+        assert!(!ran && !run.status.success(), "{yaml}: {run}");
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains("hooks.yaml") && said.contains("is blocked ("), "{yaml}: {run}");
+        let checked = project.brynhild(&["hooks", "validate"]);
+        checked.code(1);
+        assert!(checked.stderr.contains("is blocked ("), "{yaml}: {checked}");
+    }
+    for (number, yaml) in [
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, on_failure: continue}\n",
+        "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, match: {tool: Read}}\n",
+        "hooks:\n  error:\n    - {name: g, type: comand}\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (run, ran) = touch(yaml, &format!("fine{number}"));
+        assert!(ran && run.stderr.contains("this hook is left out"), "{yaml}: {run}");
+    }
 }

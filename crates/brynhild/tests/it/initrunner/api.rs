@@ -270,3 +270,34 @@ fn values_are_read_generously() {
     let run = exec(&project, "count", &json!({"n": "many"}));
     assert!(run.code(1).stdout.contains("is not of type"), "{run}");
 }
+
+#[test]
+fn a_role_of_a_project_sends_no_variables_before_its_folder_is_trusted() {
+    let server = Server::start(|seen| {
+        let key = seen.header("x-key").unwrap_or_default();
+        (200, Vec::new(), format!("{} {key}", seen.line))
+    });
+    let project = project().env("MY_KEY", "hush-hush");
+    project.config("api: {allow_private: [127.0.0.1]}\n");
+    let url = server.url();
+    let role = json!({"name": "r", "prompt": "p", "tools": [
+        {"type": "api", "name": "far", "base_url": url, "headers": {"X-Key": "${MY_KEY}"},
+         "endpoints": [{"name": "ping", "path": "/ping"}]},
+        {"type": "slack", "webhook_url": format!("{url}/${{MY_KEY}}")},
+    ]});
+    project.file("agents/role.yaml", role.to_string());
+    let call = |tool: &str, input: &str| {
+        let words = ["tools", "exec", tool, "--role", "agents/role.yaml", "--input", input];
+        project.brynhild(&[&words[..], &["--yes"]].concat())
+    };
+    let run = call("ping", "{}");
+    assert!(run.success().stdout.contains("${MY_KEY}"), "{run}");
+    assert!(run.stderr.contains("`${MY_KEY}` stays as it is written"), "{run}");
+    call("send_slack_message", r#"{"text": "x"}"#);
+    assert!(server.seen().iter().all(|seen| !seen.line.contains("hush")), "{run}");
+    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
+    let run = call("ping", "{}");
+    assert!(!run.success().stderr.contains("MY_KEY"), "{run}");
+    let keys = server.seen();
+    assert_eq!(keys.last().unwrap().header("x-key"), Some("hush-hush"), "{run}");
+}

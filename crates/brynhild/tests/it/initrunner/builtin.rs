@@ -327,3 +327,56 @@ fn a_model_uses_several_types_in_one_run() {
     let last = &model.chats()[2].text;
     assert!(last.contains("one\\ntwo") && last.contains("STDOUT:\\n2 a.txt"), "{last}");
 }
+
+#[test]
+fn programs_of_a_role_have_the_network_that_the_role_was_granted() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let folder = project.home().join("roles");
+    std::fs::create_dir_all(&folder).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let code = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)");
+    let call = |entry: &str, flags: &[&str]| {
+        let role = folder.join("py.yaml");
+        std::fs::write(&role, format!("name: pyr\nprompt: x\ntools: [{entry}]\n")).unwrap();
+        let (tool, input) = if entry.contains("python") {
+            ("run_python", json!({"code": code}))
+        } else {
+            ("run_shell", json!({"command": format!("python3 -c \"{code}\"")}))
+        };
+        let (role, input) = (role.display().to_string(), input.to_string());
+        let words = ["tools", "exec", tool, "--role", &role, "--input", &input, "--yes"];
+        project.brynhild(&[&words, flags].concat())
+    };
+    let (open, closed, shell) =
+        ("{type: python, network_disabled: false}", "{type: python}", "{type: shell}");
+    for entry in [open, shell] {
+        let run = call(entry, &[]);
+        let said = format!("{}{}", run.code(1).stdout, run.stderr);
+        assert!(said.contains("`plugins.pyr.sandbox.network: true`"), "{run}");
+    }
+    project.config("plugins: {pyr: {sandbox: {network: true}}}\n");
+    for entry in [open, shell] {
+        call(entry, &[]).success();
+        assert_ne!(call(entry, &["--mode", "read-only"]).status.code(), Some(0));
+    }
+    let run = call(closed, &[]);
+    let said = format!("{}{}", run.code(1).stdout, run.stderr);
+    assert!(said.contains("`network_disabled`"), "{run}");
+}
+
+#[test]
+fn a_role_of_a_project_has_no_network_by_its_name_before_it_is_trusted() {
+    let project = with_tools(&json!([{"type": "python", "network_disabled": false}]));
+    project.config("plugins: {helper: {sandbox: {network: true}}}\n");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let code = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)");
+    if has_bubblewrap() {
+        let run = exec(&project, "run_python", &json!({"code": code}), &["--yes"]);
+        assert!(run.code(1).stdout.contains("is not trusted"), "{run}");
+    }
+}

@@ -34,6 +34,7 @@ fn a_server_of_a_role_has_its_own_names_for_its_tools() {
     project.file("server.py", SERVER).file("role.yaml", role("host", &json!([entry])));
     let run = exec(&project, "echo", &json!({"text": "hi"}));
     assert!(run.success().stdout.contains("hi"), "{run}");
+    project.brynhild(&["trust", "--plugin-dir", ".", "--yes"]).success();
     let list = project.brynhild(&["tools", "list", "--role", "role.yaml", "--json"]).json();
     let tools: Vec<&Value> = list.as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(tools, ["echo"]);

@@ -36,7 +36,8 @@ def build(config: LinearToolConfig, **kwargs) -> FunctionToolset:
 
 def create_plugin() -> ToolPlugin:
     return ToolPlugin(
-        type="linear", config_class=LinearToolConfig, builder=build, description="Linear",
+        type="linear", config_class=LinearToolConfig, builder=build,
+        description="Posts to Linear",
     )
 "#;
 
@@ -106,6 +107,9 @@ fn an_installed_package_brings_a_tool_type() {
     // What it brings is known by then.
     let run = project.brynhild(&["tools", "list", "--role", "role.yaml"]);
     assert!(run.success().stdout.contains("Send a message to the configured channel."), "{run}");
+    assert!(!run.stderr.contains("plugin imported"), "{run}");
+    let run = project.brynhild(&["plugin", "show", "linear"]);
+    assert!(run.success().stdout.contains("Posts to Linear"), "{run}");
     assert!(!run.stderr.contains("plugin imported"), "{run}");
     project.file("role.yaml", role("linear", "    limit: many\n"));
     let run = project.brynhild(&["validate", "role.yaml"]);
@@ -267,4 +271,53 @@ fn what_only_the_real_package_has_is_told_with_what_to_install() {
         let wanted = "Install it with: pip install pydantic";
         assert!(!run.status.success() && run.stderr.contains(wanted), "{run}");
     }
+}
+
+#[test]
+fn a_check_shows_what_a_configuration_says_of_itself() {
+    let project = project();
+    project.file(
+        "tools/redis.py",
+        "from initrunner.agent.schema.tools import ToolConfigBase\n\
+         from initrunner.agent.tools._registry import ToolBuildContext, register_tool\n\
+         from pydantic_ai.toolsets.function import FunctionToolset\n\n\
+         class RedisConfig(ToolConfigBase):\n    type: str = 'redis'\n    host: str = 'localhost'\n\n    \
+         def summary(self) -> str:\n        return f'redis: {self.host}'\n\n\
+         @register_tool('redis', RedisConfig)\n\
+         def build(config, ctx):\n    toolset = FunctionToolset()\n\n    \
+         @toolset.tool_plain\n    def redis_get(key: str) -> str:\n        return key\n\n    \
+         return toolset\n",
+    );
+    project.file("role.yaml", "name: r\nprompt: p\ntools: [{type: redis, host: cache.test}]\n");
+    trust(&project);
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stdout.contains("redis: cache.test"), "{run}");
+}
+
+#[test]
+fn a_module_that_changed_between_two_prompts_is_loaded_again() {
+    let model = ModelServer::start([
+        Reply::calls([("say", json!({}))]),
+        Reply::text("first answer"),
+        Reply::calls([("say", json!({})), ("more", json!({}))]),
+        Reply::text("second answer"),
+    ]);
+    let project = project_with(&model);
+    let module = |word: &str| format!("def say() -> str:\n    return 'it says {word}'\n");
+    project.file("words.py", module("before"));
+    let role = "name: r\nprompt: p\ntools: [{type: custom, module: words}]\n";
+    project.file("role.yaml", role);
+    let mut running = project.command(&["run", "role.yaml", "-i", "-p", "one", "--yes"]).spawn();
+    running.wait_for_stdout("first answer");
+    let more = "def more() -> str:\n    return 'there is more'\n";
+    project.file("words.py", format!("{}{more}", module("after")));
+    running.send("two\n");
+    running.close_stdin();
+    let run = running.wait();
+    assert!(run.success().stdout.contains("second answer"), "{run}");
+    let chats = model.chats();
+    assert_eq!((names(&chats[0].body), names(&chats[2].body)), (vec!["say"], vec!["more", "say"]));
+    assert!(chats[1].text.contains("it says before"), "{}", chats[1].text);
+    let last = &chats[3].text;
+    assert!(last.contains("it says after") && last.contains("there is more"), "{last}");
 }

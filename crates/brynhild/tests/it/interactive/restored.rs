@@ -35,7 +35,7 @@ pub(super) const STATES: &[State] = &[
     State {
         name: "running a tool",
         replies: || {
-            let command = json!({"command": "echo begun; sleep 60"});
+            let command = json!({"command": "echo begun; sleep 60; touch made"});
             vec![Reply::calls([("Bash", command)])]
         },
         reach: |terminal, _| {
@@ -65,16 +65,33 @@ pub(super) const STATES: &[State] = &[
 ];
 
 pub(super) fn in_shell(project: &Project) -> Terminal {
+    let terminal = in_shell_after(project, "");
+    terminal.wait_for("write to the model");
+    terminal
+}
+
+/// The same after something else; not waited for.
+pub(super) fn in_shell_after(project: &Project, before: &str) -> Terminal {
+    let shell = format!("{before}{SHELL}");
     let args: Vec<OsString> =
-        ["-c", SHELL, env!("CARGO_BIN_EXE_brynhild")].into_iter().map(OsString::from).collect();
+        ["-c", &shell, env!("CARGO_BIN_EXE_brynhild")].into_iter().map(OsString::from).collect();
     let env = [
         ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
         ("HOME".into(), project.home().into()),
         ("TERM".into(), "xterm-256color".into()),
     ];
-    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, &project.path(), SIZE);
-    terminal.wait_for("write to the model");
-    terminal
+    Terminal::start(Path::new("/bin/sh"), &args, &env, &project.path(), SIZE)
+}
+
+/// The program in a state, with an answer more than that takes.
+pub(super) fn begun(state: &State) -> (ModelServer, Project, Terminal) {
+    let mut replies = (state.replies)();
+    replies.push(Reply::text("the last one"));
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let terminal = in_shell(&project);
+    (state.reach)(&terminal, &server);
+    (server, project, terminal)
 }
 
 /// Continues a program that is about to stop, as a shell does once it has.
@@ -102,12 +119,7 @@ pub(super) fn assert_usual(terminal: &Terminal, case: &str) {
 
 fn ended_by(state: &State, signal: Signal, code: i32) {
     let case = format!("{} and {signal:?}", state.name);
-    let mut replies = (state.replies)();
-    replies.push(Reply::text("the last one"));
-    let server = ModelServer::start(replies);
-    let project = project_with(&server);
-    let terminal = in_shell(&project);
-    (state.reach)(&terminal, &server);
+    let (_server, _project, terminal) = begun(state);
     terminal.signal(signal);
     terminal.wait_for(&format!("code {code}"));
     assert_usual(&terminal, &case);
@@ -144,12 +156,7 @@ fn being_told_to_quit_gives_the_terminal_back() {
 #[test]
 fn a_stop_gives_the_terminal_back_and_going_on_takes_it_again() {
     for state in STATES {
-        let mut replies = (state.replies)();
-        replies.push(Reply::text("the last one"));
-        let server = ModelServer::start(replies);
-        let project = project_with(&server);
-        let terminal = in_shell(&project);
-        (state.reach)(&terminal, &server);
+        let (_server, _project, terminal) = begun(state);
         terminal.signal(Signal::TSTP);
         assert_given_back(&terminal);
         go_on(&terminal);

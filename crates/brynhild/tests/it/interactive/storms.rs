@@ -1,7 +1,7 @@
 //! Storms: hundreds of sizes, pastes of every kind, in every state; and signals that nobody sends
 //! on purpose.
 
-use super::restored::{STATES, State, assert_usual, in_shell};
+use super::restored::{STATES, assert_usual, begun};
 use super::*;
 
 /// Sizes from none at all to a wall, in an order that has no pattern.
@@ -18,16 +18,6 @@ fn sizes(count: u32) -> impl Iterator<Item = (u16, u16)> {
             _ => (u16::from(a) + 45, u16::from(b) % 99 + 2),
         }
     })
-}
-
-fn begun(state: &State) -> (ModelServer, Project, Terminal) {
-    let mut replies = (state.replies)();
-    replies.push(Reply::text("the last one"));
-    let server = ModelServer::start(replies);
-    let project = project_with(&server);
-    let terminal = in_shell(&project);
-    (state.reach)(&terminal, &server);
-    (server, project, terminal)
 }
 
 #[test]
@@ -51,6 +41,30 @@ fn a_storm_of_sizes_in_any_state_ends_with_the_same_screen() {
         terminal.signal(Signal::TERM);
         terminal.wait_for("code 143");
         assert_usual(&terminal, state.name);
+    }
+}
+
+#[test]
+fn sizes_that_no_screen_has_are_drawn_on_as_far_as_sense_goes() {
+    for (columns, rows) in [(65535, 65535), (10_000, 1000), (65535, 1), (1, 65535)] {
+        let server = ModelServer::start([Reply::text("a-word-at-last")]);
+        let project = project_with(&server);
+        let script = format!("stty cols {columns} rows {rows}; \"$0\"; echo \"code $?\"");
+        let args = ["-c", &script, env!("CARGO_BIN_EXE_brynhild")].map(OsString::from);
+        let env = [
+            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+            ("HOME".into(), project.home().into()),
+            ("TERM".into(), "xterm-256color".into()),
+        ];
+        let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, &project.path(), SIZE);
+        terminal.wait_for_output("\x1b[?1049h");
+        terminal.send("hello\r");
+        server.wait_for_requests(1);
+        if columns > 100 && rows > 100 {
+            terminal.wait_for_output("a-word-at-last");
+        }
+        terminal.send("\x11");
+        terminal.wait_for_output("code 0");
     }
 }
 

@@ -40,7 +40,8 @@ fn a_tool_that_says_it_changes_nothing_writes_only_where_it_was_granted() {
     plugin(&project, "sly", &manifest("make"), WRITE);
     let input = json!({"target": "made.txt"});
     let run = exec(&project, "make", &input, &["--yes"]);
-    assert!(run.code(1).stderr.contains("plugins.sly.sandbox.write"), "{run}");
+    let grant = r#"`plugins: {sly: {sandbox: {"write":["."]}}}` in the person's configuration"#;
+    assert!(run.code(1).stderr.contains(grant), "{run}");
     assert!(!project.path().join("made.txt").exists());
     project.config("plugins:\n  sly:\n    sandbox:\n      write: [.]\n");
     exec(&project, "make", &input, &[]).success();
@@ -86,4 +87,16 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
     let flag = folder.display().to_string();
     let run = project.brynhild(&["tools", "list", "--plugin-dir", &flag]);
     assert!(!run.stdout.contains("mine  ") && run.stderr.contains("is not trusted"), "{run}");
+}
+
+#[test]
+fn a_call_without_a_network_says_what_would_give_it_one() {
+    let project = project();
+    let body = "return json.dumps({'success': False, \
+                'error': '<urlopen error [Errno -3] Temporary failure in name resolution>'})";
+    plugin(&project, "net", &manifest("fetch"), body);
+    plugin(&project, "other", &manifest("other"), ECHO);
+    let run = exec(&project, "fetch", &json!({}), &["--yes"]);
+    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}`"#;
+    assert!(run.code(1).stderr.contains(grant), "{run}");
 }

@@ -24,9 +24,11 @@ fn each_mode_offers_and_runs_what_the_table_says() {
         for (tool, code) in ["look", "change", "sure", "only_yolo"].into_iter().zip(codes) {
             let run = exec(&project, tool, &json!({"target": "x"}), &["--mode", mode]);
             assert_eq!(run.status.code(), Some(code), "{mode} {tool}: {run}");
-            let is_listed =
-                list.success().stdout.lines().any(|line| line.split(' ').next() == Some(tool));
-            assert_eq!(is_listed, code != 1, "{mode} {tool}: {list}");
+            let mut lines = list.success().stdout.lines().map(str::split_whitespace);
+            let line = lines.find(|line| line.clone().next() == Some(tool));
+            assert_eq!(line.is_some(), code != 1, "{mode} {tool}: {list}");
+            let asks = line.is_some_and(|mut line| line.nth(1) == Some("asks"));
+            assert_eq!(asks, code == 3, "{mode} {tool}: {list}");
         }
     }
     let run = exec(&project, "change", &json!({}), &["--mode", "read-only"]);

@@ -200,3 +200,64 @@ fn a_tool_has_its_own_name_whatever_others_are_called() {
         assert_eq!(run.json()["output"], format!("called {name}"), "{run}");
     }
 }
+
+#[test]
+fn hidden_words_of_a_server_are_kept_from_the_model_and_told() {
+    let server = ModelServer::start([Reply::text("fine")]).repeat_last();
+    let project = project_with(&server);
+    add(&project, &[]);
+    let hidden = r#""properties": {"h\U000e0041\u202e": {"type": "string"}, "text""#;
+    project.file("server.py", SERVER.replace(r#""properties": {"text""#, hidden));
+    let test = project.brynhild(&["mcp", "test", "test"]);
+    test.success();
+    let told = "hidden characters were removed from what it tells the model: U+200B, U+202E, \
+                U+E0041; left out were the properties: `h\\u{e0041}\\u{202e}`";
+    assert!(test.stdout.contains(told), "{test}");
+    let chat = project.brynhild(&["chat", "go"]);
+    chat.success();
+    assert_eq!(chat.stderr.matches(told).count(), 1, "{chat}");
+    let request = server.chats()[0].body.to_string();
+    assert!(request.contains("mcp__test__echo"), "{request}");
+    assert!(!request.contains(['\u{e0041}', '\u{202e}', '\u{200b}']), "{request}");
+}
+
+#[test]
+fn keys_of_servers_are_in_no_message_and_in_no_file_beside_the_configuration() {
+    let (variable, header) = ("mcp-secret-11Aa", "mcphdr-22Bb-33Cc");
+    let answers =
+        ModelServer::start([Reply::failure(500).body(&format!("you sent x-key={header}"))])
+            .repeat_last();
+    let model = ModelServer::start([Reply::text("fine")]).repeat_last();
+    let project = project_with(&model);
+    project.file("leak.py", "import os, sys\nsys.exit('TOK=' + os.environ['TOK'])\n");
+    project.config_more(&format!(
+        "mcp:\n  servers:\n    s: {{command: python3, args: [leak.py], env: {{TOK: {variable}}}}}\n    \
+         h: {{url: '{}/mcp', headers: {{X-Key: {header}}}}}\n",
+        answers.url()
+    ));
+    let mut printed = String::new();
+    for args in [
+        &["mcp", "test", "s"][..],
+        &["mcp", "test", "h"],
+        &["chat", "go"],
+        &["mcp", "list", "--json"],
+        &["config", "show"],
+        &["config", "show", "--json"],
+    ] {
+        let run = project.brynhild(args);
+        printed.push_str(&run.stdout);
+        printed.push_str(&run.stderr);
+    }
+    assert!(printed.contains("TOK=[redacted]"), "{printed}");
+    assert!(!printed.contains(variable) && !printed.contains(header), "{printed}");
+    let own = project.config_folder().join("config.yaml");
+    let mut looked_at = 0;
+    crate::attacks::secrets::each_file(&project.home(), &mut |path| {
+        if path.is_file() && path != own {
+            looked_at += 1;
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+            assert!(!text.contains(variable) && !text.contains(header), "{}", path.display());
+        }
+    });
+    assert!(looked_at > 0);
+}

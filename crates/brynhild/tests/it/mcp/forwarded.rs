@@ -144,3 +144,30 @@ fn what_a_server_logs_and_how_far_it_is_reach_the_client() {
     serving.close_stdin();
     serving.wait().success();
 }
+
+#[test]
+fn prompts_of_servers_are_handed_on_with_all_they_hold() {
+    let project = with_role();
+    let name = "test_prompt_with_embedded_resource";
+    let asked = json!({"name": name, "arguments": {"resourceUri": "test://x"}});
+    let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));
+    for request in [
+        request(1, "prompts/list", &json!({})),
+        request(2, "prompts/get", &asked),
+        request(3, "prompts/get", &json!({"name": "test_prompt_with_image"})),
+        request(4, "prompts/get", &json!({"name": "none"})),
+    ] {
+        serving.send(&format!("{request}\n"));
+    }
+    for id in 1..=4 {
+        serving.wait_for_stdout(&format!("\"id\":{id},"));
+    }
+    serving.close_stdin();
+    let run = serving.wait();
+    let listed = reply(&run, 1)["result"]["prompts"].to_string();
+    assert!(listed.contains(name) && listed.contains("resourceUri"), "{run}");
+    let content = |id: u64| reply(&run, id)["result"]["messages"][0]["content"].clone();
+    assert_eq!(content(2)["resource"]["uri"], "test://x", "{run}");
+    assert_eq!(content(3)["type"], "image", "{run}");
+    assert_eq!(reply(&run, 4)["error"]["code"], -32602, "{run}");
+}

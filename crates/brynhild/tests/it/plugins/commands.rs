@@ -156,3 +156,50 @@ fn a_command_that_cannot_be_read_is_told_with_its_line() {
     let run = project.brynhild(&["command", "list"]);
     assert!(run.success().stderr.contains("bad.md: line 2: `name` is not text"), "{run}");
 }
+
+#[test]
+fn a_command_with_a_line_for_the_shell_asks_no_model() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server);
+    let own = project.config_folder().join("commands");
+    write(&own.join("mark.sh"), "echo \"marked $BRYNHILD_ARGS\" | tee made.txt\n");
+    write(&own.join("mark.md"), "---\nname: mark\nrun: sh ./mark.sh; exit 3\n---\nFor readers.\n");
+    let run = project.brynhild(&["chat", "/mark $(id) ; it"]);
+    assert_eq!(run.success().stdout, "marked $(id) ; it\n[exit code 3]\n");
+    assert_eq!(project.read("made.txt"), "marked $(id) ; it\n");
+    let json = project.brynhild(&["chat", "/mark x", "--json"]);
+    assert_eq!(json.json()["text"], "marked x\n[exit code 3]");
+    std::fs::remove_file(project.path().join("made.txt")).unwrap();
+    let run = project.brynhild(&["--mode", "read-only", "chat", "/mark y"]);
+    assert!(run.success().stdout.contains("marked y"), "{run}");
+    assert!(!project.path().join("made.txt").exists());
+    assert!(server.chats().is_empty());
+}
+
+#[test]
+fn a_projects_line_for_the_shell_waits_for_trust() {
+    let project = project();
+    project.file(".brynhild/commands/go.md", "---\nname: go\nrun: echo went\n---\n");
+    let run = project.brynhild(&["chat", "/go"]);
+    assert!(run.code(2).stderr.contains("not trusted"), "{run}");
+    assert_eq!(run.stdout, "");
+    project.brynhild(&["trust", "--yes"]).success();
+    assert_eq!(project.brynhild(&["chat", "/go"]).success().stdout, "went\n");
+}
+
+#[test]
+fn a_command_of_a_project_that_is_not_trusted_gets_no_variables_of_yours() {
+    let project = project()
+        .env("PGPASSWORD", "hush1")
+        .env("DATABASE_URL", "postgres://u:hush2@h/db")
+        .env("PLAIN", "plain");
+    let text = "{{env.PGPASSWORD}} {{env.DATABASE_URL}} {{env.PLAIN}} {{env.HOME}}\n";
+    let command = format!("---\nname: NAME\n---\n{text}");
+    project.file(".brynhild/commands/theirs.md", command.replace("NAME", "theirs"));
+    write(&project.config_folder().join("commands/mine.md"), &command.replace("NAME", "mine"));
+    let home = project.home().display().to_string();
+    let theirs = project.brynhild(&["command", "render", "theirs"]);
+    assert_eq!(theirs.success().stdout.trim(), home);
+    let mine = project.brynhild(&["command", "render", "mine"]);
+    assert_eq!(mine.success().stdout.trim(), format!("plain {home}"));
+}

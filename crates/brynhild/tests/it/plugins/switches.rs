@@ -164,3 +164,16 @@ fn prompts_of_servers_are_among_the_commands() {
     let text = project.brynhild(&["command", "render", "mcp__test__greet", "Ada"]);
     assert!(text.success().stdout.contains("Ada"), "{text}");
 }
+
+#[test]
+fn plugins_of_other_systems_are_checked_by_their_own_rules() {
+    let project = project();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins");
+    let of = |path: &str| format!("{examples}/{path}");
+    let run = project.brynhild(&["plugin", "validate", &of("claude-notes")]);
+    assert!(run.success().stdout.contains("is the plugin claude-notes of claude"), "{run}");
+    let run = project.brynhild(&["plugin", "validate", &of("lmao"), "--json"]);
+    assert_eq!(run.success().json()["valid"], true, "{run}");
+    let run = project.brynhild(&["plugin", "validate", "no-such-plugin"]);
+    assert!(run.code(1).stderr.contains("Plugin directory not found"), "{run}");
+}

@@ -67,7 +67,7 @@ fn a_plugin_named_for_one_run_needs_trust_where_it_lies_in_the_project() {
     let run = project.brynhild(&["skill", "list", "--plugin-dir", "one"]);
     assert!(run.success().stderr.contains("brynhild trust --plugin-dir"), "{run}");
     assert!(!is_active(&project, &named));
-    project.brynhild(&["trust", "--plugin-dir", "one"]).code(4);
+    project.brynhild(&["trust", "--plugin-dir", "one"]).code(3);
     project.brynhild(&["trust", "--plugin-dir", "one", "--yes"]).success();
     assert!(is_active(&project, &named));
     assert!(!is_active(&project, &[]));

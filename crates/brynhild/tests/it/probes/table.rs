@@ -127,6 +127,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("K09", "$SP clone3_user"),
     probe("K10", "$SP nnp"),
     probe("K11", "$SP memfd_exec \"echo x > $C\""),
+    of(Proof::Maybe, "K12", "prlimit --pid $VPID --core=0:0 && echo ESC"),
     probe("I01", "$SP unix $REAL/run/docker.sock"),
     probe("I02", "$SP unix $AGENT; $SP unix ${SSH_AUTH_SOCK:-/none}"),
     probe("I03", "$SP unix $W/dev.sock"),
@@ -368,6 +369,35 @@ pub(super) const PLANTS: &[Plant] = &[
         "mkdir -p .husky; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > .husky/pre-commit; \
          chmod +x .husky/pre-commit",
         "git commit -q --allow-empty -m x",
+    ),
+    nested(
+        "P20c",
+        "git config core.hooksPath .husky/_; mkdir -p .husky/_; echo 'exit 0' > .husky/pre-commit; \
+         printf '#!/bin/sh\\nsh -e \"$(dirname \"$(dirname \"$0\")\")/pre-commit\"\\n' \
+         > .husky/_/pre-commit; chmod +x .husky/_/pre-commit",
+        "echo \"touch $REAL/PWNED\" > .husky/pre-commit",
+        "git commit -q --allow-empty -m x",
+    ),
+    nested(
+        "P20d",
+        "HOME=$REAL git config --global core.hooksPath .githooks",
+        "mkdir -p .githooks; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > .githooks/pre-commit; \
+         chmod +x .githooks/pre-commit",
+        "HOME=$REAL git commit -q --allow-empty -m x",
+    ),
+    nested(
+        "P18c",
+        "",
+        "mkdir 0; for i in $(seq 4000); do : > 0/f$i; done; git init -q zz; \
+         git -C zz config core.fsmonitor \"touch $REAL/PWNED;false\"",
+        "cd zz && git status",
+    ),
+    nested(
+        "P18d",
+        "",
+        "mkdir -p 1/2/3/4/5/6/7; git init -q 1/2/3/4/5/6/7; \
+         git -C 1/2/3/4/5/6/7 config core.fsmonitor \"touch $REAL/PWNED;false\"",
+        "cd 1/2/3/4/5/6/7 && git status",
     ),
     nested(
         "P19",

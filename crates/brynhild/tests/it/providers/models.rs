@@ -160,6 +160,7 @@ fn model_aliases_give_the_name_at_one_provider() {
     project.brynhild(&words).success();
     assert_eq!(server.chats()[0].body["model"], "big:70b");
     project.file(".brynhild/model-aliases.yaml", "ollama: {big/model: small}\n");
+    project.brynhild(&["trust", "--yes"]).success();
     project.brynhild(&words).success();
     assert_eq!(server.chats()[1].body["model"], "small");
 }
@@ -183,4 +184,39 @@ fn models_are_compared_by_the_price_of_a_mix() {
     project.brynhild(&["models", "compare"]).code(2);
     let run = project.brynhild(&["models", "tools", "--json"]);
     assert_eq!(ids(&run.json()), ["b"]);
+}
+
+#[test]
+fn names_of_models_that_a_project_brings_are_told_and_never_beat_what_was_typed() {
+    let server = ModelServer::start([Reply::text("a")]).repeat_last();
+    let asked = |project: &Project, words: &[&str]| {
+        let run = project.brynhild(&[words, &["chat", "--provider", "ollama", "hi"]].concat());
+        run.success();
+        let chats = server.chats();
+        let model = chats.last().unwrap().body["model"].as_str().unwrap().to_owned();
+        (model, run.stderr)
+    };
+    for (file, text) in [
+        (".brynhild/model-aliases.yaml", "ollama: {big: other}\n"),
+        (".brynhild/config.yaml", "models: {aliases: {big: other}}\n"),
+    ] {
+        let project = project().env("OLLAMA_HOST", server.url());
+        project.file(file, text).config("models: {default: big}\n");
+        let (model, told) = asked(&project, &["--model", "big"]);
+        assert_eq!(model, "big", "{file}");
+        assert!(told.contains("has other asked where big is named; that is ignored"), "{told}");
+        let (model, told) = asked(&project, &[]);
+        assert_eq!(model, "other", "{file}");
+        assert!(told.contains("has other asked where big is named"), "{told}");
+        project.brynhild(&["trust", "--yes"]).success();
+        let (model, told) = asked(&project, &["--model", "big"]);
+        assert_eq!(model, "other", "{file}");
+        assert!(!told.contains("has other asked"), "{told}");
+    }
+    let project = project().env("OLLAMA_HOST", server.url());
+    project.file(".brynhild/config.yaml", "models: {aliases: {mine: other}}\n");
+    project.config("models: {default: mine, aliases: {mine: own}}\n");
+    let (model, told) = asked(&project, &[]);
+    assert_eq!(model, "own");
+    assert!(told.contains("it means something else already"), "{told}");
 }

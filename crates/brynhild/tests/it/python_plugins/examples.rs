@@ -59,7 +59,7 @@ fn the_commands_rules_skills_and_profiles_reach_the_model() {
     with(&project, "small-models", &["--model", "qwen2.5-coder:7b", "chat", "Hello"]).success();
     let chats = server.chats();
     let text = |chat: usize| chats[chat].body["messages"].to_string();
-    assert!(text(0).contains("against the branch `develop`"));
+    assert!(text(0).contains("where none is named: develop"));
     assert!(text(1).contains("72 columns") && text(1).contains("**changelog**"));
     assert!(text(2).contains("Keep answers under ten lines."));
     assert_eq!(chats[2].body["temperature"], json!(0.2));

@@ -66,6 +66,43 @@ fn the_same_error_again_and_again_is_mentioned_and_stopped_where_nobody_can_be_a
 }
 
 #[test]
+fn a_person_is_asked_about_a_tool_that_keeps_failing_in_one_way() {
+    let mut number = 0;
+    let server = ModelServer::respond_with(move |_| {
+        number += 1;
+        Reply::calls([("Read", json!({"file_path": "missing.txt", "offset": number}))])
+    });
+    let project = project_with(&server);
+    let terminal = project.terminal(&["chat", "go"], (100, 40));
+    for (count, answer) in [(6, "y\r"), (7, "n\r"), (8, "y\r")] {
+        terminal.wait_for(&format!("Read failed {count} times with the same error"));
+        wait_for_question(&terminal);
+        terminal.send(answer);
+    }
+    assert_eq!(terminal.wait_for_end(), Some(5));
+    assert!(terminal.history().contains("goes in circles"), "{}", terminal.history());
+    assert_eq!(server.chats().len(), 9);
+}
+
+#[test]
+fn a_model_that_only_talks_for_five_replies_is_reminded_of_its_open_todos() {
+    let todo = json!({"todos": [{"content": "mend it", "status": "pending"}]});
+    for (first, reminds) in
+        [(Reply::calls([("TodoWrite", todo)]), 1), (Reply::calls([inspect()]), 0)]
+    {
+        let talk = (1..=7).map(|number| Reply::text(format!("Answer {number}.")));
+        let server = ModelServer::start([first].into_iter().chain(talk));
+        let lines = "plan\na\nb\nc\nd\ne\nf\n";
+        let run = project_with(&server).command(&["--plain"]).stdin(lines).run();
+        assert!(run.success().stdout.contains("Answer 7."), "talk goes on: {run}");
+        let chats = server.chats();
+        let told = |number: usize| chats[number].text.matches("Your last 5 replies").count();
+        assert_eq!(told(5), 0);
+        assert_eq!((told(6), told(7)), (reminds, reminds), "{}", chats[7].text);
+    }
+}
+
+#[test]
 fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
     for flags in [&[][..], &["--require-finish"]] {
         let talk = Reply::text("I will now read the file and fix it.");

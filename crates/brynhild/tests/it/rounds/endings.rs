@@ -33,6 +33,14 @@ fn a_limit_of_rounds_ends_the_turn_visibly() {
 }
 
 #[test]
+fn a_limit_is_called_as_the_person_set_it() {
+    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
+    let project = project_with(&server).env("BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS", "3");
+    let run = project.brynhild(&["chat", "--max-turns", "2", "go"]);
+    assert!(run.code(5).stderr.contains("--max-turns (2)"), "{run}");
+}
+
+#[test]
 fn twenty_rounds_are_the_limit_where_none_is_configured() {
     let look = |number| ("Inspect", json!({"operation": "exists", "path": format!("{number}")}));
     let server = ModelServer::start((0..30).map(|number| Reply::calls([look(number)])));

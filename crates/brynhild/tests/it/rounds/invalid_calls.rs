@@ -55,6 +55,22 @@ fn arguments_that_are_no_json_are_told_and_never_guessed() {
 }
 
 #[test]
+fn arguments_that_stay_no_json_end_the_turn_after_three_repetitions() {
+    let mut number = 0;
+    let server = ModelServer::respond_with(move |_| {
+        number += 1;
+        Reply::default().call_text("Read", &format!("{{\"file_path\": \"{number}"))
+    });
+    let answer = project_with(&server).brynhild(&["chat", "--json", "go"]).code(5).json();
+    assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("arguments of Read could not be read 4 times"), "{error}");
+    let chats = server.chats();
+    assert_eq!(chats.len(), 4);
+    assert!(chats[3].text.contains("You are going in circles"), "{}", chats[3].text);
+}
+
+#[test]
 fn arguments_that_are_no_object_are_told() {
     for arguments in ["[]", "5", "null", "\"ls\""] {
         let told = told("Bash", arguments);

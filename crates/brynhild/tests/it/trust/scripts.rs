@@ -54,7 +54,7 @@ fn a_change_of_a_script_takes_the_trust_in_the_hooks_that_run_it() {
         let run = project.brynhild(&["hooks", "test", "session_start"]);
         assert_eq!(ran(&project), (false, false), "{name}");
         assert!(run.stderr.contains("it changed since you decided on it"), "{run}");
-        project.brynhild(&["--require-trust", "hooks", "list"]).code(4);
+        project.brynhild(&["--require-trust", "hooks", "list"]).code(3);
         let shown = project.brynhild(&["trust", "--json"]);
         assert!(shown.stdout.contains(&format!("\"{name}\"")), "{shown}");
         project.file(name, before);

@@ -1,0 +1,53 @@
+//! A conversation beside the person's, for one piece of work: its calls go the same way as any, through
+//! rules, hooks and sandbox, and nothing of it is kept.
+
+use std::sync::Arc;
+
+use agent::conversation::{Beginning, Conversation};
+use agent::registry::Registry;
+use agent::settings::{Parts, Settings};
+use contract::hook::Hook;
+use contract::id::SessionId;
+use contract::policy::Policy;
+use contract::sandbox::Confinement;
+use contract::tool::Tool;
+use sessions::unsaved::Unsaved;
+
+use crate::assemble::Mind;
+
+/// What such conversations share.
+pub(crate) struct Aside {
+    /// Who answers in them, where there is a model.
+    pub(crate) mind: Option<Arc<Mind>>,
+    /// Judges calls.
+    pub(crate) policy: Arc<dyn Policy>,
+    /// What is asked about calls.
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    /// Starts processes.
+    pub(crate) confinement: Confinement,
+    /// How they go.
+    pub(crate) settings: Settings,
+    /// What hooks know them by.
+    pub(crate) session: SessionId,
+}
+
+impl Aside {
+    /// Begins one with these tools, whose clashes were told elsewhere.
+    pub(crate) fn open(&self, tools: Vec<Arc<dyn Tool>>, settings: Settings) -> Conversation {
+        let (registry, _) = Registry::new(tools);
+        let parts = Parts {
+            provider: self.mind.as_ref().map(|mind| Arc::clone(&mind.provider)),
+            registry: Arc::new(registry),
+            policy: Arc::clone(&self.policy),
+            confinement: self.confinement.clone(),
+            log: Arc::new(Unsaved),
+            keys: self.mind.as_ref().map(|mind| mind.keys()).unwrap_or_default(),
+            hooks: self.hooks.clone(),
+            snapshots: None,
+            renewal: None,
+        };
+        let beginning =
+            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
+        Conversation::open(parts, settings, beginning)
+    }
+}

@@ -1,0 +1,73 @@
+//! The names of tools in rules. A rule that speaks of a tool which nobody has guards nothing, so it
+//! is told; one that differs from a built-in name in case alone guards what was meant.
+
+use contract::text::closest;
+use serde_json::Value;
+
+use crate::config::schema::TOOLS;
+use crate::dialects;
+use crate::output;
+use crate::world::World;
+
+/// Words of rules that stand for no tool.
+const WORDS: [&str; 2] = ["Host", "WebFetch"];
+
+/// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
+/// the one that was meant. Tells what is odd about its name; `place` is where it stands.
+pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Vec<Value> {
+    let mut rules = vec![entry.clone()];
+    let Some(name) = name(entry) else { return rules };
+    if is_known(name) {
+        return rules;
+    }
+    let known = || TOOLS.iter().copied().filter(|tool| !tool.starts_with('_')).chain(WORDS);
+    let same = known().find(|tool| tool.eq_ignore_ascii_case(name));
+    let told = match same {
+        Some(same) if list == "allow" => {
+            format!("there is no tool `{name}`, so that this rule allows nothing; write `{same}`")
+        }
+        Some(same) => {
+            rules.push(renamed(entry, name, same));
+            format!("there is no tool `{name}`; the rule counts for `{same}`: write that")
+        }
+        None => match closest(name, known()) {
+            Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
+            // A plugin or a server may have a tool of any name.
+            None if !dialects::named(world).is_empty() => return rules,
+            None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
+        },
+    };
+    output::warning(&format!("{place}: rule `{}`: {told}", words(entry)));
+    rules
+}
+
+/// The name of the tool that a rule speaks of, where it names a single one.
+fn name(entry: &Value) -> Option<&str> {
+    let name = match entry {
+        Value::String(text) => text.split('(').next().unwrap_or(text),
+        Value::Object(fields) => fields.get("tool")?.as_str()?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    let name = name.trim();
+    let is_single = !name.is_empty() && !name.contains(['*', ':', '/', '.']);
+    Some(name).filter(|_| is_single)
+}
+
+fn is_known(name: &str) -> bool {
+    TOOLS.contains(&name) || WORDS.contains(&name) || name.starts_with("mcp__")
+}
+
+fn renamed(entry: &Value, name: &str, same: &str) -> Value {
+    match entry {
+        Value::String(text) => Value::from(text.replacen(name, same, 1)),
+        other => {
+            let mut other = other.clone();
+            other["tool"] = Value::from(same);
+            other
+        }
+    }
+}
+
+fn words(entry: &Value) -> String {
+    entry.as_str().map_or_else(|| entry.to_string(), str::to_owned)
+}

@@ -1,0 +1,45 @@
+//! How far a role reaches that came with a project and is not trusted: it decides neither where a key
+//! goes nor which files of the person's are read.
+
+use std::path::Path;
+
+use plugins::initrunner::role::Role;
+
+use crate::dialects::initrunner;
+use crate::output;
+use crate::world::World;
+
+/// Whether a file that a role names may be read: it lies below the role's folder, or the role is the
+/// person's own or trusted. The error says why not.
+pub(super) fn check(world: &World, role: &Role, path: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(path).starts_with(real(role.folder())) || initrunner::is_trusted(world, role) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} lies outside of the role's folder, and the role came with a project that is not trusted \
+         (`brynhild trust --plugin-dir {}` shows it and asks)",
+        path.display(),
+        role.folder().display()
+    ))
+}
+
+/// The address that a role names for its model, where it may name one.
+pub(super) fn address(world: &World, role: &Role) -> Option<String> {
+    let address = role.model.base_url.clone()?;
+    if initrunner::is_trusted(world, role) {
+        return Some(address);
+    }
+    output::warning(&format!(
+        "the role names {address} as the address of its model, and came with a project that is not \
+         trusted; the usual provider answers"
+    ));
+    let folder = role.folder().display();
+    output::hint(&format!("`brynhild trust --plugin-dir {folder}` shows it and asks"));
+    None
+}
+
+/// Whether a role came with a project, and the person has not trusted its bytes.
+pub(super) fn came_with_project(world: &World, role: &Role) -> bool {
+    !initrunner::is_trusted(world, role)
+}

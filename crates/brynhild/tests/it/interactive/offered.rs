@@ -1,0 +1,140 @@
+//! What is proposed for commands and shown by them, and what was typed before anybody could see it.
+
+use super::restored::in_shell_after;
+use super::*;
+
+fn last_words(server: &ModelServer) -> String {
+    let chats = server.chats();
+    let messages = chats.last().unwrap().body["messages"].as_array().unwrap().clone();
+    messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_commands_take_is_proposed() {
+    let server = ModelServer::start([Reply::text("The sea is deep."), Reply::text("Again.")]);
+    let project = project_with(&server);
+    project.config_more("models:\n  favorites:\n    quick-model: {}\n");
+    project.file(
+        ".claude/skills/tide/SKILL.md",
+        "---\nname: tide\ndescription: Knows the tides\n---\nText.\n",
+    );
+    project.brynhild(&["chat", "about the sea"]).success();
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_until("a prompt or the question about the folder", |screen| {
+        let text = screen.contents();
+        text.contains("write to the model") || text.contains("Text only")
+    });
+    if terminal.screen().contains("Text only") {
+        terminal.send("y");
+        terminal.wait_for("write to the model");
+    }
+    terminal.send("/resume ");
+    let screen = terminal.wait_for("about the sea");
+    assert!(screen.contains("session-"), "{screen}");
+    terminal.send("\x15/skill ");
+    terminal.wait_for("Knows the tides");
+    terminal.send("\x15/model ");
+    terminal.wait_for("quick-model");
+    terminal.send("\x15/theme ");
+    terminal.wait_for("16-color");
+    terminal.send("li\t\r");
+    terminal.wait_until("another theme and no text", |screen| {
+        !screen.contents().contains("/theme") && screen.contents().contains("write to the model")
+    });
+    let panels = [
+        ("/resume", "2 messages"),
+        ("/model", "in use"),
+        ("/permissions", "takes back what was remembered"),
+        ("/plugins", "switches it on or off"),
+    ];
+    for (command, shown) in panels {
+        terminal.send(&format!("{command}\r"));
+        terminal.wait_for(shown);
+        terminal.send("\x1b");
+        terminal.wait_until("the list closed", |screen| !screen.contents().contains(shown));
+    }
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn what_turns_changed_is_shown_in_color() {
+    let edit = json!({"file_path": "a.txt", "content": "new line\n"});
+    let server = ModelServer::start([Reply::calls([("Write", edit)]), Reply::text("Done.")]);
+    let project = project_with(&server);
+    let terminal = start(&project);
+    terminal.send("write it\r");
+    terminal.wait_for("Allow once");
+    terminal.send("y");
+    terminal.wait_for("Done.");
+    terminal.wait_for(" out");
+    terminal.send("/diff\r");
+    terminal.wait_for("  created   a.txt (+1 -0)");
+    terminal.wait_until("a line in another color", |screen| {
+        let (rows, columns) = screen.size();
+        let row = |row: u16| screen.rows(0, columns.get()).nth(usize::from(row));
+        let is_line = |at: &u16| row(*at).is_some_and(|text| text.contains("┊ 1 +new line"));
+        let Some(at) = (0..rows.get()).find(is_line) else { return false };
+        (0..columns.get()).any(|column| {
+            let cell = screen.cell(at, column);
+            cell.is_some_and(|cell| {
+                cell.contents() == "+" && format!("{:?}", cell.fgcolor()) != "Default"
+            })
+        })
+    });
+}
+
+#[test]
+fn what_is_typed_before_the_question_of_trust_is_kept() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    project.file(".brynhild/hooks.yaml", "hooks: {}\n");
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.send("early words \x1b[200~pasted\x1b[201~");
+    terminal.wait_for("Text only");
+    terminal.send("n");
+    terminal.wait_for("> early words pasted");
+    terminal.send("\r");
+    terminal.wait_for("heard");
+    assert_eq!(last_words(&server), "early words pasted");
+}
+
+#[test]
+fn enter_counts_from_the_first_moment() {
+    let server = ModelServer::start([Reply::text("heard at once")]);
+    let project = project_with(&server);
+    // The words are there before the program is.
+    let terminal = in_shell_after(&project, "printf ready; read -r _;");
+    terminal.wait_for("ready");
+    terminal.send("go\rearly message\r");
+    terminal.wait_for("heard at once");
+    assert_eq!(last_words(&server), "early message");
+}
+
+#[test]
+fn what_is_copied_reaches_tmux_where_that_stands_in_between() {
+    let server = ModelServer::start([Reply::text("words to copy")]);
+    let project = project_with(&server);
+    project.file(
+        "bin/tmux",
+        "#!/bin/sh\necho \"$@\" > args\ncat > copied.part\nmv copied.part copied\n",
+    );
+    let tmux = project.path().join("bin/tmux");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(tmux, mode).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", project.path().join("bin").display());
+    let project = project.env("TMUX", "/tmp/tmux-0/default,1,0").env("PATH", path);
+    let terminal = start(&project);
+    terminal.send("say it\r");
+    terminal.wait_for("words to copy");
+    terminal.send("\x14y");
+    terminal.wait_for("copied through the terminal");
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !project.path().join("copied").exists() {
+        assert!(Instant::now() < deadline, "tmux is not given it");
+        std::thread::yield_now();
+    }
+    assert_eq!(project.read("copied"), "words to copy");
+    assert_eq!(project.read("args"), "load-buffer -w -\n");
+    assert!(terminal.output().contains("\x1b]52;c;"), "the terminal is told too");
+}

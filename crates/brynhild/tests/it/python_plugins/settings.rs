@@ -1,0 +1,69 @@
+//! What the person sets for a plugin reaches all its processes, and what it needs comes with its first
+//! call.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::{exec, output, plugin, tool, write};
+use crate::project;
+
+const SEES: &str = "return ToolResult(success=True, output=os.environ.get(\"BRYNHILD_PLUGIN_SETTINGS\", \"none\"))";
+
+#[test]
+fn a_plugin_finds_its_settings_in_a_variable() {
+    let project = project();
+    let sees = tool("sees", SEES);
+    plugin(&project, "todo", &[("tools/sees.py", &sees)]);
+    let other = tool("other", SEES);
+    plugin(&project, "other", &[("tools/other.py", &other)]);
+    let chibi = project.config_folder().join("plugins/lister");
+    let schema = json!({"name": "lister", "description": "Lists"});
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = --schema ]; then echo '{schema}'; exit; fi\n\
+         printenv BRYNHILD_PLUGIN_SETTINGS\n"
+    );
+    write(&chibi, &script);
+    std::fs::set_permissions(&chibi, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let marks = "{timeout: 60, sandbox: {read: [/tmp]}, marks: [TODO]}";
+    project.config(&format!("plugins: {{todo: {marks}, lister: {marks}}}\n"));
+    for name in ["sees", "lister"] {
+        let said = output(&exec(&project, name, &json!({})));
+        assert_eq!(said.trim(), r#"{"marks":["TODO"]}"#, "{name}");
+    }
+    assert_eq!(output(&exec(&project, "other", &json!({}))), "none");
+}
+
+#[test]
+fn commands_of_a_plugins_hooks_find_its_settings_too() {
+    let project = project();
+    let root = plugin(&project, "todo", &[]);
+    let hook = "hooks:\n  pre_tool_use:\n    - name: guard\n      type: command\n      \
+                message: marked\n      \
+                command: 'case \"$BRYNHILD_PLUGIN_SETTINGS\" in *TODO*) exit 1;; esac'\n";
+    write(&root.join("hooks.yaml"), hook);
+    let tried = || project.brynhild(&["hooks", "test", "pre_tool_use", "--json"]).json();
+    assert_ne!(tried()["result"]["message"], "marked");
+    project.config("plugins: {todo: {marks: [TODO]}}\n");
+    assert_eq!(tried()["result"], json!({"action": "block", "message": "marked"}));
+}
+
+#[test]
+fn packages_are_installed_with_the_first_call_and_not_before() {
+    let project = project();
+    let body = "import fruit\nreturn ToolResult(success=True, output=fruit.KIND)";
+    let root = plugin(&project, "market", &[("tools/buys.py", &tool("buys", body))]);
+    let package = testkit::wheel("fruit", &root);
+    let manifest =
+        format!("name: market\nversion: '1.0.0'\ntools: [buys]\ndependencies: ['{package}']\n");
+    write(&root.join("plugin.yaml"), &manifest);
+    let list = project.brynhild(&["tools", "list"]);
+    assert!(list.success().stdout.contains("buys"), "{list}");
+    assert!(!list.stderr.contains("installing"), "{list}");
+    let first = exec(&project, "buys", &json!({}));
+    assert_eq!(output(&first), "apple");
+    assert!(first.stderr.contains("installing fruit"), "{first}");
+    let second = exec(&project, "buys", &json!({}));
+    assert_eq!(output(&second), "apple");
+    assert!(!second.stderr.contains("installing"), "{second}");
+}

@@ -1,0 +1,52 @@
+//! A role that came with a project, before and after the person trusts its bytes.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::{ModelServer, Reply};
+
+use crate::{project, project_with};
+
+#[test]
+fn it_puts_no_file_of_the_home_before_the_model() {
+    let server = ModelServer::start([Reply::text("{}")]).repeat_last();
+    let project = project_with(&server);
+    let secret = project.home().join("config.json");
+    fs::write(&secret, r#"{"type": "object", "auths": "hush"}"#).unwrap();
+    let note = project.home().join("note.md");
+    fs::write(&note, "---\nname: n\ndescription: d\n---\nPRIVATE\n").unwrap();
+    std::os::unix::fs::symlink(&secret, project.path().join("inside.json")).unwrap();
+    for (key, value) in [
+        ("output", json!({"type": "json_schema", "schema_file": secret})),
+        ("output", json!({"type": "json_schema", "schema_file": "inside.json"})),
+        ("skills", json!([note])),
+        ("tools", json!([{"type": "delegate", "agents": [{"name": "s", "role_file": note}]}])),
+    ] {
+        let role = json!({"name": "r", "prompt": "p", key: value});
+        project.file("role.yaml", role.to_string());
+        let run = project.brynhild(&["run", "role.yaml", "-p", "go"]);
+        assert!(run.code(2).stderr.contains("lies outside of the role's folder"), "{run}");
+    }
+    assert!(server.chats().is_empty());
+}
+
+#[test]
+fn looking_at_its_tools_starts_no_server() {
+    let project = project();
+    let mark = project.path().join("ran");
+    let server =
+        json!({"type": "mcp", "command": "sh", "args": ["-c", "touch ran"], "cwd": project.path()});
+    project.file(
+        "agents/role.yaml",
+        json!({"name": "r", "prompt": "p", "tools": [server]}).to_string(),
+    );
+    let run = project.brynhild(&["tools", "list", "--role", "agents/role.yaml"]);
+    assert!(run.success().stderr.contains("was not started, only looked at"), "{run}");
+    assert!(!run.stderr.contains("did not start"), "{run}");
+    let safe = project.brynhild(&["--safe", "tools", "list", "--role", "agents/role.yaml"]);
+    assert!(!safe.success().stderr.contains("did not start"), "{safe}");
+    assert!(!mark.exists());
+    project.brynhild(&["trust", "--plugin-dir", "agents", "--yes"]).success();
+    let run = project.brynhild(&["tools", "list", "--role", "agents/role.yaml"]);
+    assert!(run.stderr.contains("did not start"), "{run}");
+}
