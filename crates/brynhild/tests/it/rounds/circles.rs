@@ -35,19 +35,24 @@ fn wait_for_question(terminal: &Terminal) {
     terminal.wait_until("a question", |screen| screen.contents().trim_end().ends_with("the turn:"));
 }
 
-#[test]
-fn a_person_is_asked_about_each_further_repetition_and_three_times_as_many_are_the_end() {
-    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
-    let project = project_with(&server);
+/// Answers each question about going on, and sees the turn end after the third.
+fn asked_to_the_end(server: &ModelServer, question: impl Fn(usize) -> String) {
+    let project = project_with(server);
     let terminal = project.terminal(&["chat", "go"], (100, 40));
     for (count, answer) in [(6, "y\r"), (7, "n\r"), (8, "y\r")] {
-        terminal.wait_for(&format!("the same call gave the same result {count} times"));
+        terminal.wait_for(&question(count));
         wait_for_question(&terminal);
         terminal.send(answer);
     }
     assert_eq!(terminal.wait_for_end(), Some(5));
     assert!(terminal.history().contains("goes in circles"), "{}", terminal.history());
     assert_eq!(server.chats().len(), 9);
+}
+
+#[test]
+fn a_person_is_asked_about_each_further_repetition_and_three_times_as_many_are_the_end() {
+    let server = ModelServer::start([Reply::calls([inspect()])]).repeat_last();
+    asked_to_the_end(&server, |count| format!("the same call gave the same result {count} times"));
 }
 
 #[test]
@@ -72,16 +77,7 @@ fn a_person_is_asked_about_a_tool_that_keeps_failing_in_one_way() {
         number += 1;
         Reply::calls([("Read", json!({"file_path": "missing.txt", "offset": number}))])
     });
-    let project = project_with(&server);
-    let terminal = project.terminal(&["chat", "go"], (100, 40));
-    for (count, answer) in [(6, "y\r"), (7, "n\r"), (8, "y\r")] {
-        terminal.wait_for(&format!("Read failed {count} times with the same error"));
-        wait_for_question(&terminal);
-        terminal.send(answer);
-    }
-    assert_eq!(terminal.wait_for_end(), Some(5));
-    assert!(terminal.history().contains("goes in circles"), "{}", terminal.history());
-    assert_eq!(server.chats().len(), 9);
+    asked_to_the_end(&server, |count| format!("Read failed {count} times with the same error"));
 }
 
 #[test]
