@@ -4,10 +4,12 @@
 mod grant;
 mod hosts;
 mod index;
+mod meanings;
 mod sweep;
 mod writes;
 
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
+use meanings::{is_cluster, meanings};
 use writes::only_reads;
 pub(crate) use writes::written;
 use writes::written_by_program;
@@ -33,18 +35,29 @@ pub(crate) struct Outcome {
     pub(crate) read_only: bool,
 }
 
+/// A command as it was read.
+struct Read<'a> {
+    text: &'a str,
+    survey: &'a Survey,
+    index: &'a Index,
+}
+
 /// Steps past this number are left out of a list of the same kind.
 const LISTED: usize = 8;
 
 /// Words of longer texts are not looked up on disk.
 const LINKED: usize = 4096;
 
+/// More parts of words are not looked up on disk.
+const LED: usize = 512;
+
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
     let survey = survey(command, cwd, call.places.home.as_deref(), proof.grammar);
     let index = Index::new(&survey);
-    let mut findings = rule_steps(call, &survey, &index, Decision::Deny);
+    let read = Read { text: command, survey: &survey, index: &index };
+    let mut findings = rule_steps(call, &read, Decision::Deny);
     findings.extend(forbidden(call, &survey));
     findings.extend(sweep::sweeps(call, &survey));
     for danger in floor::dangers(command, &survey, &index, call.places) {
@@ -56,7 +69,7 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         });
     }
     findings.extend(unknown_text(call, &survey));
-    findings.extend(rule_steps(call, &survey, &index, Decision::Ask));
+    findings.extend(rule_steps(call, &read, Decision::Ask));
     let parts = match proof.parts {
         Ok(parts) => parts,
         Err(obstacle) => {
@@ -109,14 +122,15 @@ fn judge_part(call: &Call<'_>, part: &Simple, findings: &mut Vec<Finding>) -> bo
 }
 
 /// The steps that the rules of one decision make.
-fn rule_steps(call: &Call<'_>, survey: &Survey, index: &Index, decision: Decision) -> Vec<Finding> {
+fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Finding> {
+    let Read { text, survey, index } = *read;
     let mut steps = Vec::new();
     for rule in call.rules_that(decision) {
         let hit = match &rule.matcher.target {
             Target::Command(pattern) => index.first_hit(survey, pattern),
             Target::AnyCommand => survey.commands.first().map(|found| floor::shown(found.argv())),
             Target::Path(..) => named_file(call, survey, rule),
-            Target::Host(_) => hosts::named_host(survey, rule),
+            Target::Host(_) => hosts::named_host(text, survey, rule),
             // Rules for whole tools are applied to the whole call.
             Target::Anything | Target::What(_) => None,
         };
@@ -151,6 +165,8 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     let mut near_folders: Option<(*const PathBuf, bool)> = None;
     // Many words come again and again, and did not fit the first time.
     let mut tried: HashSet<(Piece, *const PathBuf)> = HashSet::new();
+    // So many parts of words were looked up on disk.
+    let mut led = 0;
     let mut fits = |word: &Piece, folders: &[PathBuf]| {
         let (seen, is_near) = near_folders.unwrap_or((std::ptr::null(), false));
         let is_near = if seen == folders.as_ptr() {
@@ -166,25 +182,18 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
         {
             return false;
         }
-        let reading = if word.glob { Reading::Shell } else { Reading::Literal };
-        // The value of an option, and the path in an object of git: `HEAD:secret`.
-        let parts = ['=', ':'].map(|mark| word.text.split_once(mark));
-        let parts = parts.into_iter().flatten().map(|(_, part)| part);
-        std::iter::once(word.text.as_str()).chain(parts).any(|text| {
-            let word = Piece { text: text.to_owned(), ..word.clone() };
-            folders.iter().any(|folder| {
-                let path = resolve(&word, folder, call.places.home.as_deref());
-                path.is_some_and(|path| {
-                    let fits = |path: &Path, reading| {
-                        pattern.matches((path, reading), call.places, rule.decision)
-                    };
-                    fits(&path, reading)
-                        || (!word.glob && is_short && {
-                            let end = call.ground.leads(&path);
-                            end != path && fits(&end, Reading::Literal)
-                        })
-                })
-            })
+        meanings(&word.text).any(|text| {
+            // A part of a word is looked up on disk only where its end is its own.
+            let is_whole = text.len() == word.text.len();
+            led += usize::from(!is_whole);
+            let may_lead = may_be_link && (is_whole || (led <= LED && !is_cluster(&word.text)));
+            if !is_near && !word.home && !may_lead && !pattern.could_be(text) {
+                return false;
+            }
+            let home = word.home && text.starts_with('~');
+            let word = Piece { text: text.to_owned(), home, ..word.clone() };
+            let links = if may_lead { Links::Followed } else { Links::AsNamed };
+            folders.iter().any(|folder| is_file_of(call, rule, (&word, folder), links))
         })
     };
     for redirection in &survey.redirections {
@@ -207,6 +216,31 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether links are looked up on disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    Followed,
+    AsNamed,
+}
+
+/// Whether a rule about files speaks of the path that a word means in a folder.
+fn is_file_of(call: &Call<'_>, rule: &Rule, named: (&Piece, &Path), links: Links) -> bool {
+    let (word, folder) = named;
+    let Target::Path(_, pattern) = &rule.matcher.target else {
+        return false;
+    };
+    let Some(path) = resolve(word, folder, call.places.home.as_deref()) else {
+        return false;
+    };
+    let fits = |path: &Path, reading| pattern.matches((path, reading), call.places, rule.decision);
+    let reading = if word.glob { Reading::Shell } else { Reading::Literal };
+    fits(&path, reading)
+        || (!word.glob && links == Links::Followed && {
+            let end = call.ground.leads(&path);
+            end != path && fits(&end, Reading::Literal)
+        })
 }
 
 /// What no rule can allow: network by redirection, and writing to protected names.

@@ -34,6 +34,10 @@ const PROGRAMS: &[&str] = &[
     "chown",
     "chgrp",
     "chattr",
+    "setfacl",
+    "trash",
+    "trash-put",
+    "gio",
     "tar",
     "zip",
     "find",
@@ -173,14 +177,17 @@ fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
 }
 
 fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Option<Danger> {
+    let args = words.get(1..).unwrap_or_default();
     // What `xargs` deletes is asked about as a whole.
     if command.fit == Fit::Handed {
-        return None;
+        let (decision, why) = destroy::judge_listed(name, args, command, places)?;
+        return Some(Danger { decision, subject: shown(words), why });
     }
-    let args = words.get(1..).unwrap_or_default();
     let (decision, why) = match name {
         "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "chattr"
-        | "tar" | "zip" | "find" | "rsync" => destroy::judge(name, args, command, places)?,
+        | "setfacl" | "trash" | "trash-put" | "gio" | "tar" | "zip" | "find" | "rsync" => {
+            destroy::judge(name, args, command, places)?
+        }
         "dd" => (Decision::Ask, overwritten(args)?),
         "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "cfdisk" | "sgdisk" | "gdisk" | "parted"
         | "blkdiscard" => (Decision::Ask, String::from("it changes a disk")),

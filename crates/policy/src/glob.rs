@@ -12,6 +12,9 @@ pub(crate) enum Reading {
     Shell,
 }
 
+/// The longest name of a class of characters.
+const CLASS: usize = 16;
+
 /// One step of a pattern: exactly one of something, or any number of anything.
 enum Step<T> {
     One(T),
@@ -35,6 +38,12 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
 /// Whether a path could fit a rule's pattern, in which a component `**` is any number of
 /// components. Both are without a leading slash.
 pub(crate) fn paths_meet(pattern: &str, path: (&str, Reading)) -> bool {
+    paths_meet_as((pattern, Reading::Rule), path)
+}
+
+/// The same with the rule's pattern read in another way.
+pub(crate) fn paths_meet_as(pattern: (&str, Reading), path: (&str, Reading)) -> bool {
+    let (pattern, rule_reading) = pattern;
     let pattern: Vec<Step<&str>> = components(pattern)
         .map(|component| match component {
             "**" => Step::Many,
@@ -43,7 +52,7 @@ pub(crate) fn paths_meet(pattern: &str, path: (&str, Reading)) -> bool {
         .collect();
     let (path, reading) = path;
     let path: Vec<Step<&str>> = components(path).map(Step::One).collect();
-    walk(&pattern, &path, |rule, name| meet((rule, Reading::Rule), (name, reading)))
+    walk(&pattern, &path, |rule, name| meet((rule, rule_reading), (name, reading)))
 }
 
 fn components(path: &str) -> impl Iterator<Item = &str> {
@@ -64,15 +73,15 @@ fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
     let mut steps = Vec::with_capacity(text.len());
     let mut rest = text.chars();
     // Where nothing closes a set, that is not looked for again and again.
-    let closed = text.rfind(']').map_or(0, |last| text.len() - last);
+    let closed = text.rfind(']').map_or(usize::MAX, |last| text.len() - last);
     while let Some(c) = rest.next() {
         steps.push(match (c, reading) {
             ('*', Reading::Rule | Reading::Shell) => Step::Many,
             ('?', Reading::Rule | Reading::Shell) => Step::One(None),
             ('[', Reading::Shell) if rest.as_str().len() < closed => Step::One(Some('[')),
-            ('[', Reading::Shell) => match rest.as_str().find(']') {
+            ('[', Reading::Shell) => match set_end(rest.as_str()) {
                 Some(end) => {
-                    rest = rest.as_str()[end + 1..].chars();
+                    rest = rest.as_str()[end..].chars();
                     Step::One(None)
                 }
                 None => Step::One(Some('[')),
@@ -81,6 +90,28 @@ fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
         });
     }
     steps
+}
+
+/// Where a set ends whose opening bracket stands before `text`; classes such as `[:alpha:]` are
+/// parts of it.
+fn set_end(text: &str) -> Option<usize> {
+    // At the beginning of a set its closing bracket is one of the characters.
+    let negated = text.trim_start_matches(['!', '^']);
+    let first = text.len() - negated.len() + usize::from(negated.starts_with(']'));
+    let mut at = if text[first..].contains(']') { first } else { 0 };
+    loop {
+        let next = at + text[at..].find([']', '['])?;
+        let rest = &text[next..];
+        let class = [("[:", ":]"), ("[.", ".]"), ("[=", "=]")]
+            .iter()
+            .find(|(open, _)| rest.starts_with(open))
+            .and_then(|(_, close)| contract::text::head(&rest[2..], CLASS).find(close));
+        match class {
+            Some(length) => at = next + length + 4,
+            None if rest.starts_with(']') => return Some(next + 1),
+            None => at = next + 1,
+        }
+    }
 }
 
 /// Walks both patterns together, keeping every pair of positions that can be reached.
@@ -148,6 +179,8 @@ mod tests {
         let shell = |text| (text, Reading::Shell);
         assert!(meet(shell(".e*"), (".env", Reading::Rule)));
         assert!(meet(shell("[.]env"), (".env", Reading::Rule)));
+        assert!(meet(shell("[[:lower:]]url"), ("curl", Reading::Literal)));
+        assert!(meet(shell("[![:digit:]x]url"), ("curl", Reading::Literal)));
         assert!(meet(shell("x*"), ("*.pem", Reading::Rule)));
         assert!(!meet(shell("*.rs"), ("*.pem", Reading::Rule)));
         assert!(!meet(shell("a*"), ("b*", Reading::Rule)));

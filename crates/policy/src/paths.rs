@@ -74,6 +74,37 @@ const SECRET_NAMES: &[&str] = &[
     "credentials",
     "secrets",
     "*service-account*.json",
+    "*service_account*.json",
+    ".env~",
+    ".envrc",
+    ".secret",
+    ".secrets",
+    "password",
+    "password.txt",
+    "passwd.txt",
+    "api_key",
+    "api_key.txt",
+    "api-key.txt",
+    "apikey.txt",
+    ".api_key",
+    ".vault-token",
+    "vault.yml",
+    "vault.yaml",
+    ".vault_pass*",
+    ".s3cfg",
+    ".boto",
+    ".terraformrc",
+    "*.ppk",
+    ".*_history",
+    "wp-config.php",
+];
+
+/// Files in a folder that hold secrets, though neither name says so alone.
+const SECRET_PLACES: &[(&str, &str)] = &[
+    (".docker", "config.json"),
+    ("gh", "hosts.yml"),
+    ("gh", "hosts.yaml"),
+    (".cargo", "credentials.toml"),
 ];
 
 const SECRET_STEMS: &[&str] = &["credentials", "credential", "secrets", "secret", "passwords"];
@@ -110,6 +141,19 @@ const HINTS: &[&str] = &[
     ".azure",
     ".gcloud",
     "htpasswd",
+    "service_account",
+    "api_key",
+    "api-key",
+    "apikey",
+    "vault",
+    ".s3cfg",
+    ".boto",
+    ".terraformrc",
+    ".ppk",
+    "_history",
+    "wp-config.php",
+    ".docker",
+    "gh/hosts.y",
 ];
 
 impl Places {
@@ -179,6 +223,13 @@ pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     };
     let last = last.to_lowercase();
     let last = (last.as_str(), reading);
+    let folder = names.clone().next().unwrap_or_default().to_lowercase();
+    let is_placed = |(holder, name): &(&str, &str)| {
+        meet((&folder, reading), (holder, Reading::Literal)) && meet((name, Reading::Literal), last)
+    };
+    if SECRET_PLACES.iter().any(is_placed) {
+        return true;
+    }
     if names.any(|name| {
         let name = name.to_lowercase();
         SECRET_FOLDERS.iter().any(|folder| meet((&name, reading), (folder, Reading::Literal)))
@@ -266,10 +317,29 @@ mod tests {
             "config/credentials.json",
             ".aws/credentials",
             "SECRETS.YAML",
+            "service_account.json",
+            ".env~",
+            ".envrc",
+            ".secrets",
+            "password.txt",
+            "api_key.txt",
+            ".vault-token",
+            ".docker/config.json",
+            ".config/gh/hosts.yml",
+            ".s3cfg",
+            "x.ppk",
+            ".bash_history",
+            ".python_history",
+            "wp-config.php",
+            "group_vars/vault.yml",
         ] {
             assert!(is_secret(path, Reading::Literal), "{path}");
         }
-        for path in [".env.example", "src/credentials.rs", "main.rs", "id_rsa.pub", "keyboard"] {
+        for path in [".env.example", "src/credentials.rs", "main.rs", "id_rsa.pub", "keyboard"]
+            .into_iter()
+            .chain(["config.json", ".docker/nginx.conf", "history.md", "src/password.rs"])
+            .chain(["forgot-password.json", "hosts.yml"])
+        {
             assert!(!is_secret(path, Reading::Literal), "{path}");
         }
     }
@@ -277,7 +347,8 @@ mod tests {
     #[test]
     fn every_name_of_a_secret_has_a_hint() {
         let names = SECRET_NAMES.iter().chain(SECRET_FOLDERS).chain(SECRET_STEMS);
-        for name in names.map(|name| name.replace('*', "x")) {
+        let places = SECRET_PLACES.iter().map(|(folder, name)| format!("{folder}/{name}"));
+        for name in names.map(|name| name.replace('*', "x")).chain(places) {
             assert!(HINTS.iter().any(|hint| name.contains(hint)), "{name}");
         }
     }

@@ -1,9 +1,10 @@
 //! Programs that only look, and the arguments with which they do. Whatever is not listed here,
 //! down to a single letter, is asked about.
 
+mod archives;
 mod facts;
 mod find;
-mod git;
+pub(crate) mod git;
 mod look;
 mod options;
 mod search;
@@ -71,8 +72,15 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
     let Some((program, args)) = words.split_first() else {
         return Knowledge::Unknown;
     };
+    if is_asked_for_help(&program.text, args) {
+        return Knowledge::Checked { identity: 1, outcome: Ok(Looked::default()) };
+    }
     let outcome = match program.text.as_str() {
         "git" => return git::check(args),
+        "tar" => archives::tar(args),
+        "unzip" => archives::unzip(args),
+        "tee" => archives::tee(args),
+        "ulimit" => facts::ulimit(args),
         "find" => find::check(args),
         "sed" => sed::check(args),
         "grep" | "egrep" | "fgrep" => search::grep(args),
@@ -92,7 +100,42 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
             None => return Knowledge::Unknown,
         },
     };
-    Knowledge::Checked { identity: 1, outcome }
+    match outcome {
+        // What is known of them is little, and a rule for one means all of it.
+        Err(_) if PARTLY.contains(&program.text.as_str()) => Knowledge::Unknown,
+        outcome => Knowledge::Checked { identity: 1, outcome },
+    }
+}
+
+/// Programs of which only some uses are known.
+const PARTLY: &[&str] = &[
+    "tar",
+    "unzip",
+    "tee",
+    "hostname",
+    "umask",
+    "ulimit",
+    "ss",
+    "pgrep",
+    "pidof",
+    "getconf",
+    "locale",
+    "lsb_release",
+    "lscpu",
+    "zcat",
+    "bzcat",
+    "xzcat",
+    "zstdcat",
+];
+
+/// Programs of which most say what they can do, and nothing else, where `--help` is their only argument.
+const HELPFUL: &[&str] = &["find", "sed", "grep", "egrep", "fgrep", "rg", "jq", "tar", "tee", "ps"];
+
+fn is_asked_for_help(name: &str, args: &[Word]) -> bool {
+    let [option] = args else { return false };
+    option.text == "--help"
+        && !option.glob
+        && (HELPFUL.contains(&name) || look::check(name, &[]).is_some())
 }
 
 /// Whether a script of `sed` neither runs a program nor writes a file.
@@ -108,5 +151,5 @@ pub(crate) fn only_looks(words: &[Word]) -> bool {
 /// Whether a program of this name has its arguments checked.
 pub(crate) fn is_known(name: &str) -> bool {
     let word = Word { text: name.to_owned(), range: 0..0, glob: false, quoted: false };
-    matches!(check(&[word]), Knowledge::Checked { .. })
+    !PARTLY.contains(&name) && matches!(check(&[word]), Knowledge::Checked { .. })
 }

@@ -3,7 +3,7 @@
 //! [`survey`] finds every command the text could run, through quotes, wrappers and nesting, at any
 //! length. Neither decides anything.
 
-mod braces;
+pub(crate) mod braces;
 mod constants;
 mod gate;
 mod lower;

@@ -8,7 +8,7 @@ use crate::call::{Call, Verdict};
 use crate::findings::BUILT_IN;
 use crate::glob::{Reading, meet};
 use crate::paths::{Place, normalize};
-use crate::programs::{self, Knowledge, Looked, Operand, versions};
+use crate::programs::{self, Knowledge, Looked, Operand, git, versions};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::{Cwd, Flow, Simple, Word, wrappers};
 
@@ -109,7 +109,7 @@ fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Resu
         Flow::Read | Flow::Write if target.text == "/dev/null" => Ok(()),
         Flow::Read => readable(call, &operand, &part.cwd, Call::may_read),
         Flow::Write => {
-            for path in paths(&operand, &part.cwd)? {
+            for path in paths(call, &operand, &part.cwd)? {
                 for path in [call.ground.leads(&path), path] {
                     if let Verdict::Doubtful(why, _) = call.may_write(&path) {
                         return Err(format!("it writes `{}`: {why}", path.display()));
@@ -124,7 +124,7 @@ fn redirected(call: &Call<'_>, part: &Simple, flow: Flow, target: &Word) -> Resu
 /// What Bash does by itself, before it looks for a program.
 const OWN: &[&str] = &[
     "echo", "printf", "pwd", "test", "[", "[[", "true", "false", ":", "type", "cd", "command",
-    "time",
+    "time", "ulimit", "umask",
 ];
 
 /// Judges a program with its arguments; `own` are names that need no program.
@@ -204,7 +204,13 @@ fn rule(
     cwd: &Cwd,
     wanted: impl Fn(&CommandPattern) -> bool,
 ) -> Option<Grant> {
-    let covers = |pattern: &CommandPattern| wanted(pattern) && pattern.covers(argv, &cwd.folders);
+    // What a rule names in the project is another file in another folder.
+    let at_home = !cwd.moved || cwd.folders.iter().all(|it| *it == call.places.workspace);
+    let is_meant =
+        |pattern: &CommandPattern| at_home || pattern.cwd.is_some() || !pattern.names_file();
+    let covers = |pattern: &CommandPattern| {
+        wanted(pattern) && pattern.covers(argv, &cwd.folders) && is_meant(pattern)
+    };
     let rule = call
         .rules_that(Decision::Allow)
         .find(|rule| matches!(&rule.matcher.target, Target::Command(pattern) if covers(pattern)));
@@ -225,6 +231,15 @@ fn rule(
 /// Judges a program by its argument checker, where there is one, and by prefix rules.
 fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     let name = &argv[0].text;
+    let there = match git::folder(&argv[1..]).filter(|folder| name == "git" && *folder != ".") {
+        Some(folder) if is_plain_folder(call, Path::new(folder), cwd) => {
+            let folders = cwd.folders.iter().map(|it| normalize(&it.join(folder)));
+            Some(Cwd { folders: folders.collect(), moved: true })
+        }
+        Some(_) => return Grant::Doubtful(String::from("it works on another repository")),
+        None => None,
+    };
+    let cwd = there.as_ref().unwrap_or(cwd);
     let (identity, outcome) = match programs::check(argv) {
         Knowledge::Checked { identity, outcome } => (identity, outcome),
         Knowledge::Unknown => {
@@ -267,7 +282,7 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
 fn compares_folders(call: &Call<'_>, looked: &Looked, cwd: &Cwd) -> bool {
     let Some(ground) = call.ground.look() else { return false };
     let is_folder = |operand: &Operand| {
-        let paths = paths(operand, cwd).unwrap_or_default();
+        let paths = paths(call, operand, cwd).unwrap_or_default();
         paths.iter().any(|path| operand.glob || ground.names(path).is_some())
     };
     looked.contents.iter().any(is_folder)
@@ -297,7 +312,7 @@ fn readable<'a>(
     judge: impl Fn(&Call<'a>, &Path, Reading) -> Verdict,
 ) -> Result<(), String> {
     let reading = if operand.glob { Reading::Shell } else { Reading::Literal };
-    for path in paths(operand, cwd)? {
+    for path in paths(call, operand, cwd)? {
         if let Verdict::Doubtful(why, _) = judge(call, &path, reading) {
             return Err(format!("it reads `{}`: {why}", path.display()));
         }
@@ -346,13 +361,17 @@ fn meant(call: &Call<'_>, path: &Path, glob: bool) -> Result<Vec<PathBuf>, Strin
 }
 
 /// Every path that an operand may mean. `..` is followed only where no symbolic link can be in
-/// the way: at the start, from a folder that was not reached by `cd`.
-fn paths(operand: &Operand, cwd: &Cwd) -> Result<Vec<PathBuf>, String> {
+/// the way: at the start, from a folder that was not reached by `cd`, or where somebody has looked.
+fn paths(call: &Call<'_>, operand: &Operand, cwd: &Cwd) -> Result<Vec<PathBuf>, String> {
     let path = Path::new(&operand.text);
     let mut named = false;
+    let mut before = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::ParentDir if named || cwd.moved || path.is_absolute() => {
+            Component::ParentDir
+                if (named || cwd.moved || path.is_absolute())
+                    && !is_plain_folder(call, &before, cwd) =>
+            {
                 return Err(format!("`{}` may lead through a link", operand.text));
             }
             Component::Normal(name) => {
@@ -369,9 +388,19 @@ fn paths(operand: &Operand, cwd: &Cwd) -> Result<Vec<PathBuf>, String> {
             | Component::RootDir
             | Component::Prefix(_) => {}
         }
+        before.push(component);
     }
     let folders = cwd.folders.iter();
     Ok(folders.map(|folder| normalize(&folder.join(path))).collect())
+}
+
+/// Whether a path is a folder that no link leads to, wherever it is looked up.
+fn is_plain_folder(call: &Call<'_>, path: &Path, cwd: &Cwd) -> bool {
+    let Some(ground) = call.ground.look() else { return false };
+    cwd.folders.iter().all(|folder| {
+        let path = normalize(&folder.join(path));
+        ground.real(&path).is_some_and(|real| real == path)
+    })
 }
 
 fn change_folder(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
@@ -383,7 +412,7 @@ fn change_folder(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     if target.glob || target.text.starts_with('-') || target.text.is_empty() {
         return Grant::Doubtful(String::from("where `cd` leads is not known"));
     }
-    match paths(&Operand::from(target), cwd) {
+    match paths(call, &Operand::from(target), cwd) {
         Err(why) => Grant::Doubtful(why),
         Ok(folders) => {
             let inside = |folder: &PathBuf| {

@@ -76,7 +76,7 @@ const GIT: &[&str] = &[
 ];
 
 /// The first word by which a command could talk to a host that a rule names.
-pub(crate) fn named_host(survey: &Survey, rule: &Rule) -> Option<String> {
+pub(crate) fn named_host(text: &str, survey: &Survey, rule: &Rule) -> Option<String> {
     let Target::Host(pattern) = &rule.matcher.target else {
         return None;
     };
@@ -85,9 +85,11 @@ pub(crate) fn named_host(survey: &Survey, rule: &Rule) -> Option<String> {
         let mut words = words(found, reach);
         words.find(|word| names(word, pattern, reach)).map(|word| word.text.clone())
     });
-    // A host that comes out of an expansion stands somewhere else in the text, or nowhere.
+    // A host that comes out of an expansion, a file or the standard input stands somewhere else in
+    // the text, or nowhere.
     let is_fed = |found: &Found| {
-        reach(found) == Some(Reach::Client) && found.argv().iter().any(|word| word.dynamic)
+        let comes = |word: &Piece| word.dynamic || reads_hosts(&word.text);
+        reach(found) == Some(Reach::Client) && found.argv().iter().any(comes)
     };
     named.or_else(|| {
         if !pattern.is_qualified() || !survey.commands.iter().any(is_fed) {
@@ -95,9 +97,19 @@ pub(crate) fn named_host(survey: &Survey, rule: &Rule) -> Option<String> {
         }
         let words =
             survey.commands.iter().flat_map(|found| found.before().iter().chain(found.argv()));
-        let mut words = words.filter(|word| pattern.could_be_in(&word.text));
-        words.next().map(|word| word.text.clone())
+        let words = words.map(|word| word.text.as_str());
+        let is_end = |c: char| c.is_whitespace() || "'\"<>()|;&=,\\".contains(c);
+        let mut words = words.chain(text.split(is_end)).filter(|word| pattern.could_be_in(word));
+        words.next().map(str::to_owned)
     })
+}
+
+/// Whether a word makes a client read its addresses from a file or from its standard input.
+fn reads_hosts(word: &str) -> bool {
+    let options = ["-i", "-K", "--input", "--config", "--urls-from"];
+    let is_cluster = word.starts_with('-') && !word.starts_with("--");
+    options.iter().any(|option| word.starts_with(option))
+        || (is_cluster && (word.ends_with('-') || word.ends_with(['i', 'K'])))
 }
 
 /// How a command is thought to use hosts.
@@ -148,5 +160,8 @@ fn names(word: &Piece, pattern: &HostPattern, reach: Reach) -> bool {
     if !is_address && reach != Reach::Client && !pattern.is_qualified() {
         return false;
     }
-    pattern.could_be_in(&word.text)
+    // A value may be attached to the letter of its option.
+    let attached = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let attached = attached.and_then(|rest| rest.get(1..)).unwrap_or_default();
+    pattern.could_be_in(&word.text) || (!attached.is_empty() && pattern.could_be_in(attached))
 }

@@ -96,10 +96,44 @@ impl Index {
 
     /// The first command that a pattern could mean, in words.
     pub(crate) fn first_hit(&self, survey: &Survey, pattern: &CommandPattern) -> Option<String> {
-        self.running(survey, pattern.program())
-            .find(|(found, at)| pattern.touches(found, *at))
-            .map(|(found, at)| shown(&found.argv()[at..]))
+        let Some(programs) = pattern.programs() else {
+            let mut running = self.running(survey, pattern.program());
+            let hit = running.find(|(found, at)| pattern.touches(found, *at));
+            let hit = hit.map(|(found, at)| shown(&found.argv()[at..]));
+            return hit.or_else(|| fitting(survey, pattern));
+        };
+        let mut running = self.running_like(survey, programs);
+        let hit = running.find(|(found, at)| pattern.touches(found, *at));
+        hit.map(|(found, at)| shown(&found.argv()[at..])).or_else(|| fitting(survey, pattern))
     }
+
+    /// The commands that could run a program whose name fits one of these patterns.
+    fn running_like<'a>(
+        &'a self,
+        survey: &'a Survey,
+        programs: &'a [String],
+    ) -> impl Iterator<Item = (&'a Found, usize)> {
+        let fits = |name: &str| {
+            let name = key(name);
+            let fits =
+                |program: &String| meet((&key(program), Reading::Shell), (&name, Reading::Shell));
+            name.len() > LONGEST || programs.iter().any(fits)
+        };
+        let exact = self.exact.iter().filter(move |(name, _)| fits(name));
+        let loose = self.loose.iter().filter(move |(name, _)| fits(name));
+        exact.flat_map(|(_, places)| places.iter().map(|at| (&survey.commands[*at], 0))).chain(
+            loose.flat_map(|(_, places)| {
+                places.iter().map(|(at, position)| (&survey.commands[*at], *position))
+            }),
+        )
+    }
+}
+
+/// The first command that a pattern with wildcards fits as a whole.
+fn fitting(survey: &Survey, pattern: &CommandPattern) -> Option<String> {
+    let whole = pattern.whole()?;
+    let mut commands = survey.commands.iter().map(|found| shown(found.argv()));
+    commands.find(|command| meet((&whole, Reading::Shell), (command, Reading::Literal)))
 }
 
 /// Whether a pattern says enough of a name: `*` alone is meant for files.

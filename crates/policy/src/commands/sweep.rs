@@ -22,8 +22,19 @@ const FOLDERS: usize = 16;
 const SEARCHES: usize = 256;
 
 /// Programs that can search folders.
-const SEARCHERS: &[&str] =
-    &["git", "rg", "ag", "ack", "ugrep", "rgrep", "grep", "egrep", "fgrep", "zgrep", "diff"];
+const SEARCHERS: &[&str] = &[
+    "git", "rg", "ag", "ack", "ugrep", "rgrep", "grep", "egrep", "fgrep", "zgrep", "diff", "find",
+    "gfind",
+];
+
+/// Programs that show nothing of what is in the files that they are given.
+const NAMING: &[&str] = &[
+    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
+    "chmod", "chown", "touch", "mkdir", "rm", "rmdir", "unlink", "true", "file",
+];
+
+/// Programs that print the names of files.
+const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
 
 /// A search of folders.
 struct Sweep<'a> {
@@ -60,7 +71,8 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
             Fit::Exact | Fit::Handed => 0..argv.len().min(1),
             Fit::Loose => 0..argv.len(),
         };
-        for sweep in starts.filter_map(|at| sweep(&argv[at..])) {
+        let handed = (found.fit == Fit::Handed).then(|| listed(argv)).flatten();
+        for sweep in starts.filter_map(|at| sweep(&argv[at..])).chain(handed) {
             count += 1;
             if count > SEARCHES {
                 let why = "it searches too often to tell what it comes upon";
@@ -155,11 +167,13 @@ impl Sweep<'_> {
     /// Whether it would open a file that it comes upon on its way from `folder`.
     fn opens(&self, path: &Path, folder: &Path) -> bool {
         let below = path.strip_prefix(folder).unwrap_or(path);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Some compare without case.
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let fits = |pattern: &&str| {
             let pattern = pattern.rsplit('/').next().unwrap_or(pattern);
             // Braces are not understood, so they could mean anything.
-            pattern.contains('{') || meet((pattern, Reading::Shell), (&name, Reading::Literal))
+            pattern.contains('{')
+                || meet((&pattern.to_lowercase(), Reading::Shell), (&name, Reading::Literal))
         };
         let is_closed = |name: &&str| below.components().any(|part| part.as_os_str() == *name);
         (self.only.is_empty() || self.only.iter().any(fits)) && !self.never.iter().any(is_closed)
@@ -179,7 +193,8 @@ fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
         let place = Piece { text: text.to_owned(), ..place.clone() };
         let path = resolve(&place, folder, call.places.home.as_deref());
         let path = path.unwrap_or_else(|| folder.to_owned());
-        if !sweep.kept || call.ground.look().is_some_and(|ground| ground.real(&path).is_some()) {
+        // A word may be something else than a place.
+        if call.ground.look().is_some_and(|ground| ground.real(&path).is_some()) {
             folders.push(path);
         }
     }
@@ -213,6 +228,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     };
     match name {
         "git" => kept(args),
+        "find" | "gfind" => found(args),
         "rg" if long(&["--files", "--type-list", "--version"]) || short(&['V']) => None,
         "rg" => {
             let only = values(args, &["-g", "--glob", "--iglob"]);
@@ -270,7 +286,59 @@ fn kept(args: &[Piece]) -> Option<Sweep<'_>> {
     };
     let places = rest.iter().filter(|word| !word.text.starts_with('-')).map(place).collect();
     let (only, never) = (Vec::new(), Vec::new());
-    shows.then_some(Sweep { places, width: Width::Unignored, kept: true, only, never })
+    // Programs take the beginning of an option for all of it.
+    let is_foreign = |word: &Piece| {
+        let text = word.text.as_str();
+        text.len() > 4
+            && ["--untracked", "--no-index"].iter().any(|option| option.starts_with(text))
+    };
+    let kept = !rest.iter().any(is_foreign);
+    let is_bare = has(&["--no-exclude-standard", "--no-index"]);
+    let width = if is_bare { Width::Everything } else { Width::Unignored };
+    shows.then_some(Sweep { places, width, kept, only, never })
+}
+
+/// What `find` gives to a program that shows it.
+fn found(args: &[Piece]) -> Option<Sweep<'_>> {
+    let is_action =
+        |word: &Piece| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let action = args.iter().position(is_action)?;
+    let program = args.get(action + 1).map_or("", |word| base_name(&word.text));
+    (!NAMING.contains(&program)).then(|| below(args))
+}
+
+/// The files below the places that `find` begins at.
+fn below(args: &[Piece]) -> Sweep<'_> {
+    let is_place = |word: &&Piece| !word.text.starts_with(['-', '(', '!']);
+    let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"));
+    let places = args.iter().skip(options.count()).take_while(is_place).cloned().collect();
+    let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
+    let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
+    let only = if is_plain { values(args, &["-name", "-iname"]) } else { Vec::new() };
+    Sweep { places, width: Width::Everything, kept: false, only, never: Vec::new() }
+}
+
+/// What a program reads that gets the names of files from another one before it.
+fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
+    let (program, given) = words.split_first()?;
+    if NAMING.contains(&base_name(&program.text)) {
+        return None;
+    }
+    let at = given.iter().position(|word| LISTERS.contains(&base_name(&word.text)))?;
+    let args = &given[at + 1..];
+    let has = |text: &str| args.iter().any(|word| word.text == text);
+    let recursive = |word: &Piece| word.text.starts_with('-') && word.text.contains('R');
+    match base_name(&given[at].text) {
+        "find" | "gfind" => Some(below(args)),
+        "ls" if !args.iter().any(recursive) => None,
+        "git" if has("ls-files") => Some(Sweep { kept: !has("-o"), ..below(&[]) }),
+        "git" => None,
+        "rg" if !has("--files") => None,
+        _ => {
+            let operands = args.iter().filter(|word| !word.text.starts_with('-'));
+            Some(Sweep { places: operands.cloned().collect(), ..below(&[]) })
+        }
+    }
 }
 
 /// The places that a search looks at: exactly where its arguments are understood, or else any word.

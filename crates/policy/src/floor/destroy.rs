@@ -70,6 +70,15 @@ pub(crate) fn judge(
         "chmod" | "chown" | "chgrp" | "chattr" if recursive(args, "R") => {
             (operands(args).into_iter().skip(1).collect(), "changes all of")
         }
+        "setfacl" if recursive(args, "R") => (operands(args), "changes all of"),
+        "trash" | "trash-put" => (operands(args), "throws away"),
+        "gio"
+            if args
+                .first()
+                .is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) =>
+        {
+            (operands(&args[1..]), "throws away")
+        }
         "mv" => {
             let mut sources = operands(args);
             sources.pop();
@@ -117,6 +126,31 @@ pub(crate) fn judge(
         }
     }
     worst
+}
+
+/// Judges a program that deletes the files whose names another one prints for it.
+pub(crate) fn judge_listed(
+    name: &str,
+    args: &[Piece],
+    command: &Found,
+    places: &Places,
+) -> Option<(Decision, String)> {
+    if !matches!(name, "rm" | "unlink" | "shred" | "trash" | "trash-put") {
+        return None;
+    }
+    let is_lister = |word: &Piece| matches!(word.text.as_str(), "git" | "find");
+    let at = args.iter().position(is_lister)?;
+    let given = &args[at + 1..];
+    if args[at].text == "find" {
+        let delete = Piece { text: String::from("-delete"), ..Piece::default() };
+        let (_, why) = judge("find", &[given, &[delete]].concat(), command, places)?;
+        return Some((Decision::Ask, why));
+    }
+    let listing = given.iter().position(|word| word.text == "ls-files")?;
+    let mut named = given[listing + 1..].iter().filter(|word| !word.text.starts_with('-'));
+    let whole = |word: &Piece| matches!(word.text.as_str(), "." | "./" | ":/" | "*");
+    let why = String::from("it deletes every file that git keeps, also with uncommitted work");
+    named.all(whole).then_some((Decision::Ask, why))
 }
 
 fn recursive(args: &[Piece], letters: &str) -> bool {

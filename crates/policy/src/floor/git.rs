@@ -33,6 +33,10 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
     };
     match subcommand {
         "reset" if has("--hard") => Some(String::from("it throws away uncommitted work")),
+        "checkout-index" if letter('f') || has("--force") => {
+            Some(String::from("it throws away uncommitted work"))
+        }
+        "read-tree" if has("--reset") => Some(String::from("it throws away uncommitted work")),
         "clean" if !letter('n') && !has("--dry-run") => {
             let unforced = args.iter().any(|word| {
                 word.dynamic || word.text.to_ascii_lowercase().contains("clean.requireforce")

@@ -38,15 +38,44 @@ const COLUMNS: &[&str] = &[
     "psr",
 ];
 
+/// Nobody waits longer than this many seconds without being asked.
+const PATIENCE: f64 = 3600.0;
+
 /// `sleep`: numbers, each with a unit or without.
 pub(crate) fn sleep(args: &[Word]) -> Result<Looked, Doubt> {
-    let is_time = |word: &Word| {
-        let number = word.text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(&word.text);
+    let seconds = |word: &Word| {
+        let (number, unit) = match word.text.strip_suffix(['s', 'm', 'h', 'd']) {
+            Some(number) => (number, &word.text[number.len()..]),
+            None => (word.text.as_str(), "s"),
+        };
         let plain = |c: char| c.is_ascii_digit() || c == '.';
-        !word.glob && !number.is_empty() && number.chars().all(plain)
+        let known = (!word.glob && number.chars().all(plain)).then_some(number)?;
+        let factor = match unit {
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ => 1.0,
+        };
+        known.parse::<f64>().ok().map(|count| count * factor)
     };
-    if args.is_empty() || !args.iter().all(is_time) {
-        return Err(Doubt::new("how long it waits is not known"));
+    let all: Option<Vec<f64>> = args.iter().map(seconds).collect();
+    match all {
+        Some(all) if !all.is_empty() && all.iter().sum::<f64>() <= PATIENCE => {
+            Ok(Looked::default())
+        }
+        Some(all) if !all.is_empty() => Err(Doubt::new("it waits for more than an hour")),
+        Some(_) | None => Err(Doubt::new("how long it waits is not known")),
+    }
+}
+
+/// `ulimit`: which limits hold, none set.
+pub(crate) fn ulimit(args: &[Word]) -> Result<Looked, Doubt> {
+    let is_letter = |word: &Word| {
+        let letters = word.text.strip_prefix('-').unwrap_or_default();
+        !word.glob && !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_alphabetic())
+    };
+    if !args.iter().all(is_letter) {
+        return Err(Doubt::new("it would set a limit"));
     }
     Ok(Looked::default())
 }

@@ -1,6 +1,8 @@
 //! The subcommands of git that only look, without options that write a file, run a program or read
 //! another repository.
 
+mod plumbing;
+
 use super::options::{Grammar, Options};
 use super::{Doubt, Knowledge, Looked, Operand};
 use crate::shell::Word;
@@ -158,6 +160,10 @@ enum Check {
     Pattern,
     /// No operands.
     NoOperands,
+    /// No more than one operand: with a second it would set something.
+    AtMostOne,
+    /// One of these options, with which the subcommand only shows.
+    Needs(&'static [&'static str]),
 }
 
 const fn subcommand(name: &'static str, short: &'static str) -> Subcommand {
@@ -372,11 +378,16 @@ const SUBCOMMANDS: &[Subcommand] = &[
         check: Check::NoOperands,
         ..subcommand("count-objects", "vH")
     },
-    Subcommand { long: &["verbose"], check: Check::NoOperands, ..subcommand("remote", "v") },
     Subcommand {
-        check: Check::FirstIs(&["list"]),
-        long: &["oneline", "format=", "date=", "max-count="],
-        ..subcommand("stash", "n:")
+        long: &["verbose", "push", "all"],
+        check: Check::FirstIs(&["get-url"]),
+        ..subcommand("remote", "v")
+    },
+    Subcommand {
+        check: Check::FirstIs(&["list", "show"]),
+        also: &[DIFF],
+        long: &["oneline", "format=", "date=", "max-count=", "include-untracked"],
+        ..subcommand("stash", "n:pu")
     },
     Subcommand {
         check: Check::FirstIs(&["list"]),
@@ -442,12 +453,11 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
             return checked(1, Ok(looked));
         }
         if text == "-C" && at == 0 {
-            // Only the repository at hand: the caller refuses any other folder.
-            let Some(folder) = args.get(1).filter(|folder| folder.text == "." && !folder.glob)
-            else {
+            // Whoever asks takes all paths from that folder.
+            if folder(args).is_none() {
                 return checked(1, Err(Doubt::new("it works on another repository")));
-            };
-            looked.names.push(Operand::from(folder));
+            }
+            looked.names.push(Operand::plain("."));
             at += 2;
         } else if GLOBAL.contains(&text) {
             at += 1;
@@ -458,13 +468,31 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
             break;
         }
     }
-    let Some(known) = SUBCOMMANDS.iter().find(|known| known.name == args[at].text) else {
+    let named = |known: &&Subcommand| known.name == args[at].text;
+    let known = SUBCOMMANDS.iter().find(named);
+    // What is known of these is little, and a rule for one means all of it.
+    let partly = || {
+        let known = plumbing::PLUMBING.iter().find(named);
+        known.filter(|known| known.check(&args[at + 1..]).is_ok())
+    };
+    let Some(known) = known.or_else(partly) else {
         return Knowledge::Unknown;
     };
     let outcome = known
         .check(&args[at + 1..])
         .map(|more| Looked { contents: more.contents, names: looked.names });
     checked(2 + at, outcome)
+}
+
+/// The folder that git goes to before anything else, where that is below the one it runs in.
+pub(crate) fn folder(args: &[Word]) -> Option<&str> {
+    let [option, folder, rest @ ..] = args else { return None };
+    let is_below = |text: &str| {
+        !text.is_empty() && !text.starts_with(['/', '-']) && !text.split('/').any(|it| it == "..")
+    };
+    let searches = rest.iter().any(|word| word.text == "grep") && folder.text != ".";
+    let is_folder = option.text == "-C" && !folder.glob && is_below(&folder.text) && !searches;
+    is_folder.then_some(folder.text.as_str())
 }
 
 impl Subcommand {
@@ -485,7 +513,7 @@ impl Subcommand {
             }
             Check::FirstIs(allowed) => match words().next() {
                 Some(word) if allowed.contains(&word) => {}
-                None if self.name == "reflog" => {}
+                None if ["reflog", "remote"].contains(&self.name) => {}
                 Some(_) | None => {
                     return Err(Doubt::new(format!(
                         "it may do more than `{} {}`",
@@ -497,6 +525,16 @@ impl Subcommand {
                 let pattern = options.operands.first().is_some_and(|word| !word.glob);
                 if !options.has(&["e"]) && !pattern {
                     return Err(Doubt::new("its pattern is missing or not quoted"));
+                }
+            }
+            Check::AtMostOne => {
+                if words().count() > 1 {
+                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
+                }
+            }
+            Check::Needs(options_that_show) => {
+                if !options.has(options_that_show) {
+                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
                 }
             }
             Check::NoOperands => {

@@ -17,7 +17,12 @@ enum Operands {
     One,
     /// Formats of a date, each beginning with `+`.
     Format,
+    /// Has none; with one it would set something.
+    Nothing,
 }
+
+/// Longer numbers are not counted up to.
+const SHORT: usize = 8;
 
 struct Program {
     names: &'static [&'static str],
@@ -283,7 +288,7 @@ const PROGRAMS: &[Program] = &[
     ),
     program(
         &["df"],
-        Operands::Names,
+        Operands::Text,
         "aB:hHiklPTt:x:",
         &[
             "all",
@@ -312,7 +317,21 @@ const PROGRAMS: &[Program] = &[
     program(&["uname"], Operands::Text, "asnrvmpio", &["all", "kernel-name", "machine"]),
     program(&["free"], Operands::Text, "bkmghtlwv", &["human", "total", "wide", "si"]),
     program(&["uptime"], Operands::Text, "ps", &["pretty", "since"]),
-    program(&["whoami", "nproc", "arch", "tty"], Operands::Text, "", &[]),
+    program(&["nproc"], Operands::Text, "", &["all", "ignore="]),
+    program(&["whoami", "arch", "tty", "lscpu"], Operands::Text, "", &[]),
+    program(&["locale"], Operands::Text, "amk", &["all-locales", "charmaps"]),
+    program(&["getconf"], Operands::Text, "a", &[]),
+    program(&["pgrep"], Operands::Text, "acflnovxu:P:", &["list-name", "list-full", "count"]),
+    program(&["pidof"], Operands::Text, "s", &[]),
+    program(&["ss"], Operands::Text, "46aelnptuwx", &["tcp", "udp", "listening", "numeric"]),
+    program(
+        &["lsb_release"],
+        Operands::Text,
+        "acdirsv",
+        &["all", "id", "description", "release", "codename", "short"],
+    ),
+    program(&["hostname", "umask"], Operands::Nothing, "", &[]),
+    program(&["zcat", "bzcat", "xzcat", "zstdcat"], Operands::Contents, "", &[]),
     program(&["id", "groups"], Operands::Text, "gGnruz", &["group", "groups", "name", "user"]),
     program(&["which"], Operands::Text, "a", &["all"]),
     program(&["type"], Operands::Text, "aftpP", &[]),
@@ -343,9 +362,14 @@ impl Program {
         {
             return Err(Doubt::new("it follows links on its way"));
         }
-        let is_endless = |word: &&Word| word.text.to_ascii_lowercase().contains("inf");
-        if self.names.contains(&"seq") && read.operands.iter().any(is_endless) {
-            return Err(Doubt::new("it never ends"));
+        let is_endless = |word: &&Word| match self.names[0] {
+            "seq" => word.text.len() > SHORT || word.text.contains(|c: char| c.is_alphabetic()),
+            // The old spelling of `-f`.
+            "head" => word.text.starts_with('+'),
+            _ => false,
+        };
+        if read.operands.iter().any(is_endless) {
+            return Err(Doubt::new("it may never end"));
         }
         let operands = || read.operands.iter().map(|word| Operand::from(*word));
         let mut looked = Looked::default();
@@ -353,6 +377,11 @@ impl Program {
             Operands::Contents => looked.contents = operands().collect(),
             Operands::Names => looked.names = operands().collect(),
             Operands::Text => {}
+            Operands::Nothing => {
+                if !read.operands.is_empty() {
+                    return Err(Doubt::new("it would set what it is given"));
+                }
+            }
             Operands::One => {
                 if read.operands.len() > 1 || read.operands.iter().any(|word| word.glob) {
                     return Err(Doubt::new("its second operand is a file that it writes"));

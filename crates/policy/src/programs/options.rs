@@ -51,7 +51,8 @@ impl Grammar<'_> {
         let mut rest = args.iter();
         let mut dashes = false;
         while let Some(word) = rest.next() {
-            if dashes || word.glob || word.text == "-" || !word.text.starts_with('-') {
+            // A pattern that begins like an option is one.
+            if dashes || word.text == "-" || !word.text.starts_with('-') {
                 read.operands.push(word);
             } else if word.text == "--" {
                 dashes = true;

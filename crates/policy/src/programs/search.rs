@@ -172,6 +172,12 @@ pub(crate) fn jq(args: &[Word]) -> Result<Looked, Doubt> {
             return Err(Doubt::new(format!("its program uses `{word}`")));
         }
     }
+    if ["repeat", "recurse", "until", "while", "infinite", "def", "range"]
+        .iter()
+        .any(|word| program.contains(word))
+    {
+        return Err(Doubt::new("its program may never end"));
+    }
     pattern_then_files(&read, false)
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
     for script in scripts {
         if script_prints(script).is_none() {
             return Err(Doubt::new(
-                "its script may do more than print: only addresses and the commands p, d, q, =, \
-                 l, s and y are known",
+                "its script may do more than print: only addresses and the commands p, d, q, n, \
+                 g, h, x, =, l, s and y are known",
             ));
         }
     }
@@ -104,7 +104,7 @@ fn command(text: &str) -> Option<&str> {
     let kind = rest.next()?;
     let rest = rest.as_str();
     match kind {
-        'p' | 'd' | '=' => Some(rest),
+        'p' | 'd' | '=' | 'P' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' => Some(rest),
         'q' | 'Q' | 'l' => Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
         's' | 'y' => {
             let delimiter = rest.chars().next()?;
@@ -197,6 +197,9 @@ mod tests {
             "1~2p",
             "/a/I,$p",
             "=",
+            "G",
+            "N;P;D",
+            "$!N;h;x",
         ] {
             assert!(script_prints(script).is_some(), "{script}");
         }

@@ -5,10 +5,10 @@ use crate::shell::Word;
 
 /// Programs whose `--version` runs nothing else and reads nothing of the project.
 pub(crate) const PROGRAMS: &[&str] = &[
-    "as", "awk", "bash", "c++", "cat", "cc", "clang", "clang++", "cmake", "cp", "diff", "find",
-    "g++", "gawk", "gcc", "gmake", "grep", "gzip", "head", "jq", "ld", "ls", "lua", "make",
-    "ninja", "node", "nodejs", "patch", "perl", "python", "python3", "rg", "ruby", "sed", "sort",
-    "tail", "tar", "xz",
+    "as", "awk", "bash", "c++", "cat", "cc", "clang", "clang++", "cmake", "cp", "diff", "docker",
+    "find", "g++", "gawk", "gcc", "gmake", "grep", "gzip", "head", "jq", "ld", "ls", "lua", "make",
+    "ninja", "node", "nodejs", "npm", "patch", "perl", "pip", "pip3", "python", "python3", "rg",
+    "ruby", "sed", "sort", "tail", "tar", "xz",
 ];
 
 /// Programs of which a project's own file chooses the one that runs, where there is such a file.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::glob::{Reading, meet};
-use crate::shell::{Fit, Found, Obstacle, Piece, Word, quote};
+use crate::shell::{Fit, Found, Obstacle, Piece, Word, base_name, braces, quote, wrappers};
 
 /// The words of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,12 @@ pub(crate) struct CommandPattern {
 enum PatternWord {
     Literal(String),
     Any,
+    /// A word with wildcards, braces or bars: what deny and ask rules take for every word that it
+    /// could mean. To an allow rule it is the text.
+    Like {
+        text: String,
+        readings: Vec<String>,
+    },
 }
 
 /// Whether words may follow those of the pattern.
@@ -58,18 +64,28 @@ impl CommandPattern {
             .into_iter()
             .map(|(word, quoted)| match word.as_str() {
                 "*" if !quoted => PatternWord::Any,
-                _ => PatternWord::Literal(word),
+                _ if quoted => PatternWord::Literal(word),
+                _ => PatternWord::unquoted(word),
             })
             .collect();
         if words.len() > 1 && words.last() == Some(&PatternWord::Any) {
             words.pop();
             tail = Tail::Open;
         }
+        // `git push*` goes on in any way.
+        if let Some(PatternWord::Like { text, .. }) = words.last()
+            && text.ends_with('*')
+        {
+            tail = Tail::Open;
+        }
         match words.first() {
-            Some(PatternWord::Literal(name)) if !name.is_empty() => {
+            Some(PatternWord::Literal(name)) if name.is_empty() => {
+                Err(Obstacle::new("it names no program"))
+            }
+            Some(PatternWord::Literal(_) | PatternWord::Like { .. }) => {
                 Ok(Self { words, tail, cwd: None })
             }
-            Some(_) | None => Err(Obstacle::new("it names no program")),
+            Some(PatternWord::Any) | None => Err(Obstacle::new("it names no program")),
         }
     }
 
@@ -102,7 +118,9 @@ impl CommandPattern {
         };
         let same = |(pattern, word): (&PatternWord, &Word)| match pattern {
             PatternWord::Any => !word.glob,
-            PatternWord::Literal(text) => !word.glob && *text == word.text,
+            PatternWord::Literal(text) | PatternWord::Like { text, .. } => {
+                !word.glob && *text == word.text
+            }
         };
         let here = self.cwd.as_ref();
         long_enough
@@ -110,12 +128,46 @@ impl CommandPattern {
             && here.is_none_or(|cwd| folders.iter().all(|folder| folder == cwd))
     }
 
+    /// Whether it spells out a file of the project, which is another one in another folder.
+    pub(crate) fn names_file(&self) -> bool {
+        let texts = self.words.iter().filter_map(|word| match word {
+            PatternWord::Literal(text) | PatternWord::Like { text, .. } => Some(text.as_str()),
+            PatternWord::Any => None,
+        });
+        let mut texts = texts.filter(|text| !text.starts_with(['-', '/']));
+        let name = self.program();
+        let runs_file = wrappers::is_interpreter(base_name(name)) || wrappers::is_shell(name);
+        let is_name = |text: &str| text == name && !text.contains('/');
+        texts.any(|text| !is_name(text) && (runs_file || text.contains(['/', '.'])))
+    }
+
     /// The program it names.
     pub(crate) fn program(&self) -> &str {
         match &self.words[0] {
-            PatternWord::Literal(name) => name,
+            PatternWord::Literal(name) | PatternWord::Like { text: name, .. } => name,
             PatternWord::Any => "",
         }
+    }
+
+    /// The patterns for its program's name, where it does not name one alone.
+    pub(crate) fn programs(&self) -> Option<&[String]> {
+        match &self.words[0] {
+            PatternWord::Like { readings, .. } => Some(readings),
+            PatternWord::Literal(_) | PatternWord::Any => None,
+        }
+    }
+
+    /// The pattern for a whole command, written with single spaces, where it has wildcards.
+    pub(crate) fn whole(&self) -> Option<String> {
+        let is_wild = |word: &PatternWord| matches!(word, PatternWord::Like { .. });
+        if !self.words.iter().any(is_wild) {
+            return None;
+        }
+        let mut text = self.words.iter().map(PatternWord::text).collect::<Vec<_>>().join(" ");
+        if self.tail == Tail::Open && !text.ends_with('*') {
+            text.push('*');
+        }
+        text.contains('*').then_some(text)
     }
 
     /// Whether the command, whose program stands at `at`, could be one of those meant: by any
@@ -130,14 +182,11 @@ impl CommandPattern {
 
     /// Whether the remaining words come in order, nothing but options and their values between.
     fn follows(&self, args: &[Piece]) -> bool {
-        let git = matches!(&self.words[0], PatternWord::Literal(name) if name == "git");
+        let git = self.program() == "git";
         let mut at = 0;
-        for word in &self.words[1..] {
-            let PatternWord::Literal(text) = word else {
-                continue;
-            };
-            if text.starts_with('-') && text.len() > 1 {
-                if !has_option(args, text) {
+        for word in self.words[1..].iter().filter(|word| **word != PatternWord::Any) {
+            if let Some(option) = word.option() {
+                if !has_option(self.program(), args, option) {
                     return false;
                 }
                 continue;
@@ -148,7 +197,7 @@ impl CommandPattern {
                     return false;
                 };
                 at += 1;
-                if means(arg, text) {
+                if word.could_be(arg) {
                     break;
                 }
                 let is_option = arg.text.starts_with(['-', '+']) || arg.dynamic;
@@ -166,14 +215,12 @@ impl CommandPattern {
     /// Whether the remaining words come in order, with anything between them.
     fn occurs(&self, args: &[Piece]) -> bool {
         let mut at = 0;
-        self.words[1..].iter().all(|word| {
-            let PatternWord::Literal(text) = word else {
-                return true;
-            };
-            if text.starts_with('-') && text.len() > 1 {
-                return has_option(args, text);
+        let mut words = self.words[1..].iter().filter(|word| **word != PatternWord::Any);
+        words.all(|word| {
+            if let Some(option) = word.option() {
+                return has_option(self.program(), args, option);
             }
-            match args[at..].iter().position(|arg| means(arg, text)) {
+            match args[at..].iter().position(|arg| word.could_be(arg)) {
                 Some(found) => {
                     at += found + 1;
                     true
@@ -191,7 +238,7 @@ impl std::fmt::Display for CommandPattern {
             .iter()
             .map(|word| match word {
                 PatternWord::Literal(text) => quote(text),
-                PatternWord::Any => String::from("*"),
+                PatternWord::Any | PatternWord::Like { .. } => word.text().to_owned(),
             })
             .collect();
         formatter.write_str(&words.join(" "))?;
@@ -202,9 +249,57 @@ impl std::fmt::Display for CommandPattern {
     }
 }
 
-fn means(arg: &Piece, text: &str) -> bool {
-    arg.text == text || (arg.glob && meet((&arg.text, Reading::Shell), (text, Reading::Literal)))
+impl PatternWord {
+    /// A word that is not quoted: a pattern where it could be meant as one.
+    fn unquoted(text: String) -> Self {
+        if !text.contains(['*', '?', '[', '{', '|']) {
+            return Self::Literal(text);
+        }
+        let spelled = braces::expand(&text).into_iter();
+        let readings =
+            spelled.flat_map(|text| text.split('|').map(str::to_owned).collect::<Vec<_>>());
+        let readings: Vec<String> = readings.filter(|text| !text.is_empty()).collect();
+        Self::Like { text, readings }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Literal(text) | Self::Like { text, .. } => text,
+            Self::Any => "*",
+        }
+    }
+
+    /// The option that it is.
+    fn option(&self) -> Option<&str> {
+        let text = match self {
+            Self::Literal(text) => text.as_str(),
+            Self::Like { text, .. } => text.strip_suffix('*')?,
+            Self::Any => return None,
+        };
+        let is_plain =
+            !text.contains(['*', '?', '[', '{', '|']) || matches!(self, Self::Literal(_));
+        (text.starts_with('-') && text.len() > 1 && is_plain).then_some(text)
+    }
+
+    /// Whether an argument could be meant.
+    fn could_be(&self, arg: &Piece) -> bool {
+        let reading = if arg.glob { Reading::Shell } else { Reading::Literal };
+        match self {
+            Self::Any => true,
+            Self::Literal(text) => {
+                arg.text == *text
+                    || (arg.glob && meet((&arg.text, reading), (text, Reading::Literal)))
+            }
+            Self::Like { text, readings } => {
+                let fits = |pattern: &String| meet((pattern, Reading::Shell), (&arg.text, reading));
+                arg.text == *text || readings.iter().any(fits)
+            }
+        }
+    }
 }
+
+/// Programs to which `-r` and `-R` are the same.
+const EITHER_CASE: &[&str] = &["rm", "cp", "grep", "egrep", "fgrep", "zgrep", "zip", "grm", "gcp"];
 
 /// What letters of options usually stand for, where deny rules are concerned.
 const SPELLED: &[(char, &[&str])] = &[
@@ -237,15 +332,19 @@ const SPELLED: &[(char, &[&str])] = &[
 
 /// Whether an option is among the arguments: alone, in a cluster, shortened, spelled out, or with a
 /// value.
-fn has_option(args: &[Piece], option: &str) -> bool {
+fn has_option(program: &str, args: &[Piece], option: &str) -> bool {
     if let Some(long) = option.strip_prefix("--") {
         let long = long.split('=').next().unwrap_or(long);
         let letters = SPELLED.iter().filter(|(_, names)| names.contains(&long));
         return has_long(args, long) || letters.into_iter().any(|it| has_letter(args, it.0));
     }
+    let either = EITHER_CASE.contains(&base_name(program));
     option[1..].chars().all(|letter| {
         let names = SPELLED.iter().filter(|(known, _)| *known == letter);
         has_letter(args, letter)
+            || (either
+                && matches!(letter, 'r' | 'R')
+                && "rR".chars().any(|it| has_letter(args, it)))
             || names.flat_map(|(_, names)| *names).any(|long| has_long(args, long))
     })
 }

@@ -102,6 +102,9 @@ pub fn parse(
     Ok(parsed)
 }
 
+/// Tools of which rules say more between parentheses.
+const WITH_PARENTHESES: &[&str] = &["Bash", "Read", "Write", "Edit", "Host", "WebFetch"];
+
 type Read = (Matcher, String, Option<String>);
 
 fn rule(entry: &Value, decision: Decision) -> Result<Read, String> {
@@ -118,6 +121,11 @@ fn rule(entry: &Value, decision: Decision) -> Result<Read, String> {
 pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
     let text = text.trim();
     let Some((name, inside)) = text.split_once('(') else {
+        if let Some((name, what)) = text.split_once(':')
+            && WITH_PARENTHESES.contains(&name)
+        {
+            return Err(format!("`{text}` names no tool; write `{name}({what})`"));
+        }
         return tool_name(text).map(|name| Matcher {
             tool: Some(name),
             source: None,
@@ -129,7 +137,7 @@ pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
     let source = (decision == Decision::Allow).then(|| String::from("builtin"));
     let target = match name.trim() {
         "Bash" if inside.trim() == "*" => Target::AnyCommand,
-        "Bash" => command(inside)?,
+        "Bash" => command(inside, decision)?,
         "Read" => path(Touch::Read, inside)?,
         "Write" | "Edit" => path(Touch::Write, inside)?,
         "Host" => host(inside)?,
@@ -164,7 +172,7 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
     };
     let target = match (text("command")?, text("path")?, text("host")?) {
         (Some("*"), None, None) => Target::AnyCommand,
-        (Some(pattern), None, None) => command(pattern)?,
+        (Some(pattern), None, None) => command(pattern, decision)?,
         (None, Some(pattern), None) => path(touch, pattern)?,
         (None, None, Some(pattern)) => host(pattern)?,
         (None, None, None) if tool.is_some() => Target::Anything,
@@ -193,16 +201,23 @@ fn tool_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn command(text: &str) -> Result<Target, String> {
+fn command(text: &str, decision: Decision) -> Result<Target, String> {
+    let is_join = |word: &str| ["|", "||", "&&", ";", "&"].contains(&word);
+    if decision != Decision::Allow && text.split_whitespace().any(is_join) {
+        return Err(format!("`{text}` is more than one command; write a rule for each"));
+    }
     CommandPattern::parse(text)
         .map(Target::Command)
         .map_err(|obstacle| format!("`{text}` is no command: {}", obstacle.0))
 }
 
 fn path(touch: Touch, text: &str) -> Result<Target, String> {
-    PathPattern::parse(text)
-        .map(|pattern| Target::Path(touch, pattern))
-        .ok_or_else(|| format!("`{text}` is no path; it may not be empty or have `..`"))
+    PathPattern::parse(text).map(|pattern| Target::Path(touch, pattern)).ok_or_else(|| {
+        format!(
+            "`{text}` is no path; it may not be empty, have `..` or an open bracket, or begin \
+                 with a variable other than `$HOME`"
+        )
+    })
 }
 
 fn host(text: &str) -> Result<Target, String> {

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use contract::policy::Decision;
 
-use crate::glob::{Reading, paths_meet};
+use crate::glob::{Reading, paths_meet, paths_meet_as};
 use crate::paths::{Places, normalize};
+use crate::shell::braces;
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,25 +30,40 @@ impl Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathPattern {
     text: String,
+    /// What it becomes where braces are spelled out.
+    spellings: Vec<String>,
     /// The last component without wildcards, in lower case.
     literal: Option<String>,
 }
 
 impl PathPattern {
-    /// Reads a pattern. A trailing slash means all that is beneath.
+    /// Reads a pattern. A trailing slash means all that is beneath; `$HOME` is the home.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix("./").unwrap_or(text);
-        if text.is_empty() || text.split('/').any(|component| component == "..") {
+        let below_home = ["$HOME/", "${HOME}/"].iter().find_map(|home| text.strip_prefix(home));
+        let text = &below_home.map_or_else(|| text.to_owned(), |rest| format!("~/{rest}"));
+        let is_variable = text.starts_with("${")
+            || text
+                .strip_prefix('$')
+                .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
+        let is_open = text.contains('[') && !text.contains(']');
+        if text.is_empty()
+            || is_variable
+            || is_open
+            || text.split('/').any(|component| component == "..")
+        {
             return None;
         }
         let text = match text.strip_suffix('/') {
             Some(folder) => format!("{folder}/**"),
             None => text.to_owned(),
         };
-        let literal = text.rsplit('/').find(|name| !name.contains(['*', '?']));
+        let is_plain = |name: &&str| !name.contains(['*', '?', '[', ']', '{', '}', ',']);
+        let literal = text.rsplit('/').find(is_plain);
         let literal = literal.filter(|name| !["", "~"].contains(name));
-        Some(Self { literal: literal.map(str::to_lowercase), text })
+        let spellings = braces::expand(&text);
+        Some(Self { literal: literal.map(str::to_lowercase), spellings, text })
     }
 
     /// Whether a rule of this decision speaks of `path`, an absolute path that is a pattern itself
@@ -61,24 +77,13 @@ impl PathPattern {
         let (path, reading) = path;
         let normal = normalize(path);
         let text = normal.to_string_lossy();
-        let root = match self.text.strip_prefix("~/") {
-            Some(rest) => places.home.as_ref().map(|home| format!("{}/{rest}", home.display())),
-            None if self.text.starts_with('/') => Some(self.text.clone()),
-            None => Some(format!("{}/{}", places.workspace.display(), self.text)),
-        };
-        let Some(full) = root else { return false };
         match decision {
-            Decision::Allow => paths_meet(&full, (&text, reading)),
+            Decision::Allow => {
+                full(&self.text, places).is_some_and(|full| paths_meet(&full, (&text, reading)))
+            }
             Decision::Ask | Decision::Deny => {
-                let (full, text) = (full.to_lowercase(), text.to_lowercase());
-                let fits = |pattern: &str| paths_meet(pattern, (&text, reading));
-                // A bare name means that name anywhere, and a folder means what is in it.
-                let bare = (!self.text.contains('/')).then(|| self.text.to_lowercase());
-                fits(&full)
-                    || fits(&format!("{full}/**"))
-                    || bare.is_some_and(|name| {
-                        fits(&format!("**/{name}")) || fits(&format!("**/{name}/**"))
-                    })
+                let path = (text.to_lowercase(), reading);
+                self.spellings.iter().any(|spelling| could_mean(spelling, &path, places))
             }
         }
     }
@@ -98,4 +103,34 @@ impl PathPattern {
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+/// The absolute pattern that a rule's text stands for.
+fn full(text: &str, places: &Places) -> Option<String> {
+    match text.strip_prefix("~/") {
+        Some(rest) => places.home.as_ref().map(|home| format!("{}/{rest}", home.display())),
+        None if text.starts_with('/') => Some(text.to_owned()),
+        None => Some(format!("{}/{text}", places.workspace.display())),
+    }
+}
+
+/// Whether a path, in lower case, is one that a deny or ask rule could mean by its text.
+fn could_mean(text: &str, path: &(String, Reading), places: &Places) -> bool {
+    let path = (path.0.as_str(), path.1);
+    // A set may be one, or the name of a file.
+    let fits = |pattern: &str| {
+        let reading = if pattern.contains('[') { Reading::Shell } else { Reading::Rule };
+        paths_meet(pattern, path) || paths_meet_as((pattern, reading), path)
+    };
+    let within = |pattern: &str| {
+        let pattern = pattern.to_lowercase();
+        fits(&pattern) || fits(&format!("{pattern}/**"))
+    };
+    // Some write a path of the project with a slash before it; two are the root for certain.
+    let rooted = text.strip_prefix('/').filter(|rest| !rest.starts_with('/'));
+    // A bare name means that name anywhere, and a folder means what is in it.
+    let bare = (!text.contains('/')).then(|| format!("**/{text}"));
+    full(text, places).is_some_and(|full| within(&full))
+        || rooted.and_then(|rest| full(rest, places)).is_some_and(|full| within(&full))
+        || bare.is_some_and(|bare| within(&bare))
 }

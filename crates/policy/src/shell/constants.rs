@@ -173,7 +173,8 @@ impl Reader<'_> {
         }
         let word = rest.trim_start_matches(':').get(1..).unwrap_or_default();
         let Some(value) = self.value(name).filter(|value| value.len() <= SHORT) else {
-            let has_default = rest.trim_start_matches(':').starts_with(['-', '=']);
+            // Whether it is set elsewhere is not known, so that either word may count.
+            let has_default = rest.trim_start_matches(':').starts_with(['-', '=', '+']);
             return has_default.then(|| unquoted(word));
         };
         Some(match rest.bytes().next() {
@@ -220,6 +221,13 @@ fn printed_once(inner: &str) -> Option<String> {
         return None;
     }
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+    let bare: Vec<String> = words.iter().map(|word| unquoted(word)).collect();
+    let bare: Vec<&str> = bare.iter().map(String::as_str).collect();
+    if bare.first().is_some_and(|format| format.contains('%') && !format.starts_with('%'))
+        && let Some(printed) = raw::formatted(&bare)
+    {
+        return Some(printed);
+    }
     let plain: Vec<&str> = words.iter().copied().filter(|word| !word.contains('%')).collect();
     let separator = if plain.len() < words.len() { "" } else { " " };
     Some(unquoted(&raw::unescaped(&plain.join(separator))))
@@ -319,6 +327,10 @@ mod tests {
         assert_eq!(put(&[("c", "d")], "${!c}"), ["${d}"]);
         assert_eq!(put(&[], "$(echo cu)rl $(printf %s%s a b)"), ["curl ab"]);
         assert_eq!(put(&[], "git `echo push` ` "), ["git push ` "]);
+        assert_eq!(
+            put(&[], "$(printf 'cu%s' rl) ${PATH+x} ${PATH+'git push'}"),
+            ["curl x git push"]
+        );
         assert!(put(&[("c", "d")], "nothing here").is_empty());
         assert_eq!(put(&[("c", " c 'url'")], "${c[0]}${c[1]} ${c[7]}"), ["curl  c 'url'"]);
         assert_eq!(put(&[("c[0]", "cu"), ("c[1]", "rl")], "${c[0]}${c[1]}"), ["curl"]);

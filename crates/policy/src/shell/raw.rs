@@ -62,6 +62,44 @@ pub(crate) fn unescaped(text: &str) -> String {
     plain
 }
 
+/// No more is put together of what is printed.
+const PRINTED: usize = 4096;
+
+/// What `printf` prints for these words, the first of which is its format; none where that is nothing
+/// but the format.
+pub(crate) fn formatted(words: &[&str]) -> Option<String> {
+    let (format, args) = words.split_first()?;
+    let format = unescaped(format);
+    if !format.contains('%') {
+        return None;
+    }
+    let mut args = args.iter();
+    let mut printed = String::new();
+    // The format is used again until every argument has been.
+    loop {
+        let before = args.len();
+        let mut rest = format.as_str();
+        while let Some(at) = rest.find('%') {
+            printed.push_str(&rest[..at]);
+            let after =
+                rest[at + 1..].trim_start_matches(|c: char| "-+ #0123456789.*'".contains(c));
+            let kind = after.chars().next();
+            match kind {
+                None | Some('%') => printed.push('%'),
+                Some('c') => printed.extend(args.next().and_then(|arg| arg.chars().next())),
+                Some(_) => {
+                    printed.push_str(&args.next().map_or(String::new(), |arg| unescaped(arg)));
+                }
+            }
+            rest = &after[kind.map_or(0, char::len_utf8)..];
+        }
+        printed.push_str(rest);
+        if args.len() == 0 || args.len() == before || printed.len() > PRINTED {
+            return Some(printed);
+        }
+    }
+}
+
 /// The character of a number, and how many bytes it and what stands before it take.
 fn coded(text: &str, base: u32, most: usize, before: usize) -> (Option<char>, usize) {
     let digits = text.bytes().take(most).take_while(|byte| char::from(*byte).is_digit(base));
@@ -72,7 +110,18 @@ fn coded(text: &str, base: u32, most: usize, before: usize) -> (Option<char>, us
 
 #[cfg(test)]
 mod tests {
-    use super::{runs, unescaped};
+    use super::{formatted, runs, unescaped};
+
+    #[test]
+    fn a_format_is_filled_with_its_arguments() {
+        let printed = |words: &[&str]| formatted(words).unwrap_or_default();
+        assert_eq!(printed(&["cu%s x", "rl"]), "curl x");
+        assert_eq!(printed(&["%s%s", "cu", "rl"]), "curl");
+        assert_eq!(printed(&["%s ", "git", "push"]), "git push ");
+        assert_eq!(printed(&["%c%5.2s%%\\n", "cat", "url"]), "curl%\n");
+        assert_eq!(formatted(&["plain", "x"]), None);
+        assert_eq!(printed(&["%", "a", "b"]), "%");
+    }
 
     #[test]
     fn escapes_become_what_they_stand_for() {

@@ -266,7 +266,11 @@ impl Scanner<'_> {
             text.push(byte);
             self.at += 1;
         }
-        if glob && (quoted_wildcard || text.first() == Some(&b'-')) {
+        // Every file that such a pattern means has a name which begins with the option.
+        let is_include = [&b"--include="[..], b"--exclude=", b"--exclude-dir="]
+            .iter()
+            .any(|option| text.starts_with(option));
+        if glob && (quoted_wildcard || (text.first() == Some(&b'-') && !is_include)) {
             return Err(Obstacle::new("a pattern is quoted in part, or is an option"));
         }
         Ok(Word {

@@ -1,6 +1,7 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod made;
 mod names;
 mod runners;
 mod sources;
@@ -119,6 +120,8 @@ pub(crate) struct Survey {
     constants: Constants,
     /// What the text itself gives a meaning.
     names: Names,
+    /// What `printf` prints, put together.
+    printed: Vec<String>,
     /// Where text comes from that a shell runs.
     pub(crate) sources: Sources,
 }
@@ -136,6 +139,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         loose: grammar == Grammar::Broken || deceptive(text).is_some(),
         constants: Constants::default(),
         names: Names::of(text),
+        printed: Vec::new(),
         sources: Sources::default(),
     };
     for (name, values) in names::arrays(text) {
@@ -144,6 +148,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
     }
     survey.script(text, 0);
     survey.with_constants(text);
+    survey.made_by_others(text);
     survey.sources.look_into(text);
     // What is run from a file may be what the same text has just written there.
     let runs_written = || survey.runs_file || survey.runs_written_file();
@@ -211,7 +216,10 @@ impl Survey {
                 sources.insert(pipeline, source);
             }
             if listens == Listens::Interpreter {
-                said.remove(&pipeline).into_iter().flatten().for_each(|text| self.words_of(&text));
+                for text in said.remove(&pipeline).into_iter().flatten() {
+                    self.words_of(&text);
+                    self.words_of(&raw::unescaped(&text));
+                }
             } else if !texts.is_empty() {
                 said.entry(pipeline).or_default().extend(texts);
             }
@@ -257,7 +265,13 @@ impl Survey {
         for target in segment.redirects {
             self.redirections.push(Redirection { target, folders: Rc::clone(&self.folders) });
         }
+        // In quotes braces stand for themselves.
+        let is_braced = segment.words.iter().any(|word| word.text.contains('{'));
+        let as_written = is_braced.then(|| segment.words.clone());
         let words = Rc::new(expanded(segment.words));
+        if let Some(as_written) = as_written.filter(|written| *written != *words) {
+            self.run_of_words(&Rc::new(as_written), depth);
+        }
         // Empty words are quicker to look at than to compare, and long runs are seldom repeated.
         let is_plain = words.first().is_some_and(|word| !word.text.is_empty());
         let Some(known) = known.filter(|_| is_plain && words.len() <= REPEATED) else {
@@ -325,6 +339,9 @@ impl Survey {
         if let Some(meant) = names::set_for_shell(name) {
             self.names.mean(meant, value);
             self.script(value, depth + 1);
+        }
+        if name == "GIT_CONFIG_PARAMETERS" {
+            self.git_settings(value, depth);
         }
         if name.starts_with("GIT_CONFIG_VALUE_") {
             self.script(value.trim_start_matches('!'), depth + 1);
@@ -480,8 +497,13 @@ impl Survey {
             let Some((program, args)) = found.argv().split_first() else { return false };
             let name = base_name(&program.text);
             let made = ["Makefile", "makefile", "GNUmakefile"];
+            let is_made = |word: &Piece| {
+                let file = word.text.trim_start_matches("--file=").trim_start_matches("-f");
+                written.contains(base_name(file))
+            };
             (program.text.contains('/') && is_written(program))
                 || (wrappers::is_interpreter(name) && args.iter().any(is_written))
+                || (wrappers::listens(name) && args.iter().any(is_made))
                 || (["make", "gmake"].contains(&name) && made.iter().any(|it| written.contains(it)))
         })
     }
@@ -492,10 +514,24 @@ fn is_start_file(word: &Piece) -> bool {
     word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")
 }
 
+/// Programs that write files which they name, or whose names they make.
+const WRITERS: &[&str] = &[
+    "tee", "dd", "cp", "mv", "install", "split", "csplit", "sponge", "patch", "ed", "ex", "tar",
+    "cpio", "unzip", "rsync", "awk", "gawk", "mawk", "xxd", "base64", "uudecode", "ln",
+];
+
 /// Whether a command writes the files that it names.
 fn writes_files(found: &Found) -> bool {
     let program = found.argv().first().map_or("", |program| base_name(&program.text));
-    ["tee", "dd", "cp", "mv", "install"].contains(&program)
+    let has = |starts: &[&str]| {
+        found.argv()[1..].iter().any(|word| starts.iter().any(|it| word.text.contains(it)))
+    };
+    match program {
+        "sort" | "shuf" => has(&["-o", "--o"]),
+        "uniq" => found.argv()[1..].iter().filter(|word| !word.text.starts_with("--")).count() > 1,
+        "sed" | "gsed" => has(&["-i", "w"]),
+        _ => WRITERS.contains(&program),
+    }
 }
 
 /// The path that a word means in `folder`; none where that cannot be known.
@@ -512,6 +548,10 @@ pub(crate) fn resolve(word: &Piece, folder: &Path, home: Option<&Path>) -> Optio
 
 /// The last component of a program's path, as the file system might see it.
 pub(crate) fn base_name(program: &str) -> &str {
+    // Whatever reads this is the shell.
+    if program.starts_with("/proc/") && program.ends_with("/exe") {
+        return "bash";
+    }
     let name = program.rsplit('/').next().unwrap_or(program);
     name.strip_suffix(".exe").unwrap_or(name)
 }

@@ -274,7 +274,7 @@ impl Scanner<'_> {
                 word.home = true;
                 word.text.push('~');
             }
-            "${PWD}" if word.text.is_empty() => word.text.push('.'),
+            "${PWD}" if word.text.is_empty() || is_option(&word.text) => word.text.push('.'),
             _ => word.dynamic = true,
         }
     }
@@ -480,6 +480,11 @@ impl Scanner<'_> {
             }
         }
     }
+}
+
+/// Whether a path could follow as the value of an option.
+fn is_option(text: &str) -> bool {
+    text.starts_with('-') && (text.len() == 2 || text.ends_with(['=', ':', ',', '@']))
 }
 
 /// Decodes the inside of `$'...'`; returns the text and how many bytes it took with its quote.

@@ -11,5 +11,6 @@ mod properties;
 mod rules;
 mod rulings;
 mod setting;
+mod spellings;
 mod sweeps;
 mod table;

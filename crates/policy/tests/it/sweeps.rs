@@ -87,6 +87,29 @@ fn a_search_that_comes_upon_a_denied_file_is_denied_in_every_mode() {
 }
 
 #[test]
+fn what_one_program_finds_and_another_shows_is_come_upon_too() {
+    let commands = [
+        "find . -type f -exec cat {} +",
+        "find . -type f | xargs cat",
+        "find . -type f -print0 | xargs -0 head",
+        "ls -R | xargs cat",
+        "find -exec base64 {} \\;",
+    ];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Deny, "{command}");
+    }
+    let others = [
+        "find . -name '*.rs' -exec cat {} +",
+        "find src -type f | xargs cat",
+        "find . -type f | xargs ls -l",
+        "ls | xargs wc -l",
+    ];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
 fn what_git_keeps_of_a_denied_file_is_asked_about_in_every_mode() {
     let commands = ["git diff", "git grep s", "git log -p", "git show HEAD", "git diff HEAD -- ."];
     for mode in [Mode::Normal, Mode::Yolo] {
@@ -102,7 +125,21 @@ fn what_git_keeps_of_a_denied_file_is_asked_about_in_every_mode() {
 
 #[test]
 fn a_search_that_comes_upon_a_secret_asks() {
-    let commands = ["grep -r x .", "rg x", "rg --hidden -g .env x", "rg -uu x", "diff -r src ."];
+    let commands = [
+        "grep -r x .",
+        "rg x",
+        "rg --hidden -g .env x",
+        "rg -uu x",
+        "diff -r src .",
+        "git grep --untracked x",
+        "git grep --untracked -h ''",
+        "rg x --iglob '.ENV'",
+        "rg x --iglob '*.ENV'",
+        "rg x --iglob '.Env*'",
+        "rg --glob-case-insensitive -g .ENV x",
+        "rg -g '{.env,x}' KEY",
+        "rg -g '{*.rs,.env}' KEY src .",
+    ];
     for (command, decision) in decisions(&[], Mode::Normal, &commands) {
         assert_eq!(decision, Decision::Ask, "{command}");
     }
@@ -114,6 +151,7 @@ fn a_search_that_comes_upon_a_secret_asks() {
         "grep x README.md",
         "git diff",
         "git grep x",
+        "rg -g '*.{rs,md}' x src",
     ];
     for (command, decision) in decisions(&[], Mode::Normal, &others) {
         assert_eq!(decision, Decision::Allow, "{command}");
@@ -162,5 +200,28 @@ fn other_spellings_of_a_search_of_folders_are_one_too() {
     for text in ["grep -d recurse x .", "grep -drecurse x .", "diff src secret", "diff . src"] {
         let judged = decisions(&["Read(secret/**)"], Mode::Yolo, &[text]);
         assert_eq!(judged[0].1, Decision::Deny, "{text}");
+    }
+}
+
+#[test]
+fn a_way_up_is_followed_where_no_link_is_in_the_way() {
+    let commands =
+        ["cd src && ls && cd ..", "cat ./src/../README.md", "cd src && cat ../README.md"];
+    for (command, decision) in decisions(&[], Mode::Normal, &commands) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+    let others = [
+        "cat link/../x",
+        "cat none/../README.md",
+        "cd src && cd ../..",
+        "cd src/../..",
+        "git -C none status",
+        "git -C link status",
+        "git -C src show HEAD:.env",
+        "git -C src grep x",
+        "git -C src diff -- ../../x",
+    ];
+    for (command, decision) in decisions(&[], Mode::Normal, &others) {
+        assert_eq!(decision, Decision::Ask, "{command}");
     }
 }

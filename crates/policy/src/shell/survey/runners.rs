@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::{Fit, Listens, NESTING, Survey, base_name};
 use crate::programs;
+use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
 
@@ -22,6 +23,17 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("readarray", "-C"),
     ("complete", "-C"),
     ("compgen", "-C"),
+    ("go", "-exec"),
+    ("go", "-toolexec"),
+    ("ansible", "-a"),
+    ("apt", "-o"),
+    ("apt-get", "-o"),
+    ("aptitude", "-o"),
+    ("gcc", "-wrapper"),
+    ("g++", "-wrapper"),
+    ("cc", "-wrapper"),
+    ("c++", "-wrapper"),
+    ("clang", "-wrapper"),
 ];
 
 /// Programs that hand a command on, to another machine or user.
@@ -34,10 +46,13 @@ pub(super) const REMOTE: &[&str] = &[
 const PROGRAM_VARIABLES: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PAGER MANPAGER \
     BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
     GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH \
-    RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CC CXX LD AR MAKE SHELL TAR_OPTIONS";
+    RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTC RUSTDOC RUSTFMT CARGO_BUILD_RUSTC \
+    CARGO_BUILD_RUSTC_WRAPPER NODE PYTHON PERL FC HOSTCC CC CXX LD AR MAKE SHELL TAR_OPTIONS";
 
 /// So much of a long option names it.
 const SHORTENED: usize = 6;
+/// So many words are handed on to a subcommand.
+const GIVEN: usize = 16;
 /// How many words of one git command may say that what follows is run: one could be the value of an
 /// option, but hardly many.
 const RUNNERS: usize = 4;
@@ -89,15 +104,34 @@ impl Survey {
         }
         for (word, next) in args.iter().zip(args.iter().skip(1)) {
             if PROGRAMS.contains(&(name, word.text.as_str())) {
-                self.script(&next.text, depth + 1);
+                self.option_runs(&next.text, depth);
             }
         }
+        for (option, value) in args.iter().filter_map(|word| word.text.split_once('=')) {
+            if PROGRAMS.contains(&(name, option)) {
+                self.option_runs(value, depth);
+            }
+        }
+        // A file of its commands may be what another program prints.
+        let is_printed = |word: &Piece| word.dynamic && word.text.is_empty();
+        self.loose |= wrappers::listens(name) && args.iter().any(is_printed);
         // A script that is known to only edit text runs nothing.
         let runs = |word: &&Piece| !name.ends_with("sed") || !programs::only_edits(&word.text);
         for word in args.iter().filter(runs) {
             if word.text.contains(char::is_whitespace) || word.text.contains('!') {
                 self.words_of(&word.text);
             }
+        }
+    }
+
+    /// The value of an option that is run: words, words between commas, or the value of a setting.
+    fn option_runs(&mut self, value: &str, depth: usize) {
+        self.script(value, depth + 1);
+        if value.contains(',') {
+            self.script(&value.replace(',', " "), depth + 1);
+        }
+        if let Some((_, value)) = value.rsplit_once('=') {
+            self.script(value.trim_matches(['"', '\'', '{', '}', ';']), depth + 1);
         }
     }
 
@@ -132,9 +166,10 @@ impl Survey {
             }
             "printf" if args.first().is_some_and(|word| word.text == "-v") && args.len() > 2 => {
                 let values: Vec<&str> = args[2..].iter().map(|word| word.text.as_str()).collect();
-                let values = values.iter().filter(|text| !text.contains('%'));
-                self.constants.set(&args[1].text, &values.copied().collect::<String>());
+                let values = raw::formatted(&values).unwrap_or_else(|| values[0].to_owned());
+                self.constants.set(&args[1].text, &values);
             }
+            "printf" => self.prints(args),
             _ => {}
         }
     }
@@ -267,10 +302,16 @@ impl Survey {
                 self.sources.substituted |= word.dynamic && !is_remote;
                 self.script(&word.text, depth + 1);
                 self.script(value, depth + 1);
+                // `-o 'ProxyCommand program'`
+                let setting = word.text.trim_start().split_once(char::is_whitespace);
+                let setting = setting.filter(|(name, _)| name.starts_with(char::is_uppercase));
+                self.script(setting.map_or("", |(_, value)| value), depth + 1);
             } else if name == "alias" && !value.is_empty() {
                 self.script(value, depth + 1);
             }
-            after_c = word.text.starts_with('-') && word.text.contains('c');
+            let is_letter = word.text.starts_with('-') && !word.text.starts_with("--");
+            after_c = (is_letter && word.text.contains('c'))
+                || (word.text.starts_with("--") && word.text.contains("command"));
             takes_text |= after_c;
         }
         if is_remote {
@@ -394,6 +435,15 @@ impl Survey {
         for word in rest.iter().filter(|word| word.text.starts_with("ext::")) {
             self.script(&word.text["ext::".len()..], depth + 1);
         }
+        let words_after = |name: &str| {
+            let at = rest.iter().position(|word| word.text == name)?;
+            let words = rest[at + 1..].iter().filter(|word| !word.text.starts_with('-'));
+            Some(words.map(|word| word.text.as_str()).take(GIVEN).collect::<Vec<_>>().join(" "))
+        };
+        let inner = words_after("subtree").or_else(|| words_after("for-each-repo"));
+        if let Some(inner) = inner {
+            self.script(&format!("git {inner}"), depth + 1);
+        }
         let is_runner =
             |(_, word): &(usize, &Piece)| matches!(word.text.as_str(), "run" | "foreach");
         for (at, _) in rest.iter().enumerate().filter(is_runner).take(RUNNERS) {
@@ -434,6 +484,9 @@ impl Survey {
             "--sendmail-cmd",
             "--info-script",
             "--new-volume-script",
+            "--use-askpass",
+            "--pre-invoke",
+            "--post-invoke",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {

@@ -19,7 +19,7 @@ pub(super) const INTERPRETERS: &str = "\
 pub(super) const EMBEDDING: &str = "\
     vi vim nvim view ex ed emacs sed gsed psql mysql sqlite3 gdb lldb tar gtar bsdtar zip rsync \
     scp sftp less more man crontab mapfile readarray complete make gmake ninja tig mutt compgen \
-    bind ftp lftp gnuplot gawk fzf sk cpio";
+    bind ftp lftp gnuplot gawk fzf sk cpio go ansible apt apt-get aptitude gcc g++ cc c++ clang";
 
 /// Those of them that read such commands from their input.
 pub(super) const LISTENERS: &str = "\
@@ -39,7 +39,9 @@ pub(super) const LAUNCHERS: &str = "\
     alacritty foot wezterm st dtach abduco ts tsp nq pueue daemon reptyr logsave retry chronic \
     ifne pee mispipe zargs rush noti gtime hash enable wsl calife super please dzdo ssu vx volta \
     fnm nvm pyenv rbenv rye pdm pixi devbox devenv op aws-vault chamber doppler dotenv envchain \
-    sops teller with-contenv step xdg-open open run-parts rustup lxc incus";
+    sops teller with-contenv step xdg-open open run-parts rustup lxc incus docker-compose \
+    podman-compose cmake sshpass mosh aa-exec gdbserver heroku ccache distcc sccache gpg-agent \
+    ansible";
 
 /// Programs whose remembered approval would allow anything at all.
 pub(super) const UNBOUNDED: &str = "\
