@@ -66,12 +66,26 @@ pub struct Profile {
     pub write: Vec<PathBuf>,
     /// Folders of the process' own: writable whatever the access, with no protected names.
     pub own: Vec<PathBuf>,
+    /// Files of the workspace that it must find with the bytes that were looked at.
+    pub fixed: Vec<Fixed>,
     /// Whether there is a network.
     pub network: Network,
     /// All the variables it sees.
     pub env: BTreeMap<String, String>,
     /// Upper bounds.
     pub limits: Limits,
+}
+
+/// A file that was looked at, and that a process must find as it was then. Where the confinement
+/// cannot put it into its place, the process is ended if something else is found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// Where it lies.
+    pub place: PathBuf,
+    /// What is in it.
+    pub bytes: Arc<[u8]>,
+    /// Its permission bits.
+    pub mode: u32,
 }
 
 /// Whether a process reaches the network.

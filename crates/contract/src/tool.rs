@@ -189,6 +189,19 @@ pub struct ToolContext {
     pub view: View,
     /// What was judged: the call does this and nothing else. Empty where nobody judged.
     pub actions: Vec<Action>,
+    /// Makes what keeps keys out of a stream that the tool itself keeps; none where there are none.
+    pub veils: Option<Veils>,
+}
+
+/// Makes a [`Veil`] for each stream.
+pub type Veils = Arc<dyn Fn() -> Box<dyn Veil> + Send + Sync>;
+
+/// Keeps something out of what comes in pieces.
+pub trait Veil: Send {
+    /// Takes a piece; returns what can be passed on.
+    fn push(&mut self, piece: &[u8]) -> Vec<u8>;
+    /// What was kept back, when nothing follows.
+    fn finish(&mut self) -> Vec<u8>;
 }
 
 /// Something the model can call.
@@ -207,8 +220,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// What a call with these arguments would do. Called after the arguments were found to fit the
-    /// schema, and again when a hook has changed them. Must not change anything.
+    /// What a call with these arguments, which fit the schema, would do. Must not change anything.
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
 
     /// A reason to ask a person about this call whatever rules allow; none for most.
@@ -221,14 +233,17 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Whether the model is told of it. A tool that is not offered can be called all the same; one
-    /// that is offered stays so.
+    /// Whether the model is told of it; what is not offered can be called all the same.
     fn is_offered(&self) -> bool {
         true
     }
 
-    /// The tool as it is at this moment, where it says something else of itself than it did. Asked
-    /// before a call is judged; stops soon after `cancel` fires.
+    /// The tool itself, where this one only keeps it from the model until it is searched for.
+    fn kept_back(&self) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
+    /// The tool with what it says of itself by this time, asked before a call is judged.
     async fn renewed(&self, _cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
         None
     }

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-type Check = dyn Fn() -> Result<(), String> + Send + Sync;
+use crate::sandbox::Fixed;
+
+type Check = dyn Fn() -> Result<Vec<Fixed>, String> + Send + Sync;
 
 /// Says whether the bytes that would run are the trusted ones. By itself it has no objection.
 #[derive(Clone, Default)]
@@ -12,13 +14,13 @@ pub struct Vouch(Option<Arc<Check>>);
 
 impl Vouch {
     /// Asks `check` each time.
-    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn new(check: impl Fn() -> Result<Vec<Fixed>, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
     }
 
-    /// Why nothing of it may run, if it may not.
-    pub fn ask(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), |check| check())
+    /// The files that were looked at, as a process must find them; or why nothing of it may run.
+    pub fn ask(&self) -> Result<Vec<Fixed>, String> {
+        self.0.as_ref().map_or(Ok(Vec::new()), |check| check())
     }
 }
 

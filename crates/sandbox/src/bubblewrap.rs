@@ -23,6 +23,7 @@ use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
 use crate::guard::{After, Snapshot};
 use crate::launch::{self, Descriptors, Launcher, Outcome};
+use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
@@ -76,7 +77,10 @@ impl Bubblewrap {
         }
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
         after.group = group;
+        // The stubs that protect names are among what it shows.
+        after.mirror = Mirror::of(request, &settings.state, &after.holds)?;
         after.disks.extend(request.own.clone());
+        after.memory = Some(request.limits.memory);
         after.notice.clone_from(&settings.notice);
         loop {
             let options = self.options(request, settings, &after);
@@ -134,14 +138,19 @@ impl Bubblewrap {
             Access::ReadOnly => "--ro-bind",
         };
         for root in &request.roots {
-            options.add(bind, [root, root]);
+            match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
+                Some(mirror) => options.mirror(mirror, bind),
+                None => options.add(bind, [root, root]),
+            }
         }
+        let is_ours =
+            |path: &&PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
         for hold in &after.holds {
-            for folder in &hold.way {
+            for folder in hold.way.iter().filter(|folder| !is_ours(folder)) {
                 // What is mounted cannot be moved.
                 options.add("--bind", [folder, folder]);
             }
-            for path in &hold.present {
+            for path in hold.present.iter().filter(|path| !is_ours(path)) {
                 options.add("--ro-bind", [path, path]);
             }
             for path in &hold.absent {
@@ -376,6 +385,21 @@ impl Options {
             && !path.starts_with("/etc")
         {
             self.add("--ro-bind-try", [&path, &path]);
+        }
+    }
+
+    /// A workspace in which trusted files lie where nobody can exchange them.
+    fn mirror(&mut self, mirror: &Mirror, bind: &str) {
+        self.add(bind, [&mirror.view, &mirror.root]);
+        for (folder, place, is_free) in mirror.folders() {
+            self.add(if is_free { bind } else { "--ro-bind" }, [&folder, &place]);
+        }
+        for path in &mirror.mounted {
+            let bind = if mirror.is_held(path) { "--ro-bind" } else { bind };
+            self.add(&format!("{bind}-try"), [path, path]);
+        }
+        for (copy, place) in &mirror.copies {
+            self.add("--ro-bind", [copy, place]);
         }
     }
 

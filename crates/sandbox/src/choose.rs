@@ -60,6 +60,11 @@ impl Ladder {
     }
 
     fn new(settings: Settings, kind: Kind) -> Self {
+        if kind == Kind::Confined {
+            // What a killed program left in a workspace. What cannot be removed hinders nothing: it
+            // is tried again at the next start.
+            let _ = crate::stubs::Stubs::new(&settings.state).sweep();
+        }
         Self {
             settings,
             kind,
@@ -76,14 +81,10 @@ impl Ladder {
             return Ok(launcher);
         }
         let launcher = Launcher::new()?;
+        #[cfg(target_os = "linux")]
         if self.kind == Kind::Confined {
-            // What cannot be removed hinders nothing: it is tried again at the next start.
-            let _ = crate::stubs::Stubs::new(&self.settings.state).sweep();
-            #[cfg(target_os = "linux")]
-            {
-                crate::landlock::sweep(&self.settings.state);
-                crate::control_group::sweep();
-            }
+            crate::landlock::sweep(&self.settings.state);
+            crate::control_group::sweep();
         }
         Ok(self.launcher.get_or_init(|| launcher))
     }
@@ -113,7 +114,7 @@ impl Ladder {
     fn climb(&self, request: &Request) -> Result<Child, SandboxError> {
         let mut causes: Vec<(Rung, Cause)> = Vec::new();
         for rung in self.rungs() {
-            match self.start_on(rung, request) {
+            match self.start_on(rung, request).and_then(|child| compared(child, rung, request)) {
                 Ok(child) => {
                     if self.chosen.set(rung).is_ok() {
                         self.tell_of_weakness(rung, &causes);
@@ -174,6 +175,17 @@ impl Sandbox for Ladder {
             Failure::Fatal(error) => error,
             Failure::Setup(cause) => unavailable(&[(Rung::Bubblewrap, cause)]),
         })
+    }
+}
+
+/// The process, unless a file that the rung could not put into its place is another one by now.
+fn compared(child: Child, rung: Rung, request: &Request) -> Result<Child, Failure> {
+    match request.changed(rung) {
+        None => Ok(child),
+        Some(path) => {
+            let words = format!("`{}` was changed while it was started", path.display());
+            Err(SandboxError::Refused(words).into())
+        }
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct After {
     pub(crate) roots: Vec<PathBuf>,
     /// Folders whose disks must not be filled.
     pub(crate) disks: Vec<PathBuf>,
+    /// How much memory its processes may share.
+    pub(crate) memory: Option<u64>,
     /// Writable roots, with what lay deeper in them before.
     pub(crate) nested: Vec<(PathBuf, Nested)>,
     /// Protected names as they were before, where nothing else keeps them.
@@ -50,6 +52,9 @@ pub(crate) struct After {
     pub(crate) proxy: Option<crate::proxy::Proxy>,
     /// Words about the process, which come out among those on its standard error.
     pub(crate) heard: Option<tokio::sync::mpsc::Receiver<String>>,
+    /// Folders that stand in for some of the workspace.
+    #[cfg(target_os = "linux")]
+    pub(crate) mirror: Option<crate::mirror::Mirror>,
     /// Another folder to remove.
     pub(crate) folder: Option<tempfile::TempDir>,
     /// Who hears of it.
@@ -65,6 +70,12 @@ impl fmt::Debug for After {
 impl Drop for After {
     fn drop(&mut self) {
         let mut moved = Vec::new();
+        #[cfg(target_os = "linux")]
+        if let (Some(Err(error)), Some(notice)) =
+            (self.mirror.take().map(|mirror| mirror.settle()), &self.notice)
+        {
+            notice(format!("what a hook wrote could not be brought to the project: {error}"));
+        }
         for root in &self.roots {
             moved.extend(quarantine_repository(root));
         }

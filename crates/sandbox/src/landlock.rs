@@ -20,7 +20,7 @@ use crate::stubs::private_directory;
 use crate::view::{self, System};
 use crate::walls::{self, Strength};
 use crate::warden::Warden;
-use crate::{Rung, Settings, proxy};
+use crate::{Rung, Settings, mirror, proxy};
 
 /// What this rung cannot do, for people.
 pub(crate) const LACKS: [&str; 9] = [
@@ -102,6 +102,7 @@ pub(crate) fn start(
     let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.folder.path().to_owned());
     after.disks.extend(request.own.clone());
+    after.memory = Some(request.limits.memory);
     after.notice.clone_from(&settings.notice);
     after.scratch = Some(scratch);
     after.heard = proxy::refused(&request.network, Rung::Landlock);
@@ -140,10 +141,10 @@ impl Scratch {
     }
 }
 
-/// Removes scratch space that a killed program left.
+/// Removes scratch space and views that a killed program left.
 pub(crate) fn sweep(state: &Path) {
-    let entries = std::fs::read_dir(state.join("scratch"));
-    for entry in entries.into_iter().flatten().flatten() {
+    let entries = ["scratch", mirror::VIEWS].map(|name| std::fs::read_dir(state.join(name)));
+    for entry in entries.into_iter().flatten().flatten().flatten() {
         let path = entry.path();
         let is_abandoned = File::open(&path)
             .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok());

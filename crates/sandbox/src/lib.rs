@@ -30,6 +30,8 @@ mod hide;
 mod landlock;
 mod launch;
 mod low_disk;
+#[cfg(target_os = "linux")]
+mod mirror;
 mod nested;
 mod none;
 #[cfg(target_os = "linux")]
@@ -43,6 +45,7 @@ mod running;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
+mod shared_memory;
 mod stubs;
 mod system_program;
 mod view;

@@ -1,4 +1,5 @@
-//! Ends a command that is about to fill the disk: limits bound each file, not their number.
+//! Ends a command that is about to fill the disk, or the memory by what its processes share: limits
+//! bound each file and each process, not their number.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::Notice;
+use crate::shared_memory::Before;
 
 /// What stays free, where there was as much.
 const KEPT: u64 = 1 << 30;
@@ -24,10 +26,12 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Watches the disks of `folders` and calls `kill` once when one of them is nearly full. Needs
-    /// a runtime.
+    /// Watches the disks of `folders`, and what the process `id` shares where there is a limit on it,
+    /// and calls `kill` once when there is too little of the one or too much of the other. Needs a
+    /// runtime.
     pub(crate) fn new(
         folders: &[PathBuf],
+        (id, limit): (u32, Option<u64>),
         notice: Option<Notice>,
         kill: impl FnOnce() + Send + 'static,
     ) -> Option<Self> {
@@ -35,23 +39,26 @@ impl Watch {
             .iter()
             .filter_map(|folder| Some((folder.clone(), floor(free(folder)?))))
             .collect();
-        if watched.is_empty() {
+        if watched.is_empty() && limit.is_none() {
             return None;
         }
+        let shared = limit.zip(Before::look());
         let task = tokio::spawn(async move {
-            let full = loop {
+            let why = loop {
                 tokio::time::sleep(INTERVAL).await;
                 let is_low = |(folder, floor): &&(PathBuf, u64)| {
                     free(folder).is_some_and(|free| free < *floor)
                 };
                 if let Some((folder, _)) = watched.iter().find(is_low) {
-                    break folder.clone();
+                    break format!("the disk of {} is nearly full", folder.display());
+                }
+                if shared.is_some_and(|(limit, before)| before.is_passed(id, limit)) {
+                    break "its processes share too much memory".to_owned();
                 }
             };
             kill();
             if let Some(notice) = notice {
-                let folder = full.display();
-                notice(format!("the command was killed: the disk of {folder} is nearly full"));
+                notice(format!("the command was killed: {why}"));
             }
         });
         Some(Self { task })

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Access;
-use contract::sandbox::{Channel, Limits, Network, Profile, SandboxError, Spawn, Stdin};
+use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 
-use crate::view;
+use crate::{Rung, view};
 
 /// What to start, and what it may touch.
 #[derive(Clone, Debug)]
@@ -22,6 +22,10 @@ pub(crate) struct Request {
     pub(crate) env: BTreeMap<String, String>,
     /// The workspace and the further writable paths, parents before children.
     pub(crate) roots: Vec<PathBuf>,
+    /// The workspace, where there are roots.
+    pub(crate) workspace: PathBuf,
+    /// Files of it that must be found as they were looked at.
+    pub(crate) fixed: Vec<Fixed>,
     /// Further readable paths, parents before children.
     pub(crate) read: Vec<PathBuf>,
     /// Folders of the process' own, parents before children.
@@ -84,7 +88,7 @@ impl Request {
                 cwd.display()
             )));
         }
-        Ok(Self { cwd, roots, read, own, home, ..Self::unchecked(spawn, profile) })
+        Ok(Self { cwd, roots, workspace, read, own, home, ..Self::unchecked(spawn, profile) })
     }
 
     /// Takes `spawn` as it is, for a start without walls.
@@ -99,6 +103,8 @@ impl Request {
             channel: spawn.channel,
             env,
             roots: Vec::new(),
+            workspace: profile.workspace.clone(),
+            fixed: profile.fixed.clone(),
             read: Vec::new(),
             own: Vec::new(),
             access: profile.access,
@@ -106,6 +112,29 @@ impl Request {
             limits: profile.limits,
             home: None,
         }
+    }
+}
+
+/// Packages are too many to be mounted one by one; what counts of them is compared.
+const PACKAGES: &str = "node_modules";
+
+impl Request {
+    /// Whether a file of the workspace can be put into its place by mounts.
+    pub(crate) fn can_place(&self, fixed: &Fixed) -> bool {
+        let root = self.roots.iter().rfind(|root| fixed.place.starts_with(root));
+        root == Some(&self.workspace)
+            && !fixed.place.components().any(|part| part.as_os_str() == PACKAGES)
+    }
+
+    /// The first file that is not as it was looked at, of those that `rung` leaves where they are.
+    pub(crate) fn changed(&self, rung: Rung) -> Option<&Path> {
+        let is_placed = |fixed: &&Fixed| rung == Rung::Bubblewrap && self.can_place(fixed);
+        let is_changed = |fixed: &&Fixed| {
+            let bytes = fs::read(&fixed.place);
+            bytes.map_or(true, |bytes| *bytes != *fixed.bytes)
+        };
+        let mut left = self.fixed.iter().filter(|fixed| !is_placed(fixed));
+        left.find(is_changed).map(|fixed| fixed.place.as_path())
     }
 }
 
@@ -153,6 +182,7 @@ mod tests {
             read: vec![PathBuf::from("/does/not/exist")],
             write: vec![PathBuf::from("/does/not/exist/either")],
             own: Vec::new(),
+            fixed: Vec::new(),
             network: Network::None,
             env: BTreeMap::from([
                 ("A".to_owned(), "profile".to_owned()),
@@ -187,6 +217,28 @@ mod tests {
             let error = result.unwrap_err().to_string();
             assert!(error.contains("work in a project directory"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_that_changed_is_found_where_no_mount_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let (script, package) = (root.join("h.sh"), root.join("node_modules/a/index.js"));
+        fs::create_dir_all(package.parent().unwrap()).unwrap();
+        let mut profile = profile(&root);
+        for place in [&script, &package] {
+            fs::write(place, "one").unwrap();
+            let fixed =
+                Fixed { place: place.clone(), bytes: b"one".as_slice().into(), mode: 0o644 };
+            profile.fixed.push(fixed);
+        }
+        let request = Request::check(&spawn(&root), &profile, None).unwrap();
+        assert_eq!(request.changed(Rung::Landlock), None);
+        fs::write(&script, "two").unwrap();
+        assert_eq!(request.changed(Rung::Landlock), Some(script.as_path()));
+        assert_eq!(request.changed(Rung::Bubblewrap), None);
+        fs::remove_file(&package).unwrap();
+        assert_eq!(request.changed(Rung::Bubblewrap), Some(package.as_path()));
     }
 
     #[test]

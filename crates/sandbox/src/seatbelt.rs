@@ -198,6 +198,8 @@ mod tests {
             channel: Channel::None,
             env: BTreeMap::new(),
             roots: vec![PathBuf::from("/srv/app")],
+            workspace: PathBuf::from("/srv/app"),
+            fixed: Vec::new(),
             read: vec![PathBuf::from("/srv/\"odd\\name")],
             own: Vec::new(),
             access,

@@ -90,14 +90,15 @@ impl Stubs {
 
     /// Removes the stubs that a killed process left anywhere.
     pub(crate) fn sweep(&self) -> io::Result<()> {
-        let Ok(entries) = fs::read_dir(&self.directory) else {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let records = entries.map(|entry| entry.path()).filter(|path| !path.ends_with("lock"));
+        let records: Vec<PathBuf> = records.collect();
+        if records.is_empty() {
             return Ok(());
-        };
+        }
         let _mutex = self.lock()?;
-        for entry in entries.flatten() {
-            if entry.file_name() != "lock" {
-                self.remove_if_unused(&entry.path(), &mut open(&entry.path())?)?;
-            }
+        for record in records {
+            self.remove_if_unused(&record, &mut open(&record)?)?;
         }
         Ok(())
     }

@@ -16,11 +16,12 @@ use rustix::io::Errno;
 /// The largest file that is loaded whole.
 pub(crate) const MAX_LOADED: u64 = 64 << 20;
 
-/// Which file it is, and when it last changed.
+/// Which file it is, what may be done with it, and when it last changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
+    mode: u32,
     size: u64,
     modified: (i64, i64),
 }
@@ -31,6 +32,7 @@ impl Identity {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
+            mode: metadata.mode(),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         }
@@ -43,7 +45,6 @@ pub(crate) struct Snapshot {
     pub(crate) identity: Identity,
     /// All it held; none past [`MAX_LOADED`].
     pub(crate) content: Option<Vec<u8>>,
-    mode: u32,
     owner: (u32, u32),
 }
 
@@ -78,7 +79,6 @@ pub(crate) fn load(path: &Path, given: &str) -> Result<Option<Snapshot>, String>
     Ok(Some(Snapshot {
         identity: Identity::of(&metadata),
         content: (content.len() as u64 <= MAX_LOADED).then_some(content),
-        mode: metadata.mode(),
         owner: (metadata.uid(), metadata.gid()),
     }))
 }
@@ -103,15 +103,18 @@ pub(crate) fn replace(
             .map_err(|error| explain(error.into()))?;
     }
     let (temporary, file) = create_temporary(&folder, before).map_err(explain)?;
-    let written = fill(file, before, content).map_err(explain).and_then(|()| {
-        unchanged(path, given, before)?;
-        system::renameat(&folder, &temporary, &folder, name).map_err(|error| explain(error.into()))
+    let known = before.map(|before| &before.identity);
+    let place = Place { folder: &folder, temporary: &temporary, name, path };
+    let taken = fill(file, before, content).map_err(explain).and_then(|()| {
+        // Where the file is another one by now, nothing needs to be moved to find that out.
+        let is_known = place.identity().as_ref() == known && place.take(known).map_err(explain)?;
+        is_known
+            .then_some(())
+            .ok_or_else(|| format!("{given} changed while it was being written; read it again"))
     });
-    if written.is_err() {
-        // The first error says what went wrong; a temporary file that stays does no harm.
-        let _ = system::unlinkat(&folder, &temporary, AtFlags::empty());
-    }
-    written?;
+    // What has the temporary name has no other; one that stays does no harm.
+    let _ = system::unlinkat(&folder, &temporary, AtFlags::empty());
+    taken?;
     sync_folder(&folder).map_err(explain)
 }
 
@@ -134,13 +137,61 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn unchanged(path: &Path, given: &str, before: Option<&Snapshot>) -> Result<(), String> {
-    let found = std::fs::symlink_metadata(path).ok();
-    let found = found.map(|metadata| Identity::of(&metadata));
-    if found.as_ref() == before.map(|snapshot| &snapshot.identity) {
-        Ok(())
-    } else {
-        Err(format!("{given} changed while it was being written; read it again"))
+/// A file that is written, and the name that it is to get.
+struct Place<'a> {
+    folder: &'a OwnedFd,
+    temporary: &'a str,
+    name: &'a OsStr,
+    path: &'a Path,
+}
+
+impl Place<'_> {
+    /// What has the name at this moment.
+    fn identity(&self) -> Option<Identity> {
+        std::fs::symlink_metadata(self.path).ok().map(|metadata| Identity::of(&metadata))
+    }
+
+    /// Gives the written file the name, if what had it is `known`. Where somebody was faster,
+    /// theirs keeps it: the two change places, so that nothing is lost before it was looked at.
+    #[cfg(target_os = "linux")]
+    fn take(&self, known: Option<&Identity>) -> io::Result<bool> {
+        use system::RenameFlags;
+        let rename = |flags| {
+            system::renameat_with(self.folder, self.temporary, self.folder, self.name, flags)
+        };
+        let beside = self.path.with_file_name(self.temporary);
+        let at_side = || std::fs::symlink_metadata(&beside).map(|it| Identity::of(&it));
+        let written = at_side()?;
+        let flags = if known.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        match rename(flags) {
+            Ok(()) => {}
+            Err(Errno::EXIST | Errno::NOENT) => return Ok(false),
+            // Not every file system can do it.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => return self.replace(),
+            Err(error) => return Err(error.into()),
+        }
+        let Some(known) = known else {
+            return Ok(true);
+        };
+        if at_side()? == *known {
+            return Ok(true);
+        }
+        // A third one that came meanwhile is the latest: it gets the name again.
+        if rename(RenameFlags::EXCHANGE).is_ok() && at_side()?.inode != written.inode {
+            // Where this fails, theirs was taken away again by whoever put it there.
+            let _ = rename(RenameFlags::EXCHANGE);
+        }
+        Ok(false)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn take(&self, _: Option<&Identity>) -> io::Result<bool> {
+        self.replace()
+    }
+
+    fn replace(&self) -> io::Result<bool> {
+        system::renameat(self.folder, self.temporary, self.folder, self.name)?;
+        Ok(true)
     }
 }
 
@@ -169,7 +220,7 @@ fn fill(mut file: File, before: Option<&Snapshot>, content: &[u8]) -> io::Result
             // Only a privileged process can give a file away; others keep their own.
             drop(std::os::unix::fs::fchown(&file, Some(before.owner.0), Some(before.owner.1)));
         }
-        system::fchmod(&file, Mode::from_raw_mode(before.mode & 0o7777))?;
+        system::fchmod(&file, Mode::from_raw_mode(before.identity.mode & 0o7777))?;
     }
     file.sync_all()
 }
@@ -297,6 +348,11 @@ mod tests {
         let before = load(&path, "file").unwrap();
         std::fs::write(&path, "other").unwrap();
         assert!(replace(&path, "file", before.as_ref(), b"two").is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"other");
+        let before = load(&path, "file").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(replace(&path, "file", before.as_ref(), b"two").is_err());
+        assert!(replace(&path, "file", None, b"two").is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"other");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -104,6 +104,7 @@ impl Project {
             read: Vec::new(),
             write: Vec::new(),
             own: Vec::new(),
+            fixed: Vec::new(),
             network: Network::None,
             env: BTreeMap::new(),
             limits: Limits::default(),
@@ -117,6 +118,7 @@ impl Project {
             conversation: None,
             view: contract::policy::View::default(),
             actions: Vec::new(),
+            veils: None,
         };
         (context, lines)
     }

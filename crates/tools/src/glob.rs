@@ -12,13 +12,14 @@ use contract::policy::{Action, Hidden, View};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkState};
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
-use crate::{arguments, describe, walk};
+use crate::{arguments, describe, files, walk};
 
 const DEFAULT_LIMIT: usize = 1_000;
 
@@ -181,7 +182,11 @@ impl Search {
                 WalkState::Continue
             })
         });
-        newest.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
+        let (files, total) = newest.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        let count = files.len();
+        let files = without_links(files);
+        let total = total - (count - files.len());
+        (files, total)
     }
 
     fn find(&self, entry: DirEntry) -> Option<Aged> {
@@ -200,6 +205,14 @@ impl Search {
         let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
         Some((Reverse(modified), entry.into_path().into_os_string()))
     }
+}
+
+/// Those files to which no link leads: a folder that was exchanged for one while it was gone through
+/// has shown names of another place.
+fn without_links(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    paths.retain(|path| files::open_exactly(path, flags).is_ok());
+    paths
 }
 
 /// Splits a pattern before the first part that holds a wildcard, or before its last part.
@@ -296,6 +309,15 @@ mod tests {
         symlink("secret", project.path("d")).unwrap();
         let output = tool(&project).run(&fixture::call(args), &context).await.unwrap();
         assert!(!output.success && !output.output.contains("closed"), "{}", output.output);
+    }
+
+    #[test]
+    fn a_name_that_was_seen_through_a_link_is_not_shown() {
+        let project = Project::with(&[("d/open", ""), ("secret/open", ""), ("secret/closed", "")]);
+        std::fs::rename(project.path("d"), project.path("old")).unwrap();
+        symlink("secret", project.path("d")).unwrap();
+        let seen = ["d/open", "d/closed", "old/open"].map(|name| project.path(name));
+        assert_eq!(without_links(seen.into()), [project.path("old/open")]);
     }
 
     #[tokio::test]

@@ -22,6 +22,7 @@ mod paths;
 mod read;
 mod seen;
 mod todo_write;
+pub mod tool_search;
 mod walk;
 mod write;
 

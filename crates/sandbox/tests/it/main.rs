@@ -6,6 +6,7 @@
 
 mod bounds;
 mod broker;
+mod fixed;
 mod hosts;
 mod lives;
 mod plants;

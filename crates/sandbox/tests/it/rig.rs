@@ -117,6 +117,7 @@ impl World {
             read: vec![base.join("tools")],
             write: Vec::new(),
             own: Vec::new(),
+            fixed: Vec::new(),
             network: Network::None,
             env: env.map(|(name, value)| (name.to_owned(), value)).into(),
             limits: Limits::default(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::message::ToolCall;
-use contract::tool::ToolContext;
+use contract::tool::{ToolContext, Veil};
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
@@ -29,6 +29,8 @@ pub(super) struct Capture {
     spill: Spill,
     progress: mpsc::Sender<String>,
     line: Vec<u8>,
+    /// Keeps keys out of all of it.
+    veil: Option<Box<dyn Veil>>,
 }
 
 impl Capture {
@@ -45,6 +47,7 @@ impl Capture {
             spill: Spill::Unused(context.spill.join(format!("bash-{id}-{name}"))),
             progress: context.progress.clone(),
             line: Vec::new(),
+            veil: context.veils.as_ref().map(|veils| veils()),
         }
     }
 
@@ -77,10 +80,21 @@ impl Capture {
         let length = read.unwrap_or(0);
         if length == 0 {
             self.open = false;
+            if let Some(last) = self.veil.as_mut().map(|veil| veil.finish()) {
+                self.add(&last).await;
+            }
             self.pass_on();
             return;
         }
         let bytes = &buffer[..length];
+        match self.veil.as_mut().map(|veil| veil.push(bytes)) {
+            Some(bytes) => self.add(&bytes).await,
+            None => self.add(bytes).await,
+        }
+    }
+
+    async fn add(&mut self, bytes: &[u8]) {
+        let length = bytes.len();
         self.show(bytes);
         let room = KEPT - self.head.len();
         let (first, rest) = bytes.split_at(room.min(length));

@@ -106,3 +106,60 @@ async fn a_file_written_again_with_the_same_bytes_has_not_changed() {
     project.output(&tool(&project), edit("two", "three")).await;
     assert_eq!(project.read("f"), b"three");
 }
+
+type Change = (&'static str, fn(&std::path::Path));
+
+/// What somebody else does to the file; each leaves a trace that an edit must not wipe out.
+const CHANGES: [Change; 3] = [
+    ("another version", |path| {
+        let beside = path.with_extension("other");
+        std::fs::write(&beside, "theirs: text\n").unwrap();
+        std::fs::rename(beside, path).unwrap();
+    }),
+    ("gone", |path| std::fs::remove_file(path).unwrap()),
+    ("a folder", |path| {
+        // In one step, as the file must not be missed in between.
+        let beside = path.with_extension("folder");
+        std::fs::create_dir(&beside).unwrap();
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        let here = rustix::fs::CWD;
+        rustix::fs::renameat_with(here, &beside, here, path, flags).unwrap();
+    }),
+];
+
+/// Whether what somebody else did is still to be seen.
+fn is_kept(change: &str, path: &std::path::Path) -> bool {
+    match change {
+        "another version" => std::fs::read(path).is_ok_and(|text| text.starts_with(b"theirs: ")),
+        "gone" => !path.exists(),
+        _ => path.is_dir(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn whoever_changes_a_file_meanwhile_loses_nothing_in_a_thousand_races() {
+    for round in 0..1000_u32 {
+        let project = Project::with(&[("f", "ours: text\n")]);
+        let read = Read::new(Arc::clone(&project.paths), Arc::clone(&project.seen));
+        project.output(&read, json!({"file_path": "f"})).await;
+        let (name, change) = CHANGES[(round % 3) as usize];
+        let path = project.path("f");
+        let start = Arc::new(std::sync::Barrier::new(2));
+        let other = std::thread::spawn({
+            let (path, start) = (path.clone(), Arc::clone(&start));
+            move || {
+                start.wait();
+                // Somewhere in the time that an edit takes.
+                for turn in 0..fastrand::u32(..60_000) {
+                    std::hint::black_box(turn);
+                }
+                change(&path);
+            }
+        });
+        start.wait();
+        let output = project.run(&tool(&project), edit("text", "edited")).await;
+        other.join().unwrap();
+        assert!(is_kept(name, &path), "round {round}, {name}: {output:?}");
+    }
+}

@@ -1,0 +1,308 @@
+//! A workspace as a process sees it that must find certain files with certain bytes. A mount over such
+//! a file would not do: who renames the file outside moves the mount along with it. So the folders on
+//! the way to it are folders of ours, and everything else in them is linked or mounted there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use contract::sandbox::{Fixed, SandboxError};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, flock, openat2,
+    renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::request::Request;
+use crate::stubs::{Hold, private_directory};
+
+/// The folder that they lie in.
+pub(crate) const VIEWS: &str = "views";
+
+/// More entries in all these folders make too many mounts.
+const MOST: usize = 1_000;
+
+/// The folders of ours, which go away with this.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    /// The workspace.
+    pub(crate) root: PathBuf,
+    /// What lies in its place.
+    pub(crate) view: PathBuf,
+    /// What is mounted in it, each from its own place.
+    pub(crate) mounted: Vec<PathBuf>,
+    /// Copies of the files, with their places.
+    pub(crate) copies: Vec<(PathBuf, PathBuf)>,
+    /// Protected paths.
+    held: BTreeSet<PathBuf>,
+    /// What each folder held, from the root, with the number of a file that is linked.
+    known: BTreeMap<PathBuf, BTreeMap<OsString, Option<u64>>>,
+    _folder: tempfile::TempDir,
+    /// Locked while in use, so that a sweep knows what was abandoned.
+    _lock: File,
+}
+
+impl Mirror {
+    /// Makes one in `state`, where the process needs it; what the holds mount is left to them.
+    pub(crate) fn of(
+        request: &Request,
+        state: &Path,
+        holds: &[Hold],
+    ) -> Result<Option<Self>, SandboxError> {
+        let fixed: Vec<&Fixed> =
+            request.fixed.iter().filter(|fixed| request.can_place(fixed)).collect();
+        if fixed.is_empty() {
+            return Ok(None);
+        }
+        let held = holds.iter().flat_map(|hold| hold.present.iter().chain(&hold.absent));
+        let made = Self::make(&request.workspace, &fixed, held.cloned().collect(), state);
+        made.map(Some).map_err(|error| {
+            SandboxError::Refused(format!("cannot hold trusted files in their places: {error}"))
+        })
+    }
+
+    fn make(
+        root: &Path,
+        fixed: &[&Fixed],
+        held: BTreeSet<PathBuf>,
+        state: &Path,
+    ) -> io::Result<Self> {
+        let parent = state.join(VIEWS);
+        private_directory(&parent)?;
+        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
+        let lock = File::open(folder.path())?;
+        flock(&lock, FlockOperation::LockShared)?;
+        let (view, store) = (folder.path().join("view"), folder.path().join("copies"));
+        private_directory(&store)?;
+        let mut mirror = Self {
+            root: root.to_owned(),
+            view,
+            mounted: Vec::new(),
+            copies: Vec::new(),
+            held,
+            known: BTreeMap::new(),
+            _folder: folder,
+            _lock: lock,
+        };
+        let places: BTreeSet<&Path> =
+            fixed.iter().filter_map(|fixed| fixed.place.strip_prefix(root).ok()).collect();
+        let ways = places.iter().flat_map(|place| place.ancestors().skip(1).map(Path::to_owned));
+        let ways: BTreeSet<PathBuf> = ways.collect();
+        for way in &ways {
+            mirror.take_over(way, &ways, &places)?;
+        }
+        for (number, fixed) in fixed.iter().enumerate() {
+            let copy = store.join(number.to_string());
+            fs::write(&copy, &fixed.bytes)?;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(fixed.mode & 0o555))?;
+            mirror.copies.push((copy, fixed.place.clone()));
+        }
+        Ok(mirror)
+    }
+
+    /// Makes a folder of ours, parents before children, with all that the one in the workspace holds.
+    fn take_over(
+        &mut self,
+        way: &Path,
+        ways: &BTreeSet<PathBuf>,
+        places: &BTreeSet<&Path>,
+    ) -> io::Result<()> {
+        let (source, target) = (self.root.join(way), self.view.join(way));
+        fs::create_dir(&target)?;
+        let mut known = BTreeMap::new();
+        for entry in fs::read_dir(&source)?.flatten() {
+            let (name, path) = (entry.file_name(), way.join(entry.file_name()));
+            let (from, to) = (source.join(&name), target.join(&name));
+            let mut number = None;
+            if places.contains(path.as_path()) {
+                File::create(&to)?;
+            } else if !ways.contains(&path) {
+                number = self.link(&from, &to)?;
+            }
+            known.insert(name, number);
+            let count = self.known.values().map(BTreeMap::len).sum::<usize>() + known.len();
+            if count > MOST {
+                let words =
+                    format!("more than {MOST} files lie beside them; move them to a folder");
+                return Err(io::Error::other(words));
+            }
+        }
+        let mode = fs::metadata(&source)?.mode() & 0o777;
+        fs::set_permissions(&target, fs::Permissions::from_mode(mode | 0o700))?;
+        self.known.insert(way.to_owned(), known);
+        Ok(())
+    }
+
+    /// Shows at `to` what lies at `from`. Returns the number of a file that is the same in both places.
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<Option<u64>> {
+        let Ok(found) = fs::symlink_metadata(from) else { return Ok(None) };
+        let kind = found.file_type();
+        if kind.is_symlink() {
+            symlink(fs::read_link(from)?, to)?;
+            return Ok(fs::symlink_metadata(to).ok().map(|link| link.ino()));
+        }
+        if kind.is_file() && fs::hard_link(from, to).is_ok() {
+            return Ok(fs::symlink_metadata(to).ok().map(|file| file.ino()));
+        }
+        if kind.is_dir() {
+            fs::create_dir(to)?;
+        } else {
+            File::create(to)?;
+        }
+        if !kind.is_socket() && !self.held.contains(from) {
+            self.mounted.push(from.to_owned());
+        }
+        Ok(None)
+    }
+
+    /// The folders of ours below the root with their places, parents first, and whether each may be
+    /// written.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = (PathBuf, PathBuf, bool)> {
+        let ways = self.known.keys().filter(|way| !way.as_os_str().is_empty());
+        ways.map(|way| {
+            let place = self.root.join(way);
+            let is_free = !self.is_held(&place);
+            (self.view.join(way), place, is_free)
+        })
+    }
+
+    /// Whether a path is protected, or lies in what is.
+    pub(crate) fn is_held(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.held.contains(above))
+    }
+
+    /// Whether a path is a folder of ours.
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.root).is_ok_and(|way| self.known.contains_key(way))
+    }
+
+    /// Brings what the process has made, replaced and removed in these folders to the workspace.
+    pub(crate) fn settle(&self) -> io::Result<()> {
+        let root = File::open(&self.root)?;
+        let (flags, mode) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        for (way, known) in &self.known {
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let way_there = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+            // A folder that is gone takes what would come there with it.
+            let Ok(target) = openat2(&root, way_there, flags, mode, resolve) else { continue };
+            let own = self.view.join(way);
+            let source = File::open(&own)?;
+            let mut seen = BTreeSet::new();
+            for entry in fs::read_dir(&own)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let number = entry.path().symlink_metadata()?.ino();
+                match known.get(&name) {
+                    Some(Some(before)) if *before != number => {
+                        carry(&source, &target, &name, RenameFlags::empty(), &entry.path())?;
+                    }
+                    Some(_) => {}
+                    None => {
+                        carry(&source, &target, &name, RenameFlags::NOREPLACE, &entry.path())?;
+                    }
+                }
+                seen.insert(name);
+            }
+            for (name, number) in known {
+                if number.is_some() && !seen.contains(name) {
+                    let _ = unlinkat(&target, name, AtFlags::empty());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves what has a name in one folder to the same name in another.
+fn carry(
+    source: &File,
+    target: &impl std::os::fd::AsFd,
+    name: &OsString,
+    flags: RenameFlags,
+    path: &Path,
+) -> io::Result<()> {
+    match renameat_with(source, name, target, name, flags) {
+        Err(Errno::XDEV) => {
+            let place =
+                format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&target.as_fd()));
+            copy(path, &Path::new(&place).join(name))
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Copies what lies at `from` to another disk. Writes through nothing that lies there.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(from)?;
+    if found.is_dir() {
+        fs::create_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    } else if found.is_symlink() {
+        symlink(fs::read_link(from)?, to)?;
+    } else if found.is_file() {
+        let _ = fs::remove_file(to);
+        let mut file = fs::OpenOptions::new();
+        let mut file = file.write(true).create_new(true).mode(found.mode() & 0o777).open(to)?;
+        io::copy(&mut File::open(from)?, &mut file)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(place: PathBuf, text: &str) -> Fixed {
+        Fixed { place, bytes: text.as_bytes().into(), mode: 0o755 }
+    }
+
+    #[test]
+    fn what_a_process_makes_replaces_and_removes_comes_to_the_workspace() {
+        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path();
+        fs::create_dir_all(root.join("tools/deep")).unwrap();
+        for name in ["h.sh", "kept", "replaced", "removed", "tools/x.sh", "tools/deep/far"] {
+            fs::write(root.join(name), "before").unwrap();
+        }
+        symlink("kept", root.join("link")).unwrap();
+        let files = [fixed(root.join("h.sh"), "before"), fixed(root.join("tools/x.sh"), "before")];
+        let mirror = Mirror::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
+        assert_eq!(mirror.mounted, [root.join("tools/deep")]);
+        let view = &mirror.view;
+        fs::write(view.join("kept"), "written").unwrap();
+        fs::write(view.join("tools/made"), "made").unwrap();
+        fs::create_dir(view.join("folder")).unwrap();
+        fs::write(view.join("other"), "after").unwrap();
+        fs::rename(view.join("other"), view.join("replaced")).unwrap();
+        fs::remove_file(view.join("removed")).unwrap();
+        mirror.settle().unwrap();
+        let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!((read("kept"), read("replaced")), ("written".to_owned(), "after".to_owned()));
+        assert_eq!((read("tools/made"), read("h.sh")), ("made".to_owned(), "before".to_owned()));
+        assert!(root.join("folder").is_dir() && !root.join("removed").exists());
+        assert!(root.join("link").is_symlink() && !root.join("other").exists());
+        assert_eq!(read("tools/deep/far"), "before");
+    }
+
+    #[test]
+    fn nothing_is_carried_through_a_link_that_took_the_place_of_a_folder() {
+        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let outside = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join("tools")).unwrap();
+        fs::write(root.join("tools/x.sh"), "x").unwrap();
+        let files = [fixed(root.join("tools/x.sh"), "x")];
+        let mirror = Mirror::make(root, &files.each_ref(), BTreeSet::new(), state.path()).unwrap();
+        fs::write(mirror.view.join("tools/made"), "made").unwrap();
+        fs::rename(root.join("tools"), root.join("aside")).unwrap();
+        symlink(outside.path(), root.join("tools")).unwrap();
+        mirror.settle().unwrap();
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,104 @@
+//! Files that a process must find with the bytes that were looked at, whatever is done to them on the
+//! host while it runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use contract::policy::Access;
+use contract::sandbox::{Exit, Fixed, Spawn, Stdin};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use sandbox::Rung;
+use tokio::io::AsyncWriteExt;
+
+use crate::rig::{Mode, World, collect, has_bubblewrap, rungs};
+
+fn fix(world: &mut World, name: &str, text: &str) {
+    let place = world.work.join(name);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(&place, text).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    let bytes = text.as_bytes().into();
+    world.profile.fixed.push(Fixed { place, bytes, mode: 0o755 });
+}
+
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_exchanged_on_the_host_is_not_what_the_process_finds() {
+    if !has_bubblewrap() {
+        return;
+    }
+    for access in [Access::Workspace, Access::ReadOnly] {
+        let mut world = World::with_git();
+        world.profile.access = access;
+        fix(&mut world, "h.sh", "#!/bin/sh\n. ./tools/lib.sh\necho good\n");
+        fix(&mut world, "tools/lib.sh", "echo lib\n");
+        fix(&mut world, ".brynhild/hooks/k.sh", "#!/bin/sh\necho kept\n");
+        let work = world.work.clone();
+        for name in ["evil.sh", "evil/lib.sh", "evil/hooks/k.sh"] {
+            fs::create_dir_all(work.join(name).parent().unwrap()).unwrap();
+            fs::write(work.join(name), "#!/bin/sh\necho EVIL\n").unwrap();
+            fs::set_permissions(work.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::write(work.join("tools/data"), "data\n").unwrap();
+        let script = "read go; ./h.sh; cat tools/data a.txt; .brynhild/hooks/k.sh; pwd";
+        let spawn = Spawn { stdin: Stdin::Piped, ..world.spawn(script) };
+        let sandbox = world.sandbox(Mode::Confined(Rung::Bubblewrap));
+        let mut child = sandbox.start(&spawn, &world.profile).unwrap();
+        exchange(&work.join("h.sh"), &work.join("evil.sh"));
+        exchange(&work.join("tools"), &work.join("evil"));
+        exchange(&work.join(".brynhild"), &work.join("tools"));
+        child.stdin.take().unwrap().write_all(b"go\n").await.unwrap();
+        let output = collect(child).await;
+        let wanted = format!("lib\ngood\ndata\nx\nkept\n{}\n", work.display());
+        assert_eq!(output.stdout, wanted, "{access:?}: {}", output.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_process_among_fixed_files_works_in_the_workspace_as_ever() {
+    for rung in rungs() {
+        let mut world = World::with_git();
+        fix(&mut world, "h.sh", "#!/bin/sh\necho good\n");
+        fix(&mut world, ".brynhild/hooks/k.sh", "true\n");
+        fs::create_dir(world.work.join("src")).unwrap();
+        for name in ["old", "gone", "src/main"] {
+            fs::write(world.work.join(name), "before\n").unwrap();
+        }
+        let script = "./h.sh && echo made > made && mkdir -p deep/er && echo x > deep/er/file && \
+                      sed -i s/before/after/ old src/main && rm gone && echo more >> a.txt && \
+                      git status --short && ! echo evil > .brynhild/hooks/k.sh";
+        let output = world.run(Mode::Confined(rung), script).await;
+        let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap();
+        assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
+        if rung == Rung::Landlock {
+            continue;
+        }
+        assert_eq!(output.exit, Exit::Code(0), "{rung}: {output:?}");
+        assert!(output.stdout.starts_with("good\n"), "{rung}: {output:?}");
+        assert_eq!((read("made"), read("old")), ("made\n".to_owned(), "after\n".to_owned()));
+        assert_eq!(
+            (read("deep/er/file"), read("a.txt")),
+            ("x\n".to_owned(), "x\nmore\n".to_owned())
+        );
+        assert_eq!(read("src/main"), "after\n");
+        assert!(!world.work.join("gone").exists() && world.notices.lock().unwrap().is_empty());
+        let left: Vec<_> = fs::read_dir(world.state().join("views")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_rung_without_mounts_ends_what_would_find_something_else() {
+    if !rungs().contains(&Rung::Landlock) {
+        return;
+    }
+    let mut world = World::new();
+    fix(&mut world, "h.sh", "#!/bin/sh\necho good\n");
+    fs::write(world.work.join("h.sh"), "#!/bin/sh\necho EVIL\n").unwrap();
+    let error = world.start(Mode::Confined(Rung::Landlock), "sleep 60").err().unwrap();
+    assert!(error.to_string().contains("h.sh` was changed while it was started"), "{error}");
+}

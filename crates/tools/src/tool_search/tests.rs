@@ -1,0 +1,89 @@
+use super::*;
+use crate::fixture::Project;
+
+struct Named(ToolSpec);
+
+#[async_trait]
+impl Tool for Named {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::success(format!("called {}", self.0.name)))
+    }
+}
+
+fn tool(source: &str, name: String, description: &str) -> Arc<dyn Tool> {
+    Arc::new(Named(ToolSpec {
+        name,
+        description: description.to_owned(),
+        input_schema: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
+        version: String::new(),
+        categories: Vec::new(),
+        requires_permission: false,
+        risk_level: Risk::ReadOnly,
+        recovery_policy: Recovery::Allow,
+        parallel: false,
+        source: source.to_owned(),
+    }))
+}
+
+fn many() -> Vec<Arc<dyn Tool>> {
+    let of = |source: &'static str, count: usize| {
+        (0..count).map(move |index| {
+            tool(source, format!("{source}_{index}"), &format!("Does thing number {index}."))
+        })
+    };
+    let own = [tool(BUILTIN, String::from("Own"), "Is always there.")];
+    own.into_iter().chain(of("few", 3)).chain(of("many", 60)).chain(of("some", 30)).collect()
+}
+
+const USUALLY: Deferral = Deferral { tools: 40, bytes: 64 << 10 };
+
+fn offered(tools: &[Arc<dyn Tool>]) -> Vec<&str> {
+    let offered = tools.iter().filter(|tool| tool.is_offered());
+    offered.map(|tool| tool.spec().name.as_str()).collect()
+}
+
+async fn search(tools: &[Arc<dyn Tool>], query: &str) -> String {
+    let search = tools.iter().find(|tool| tool.spec().name == NAME).unwrap();
+    Project::new().output(search.as_ref(), json!({"query": query})).await
+}
+
+#[tokio::test]
+async fn the_plugin_that_takes_most_stands_behind_a_search_as_a_whole() {
+    let found = Found::default();
+    let tools = behind_search(many(), USUALLY, &found);
+    let names = offered(&tools);
+    assert_eq!(names.len(), 1 + 3 + 30 + 1, "{names:?}");
+    assert!(names.contains(&"Own") && names.contains(&"few_2") && names.contains(&"some_29"));
+    let spec = tools.last().unwrap().spec();
+    assert!(spec.description.contains("many (60): many_0, many_1"), "{}", spec.description);
+    assert!(search(&tools, "thing number 21").await.contains("\"many_21\""));
+    search(&tools, "select:many_3,many_4").await;
+    let names = offered(&tools);
+    for name in ["many_21", "many_3", "many_4"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(search(&tools, "zebra").await.contains("No tool fits"));
+    let again = behind_search(many(), USUALLY, &found);
+    assert!(offered(&again).contains(&"many_3"), "what was found stays found");
+}
+
+#[test]
+fn few_tools_are_offered_at_once_and_much_text_is_not() {
+    let found = Found::default();
+    let few: Vec<Arc<dyn Tool>> = many().into_iter().take(4).collect();
+    assert_eq!(offered(&behind_search(few, USUALLY, &found)).len(), 4);
+    let long = tool("long", String::from("long"), &"words ".repeat(20_000));
+    let tools =
+        behind_search(vec![long, tool("few", String::from("x"), "Short.")], USUALLY, &found);
+    assert_eq!(offered(&tools), ["x", NAME]);
+    let own = tool(BUILTIN, String::from("long"), &"words ".repeat(20_000));
+    assert_eq!(offered(&behind_search(vec![own], USUALLY, &found)), ["long"]);
+}
