@@ -61,7 +61,7 @@ pub(crate) async fn run(
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
-        journal.note(vec![settled.into_event(bench.settings).0]).await?;
+        journal.note(vec![settled.into_event(bench.settings, journal.teller().keys()).0]).await?;
     }
     Ok(reported)
 }
@@ -125,7 +125,7 @@ async fn run_all(
         }
         reported.results.push(content);
         let has_effect = settled.has_effect;
-        let (finished, stored) = settled.into_event(bench.settings);
+        let (finished, stored) = settled.into_event(bench.settings, journal.teller().keys());
         if has_effect {
             journal.commit(vec![finished]).await?;
         } else {

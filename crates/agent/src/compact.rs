@@ -1,16 +1,18 @@
 //! Shortens what the model sees of a long history. The log keeps all of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use contract::event::{Level, Outcome, What};
 use contract::hook::{CompactCause, CompactView, Occasion};
 use contract::log::LogError;
-use contract::message::{Entry, Message, Usage};
+use contract::message::{Entry, Message, Part, Usage};
 use contract::provider::Failure;
 use contract::tool::ToolSpec;
+use serde_json::json;
 
 use crate::journal::Journal;
-use crate::reply::{Asked, Audience};
+use crate::reply::{Asked, Audience, Draft};
 use crate::round;
 use crate::settings::RequestSettings;
 use crate::tool_call::Bench;
@@ -23,8 +25,10 @@ const TRUNCATE: &str = "truncate";
 
 /// Bytes of the last messages that stay as they are.
 const KEPT: usize = 32_000;
-/// Bytes of the first prompt that stay word for word.
-const TASK: usize = 4_000;
+/// Bytes of the first prompt that stay word for word, where nobody knows how large the context is.
+const TASK: usize = 32_000;
+/// The least that stays of it.
+const LEAST_TASK: usize = 4_000;
 /// How much of the context may be used before the history is shortened, in percent.
 const FULL: u64 = 80;
 
@@ -120,7 +124,9 @@ pub(crate) async fn shorten(
     let entries = journal.transcript.entries();
     let kept = kept(&entries);
     let dropped = entries.len() - kept;
-    if dropped < 2 {
+    let share = share(bench);
+    let is_short = |entry: &Arc<Entry>| length(&entry.message) <= share;
+    if dropped == 0 || (dropped == 1 && entries.first().is_none_or(is_short)) {
         return Ok(Shortened::Nothing);
     }
     let view = CompactView { strategy: SUMMARIZE, messages: entries.len() as u64, cause };
@@ -131,17 +137,20 @@ pub(crate) async fn shorten(
     let mut strategy = strategy(journal, advised.strategy).await?;
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
-        None if strategy == TRUNCATE => (DROPPED.to_owned(), Usage::default()),
-        None => match summarize(bench, journal, cause).await? {
+        None if strategy == TRUNCATE => (unsummarized(&entries[..dropped]), Usage::default()),
+        None => match summarize(bench, journal, (&entries[..dropped], cause)).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
             Summary::TooLong => {
                 strategy = TRUNCATE;
-                (DROPPED.to_owned(), Usage::default())
+                let text = "no summary: even a part of the history is too long for the model; \
+                            what came earlier is dropped";
+                journal.notice(Level::Warning, text.to_owned(), None).await?;
+                (unsummarized(&entries[..dropped]), Usage::default())
             }
         },
     };
-    let framed = Some(framed(journal, &entries, kept, &summary));
+    let framed = Some(framed(journal, (&entries, kept), share, &summary));
     let (dropped, kept) = (dropped as u64, kept as u64);
     let strategy = strategy.to_owned();
     journal
@@ -153,8 +162,44 @@ pub(crate) async fn shorten(
     Ok(Shortened::Done)
 }
 
-/// What stands for messages that nobody could summarize.
-const DROPPED: &str = "Earlier messages were dropped. Look again at what you need.";
+/// What stands for messages that nobody could summarize: the last calls among them are named, so
+/// that they are not made again all at once.
+fn unsummarized(dropped: &[Arc<Entry>]) -> String {
+    const NAMED: usize = 1_000;
+    let mut text = "Earlier messages were dropped. Look again at what you need.".to_owned();
+    let last = dropped.iter().rev().find_map(|entry| match &entry.message {
+        Message::Assistant(reply) if reply.calls().next().is_some() => Some(reply),
+        Message::Assistant(_) | Message::User { .. } | Message::Tool { .. } => None,
+    });
+    if let Some(reply) = last {
+        let calls: Vec<String> =
+            reply.calls().map(|call| format!("{} {}", call.name, call.args)).collect();
+        let calls = calls.join("\n");
+        let calls = abridged(&calls, NAMED);
+        text = format!(
+            "{text} These calls were made last, and what they gave is dropped, too. Where that was \
+             too much at once, look at less of it:\n{calls}"
+        );
+    }
+    text
+}
+
+/// Bytes of a prompt that stay: what about a quarter of the context holds.
+fn share(bench: Bench<'_>) -> usize {
+    let RequestSettings { known, model, .. } = &bench.settings.request;
+    let window = known.context_window_of(model).and_then(|window| usize::try_from(window).ok());
+    window.map_or(TASK, |window| window.max(LEAST_TASK))
+}
+
+/// A text of `most` bytes, about: its beginning and its end where it is longer.
+fn abridged(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let (head, tail) = (contract::text::head(text, most / 2), contract::text::tail(text, most / 2));
+    let missing = text.len() - head.len() - tail.len();
+    Cow::Owned(format!("{head}\n[... {missing} bytes are left out here ...]\n{tail}"))
+}
 
 /// The strategy that a hook asks for, where it is known.
 async fn strategy(journal: &mut Journal, wanted: Option<String>) -> Result<&'static str, LogError> {
@@ -196,12 +241,16 @@ enum Summary {
     Failed(Outcome),
 }
 
+/// Bytes that a message may have where the whole history is too long to be summarized.
+const CUTS: [usize; 2] = [2_000, 300];
+
 /// Asks the model for a summary. The request begins like the one before it, so that what the
-/// provider has cached still counts.
+/// provider has cached still counts; where that is too long, it is only about what will be dropped,
+/// each message cut.
 async fn summarize(
     bench: Bench<'_>,
     journal: &mut Journal,
-    cause: CompactCause<'_>,
+    (dropped, cause): (&[Arc<Entry>], CompactCause<'_>),
 ) -> Result<Summary, LogError> {
     let mut text = String::from(
         "Write a summary of this conversation that lets you go on with the work without seeing it \
@@ -212,23 +261,58 @@ async fn summarize(
         text.push_str("\nAbove all: ");
         text.push_str(instructions);
     }
+    let wish = Arc::new(Entry::new(Message::User { text }));
     let system = round::system(bench, journal).await?;
     let mut request = round::request(bench, journal, system);
-    Arc::make_mut(&mut request.history).push(Arc::new(Entry::new(Message::User { text })));
-    Ok(match round::ask(bench, journal, request, Audience::Nobody).await? {
-        Asked::Whole(draft) => {
-            let summary = draft.reply.text();
-            if summary.trim().is_empty() {
-                Summary::Failed(failed("the model gave no summary"))
-            } else {
-                let usage = round::counted(bench, journal, &draft.reply, draft.usage);
-                Summary::Text(summary, usage)
+    for cut in CUTS.map(Some).into_iter().chain([None]) {
+        let mut asked = request.clone();
+        Arc::make_mut(&mut asked.history).push(Arc::clone(&wish));
+        let summary = match round::ask(bench, journal, asked, Audience::Nobody).await? {
+            Asked::Whole(draft) => summary_of(bench, journal, draft),
+            Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
+            Asked::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
+            Asked::Failed(_, error) => Summary::Failed(failed(&format!("no summary: {error}"))),
+        };
+        let (Summary::TooLong, Some(most)) = (&summary, cut) else { return Ok(summary) };
+        request.history = Arc::new(dropped.iter().map(|entry| shortened(entry, most)).collect());
+    }
+    Ok(Summary::TooLong)
+}
+
+fn summary_of(bench: Bench<'_>, journal: &Journal, draft: Draft) -> Summary {
+    let summary = draft.reply.text();
+    if summary.trim().is_empty() {
+        return Summary::Failed(failed("the model gave no summary"));
+    }
+    Summary::Text(summary, round::counted(bench, journal, &draft.reply, draft.usage))
+}
+
+/// A message of which no part has more than `most` bytes.
+fn shortened(entry: &Arc<Entry>, most: usize) -> Arc<Entry> {
+    if length(&entry.message) <= most {
+        return Arc::clone(entry);
+    }
+    let cut = |text: &mut String| text.truncate(contract::text::head(text, most).len());
+    let mut message = entry.message.clone();
+    match &mut message {
+        Message::User { text } => cut(text),
+        Message::Tool { content, .. } => cut(content),
+        Message::Assistant(reply) => {
+            reply.parts.retain(|part| !matches!(part, Part::Thinking { .. }));
+            for part in &mut reply.parts {
+                match part {
+                    Part::Text { text } => cut(text),
+                    Part::Call(call) if call.args.to_string().len() > most => {
+                        let mut begun = call.args.to_string();
+                        cut(&mut begun);
+                        call.args = json!({"cut": begun});
+                    }
+                    Part::Call(_) | Part::Thinking { .. } => {}
+                }
             }
         }
-        Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
-        Asked::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
-        Asked::Failed(_, error) => Summary::Failed(failed(&format!("no summary: {error}"))),
-    })
+    }
+    Arc::new(Entry::new(message))
 }
 
 fn failed(error: &str) -> Outcome {
@@ -241,21 +325,29 @@ const OPENING: &str = "[Earlier messages were replaced by this summary]";
 
 /// The summary as the model reads it: after the task, the request that is worked on, and what must
 /// last, word for word.
-fn framed(journal: &Journal, entries: &[Arc<Entry>], kept: usize, summary: &str) -> String {
-    let task = task(entries);
+fn framed(
+    journal: &Journal,
+    (entries, kept): (&[Arc<Entry>], usize),
+    share: usize,
+    summary: &str,
+) -> String {
+    let asked = journal.transcript.prompt();
+    // What is worked on is never cut: the model would do something else.
+    let most = if journal.transcript.is_turn_open() { usize::MAX } else { share };
+    let task = task(entries, (asked, most), share);
     let mut parts =
         vec![format!("{OPENING}\nThe conversation began with:\n<task>\n{task}\n</task>")];
     let lasting: Vec<&str> = journal.transcript.lasting().collect();
     let is_lasting = |skill: &&str| lasting.iter().any(|text| text.contains(*skill));
     let (_, last) = entries.split_at(entries.len() - kept);
-    let request = contract::text::head(journal.transcript.prompt(), TASK);
-    let is_seen = last.iter().any(|entry| said(entry).is_some_and(|it| it.starts_with(request)));
-    if !is_seen && without_skill(request) != task {
+    let is_seen = last.iter().any(|entry| said(entry) == Some(asked));
+    let request = abridged(asked, most);
+    if !is_seen && without_skill(&request) != task {
         parts.push(format!("The person asked last:\n<request>\n{request}\n</request>"));
     }
     let unseen = |said: &&String| !last.iter().any(|entry| self::said(entry) == Some(said));
     for words in journal.transcript.meanwhile().iter().filter(unseen) {
-        let words = contract::text::head(words, TASK);
+        let words = abridged(words, share);
         parts.push(format!("Meanwhile the person said:\n<request>\n{words}\n</request>"));
     }
     parts.extend(skills(entries).into_iter().filter(|it| !is_lasting(it)).map(str::to_owned));
@@ -264,23 +356,27 @@ fn framed(journal: &Journal, entries: &[Arc<Entry>], kept: usize, summary: &str)
     parts.join("\n\n")
 }
 
-/// What the conversation began with, also where that was summarized before.
-fn task(entries: &[Arc<Entry>]) -> String {
+/// What the conversation began with, also where that was summarized before. What is `asked` at the
+/// moment has a limit of its own.
+fn task(entries: &[Arc<Entry>], (asked, most): (&str, usize), share: usize) -> String {
     let mut said = entries.iter().filter_map(|entry| said(entry));
     let first = said.next().unwrap_or_default();
     let known = first.strip_prefix(OPENING).and_then(|rest| {
         let (_, task) = rest.split_once("<task>\n")?;
-        Some(task.split_once("\n</task>")?.0.to_owned())
+        Some(task.split_once("\n</task>")?.0)
     });
-    let plain = || {
-        let mut task = contract::text::head(without_skill(first), TASK).to_owned();
-        if let Some(next) = said.next().filter(|_| skill(first).is_some()) {
-            // What activates a skill may come before the task.
-            task = format!("{task}\n\n{}", contract::text::head(without_skill(next), TASK));
-        }
-        task
-    };
-    known.unwrap_or_else(plain)
+    let limit = |text: &str| if text == without_skill(asked) { most } else { share };
+    if let Some(task) = known {
+        return abridged(task, limit(task)).into_owned();
+    }
+    let begun = without_skill(first);
+    let mut task = abridged(begun, limit(begun)).into_owned();
+    if let Some(next) = said.next().filter(|_| skill(first).is_some()) {
+        // What activates a skill may come before the task.
+        let next = without_skill(next);
+        task = format!("{task}\n\n{}", abridged(next, limit(next)));
+    }
+    task
 }
 
 /// What stands before a skill that a person activates.

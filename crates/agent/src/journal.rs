@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::PermitIterator;
 
 use crate::account::Account;
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::settings::Budget;
 use crate::transcript::{self, TakenIds, Transcript};
 
@@ -23,6 +23,8 @@ pub(crate) struct Journal {
     pub(crate) transcript: Transcript,
     /// Calls that were not let run, with the reasons.
     pub(crate) refused: Vec<String>,
+    /// Whether the provider has answered since the program began.
+    pub(crate) has_heard: bool,
     /// What a crash left open in conversations within this one.
     left_open: Vec<(Within, Vec<What>)>,
 }
@@ -81,7 +83,7 @@ impl Journal {
         let book = Arc::new(Book { log, keys, session, events, page });
         let teller = Teller { book, within: None, account };
         let left_open = transcript::left_open(history);
-        Self { teller, transcript, refused: Vec::new(), left_open }
+        Self { teller, transcript, refused: Vec::new(), has_heard: false, left_open }
     }
 
     /// Keeps these events for good, in one write, then tells them.
@@ -171,6 +173,11 @@ impl Teller {
         &self.book.session
     }
 
+    /// What must not be told.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.book.keys
+    }
+
     /// How many conversations are around this one.
     pub(crate) fn depth(&self) -> u32 {
         self.account.depth()
@@ -191,6 +198,7 @@ impl Teller {
             teller: Teller { book: Arc::clone(&self.book), within: Some(within), account },
             transcript: Transcript::default(),
             refused: Vec::new(),
+            has_heard: false,
             left_open: Vec::new(),
         }
     }
@@ -242,7 +250,7 @@ impl Book {
     }
 
     fn event(&self, seq: Seq, within: Option<&Within>, what: What) -> Event {
-        let (session, what) = (self.session.clone(), self.keys.hidden(what));
+        let (session, what) = (self.session.clone(), keys::hidden(&self.keys, what));
         Event { seq, session, at: Timestamp::now(), within: within.cloned(), what }
     }
 

@@ -1,61 +1,130 @@
 //! Keeps keys out of what is kept, told and put into the history: a model may say one, and a result
-//! may hold one. Pieces of a reply that is still coming in are looked at one by one.
+//! may hold one.
 
-use contract::event::What;
-use contract::secret::Secret;
+mod dressed;
 
-/// What is shorter could stand in anything.
-const SHORTEST: usize = 16;
+use std::sync::Arc;
 
-/// The keys that must not appear.
-#[derive(Clone, Default)]
-pub(crate) struct Keys(Vec<Secret<String>>);
+use contract::event::{Piece, What};
+use contract::tool::Veils;
 
-impl Keys {
-    /// Those of `keys` that cannot be mistaken for something else.
-    pub(crate) fn new(keys: &[Secret<String>]) -> Self {
-        Self(keys.iter().filter(|key| key.expose().len() >= SHORTEST).cloned().collect())
+pub(crate) use dressed::{Held, Keys};
+
+/// What happened, without any key in it.
+pub(crate) fn hidden(keys: &Keys, what: What) -> What {
+    if keys.is_empty() {
+        return what;
+    }
+    let Ok(text) = serde_json::to_string(&what) else { return what };
+    match keys.hide(&text) {
+        std::borrow::Cow::Borrowed(_) => what,
+        // Only text within strings is other than before.
+        std::borrow::Cow::Owned(text) => serde_json::from_str(&text).unwrap_or(what),
+    }
+}
+
+/// What keeps the keys out of streams, where there are any.
+pub(crate) fn veils(keys: &Keys) -> Option<Veils> {
+    let keys = keys.clone();
+    (!keys.is_empty()).then(|| -> Veils { Arc::new(move || Box::new(Held::new(&keys))) })
+}
+
+/// The pieces of a reply as they can be told: what could be the beginning of a key waits for more.
+pub(crate) struct Pieces {
+    held: Held,
+    /// What kind of piece waits.
+    last: Option<Kind>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+impl Kind {
+    fn piece(self, text: String) -> Option<Piece> {
+        let piece = match self {
+            Self::Text => Piece::Text { text },
+            Self::Thinking => Piece::Thinking { text },
+        };
+        let (Piece::Text { text } | Piece::Thinking { text }) = &piece else { return None };
+        (!text.is_empty()).then_some(piece)
+    }
+}
+
+impl Pieces {
+    /// None came yet.
+    pub(crate) fn new(keys: &Keys) -> Self {
+        Self { held: Held::new(keys), last: None }
     }
 
-    /// What happened, without any key in it.
-    pub(crate) fn hidden(&self, what: What) -> What {
-        if self.0.is_empty() {
-            return what;
-        }
-        let Ok(mut text) = serde_json::to_string(&what) else { return what };
-        let mut is_found = false;
-        for key in &self.0 {
-            let written = serde_json::Value::from(key.expose().as_str()).to_string();
-            let written = &written[1..written.len() - 1];
-            if text.contains(written) {
-                text = text.replace(written, "[redacted]");
-                is_found = true;
-            }
-        }
-        if !is_found {
-            return what;
-        }
-        // Only text within strings is other than before.
-        serde_json::from_str(&text).unwrap_or(what)
+    /// What can be told when a piece has come.
+    pub(crate) fn take(&mut self, piece: Piece) -> Vec<Piece> {
+        let (kind, text) = match piece {
+            Piece::Text { text } => (Kind::Text, text),
+            Piece::Thinking { text } => (Kind::Thinking, text),
+            other => return self.finish().into_iter().chain([other]).collect(),
+        };
+        let waited = if self.last == Some(kind) { None } else { self.finish() };
+        self.last = Some(kind);
+        waited.into_iter().chain(kind.piece(self.held.push_text(&text))).collect()
+    }
+
+    /// What has waited, when nothing of its kind follows.
+    pub(crate) fn finish(&mut self) -> Option<Piece> {
+        self.last.take()?.piece(self.held.finish_text())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use contract::event::Level;
+    use contract::secret::Secret;
 
     use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(&["sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==", "short"].map(|key| Secret::new(key.to_owned())))
+    }
 
     fn notice(text: &str) -> What {
         What::Notice { level: Level::Info, text: text.to_owned(), hint: None }
     }
 
+    fn text(text: &str) -> Piece {
+        Piece::Text { text: text.to_owned() }
+    }
+
+    fn thinking(text: &str) -> Piece {
+        Piece::Thinking { text: text.to_owned() }
+    }
+
     #[test]
     fn a_key_is_taken_out_and_nothing_else() {
-        let keys = ["sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==", "short"].map(|key| Secret::new(key.to_owned()));
-        let keys = Keys::new(&keys);
-        let said = keys.hidden(notice("it is sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==, short"));
+        let said = hidden(&keys(), notice("it is sk-Zx9/Qw+\"Er7\\Ty5Ui3Op1==, short"));
         assert_eq!(said, notice("it is [redacted], short"));
-        assert_eq!(keys.hidden(notice("nothing\n\"here\"")), notice("nothing\n\"here\""));
+        let harmless = notice("nothing\n\"here\"");
+        assert_eq!(hidden(&keys(), harmless.clone()), harmless);
+    }
+
+    #[test]
+    fn pieces_keep_their_order_and_nothing_is_lost_or_let_through() {
+        let mut pieces = Pieces::new(&keys());
+        let said = ["the key sk-", "Zx9/Qw+\"Er7\\Ty", "5Ui3Op1==!", " sk"].map(text);
+        let mut told: Vec<Piece> = said.into_iter().flat_map(|it| pieces.take(it)).collect();
+        told.extend(pieces.take(thinking("hm s")));
+        told.extend(pieces.take(Piece::Call { name: "Read".to_owned() }));
+        told.extend(pieces.finish());
+        let wanted = vec![
+            text("the key "),
+            text("[redacted]!"),
+            text(" "),
+            text("sk"),
+            thinking("hm "),
+            thinking("s"),
+            Piece::Call { name: "Read".to_owned() },
+        ];
+        assert_eq!(told, wanted);
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::{Journal, Teller};
+use crate::keys;
 use crate::retry::Retry;
 
 /// Deltas taken from the stream at once where they are ready, so that a fast stream costs few
@@ -158,9 +159,10 @@ pub(crate) async fn ask(
             }) => outcome,
         };
         let Err(error) = outcome else {
+            journal.has_heard = true;
             return Ok(Asked::Whole(draft));
         };
-        let Some(wait) = retry.wait(attempt, error.kind) else {
+        let Some(wait) = retry.wait(attempt, error.kind, journal.has_heard) else {
             return Ok(Asked::Failed(draft, error));
         };
         if !draft.reply.parts.is_empty() && manner.audience != Audience::Nobody {
@@ -170,7 +172,7 @@ pub(crate) async fn ask(
         let text = format!(
             "{error}; trying again in {:.1} s (attempt {attempt} of {})",
             wait.as_secs_f64(),
-            retry.attempts
+            retry.attempts(error.kind)
         );
         journal.notice(Level::Warning, text, error.hint).await?;
         tokio::select! {
@@ -187,6 +189,14 @@ struct Listeners<'a> {
     audience: Audience,
 }
 
+impl Listeners<'_> {
+    async fn hear(self, piece: Piece) {
+        if self.audience.hears(&piece) {
+            self.teller.tell(What::ReplyDelta { piece }).await;
+        }
+    }
+}
+
 async fn receive(
     provider: &dyn Provider,
     request: Request,
@@ -195,6 +205,7 @@ async fn receive(
 ) -> Result<(), ProviderError> {
     let stream: ReplyStream = provider.stream(request).await?;
     let mut batches = stream.ready_chunks(BATCH);
+    let mut told = keys::Pieces::new(listeners.teller.keys());
     while let Some(batch) = batches.next().await {
         let mut pieces = Pieces::default();
         let mut failure = None;
@@ -207,14 +218,15 @@ async fn receive(
                 }
             }
         }
-        for piece in pieces.0 {
-            if listeners.audience.hears(&piece) {
-                listeners.teller.tell(What::ReplyDelta { piece }).await;
-            }
+        for piece in pieces.0.into_iter().flat_map(|piece| told.take(piece)) {
+            listeners.hear(piece).await;
         }
         if let Some(error) = failure {
             return Err(error);
         }
+    }
+    if let Some(piece) = told.finish() {
+        listeners.hear(piece).await;
     }
     if draft.is_whole {
         return Ok(());

@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use contract::provider::Failure;
 
+/// Requests in all for a reply that keeps breaking off: the next one breaks off at the same place.
+const BROKEN: u32 = 5;
+/// The longest wait that a provider may ask for.
+const LONGEST: Duration = Duration::from_mins(5);
+
 /// How failed requests are repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
@@ -17,20 +22,35 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts: 5, base: Duration::from_millis(500), cap: Duration::from_mins(1) }
+        // About two minutes: what most troubles of providers last.
+        Self { attempts: 10, base: Duration::from_millis(500), cap: Duration::from_secs(30) }
     }
 }
 
 impl Retry {
+    /// Requests in all, the first included, where they fail like this.
+    pub(crate) fn attempts(&self, failure: Failure) -> u32 {
+        match failure {
+            Failure::Idle | Failure::Cut => self.attempts.min(BROKEN),
+            _ => self.attempts,
+        }
+    }
+
     /// The wait before the next attempt, or none where a repetition makes no sense. `attempt` is
-    /// the one that failed, from 1.
-    pub(crate) fn wait(&self, attempt: u32, failure: Failure) -> Option<Duration> {
-        if attempt >= self.attempts {
+    /// the one that failed, from 1. A server that has answered before is waited for.
+    pub(crate) fn wait(
+        &self,
+        attempt: u32,
+        failure: Failure,
+        has_answered: bool,
+    ) -> Option<Duration> {
+        if attempt >= self.attempts(failure) {
             return None;
         }
         let asked_for = match failure {
             Failure::RateLimited(wait) | Failure::Unavailable(wait) => wait,
             Failure::Idle | Failure::Cut => None,
+            Failure::Unreachable if has_answered => None,
             // The same request would fail in the same way.
             Failure::Auth
             | Failure::Payment
@@ -42,7 +62,7 @@ impl Retry {
             | Failure::Expectation => return None,
         };
         if let Some(wait) = asked_for {
-            return (wait <= self.cap * 5).then_some(wait);
+            return (wait <= LONGEST).then_some(wait);
         }
         let doubled = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap);
         // Full jitter over the upper half keeps clients that failed together apart.
@@ -58,7 +78,7 @@ mod tests {
     fn waits_grow_and_stay_under_the_cap() {
         let retry = Retry { attempts: 20, ..Retry::default() };
         for attempt in 1..20 {
-            let wait = retry.wait(attempt, Failure::Cut).expect("transient");
+            let wait = retry.wait(attempt, Failure::Unavailable(None), false).expect("transient");
             let ceiling = retry.base.saturating_mul(1 << (attempt - 1)).min(retry.cap);
             assert!(wait <= ceiling && wait >= ceiling / 2, "{attempt}: {wait:?}");
         }
@@ -68,14 +88,17 @@ mod tests {
     fn the_providers_own_wait_is_honored_unless_absurd() {
         let retry = Retry::default();
         let asked = |seconds| Failure::RateLimited(Some(Duration::from_secs(seconds)));
-        assert_eq!(retry.wait(1, asked(7)), Some(Duration::from_secs(7)));
-        assert_eq!(retry.wait(1, asked(86_400)), None);
+        assert_eq!(retry.wait(1, asked(7), false), Some(Duration::from_secs(7)));
+        assert_eq!(retry.wait(1, asked(86_400), false), None);
     }
 
     #[test]
     fn lasting_failures_and_spent_budgets_are_not_repeated() {
         let retry = Retry::default();
-        assert_eq!(retry.wait(1, Failure::Auth), None);
-        assert_eq!(retry.wait(5, Failure::Cut), None);
+        assert_eq!(retry.wait(1, Failure::Auth, true), None);
+        assert_eq!(retry.wait(BROKEN, Failure::Cut, true), None);
+        assert_eq!(retry.wait(retry.attempts, Failure::Unavailable(None), true), None);
+        assert_eq!(retry.wait(1, Failure::Unreachable, false), None);
+        assert!(retry.wait(1, Failure::Unreachable, true).is_some());
     }
 }

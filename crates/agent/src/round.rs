@@ -132,9 +132,11 @@ pub(crate) fn counted(
     reply: &Reply,
     mut usage: Usage,
 ) -> Usage {
-    if usage.total_tokens() == 0 {
+    if usage.input_tokens == 0 {
         usage.input_tokens = compact::size(bench, journal);
-        usage.output_tokens = transcript::size(reply);
+        if usage.output_tokens == 0 {
+            usage.output_tokens = transcript::size(reply);
+        }
         usage.estimated = true;
     }
     let RequestSettings { known, model, .. } = &bench.settings.request;

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{Advised, Hooks};
 use crate::journal::{Journal, Teller};
+use crate::keys::{self, Keys};
 use crate::nested::Parent;
 use crate::person::Answers;
 use crate::recover::Recoveries;
@@ -199,8 +200,8 @@ impl Settled {
     }
 
     /// The event that tells it, and what there is to tell hooks where its output was too long.
-    pub(crate) fn into_event(self, settings: &Settings) -> (What, Option<Occasion>) {
-        let content = self.output.for_model();
+    pub(crate) fn into_event(self, settings: &Settings, keys: &Keys) -> (What, Option<Occasion>) {
+        let content = keys.hide(&self.output.for_model()).into_owned();
         let size = content.len();
         let Shown { text, stored } = truncate(content, &self.call.id, &settings.spill);
         let stored = stored.map(|path| {
@@ -510,6 +511,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         conversation: Some(Arc::clone(&parent) as Arc<dyn Any + Send + Sync>),
         view: bench.parts.policy.view(tool.spec()),
         actions: actions.clone(),
+        veils: keys::veils(teller.keys()),
     };
     let started = Instant::now();
     let result = {

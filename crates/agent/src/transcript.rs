@@ -47,7 +47,7 @@ struct Lasting {
 
 /// Tokens that so many bytes of text make, about.
 pub(crate) fn estimate(bytes: usize) -> u64 {
-    (bytes / BYTES_PER_TOKEN) as u64
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 /// Tokens of a reply, about.
@@ -164,6 +164,11 @@ impl Transcript {
     /// What the person asked for last.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt
+    }
+
+    /// Whether that prompt is worked on.
+    pub(crate) fn is_turn_open(&self) -> bool {
+        self.turn_open
     }
 
     /// What the person said while that was worked on.

@@ -125,6 +125,8 @@ impl Turn<'_> {
             let outcome = self.ended(journal, outcome, &words).await?;
             return if outcome.is_some() { Ok(outcome) } else { self.idled(journal).await };
         }
+        let is_cut = stop_reason == StopReason::MaxTokens.as_str()
+            && calls.iter().any(|call| call.args.is_string());
         let asked = |call| AskedCall { call, doubt: doubt.clone() };
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(bench, journal, &mut self.circles, asked).await?;
@@ -142,6 +144,9 @@ impl Turn<'_> {
         }
         if let Some(text) = self.feedback.take() {
             inject(journal, "recovery", text).await?;
+        }
+        if is_cut {
+            tell_of_cut_call(journal).await?;
         }
         if let Some(what) = reported.suggestion {
             suggest(journal, &what).await?;
@@ -296,7 +301,8 @@ impl Turn<'_> {
         (said, words): (Said, &str),
         stop_reason: String,
     ) -> Result<Option<Outcome>, LogError> {
-        if said != Said::Something && self.nudges < NUDGES {
+        let is_declined = stop_reason == StopReason::Refusal.as_str();
+        if said != Said::Something && !is_declined && self.nudges < NUDGES {
             self.nudges += 1;
             nudge(journal, said).await?;
             return Ok(None);
@@ -310,6 +316,7 @@ impl Turn<'_> {
         };
         let Some(tool) = &self.bench.settings.required_finish else {
             warn_of_silence(journal, said).await?;
+            warn_of_cut(journal, &ending).await?;
             return Ok(Some(ending));
         };
         if self.reminders == REMINDERS {
@@ -333,8 +340,8 @@ impl Turn<'_> {
     /// What follows an announcement without an act.
     async fn talked(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
         let talked = self.circles.talked();
-        let text = "You said what you would do, and did not do it. Do it: call the tool. If there \
-                    is nothing left to do, say what came of it.";
+        let text = "Your last reply ends by saying what you will do. If it is to be done now, call \
+                    the tool; if that was your answer, or nothing is left to do, say so.";
         self.heed(journal, talked, text).await
     }
 
@@ -470,6 +477,35 @@ async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogErr
     let text = "Model failed to produce output after multiple attempts.".to_owned();
     let hint = "ask again, or choose another model".to_owned();
     journal.notice(Level::Warning, text, Some(hint)).await
+}
+
+/// Says that an answer is not all that the model had to say.
+async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogError> {
+    let Outcome::Answered { stop_reason } = ending else { return Ok(()) };
+    let (text, hint) = if *stop_reason == StopReason::MaxTokens.as_str() {
+        (
+            "the answer is cut off: it reached the limit on its length",
+            "ask the model to go on, or set `behavior.max_tokens` higher",
+        )
+    } else if *stop_reason == StopReason::Refusal.as_str() {
+        (
+            "the provider declined to answer, or ended the answer early",
+            "say it in other words, or choose another model",
+        )
+    } else {
+        return Ok(());
+    };
+    journal.notice(Level::Warning, text.to_owned(), Some(hint.to_owned())).await
+}
+
+/// Says why a call could not be read: to the person, who can allow more, and to the model.
+async fn tell_of_cut_call(journal: &mut Journal) -> Result<(), LogError> {
+    let text = "a call is cut off: the reply reached the limit on its length".to_owned();
+    let hint = "`behavior.max_tokens` allows more".to_owned();
+    journal.notice(Level::Warning, text, Some(hint)).await?;
+    let text = "Your last reply reached the limit on its length, in the middle of a call. Say less at \
+                once: a long file can be written in several steps, first Write and then Edit.";
+    inject(journal, "length", text.to_owned()).await
 }
 
 async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {

@@ -68,6 +68,8 @@ pub struct Quirks {
     pub reasoning_field: Option<String>,
     /// Whether structured reasoning is sent back as well.
     pub reasoning_details: bool,
+    /// Which ids of calls it takes.
+    pub call_ids: CallIds,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
     /// Fields of every request's body.
@@ -87,6 +89,17 @@ pub enum LevelStyle {
     None,
 }
 
+/// Which ids of calls a vendor takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallIds {
+    /// Whatever another one made.
+    #[default]
+    Any,
+    /// Nine letters or digits.
+    NineLetters,
+}
+
 impl Default for Quirks {
     fn default() -> Self {
         Self {
@@ -96,6 +109,7 @@ impl Default for Quirks {
             level_words: BTreeMap::new(),
             reasoning_field: None,
             reasoning_details: false,
+            call_ids: CallIds::Any,
             headers: BTreeMap::new(),
             body: BTreeMap::new(),
         }

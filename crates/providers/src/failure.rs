@@ -33,7 +33,8 @@ impl Origin {
     pub(crate) fn status(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> ProviderError {
         let said = words::of_body(body);
         let wait = words::retry_after(headers, jiff::Timestamp::now());
-        let kind = kind_of_status(status, said.as_deref().unwrap_or_default(), wait);
+        let code = words::code_of_body(body).unwrap_or_default();
+        let kind = kind_of_status(status, (&code, said.as_deref().unwrap_or_default()), wait);
         let said = match (&said, status, headers.get("location")) {
             (_, 300..=399, Some(location)) => {
                 format!("redirected to {}", String::from_utf8_lossy(location.as_bytes()))
@@ -50,7 +51,7 @@ impl Origin {
         let said = words::of_error(error).unwrap_or_else(|| error.to_string());
         let code = words::code_of(error);
         let (kind, status) = match code.as_deref().map(str::parse::<u16>) {
-            Some(Ok(status)) => (kind_of_status(status, &said, None), status),
+            Some(Ok(status)) => (kind_of_status(status, ("", &said), None), status),
             _ => (kind_of_word(code.as_deref().unwrap_or_default(), &said), 0),
         };
         let what = format!("reported an error: {}", self.shown(&said));
@@ -165,13 +166,16 @@ impl Origin {
     }
 }
 
-fn kind_of_status(status: u16, said: &str, wait: Option<Duration>) -> Failure {
+/// What a status means, with the provider's own code and words beside it.
+fn kind_of_status(status: u16, (code, said): (&str, &str), wait: Option<Duration>) -> Failure {
     match status {
         401 | 403 => Failure::Auth,
         402 => Failure::Payment,
         413 => Failure::TooLong,
-        400 | 422 | 500 if words::says_too_long(said) => Failure::TooLong,
+        400 | 422 | 500 if is_too_long(code, said) => Failure::TooLong,
         300..=399 | 404 | 405 | 410 => Failure::NotFound,
+        // Waiting does not bring money.
+        429 if is_about_money(code) => Failure::Payment,
         429 => Failure::RateLimited(wait),
         408 | 425 | 500..=599 => Failure::Unavailable(wait),
         _ => Failure::Rejected,
@@ -179,22 +183,33 @@ fn kind_of_status(status: u16, said: &str, wait: Option<Duration>) -> Failure {
 }
 
 fn kind_of_word(code: &str, said: &str) -> Failure {
-    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
-    if words::says_too_long(said) || has(&["context_length", "too_large"]) {
+    if is_too_long(code, said) {
         Failure::TooLong
-    } else if has(&["rate_limit", "too_many"]) {
+    } else if has(code, &["rate_limit", "too_many"]) {
         Failure::RateLimited(None)
-    } else if has(&["authentication", "permission", "api_key"]) {
+    } else if has(code, &["authentication", "permission", "api_key"]) {
         Failure::Auth
-    } else if has(&["billing", "insufficient", "credit"]) {
+    } else if is_about_money(code) {
         Failure::Payment
-    } else if has(&["not_found"]) || said.contains("not found") {
+    } else if has(code, &["not_found"]) || said.contains("not found") {
         Failure::NotFound
-    } else if has(&["invalid"]) {
+    } else if has(code, &["invalid"]) {
         Failure::Rejected
     } else {
         Failure::Unavailable(None)
     }
+}
+
+fn is_too_long(code: &str, said: &str) -> bool {
+    words::says_too_long(said) || has(code, &["context_length", "too_large"])
+}
+
+fn is_about_money(code: &str) -> bool {
+    has(code, &["billing", "insufficient", "credit"])
+}
+
+fn has(code: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| code.contains(word))
 }
 
 fn reason(status: u16) -> &'static str {

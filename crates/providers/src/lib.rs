@@ -23,6 +23,7 @@ pub mod script;
 pub mod sse;
 #[cfg(test)]
 mod test_server;
+mod think_tags;
 pub mod witness;
 
 use std::collections::BTreeMap;

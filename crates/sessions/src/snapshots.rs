@@ -17,8 +17,8 @@ mod survey;
 mod views;
 mod workspace;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use depot::Depot;
 use place::Keep;
-use scan::Scan;
+use scan::{Already, Scan};
 use state::{Change, Name, Record, State};
 use stock::Stock;
 use workspace::{Pending, Workspace};
@@ -82,6 +82,10 @@ struct Inner {
     found: Vec<Change>,
     /// Where the journal of others' changes ended when the first running call began.
     journal: u64,
+    /// Whether calls of another session ran meanwhile that could change anything, too.
+    is_shared: bool,
+    /// What to make of what this process has looked at before.
+    known: Already,
     has_complained: bool,
     /// Bytes that were left when something was last dropped.
     left: u64,
@@ -145,6 +149,8 @@ impl Keeper {
         if inner.open <= 1 {
             inner.journal = self.workspace.journal_length();
         }
+        let others = self.workspace.running(&self.session);
+        inner.is_shared |= others.iter().any(|other| other.is_walk);
         let mut whats = Vec::new();
         if is_walk {
             let looked = self.look(inner, cancel)?;
@@ -159,8 +165,11 @@ impl Keeper {
             inner.is_walk = true;
         }
         let named = |(path, state): (&PathBuf, &State)| (Name::of(path.as_os_str()), state.clone());
-        let pending =
-            Pending { paths: inner.paths.iter().map(named).collect(), is_walk: inner.is_walk };
+        let pending = Pending {
+            paths: inner.paths.iter().map(named).collect(),
+            is_walk: inner.is_walk,
+            process: std::process::id(),
+        };
         self.workspace.announce(&self.session, &pending)?;
         Ok(whats)
     }
@@ -189,7 +198,7 @@ impl Keeper {
             stock.doubt_what_is_unkept();
             inner.left = depot.total();
         }
-        let mut scan = Scan::new(keep(depot, &self.settings), cancel);
+        let mut scan = Scan::new(keep(depot, &self.settings), inner.known, cancel);
         let stock = scan.run(&self.roots(), stock)?;
         let Scan { changes, is_changed, is_partial, .. } = scan;
         depot.flush()?;
@@ -197,6 +206,7 @@ impl Keeper {
             self.workspace.save(&stock)?;
         }
         inner.stock = Some(stock);
+        inner.known = Already::Watched;
         Ok(Looked { changes, is_partial })
     }
 
@@ -208,41 +218,62 @@ impl Keeper {
             return Ok(Vec::new());
         }
         let _held = self.workspace.lock()?;
-        let mut changes = std::mem::take(&mut inner.found);
+        let mut walked = std::mem::take(&mut inner.found);
         if inner.is_walk {
             // What was begun is finished: half a look would tell half of the changes.
-            changes.extend(self.look(inner, &CancellationToken::new())?.changes);
+            walked.extend(self.look(inner, &CancellationToken::new())?.changes);
         }
+        let mut named = Vec::new();
         let mut paths = std::mem::take(&mut inner.paths);
         let depot = self.depot(&mut inner.depot)?;
         for (path, before) in &mut paths {
             let after = keep(depot, &self.settings).look(path)?;
             let before = std::mem::replace(before, after.clone());
-            changes.push(Change::new(path, before, after));
+            named.push(Change::new(path, before, after));
         }
-        let mut changes = joined(changes);
-        self.leave_to_others(inner.journal, &mut changes);
+        let (mut named, mut walked) = (joined(named), joined(walked));
+        walked.retain(|change| !paths.contains_key(&change.path()));
+        self.leave_to_others(inner, &mut named, &mut walked);
+        let certainty = if inner.is_shared { Certainty::Uncertain } else { Certainty::Certain };
         if inner.open == 0 {
-            inner.is_walk = false;
+            (inner.is_walk, inner.is_shared) = (false, false);
             self.workspace.settle(&self.session)?;
         } else {
             inner.paths = paths;
         }
-        self.told(inner, changes, Certainty::Certain)
+        if certainty == Certainty::Certain {
+            named.append(&mut walked);
+        }
+        let mut whats = self.told(inner, named, Certainty::Certain)?;
+        whats.extend(self.told(inner, walked, Certainty::Uncertain)?);
+        Ok(whats)
     }
 
-    /// Takes out what another session has told as its own.
-    fn leave_to_others(&self, journal: u64, changes: &mut Vec<Change>) {
-        if changes.is_empty() || self.workspace.journal_length() == journal {
+    /// Takes out what another session has told as its own, or is about to.
+    fn leave_to_others(
+        &self,
+        inner: &mut Inner,
+        named: &mut Vec<Change>,
+        walked: &mut Vec<Change>,
+    ) {
+        let others = self.workspace.running(&self.session);
+        inner.is_shared |= others.iter().any(|other| other.is_walk);
+        let theirs: BTreeSet<PathBuf> =
+            others.iter().flat_map(|other| &other.paths).map(|(path, _)| path.path()).collect();
+        walked.retain(|change| !theirs.contains(&change.path()));
+        if self.workspace.journal_length() == inner.journal {
             return;
         }
-        let claimed = self.workspace.claimed(journal, &self.session);
-        for change in changes.iter_mut() {
-            if let Some(left) = claimed.get(&change.path()) {
-                change.before = left.clone();
+        let claims = self.workspace.claimed(inner.journal, &self.session);
+        inner.is_shared |= claims.has_uncertain;
+        for changes in [named, walked] {
+            for change in changes.iter_mut() {
+                if let Some(left) = claims.certain.get(&change.path()) {
+                    change.before = left.clone();
+                }
             }
+            changes.retain(|change| change.before != change.after);
         }
-        changes.retain(|change| change.before != change.after);
     }
 
     /// Keeps changes for good and tells of them.

@@ -356,7 +356,7 @@ fn stop_reason(word: &str) -> StopReason {
     match word {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
-        "max_tokens" => StopReason::MaxTokens,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "refusal" => StopReason::Refusal,
         other => StopReason::Other(visible(other).into_owned()),
     }

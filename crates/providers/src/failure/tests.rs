@@ -68,10 +68,21 @@ fn a_rejection_that_speaks_of_context_is_too_long() {
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
         "prompt token count of 130000 exceeds the limit of 128000",
         "Range of input length should be [1, 30720]",
+        "Prompt exceeds max length",
+        "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
     ] {
         let body = json!({"error": {"message": said}}).to_string();
         assert_eq!(status(400, &body).kind, Failure::TooLong, "{said}");
     }
+}
+
+#[test]
+fn a_code_counts_whatever_the_words() {
+    let error = |code: &str| json!({"error": {"message": "zu lang", "code": code}}).to_string();
+    assert_eq!(status(400, &error("context_length_exceeded")).kind, Failure::TooLong);
+    assert_eq!(status(400, &error("1261")).kind, Failure::Rejected);
+    assert_eq!(status(429, &error("insufficient_quota")).kind, Failure::Payment);
+    assert_eq!(status(429, &error("rate_limit_exceeded")).kind, Failure::RateLimited(None));
 }
 
 #[test]

@@ -7,11 +7,7 @@ use serde_json::Value;
 
 /// The words in the body of an error, if it has any.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
-    if let Ok(value) = serde_json::from_slice::<Value>(body) {
-        let value = match value {
-            Value::Array(mut items) if !items.is_empty() => items.swap_remove(0),
-            value => value,
-        };
+    if let Some(value) = object(body) {
         return of_error(value.get("error").unwrap_or(&value)).or_else(|| of_error(&value));
     }
     let text = String::from_utf8_lossy(body);
@@ -23,6 +19,20 @@ pub(super) fn of_body(body: &[u8]) -> Option<String> {
         );
     }
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The code or type in the body of an error.
+pub(super) fn code_of_body(body: &[u8]) -> Option<String> {
+    let value = object(body)?;
+    code_of(value.get("error").unwrap_or(&value))
+}
+
+/// What a body holds, also where that is the first of a list.
+fn object(body: &[u8]) -> Option<Value> {
+    match serde_json::from_slice(body).ok()? {
+        Value::Array(mut items) if !items.is_empty() => Some(items.swap_remove(0)),
+        value => Some(value),
+    }
 }
 
 /// The words in an error object or string.
@@ -74,10 +84,12 @@ pub(super) fn says_too_long(said: &str) -> bool {
         "prompt too long",
         "`inputs` tokens",
         "range of input length",
+        "exceeds max length",
     ]
     .iter()
     .any(|words| said.contains(words))
         || said.contains("token count") && said.contains("exceed")
+        || said.contains("`inputs` must have less than") && said.contains("tokens")
 }
 
 /// The title of a web page.

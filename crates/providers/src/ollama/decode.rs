@@ -14,6 +14,7 @@ use crate::body::{Ended, arguments, fresh_call_id, parse};
 use crate::failure::Origin;
 use crate::lines::Lines;
 use crate::reply::{Broken, Decoder, Deltas, Stage};
+use crate::think_tags::ThinkTags;
 
 /// Decodes one reply.
 pub(super) struct LineDecoder {
@@ -26,7 +27,13 @@ impl LineDecoder {
     pub(super) fn new(origin: Arc<Origin>) -> Self {
         Self {
             lines: Lines::default(),
-            answer: Answer { origin, called: false, stop: StopReason::EndTurn, stage: Stage::Open },
+            answer: Answer {
+                origin,
+                called: false,
+                stop: StopReason::EndTurn,
+                tags: ThinkTags::default(),
+                stage: Stage::Open,
+            },
         }
     }
 }
@@ -65,6 +72,7 @@ struct Answer {
     origin: Arc<Origin>,
     called: bool,
     stop: StopReason,
+    tags: ThinkTags,
     stage: Stage,
 }
 
@@ -108,9 +116,10 @@ impl Answer {
                 out.progress();
             }
             out.thinking(&spoken.thinking);
-            out.text(&spoken.content);
+            self.tags.text(&spoken.content, out);
             for value in spoken.tool_calls.iter().flatten() {
                 self.called = true;
+                self.tags.end(out);
                 let call = read_call(value);
                 out.push(Delta::CallStarted { name: call.name.clone() });
                 out.push(Delta::Call(call));
@@ -132,6 +141,7 @@ impl Answer {
         if self.stage == Stage::Open {
             return Err(self.origin.cut());
         }
+        self.tags.end(out);
         out.stopped(match std::mem::take(&mut self.stop) {
             StopReason::EndTurn if self.called => StopReason::ToolUse,
             reason => reason,

@@ -17,6 +17,8 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
     pub(super) usage: Option<Value>,
+    /// Where one vendor puts the usage.
+    pub(super) x_groq: Option<Value>,
     pub(super) error: Option<Value>,
 }
 
@@ -24,6 +26,8 @@ pub(super) struct Chunk<'a> {
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
     pub(super) index: Option<u64>,
+    /// Where some vendors put the usage.
+    pub(super) usage: Option<Value>,
     #[serde(borrow)]
     pub(super) delta: Option<Piece<'a>>,
     #[serde(borrow)]

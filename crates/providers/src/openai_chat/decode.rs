@@ -13,6 +13,7 @@ use crate::body::{Ended, arguments, fresh_call_id, parse};
 use crate::failure::Origin;
 use crate::reply::{Broken, Decoder, Deltas, Stage};
 use crate::sse::Parser;
+use crate::think_tags::ThinkTags;
 
 /// Decodes one reply.
 pub(super) struct ChatDecoder {
@@ -33,6 +34,7 @@ impl ChatDecoder {
                 usage: None,
                 stop: None,
                 refused: false,
+                tags: ThinkTags::default(),
                 stage: Stage::Open,
             },
         }
@@ -73,6 +75,7 @@ struct Answer {
     usage: Option<Value>,
     stop: Option<StopReason>,
     refused: bool,
+    tags: ThinkTags,
     stage: Stage,
 }
 
@@ -108,12 +111,15 @@ impl Answer {
         if self.id.is_none() {
             self.id = chunk.id.map(|id| id.text.into_owned()).filter(|id| !id.is_empty());
         }
-        if chunk.usage.as_ref().is_some_and(Value::is_object) {
-            out.progress();
-            self.usage = chunk.usage;
-        }
         let choices = chunk.choices.unwrap_or_default();
-        let first = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        let mut first = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        let among_own = chunk.x_groq.and_then(|mut own| own.get_mut("usage").map(Value::take));
+        let beside = first.as_mut().and_then(|choice| choice.usage.take());
+        let usage = [chunk.usage, among_own, beside].into_iter().flatten();
+        if let Some(usage) = usage.into_iter().find(Value::is_object) {
+            out.progress();
+            self.usage = Some(usage);
+        }
         let found = first.is_some();
         if let Some(choice) = first {
             self.choice(choice, out);
@@ -142,10 +148,11 @@ impl Answer {
             if !text.is_empty() {
                 out.progress();
                 self.flush_details(out);
-                out.text(text);
+                self.tags.text(text, out);
             }
         }
         for call in piece.tool_calls.unwrap_or_default() {
+            self.tags.end(out);
             self.flush_details(out);
             self.call(call, out);
         }
@@ -237,6 +244,7 @@ impl Answer {
         if self.stage == Stage::Open {
             return Err(self.origin.cut());
         }
+        self.tags.end(out);
         self.flush_details(out);
         let reason = self.stop.take().unwrap_or_default();
         let ended = match reason {
@@ -314,10 +322,15 @@ fn stop_reason(word: &str) -> StopReason {
 }
 
 fn read_usage(usage: &Value, id: Option<String>) -> Usage {
-    let count = |paths: &[&str]| paths.iter().find_map(|path| usage.pointer(path)?.as_u64());
+    let count = |paths: &[&str]| paths.iter().find_map(|path| number(usage.pointer(path)?));
+    let input_tokens = count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
+    let said = count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0);
+    // Some vendors leave reasoning out of what was said, and bill it.
+    let all = count(&["/total_tokens"]).filter(|_| input_tokens > 0);
+    let output_tokens = all.map_or(said, |all| said.max(all.saturating_sub(input_tokens)));
     Usage {
-        input_tokens: count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0),
-        output_tokens: count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0),
+        input_tokens,
+        output_tokens,
         reasoning_tokens: count(&["/completion_tokens_details/reasoning_tokens"]),
         cached_tokens: count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]),
         cache_write_tokens: count(&["/prompt_tokens_details/cache_write_tokens"]),
@@ -325,4 +338,12 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
         generation_id: id,
         estimated: false,
     }
+}
+
+/// A number of tokens, also one that is written with a fraction; none where no model counts so far.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds")]
+fn number(value: &Value) -> Option<u64> {
+    const MOST: f64 = 1e12;
+    let number = value.as_f64().filter(|number| (0.0..MOST).contains(number))?;
+    Some(number as u64)
 }

@@ -1,12 +1,15 @@
 //! Requests in the format of chat completions. A message is encoded once and kept with its entry.
 
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use bytes::Bytes;
 use contract::message::{Entry, Message, Part, Reply, ToolCall};
 use contract::provider::{Delivery, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
-use crate::catalog::{LevelStyle, Quirks};
+use crate::catalog::{CallIds, LevelStyle, Quirks};
 
 /// The body of a request.
 pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
@@ -27,10 +30,11 @@ pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8>
         head.insert("tool_choice".into(), json!("auto"));
     }
     let echo = Echo::choose(quirks, &request.reasoning_format);
-    let format = echo.format_key();
+    let ids = quirks.call_ids;
+    let format = format!("{}{}", echo.format_key(), ids.format_key());
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         separate(out, before);
-        out.extend_from_slice(&entry.wire(&format, |message| encode(message, &echo)));
+        out.extend_from_slice(&entry.wire(&format, |message| encode(message, &echo, ids)));
     };
     memos.history.with(&format, &request.history, append, |history| {
         chat(head, request, history, &memos.tools)
@@ -96,28 +100,55 @@ impl<'a> Echo<'a> {
     }
 }
 
-fn encode(message: &Message, echo: &Echo<'_>) -> Bytes {
+impl CallIds {
+    fn format_key(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::NineLetters => " nine letters",
+        }
+    }
+
+    /// An id that the vendor takes; the same one for the same call.
+    fn of(self, id: &str) -> Cow<'_, str> {
+        let fits = id.len() == NINE && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if self == Self::Any || fits {
+            return Cow::Borrowed(id);
+        }
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        Cow::Owned(format!("{:016x}", hasher.finish())[..NINE].to_owned())
+    }
+}
+
+/// Characters of an id where a vendor wants so many.
+const NINE: usize = 9;
+
+fn encode(message: &Message, echo: &Echo<'_>, ids: CallIds) -> Bytes {
     let value = match message {
         Message::User { text } => json!({"role": "user", "content": text}),
-        Message::Assistant(reply) => assistant(reply, echo),
+        Message::Assistant(reply) => assistant(reply, echo, ids),
         Message::Tool { call, content, .. } => {
-            json!({"role": "tool", "tool_call_id": call, "content": content})
+            json!({"role": "tool", "tool_call_id": ids.of(call.as_str()), "content": content})
         }
     };
     json_bytes(&value)
 }
 
-fn assistant(reply: &Reply, echo: &Echo<'_>) -> Value {
+fn assistant(reply: &Reply, echo: &Echo<'_>, ids: CallIds) -> Value {
     let thinking = reply.thinking();
     let mut text = reply.text();
     if *echo == Echo::Tags && !thinking.is_empty() {
         text = format!("<thinking>\n{thinking}\n</thinking>\n\n{text}");
     }
-    let calls: Vec<Value> = reply.calls().map(encode_call).collect();
+    let calls: Vec<Value> = reply.calls().map(|call| encode_call(call, ids)).collect();
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
-    let content =
-        if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) };
+    let content = match (text.is_empty(), calls.is_empty()) {
+        (true, false) => Value::Null,
+        // Some vendors refuse a message that holds nothing, and all that comes after it.
+        (true, true) => json!("(nothing)"),
+        (false, _) => Value::String(text),
+    };
     message.insert("content".into(), content);
     if let Echo::Field { name, details } = echo {
         if !thinking.is_empty() {
@@ -142,10 +173,10 @@ fn structured_reasoning(reply: &Reply) -> Vec<Value> {
     lists.flatten().collect()
 }
 
-fn encode_call(call: &ToolCall) -> Value {
+fn encode_call(call: &ToolCall, ids: CallIds) -> Value {
     let arguments = arguments_object(&call.args).to_string();
     let mut value = json!({
-        "id": call.id,
+        "id": ids.of(call.id.as_str()),
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     });

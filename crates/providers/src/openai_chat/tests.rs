@@ -287,6 +287,69 @@ fn levels_are_sent_in_the_vendors_words() {
 }
 
 #[test]
+fn usage_is_found_where_vendors_put_it_and_never_less_than_they_bill() {
+    let told = |chunk: Value| {
+        let text = format!("data: {chunk}\n\ndata: [DONE]\n\n");
+        let (deltas, _) = decode(ChatDecoder::new(origin()), [text.as_bytes()]);
+        deltas.into_iter().find_map(|delta| match delta {
+            Delta::Usage(usage) => Some((usage.input_tokens, usage.output_tokens)),
+            _ => None,
+        })
+    };
+    let done = |more: Value| {
+        let mut chunk = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+        chunk.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        chunk
+    };
+    let usage = json!({"prompt_tokens": 1000.0, "completion_tokens": 50});
+    assert_eq!(told(done(json!({"usage": usage}))), Some((1000, 50)));
+    assert_eq!(told(done(json!({"x_groq": {"usage": usage}}))), Some((1000, 50)));
+    let among = json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": usage}]});
+    assert_eq!(told(among), Some((1000, 50)));
+    let beside = json!({"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1350});
+    assert_eq!(told(done(json!({"usage": beside}))), Some((1000, 350)));
+    let absurd = json!({"prompt_tokens": -4, "completion_tokens": 50});
+    assert_eq!(told(done(json!({"usage": absurd}))), Some((0, 50)));
+}
+
+#[test]
+fn calls_and_results_have_the_ids_that_a_vendor_takes() {
+    let quirks = &vendor("mistral").unwrap().quirks;
+    let mut asked = request();
+    let calls = ["functions.Read:0", "recovered-da067d4054b5", "abcDEF123"];
+    let parts = calls.map(|id| Part::Call(call(id, "Read", json!({}))));
+    let reply = Reply { parts: parts.into(), ..Reply::default() };
+    let history = Arc::make_mut(&mut asked.history);
+    history.push(entry(Message::Assistant(reply)));
+    for id in calls {
+        let content = "x".to_owned();
+        history.push(entry(Message::Tool {
+            call: CallId(id.into()),
+            name: "Read".into(),
+            content,
+            is_error: false,
+        }));
+    }
+    history.push(entry(Message::Assistant(Reply::default())));
+    let sent = sent(quirks, &asked);
+    let messages = sent["messages"].as_array().unwrap();
+    let ids: Vec<&Value> = messages
+        .iter()
+        .filter_map(|it| it["tool_calls"].as_array())
+        .flatten()
+        .map(|it| &it["id"])
+        .collect();
+    let answered: Vec<&Value> = messages.iter().filter_map(|it| it.get("tool_call_id")).collect();
+    assert_eq!(ids, answered);
+    assert_eq!(ids[2], "abcDEF123");
+    for id in ids {
+        let id = id.as_str().unwrap();
+        assert!(id.len() == 9 && id.bytes().all(|it| it.is_ascii_alphanumeric()), "{id}");
+    }
+    assert_eq!(messages.last().unwrap()["content"], "(nothing)");
+}
+
+#[test]
 fn an_entry_is_encoded_once_and_used_again() {
     let quirks = &vendor("openrouter").unwrap().quirks;
     let mut asked = request();

@@ -185,10 +185,7 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
             return (at.clone(), Some(why));
         }
         if *is_uncertain {
-            return (
-                at.clone(),
-                Some("may have been changed since: the program ended in the middle"),
-            );
+            return (at.clone(), Some("somebody else may have changed it: nobody saw who did"));
         }
         at = &change.before;
     }

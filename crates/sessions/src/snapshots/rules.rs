@@ -124,8 +124,13 @@ impl Level {
     }
 }
 
-/// Whether a name is never looked at: no tool and no confined process writes it.
+/// Whether a name is never looked at: no tool and no confined process writes it, or it is that of a
+/// file which a tool is about to give its real name.
 pub(super) fn is_closed(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    if bytes.starts_with(b".brynhild-") && bytes.ends_with(b".tmp") {
+        return true;
+    }
     // Every protected name begins so, or like a short name of an old file system.
     let first = name.as_encoded_bytes().first();
     first.is_none_or(|first| !first.is_ascii_alphanumeric() || *first == b'g' || *first == b'G')

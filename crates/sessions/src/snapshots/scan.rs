@@ -30,6 +30,7 @@ pub(super) struct Scan<'a> {
     now: SystemTime,
     device: u64,
     entries: usize,
+    known: Already,
     /// The folders in which something is different, with those above; none where nobody looked.
     dirty: Option<HashSet<PathBuf>>,
     /// What has changed since the last look.
@@ -38,6 +39,16 @@ pub(super) struct Scan<'a> {
     pub(super) is_changed: bool,
     /// Whether something was left out for want of room.
     pub(super) is_partial: bool,
+}
+
+/// What ignore files say of names that were looked at before they said so.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Already {
+    /// They are ignored like all others.
+    #[default]
+    Ignored,
+    /// They are looked at all the same: whoever writes the rules may want something overlooked.
+    Watched,
 }
 
 /// What to make of names that were never seen.
@@ -58,10 +69,11 @@ struct Here<'a> {
 
 impl<'a> Scan<'a> {
     /// Begins to look.
-    pub(super) fn new(keep: Keep<'a>, cancel: &'a CancellationToken) -> Self {
+    pub(super) fn new(keep: Keep<'a>, known: Already, cancel: &'a CancellationToken) -> Self {
         Self {
             keep,
             cancel,
+            known,
             now: SystemTime::now(),
             device: 0,
             entries: 0,
@@ -264,7 +276,8 @@ impl<'a> Scan<'a> {
     ) -> io::Result<()> {
         let Some(stat) = place::stat(here.descriptor, &name)? else { return Ok(()) };
         let is_folder = place::is_folder(&stat);
-        if rules::is_closed(&name) || here.rules.ignores(path, is_folder) {
+        let is_watched = self.known == Already::Watched && before.knows(&name);
+        if rules::is_closed(&name) || (!is_watched && here.rules.ignores(path, is_folder)) {
             folder.ignored.push(name);
             return Ok(());
         }
@@ -355,6 +368,10 @@ struct Before {
 }
 
 impl Before {
+    fn knows(&self, name: &OsString) -> bool {
+        self.files.contains_key(name) || self.folders.contains_key(name)
+    }
+
     fn unseen(&self, name: &OsString) -> Unseen {
         match self.unseen {
             Some(unseen) => unseen,

@@ -166,12 +166,40 @@ fn ignored_files_are_left_alone_also_where_a_turn_changes_the_rules() {
         rig.file("target/big", "seen");
         fs::remove_file(rig.path("keep.txt")).unwrap();
     });
-    assert_eq!(second, ["target/big"]);
+    // What was watched before the rules named it is watched on.
+    assert_eq!(second, ["keep.txt", "target/big"]);
     rig.undo(2);
     assert_eq!(rig.read("target/big"), "built again");
     assert_eq!(rig.read("a.o"), "object");
     assert_eq!(rig.read(".gitignore"), "target/\n*.o\n");
-    assert!(!rig.path("keep.txt").exists());
+    assert_eq!(rig.read("keep.txt"), "kept");
+}
+
+#[test]
+fn rules_that_a_turn_writes_hide_nothing_of_what_it_does() {
+    let rig = Rig::new();
+    rig.file("data/a", "a");
+    rig.file("b", "b");
+    rig.command("hide", || rig.file(".gitignore", "data/\n*.new\n"));
+    let told = rig.command("destroy", || {
+        fs::remove_dir_all(rig.path("data")).unwrap();
+        rig.file("b", "changed");
+        rig.file("c.new", "ignored");
+    });
+    assert_eq!(told, ["b", "data/a"]);
+    rig.undo(2);
+    assert_eq!(rig.read("data/a"), "a");
+    assert_eq!(rig.read("b"), "b");
+}
+
+#[test]
+fn files_on_the_way_to_their_names_are_not_seen() {
+    let rig = Rig::new();
+    let told = rig.command("write", || {
+        rig.file("a", "a");
+        rig.file(".brynhild-0123456789abcdef.tmp", "half");
+    });
+    assert_eq!(told, ["a"]);
 }
 
 #[test]
@@ -264,6 +292,47 @@ fn a_session_does_not_claim_what_another_did_meanwhile() {
 }
 
 #[test]
+fn what_a_tool_is_writing_is_its_sessions_also_where_a_command_of_another_ends_first() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    rig.file("b.txt", "1");
+    let other = rig.another("other");
+    rig.write("a.txt", || {
+        other.begin("command");
+        other.call(Access::Workspace, || {
+            rig.file("a.txt", "2");
+            rig.file("b.txt", "2");
+        });
+        other.end();
+    });
+    other.undo(1);
+    assert_eq!((rig.read("a.txt"), rig.read("b.txt")), ("2".into(), "1".into()));
+    rig.undo(1);
+    assert_eq!(rig.read("a.txt"), "1");
+}
+
+#[test]
+fn what_two_commands_may_have_changed_is_taken_back_by_force_alone() {
+    let rig = Rig::new();
+    rig.file("a.txt", "1");
+    let other = rig.another("other");
+    rig.begin("one");
+    rig.call(Access::Workspace, || {
+        other.begin("two");
+        other.call(Access::Workspace, || rig.file("a.txt", "2"));
+        other.end();
+    });
+    rig.end();
+    for session in [&rig, &other] {
+        let report = session.undo(1);
+        assert!(report.kept[0].why.contains("somebody else"), "{report:?}");
+        assert_eq!(rig.read("a.txt"), "2");
+    }
+    other.forced();
+    assert_eq!(rig.read("a.txt"), "1");
+}
+
+#[test]
 fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
     let rig = Rig::new();
     rig.file("a.txt", "1");
@@ -273,7 +342,7 @@ fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
     again.recover();
     again.end();
     let report = again.undo(1);
-    assert!(report.kept[0].why.contains("the program ended"), "{report:?}");
+    assert!(report.kept[0].why.contains("somebody else"), "{report:?}");
     assert_eq!(rig.read("a.txt"), "2");
     again.forced();
     assert_eq!(rig.read("a.txt"), "1");

@@ -10,11 +10,16 @@ use std::path::{Path, PathBuf};
 
 use contract::id::SessionId;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::depot::Depot;
 use super::state::{Hash, Name, Record, State};
 use super::stock::Stock;
+
+/// The folder that has a file for each session whose calls are running.
+const RUNNING: &str = "running";
 
 /// The files of one workspace's snapshots.
 #[derive(Clone, Debug)]
@@ -32,6 +37,25 @@ pub(super) struct Pending {
     pub(super) paths: Vec<(Name, State)>,
     /// Whether anything in the workspace could change; `base` says how it was.
     pub(super) is_walk: bool,
+    /// The process that runs the calls.
+    #[serde(default)]
+    pub(super) process: u32,
+}
+
+impl Pending {
+    fn is_running(&self) -> bool {
+        let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
+        process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
+    }
+}
+
+/// What other sessions have told since a position of the journal.
+#[derive(Default)]
+pub(super) struct Claims {
+    /// How they left files, where it is certain that it was them.
+    pub(super) certain: BTreeMap<PathBuf, State>,
+    /// Whether they told of others, too.
+    pub(super) has_uncertain: bool,
 }
 
 impl Workspace {
@@ -94,14 +118,29 @@ impl Workspace {
                 fs::copy(&stock, &base)?;
             }
         }
-        write(&folder.join("pending"), &serde_json::to_vec(pending)?, Durable::No)
+        let pending_file = self.pending(session);
+        DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(RUNNING))?;
+        write(&pending_file, &serde_json::to_vec(pending)?, Durable::No)
+    }
+
+    fn pending(&self, session: &SessionId) -> PathBuf {
+        self.folder.join(RUNNING).join(format!("{session}.json"))
+    }
+
+    /// What calls of other sessions may be changing at this moment.
+    pub(super) fn running(&self, own: &SessionId) -> Vec<Pending> {
+        let own = self.pending(own);
+        let entries = fs::read_dir(self.folder.join(RUNNING)).into_iter().flatten().flatten();
+        let others = entries.map(|entry| entry.path()).filter(|path| *path != own);
+        let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
+        others.filter_map(read).filter(Pending::is_running).collect()
     }
 
     /// What a session was about to change when its program ended.
     pub(super) fn announced(&self, session: &SessionId) -> Option<(Pending, Stock)> {
         let folder = self.session(session);
         let pending: Pending =
-            serde_json::from_slice(&fs::read(folder.join("pending")).ok()?).ok()?;
+            serde_json::from_slice(&fs::read(self.pending(session)).ok()?).ok()?;
         let base =
             if pending.is_walk { read_stock(&folder.join("base")) } else { Stock::default() };
         Some((pending, base))
@@ -109,8 +148,8 @@ impl Workspace {
 
     /// Forgets what was announced.
     pub(super) fn settle(&self, session: &SessionId) -> io::Result<()> {
-        for name in ["pending", "base"] {
-            match fs::remove_file(self.session(session).join(name)) {
+        for path in [self.pending(session), self.session(session).join("base")] {
+            match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -146,18 +185,20 @@ impl Workspace {
         fs::metadata(self.folder.join("journal")).map_or(0, |metadata| metadata.len())
     }
 
-    /// How other sessions left files, from a position of the journal on.
-    pub(super) fn claimed(&self, from: u64, own: &SessionId) -> BTreeMap<PathBuf, State> {
+    /// What other sessions have told from a position of the journal on.
+    pub(super) fn claimed(&self, from: u64, own: &SessionId) -> Claims {
         let text = fs::read(self.folder.join("journal")).unwrap_or_default();
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let text = text.get(from..).unwrap_or_default();
-        let mut claimed = BTreeMap::new();
+        let mut claimed = Claims::default();
         for line in String::from_utf8_lossy(text).lines() {
             let Some((session, name)) = line.split_once(' ') else { continue };
             let session = SessionId::parse(session).ok().filter(|session| session != own);
             let record = session.and_then(|session| self.recorded(&session, name));
-            for change in record.into_iter().flat_map(|record| record.changes) {
-                claimed.insert(change.path(), change.after);
+            claimed.has_uncertain |= record.as_ref().is_some_and(|record| record.is_uncertain);
+            let certain = record.filter(|record| !record.is_uncertain);
+            for change in certain.into_iter().flat_map(|record| record.changes) {
+                claimed.certain.insert(change.path(), change.after);
             }
         }
         claimed
@@ -165,10 +206,15 @@ impl Workspace {
 
     /// Gives the records of a session to another name.
     pub(super) fn rename(&self, old: &SessionId, new: &SessionId) -> io::Result<()> {
-        match fs::rename(self.session(old), self.session(new)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let files =
+            [(self.session(old), self.session(new)), (self.pending(old), self.pending(new))];
+        for (old, new) in files {
+            match fs::rename(old, new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Gives the records of a session to a copy of it as well.
@@ -198,6 +244,7 @@ impl Workspace {
             return Ok(());
         }
         let _held = self.lock()?;
+        self.settle(session)?;
         fs::remove_dir_all(self.session(session))?;
         self.prune(&mut self.depot(u64::MAX)?, u64::MAX)
     }
