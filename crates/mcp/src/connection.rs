@@ -3,6 +3,7 @@
 mod bounded;
 mod handshake;
 mod lists;
+mod patient;
 mod trouble;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::servers::Shared;
 use bounded::{Bounded, Overflow};
 use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
+use patient::Patient;
 
 pub(crate) use handshake::{advice, remedy};
 
@@ -116,8 +118,12 @@ impl Connection {
                 let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
                 let transport =
                     AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);
-                match shake_hands(handler, transport, lifecycle).await {
-                    Ok(service) => (service, Some(running)),
+                match shake_hands(handler, Patient::new(transport), lifecycle).await {
+                    Ok(service) => {
+                        // By now it has loaded its script, from wherever that lies.
+                        shared.surroundings.vouched(server)?;
+                        (service, Some(running))
+                    }
                     Err(error) => {
                         let may_be_older = is_misunderstanding(&error);
                         let failure = not_started(server, &error, &running).await;
@@ -382,7 +388,12 @@ impl Connection {
             return failure;
         }
         let why = trouble::of_request(error);
-        let failure = Failure::new(format!("MCP server `{}` did not {what}: {why}", self.name));
+        let message = format!("MCP server `{}` did not {what}: {why}", self.name);
+        let is_program = matches!(self.server.transport, Transport::Stdio(_));
+        let failure = match remedy(&self.server, &why).filter(|_| is_program) {
+            Some(remedy) => Failure::hinted(message, remedy),
+            None => Failure::new(message),
+        };
         failure.without_keys(&self.server)
     }
 

@@ -2,7 +2,8 @@
 //! description names, its caches in a folder of its own.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::Read as _;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +46,16 @@ pub struct Surroundings {
     pub vouch: Vouch,
 }
 
+impl Surroundings {
+    /// Whether what a server would run, or has loaded, is what the person trusts.
+    pub(crate) fn vouched(&self, server: &Server) -> Result<(), Failure> {
+        if server.scope == Scope::Project {
+            self.vouch.ask().map_err(Failure::new)?;
+        }
+        Ok(())
+    }
+}
+
 /// A server's program that runs. Dropping it ends the program and all it started.
 pub(crate) struct Running {
     process: Mutex<Option<Box<dyn Process>>>,
@@ -69,9 +80,7 @@ impl Running {
         surroundings: &Surroundings,
         sandbox: &Arc<dyn Sandbox>,
     ) -> Result<(Self, Pipes), Failure> {
-        if server.scope == Scope::Project {
-            surroundings.vouch.ask().map_err(Failure::new)?;
-        }
+        surroundings.vouched(server)?;
         let data = surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default());
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(&data).map_err(|error| {
@@ -215,16 +224,35 @@ fn profile(
     }
     let home = surroundings.home.iter();
     read.extend(home.flat_map(|home| CACHES.iter().map(move |cache| home.join(cache))));
+    let mut env = environment(server, program, surroundings, data);
+    if server.scope != Scope::Project
+        && let Some(path) = env.get_mut("PATH")
+    {
+        *path = apart(path, workspace);
+    }
     Profile {
         workspace: workspace.clone(),
         access,
         read,
         write: Vec::new(),
         own,
+        fixed: Vec::new(),
         network: if is_tight { Network::None } else { grants.network.clone() },
-        env: environment(server, program, surroundings, data),
+        env,
         limits: surroundings.limits,
     }
+}
+
+/// A search path without the folders of the project: nothing there is a program of the person's.
+fn apart(path: &str, workspace: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_apart = |folder: &PathBuf| {
+        folder.is_absolute()
+            && !folder.starts_with(workspace)
+            && !real(folder).starts_with(real(workspace))
+    };
+    let folders = std::env::split_paths(path).filter(is_apart);
+    std::env::join_paths(folders).unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What a server reads because the person named it in its command: the program and its script,
@@ -335,10 +363,36 @@ pub(crate) fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!("; it said: {}", tail(words, 2000)) }
 }
 
+/// Programs that run the file which they are given first.
+const INTERPRETERS: [&str; 16] = [
+    "bash", "bun", "deno", "java", "lua", "node", "perl", "php", "pypy", "python", "ruby", "sh",
+    "ts-node", "tsx", "uv", "zsh",
+];
+/// The endings of files that are run.
+const SCRIPTS: [&str; 16] = [
+    "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
+    "ts", "wasm",
+];
+
+/// Whether a file can be a part of the program, and not only something that it works on.
+fn can_run(path: &Path) -> bool {
+    let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
+    if extension.is_some_and(|it| SCRIPTS.contains(&it.as_str())) {
+        return true;
+    }
+    let is_executable = path.metadata().is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
+    let mut start = [0; 2];
+    let begun = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    is_executable || (begun.is_ok() && start == *b"#!")
+}
+
 /// The files of the workspace that are a part of a server's command, with their hashes. They can
-/// change without its description changing.
+/// change without its description changing. What it works on is none: that changes all the time.
 pub(crate) fn files(program: &Program, workspace: &Path) -> BTreeMap<String, String> {
     let words = std::iter::once(&program.command).chain(&program.args);
+    let name = program.command.rsplit('/').next().unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let mut is_run_next = INTERPRETERS.contains(&name);
     let mut files = BTreeMap::new();
     for (index, word) in words.enumerate() {
         // A bare command is looked up on the search path, never in the workspace.
@@ -347,7 +401,9 @@ pub(crate) fn files(program: &Program, workspace: &Path) -> BTreeMap<String, Str
         }
         let Ok(path) = workspace.join(word).canonicalize() else { continue };
         let within = workspace.canonicalize().is_ok_and(|root| path.starts_with(root));
+        let is_run = index == 0 || std::mem::take(&mut is_run_next) || can_run(&path);
         if within
+            && is_run
             && path.is_file()
             && let Ok(bytes) = std::fs::read(&path)
         {
@@ -355,4 +411,41 @@ pub(crate) fn files(program: &Program, workspace: &Path) -> BTreeMap<String, Str
         }
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_run_count_and_what_they_work_on_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["server.py", "tool", "notes", "t.db"] {
+            let text = if name == "tool" { "#!/bin/sh\n" } else { "x" };
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let counted = |words: &str| {
+            let mut words = words.split(' ').map(str::to_owned);
+            let command = words.next().unwrap();
+            let args = words.collect();
+            let (env, inherited, cwd) = (BTreeMap::new(), Vec::new(), None);
+            let program = Program { command, args, env, inherited, cwd };
+            files(&program, folder.path()).into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(counted("mcp-server-sqlite --db-path ./t.db"), [""; 0]);
+        assert_eq!(counted("mcp-server-sqlite t.db"), [""; 0]);
+        assert_eq!(counted("./notes t.db"), ["./notes"]);
+        assert_eq!(counted("python3.12 -u notes t.db"), ["notes"]);
+        assert_eq!(counted("uvx x server.py tool t.db"), ["server.py", "tool"]);
+    }
+
+    #[test]
+    fn folders_of_the_project_are_taken_off_the_search_path() {
+        let base = tempfile::tempdir().expect("tempdir");
+        let (work, link) = (base.path().join("work"), base.path().join("link"));
+        std::fs::create_dir_all(work.join("bin")).expect("a folder");
+        std::os::unix::fs::symlink(work.join("bin"), &link).expect("a link");
+        let path = format!("{0}/bin:{1}:relative::/usr/bin:/bin", work.display(), link.display());
+        assert_eq!(apart(&path, &work), "/usr/bin:/bin");
+    }
 }

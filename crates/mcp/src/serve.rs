@@ -5,6 +5,7 @@
 mod desk;
 mod http;
 mod lingering;
+mod replay;
 mod teller;
 mod told;
 mod watched;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use contract::sandbox::Sandbox;
 use contract::text::head;
@@ -24,7 +24,6 @@ use crate::person::Person;
 use crate::prompts::{self, PromptCommand};
 use crate::resources::{self, Keeping};
 use crate::schema;
-use crate::search::ToolSearch;
 use crate::tool::McpTool;
 
 /// The most that the model reads of what one server tells of itself.
@@ -46,26 +45,9 @@ pub struct Settings {
     pub person: Arc<dyn Person>,
     /// Takes what people should know.
     pub notice: Arc<dyn Fn(String) + Send + Sync>,
-    /// When tools are kept from the model until it searches for them.
-    pub deferral: Deferral,
     /// Set where others are served beside a model: takes the addresses of resources that have
     /// changed. Results then keep what a model cannot see.
     pub others: Option<broadcast::Sender<String>>,
-}
-
-/// When tools are kept from the model until it searches for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deferral {
-    /// Above so many tools.
-    pub tools: usize,
-    /// Above so many bytes of descriptions and schemas.
-    pub bytes: usize,
-}
-
-impl Default for Deferral {
-    fn default() -> Self {
-        Self { tools: 40, bytes: 64 << 10 }
-    }
 }
 
 /// What all links share.
@@ -88,9 +70,6 @@ pub(crate) fn now() -> i64 {
 pub struct Servers {
     shared: Arc<Shared>,
     links: Vec<Arc<Link>>,
-    deferral: Deferral,
-    /// Tools that the model has searched for and found.
-    found: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// How much is known of a server.
@@ -162,7 +141,7 @@ impl Servers {
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
-        Self { shared, links, deferral: settings.deferral, found: Arc::default() }
+        Self { shared, links }
     }
 
     /// Whether these are the servers, as they are described.
@@ -172,7 +151,7 @@ impl Servers {
 
     /// The same with other servers: those that are described as before go on as they are, and what
     /// ran for the others ends.
-    pub async fn replaced(&self, servers: Vec<Server>, deferral: Deferral) -> Self {
+    pub async fn replaced(&self, servers: Vec<Server>) -> Self {
         let known = |server: &Server| self.links.iter().find(|link| link.server == *server);
         let link = |server: Server| match known(&server) {
             Some(link) => Arc::clone(link),
@@ -181,7 +160,7 @@ impl Servers {
         let links: Vec<Arc<Link>> = servers.into_iter().map(link).collect();
         let stays = |link: &Arc<Link>| links.iter().any(|other| Arc::ptr_eq(link, other));
         join_all(self.links.iter().filter(|link| !stays(link)).map(|link| link.close())).await;
-        Self { shared: Arc::clone(&self.shared), links, deferral, found: Arc::clone(&self.found) }
+        Self { shared: Arc::clone(&self.shared), links }
     }
 
     fn active(&self) -> Vec<Arc<Link>> {
@@ -215,26 +194,15 @@ impl Servers {
         learned.into_iter().filter_map(Result::err).collect()
     }
 
-    /// The tools as a model is offered them: those of servers, many of them behind a search, and
-    /// those that come with them.
+    /// The tools as a model is offered them: those of servers, and those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.active().iter().for_each(|link| link.tell_hidden());
-        let of_servers = self.of_servers();
         let mut tools = self.of_resources(Keeping::Words);
-        let bytes = |tool: &Arc<McpTool>| {
-            let spec = tool.spec();
-            spec.description.len() + spec.input_schema.to_string().len()
-        };
-        let is_much = of_servers.len() > self.deferral.tools
-            || of_servers.iter().map(bytes).sum::<usize>() > self.deferral.bytes;
-        if is_much {
-            tools.push(Arc::new(ToolSearch::new(of_servers.clone(), Arc::clone(&self.found))));
-        }
-        tools.extend(of_servers.into_iter().map(|tool| tool as Arc<dyn Tool>));
+        tools.extend(self.of_servers().into_iter().map(|tool| tool as Arc<dyn Tool>));
         tools
     }
 
-    /// All tools, none of them behind a search: for people, and for other agents.
+    /// The same for people and for other agents: results keep what a model cannot see.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.of_resources(Keeping::Words);
         for tool in self.of_servers() {

@@ -24,7 +24,6 @@ pub(crate) struct McpTool {
     /// The server's name for it.
     tool: String,
     spec: ToolSpec,
-    is_offered: AtomicBool,
     keeps_content: AtomicBool,
 }
 
@@ -56,10 +55,9 @@ impl McpTool {
             parallel: entry.hints.read_only == Some(true),
             source: source(link),
         };
-        let is_offered = AtomicBool::new(true);
         let keeps_content = AtomicBool::new(link.keeps_content());
         let (link, tool) = (Arc::clone(link), entry.name.clone());
-        Self { link, tool, spec, is_offered, keeps_content }
+        Self { link, tool, spec, keeps_content }
     }
 
     /// Has results keep what the model cannot see, for whoever can.
@@ -75,16 +73,6 @@ impl McpTool {
     /// Whose word the server is.
     pub(crate) fn scope(&self) -> Scope {
         self.link.server.scope.clone()
-    }
-
-    /// Keeps it from the model until it is asked for.
-    pub(crate) fn defer(&self) {
-        self.is_offered.store(false, Ordering::Relaxed);
-    }
-
-    /// Offers it to the model.
-    pub(crate) fn offer(&self) {
-        self.is_offered.store(true, Ordering::Relaxed);
     }
 
     async fn call(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, Failure> {
@@ -166,10 +154,6 @@ impl Tool for McpTool {
 
     fn caution(&self, call: &ToolCall) -> Option<String> {
         self.link.caution(&self.tool, &call.id)
-    }
-
-    fn is_offered(&self) -> bool {
-        self.is_offered.load(Ordering::Relaxed)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

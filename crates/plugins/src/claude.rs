@@ -33,6 +33,7 @@ use std::sync::Arc;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::skill::Skill;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::commands::Command;
@@ -46,7 +47,8 @@ use hook::{Handlers, Shared};
 pub use agent_file::{AgentFile, agent_of, agents_in};
 pub use aide::{AIDED, Aides, Wish};
 pub use command::{Here, Recipe, SESSION};
-pub use expansion::{Expanded, Expansions};
+use expansion::Filling;
+pub use expansion::{Expanded, Expansions, Fill};
 pub use fill::Piece;
 pub use hook::Settings;
 pub use load::{ProjectFiles, load, project};
@@ -77,10 +79,35 @@ pub struct Loaded {
     values: values::Values,
 }
 
+/// A handler of hooks as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListedHandler {
+    /// The event, by the name that it has in its own system.
+    pub event: &'static str,
+    /// What the event must be about.
+    pub matcher: String,
+    /// What runs.
+    pub subject: String,
+}
+
 impl Loaded {
     /// The plugin's name; none for the project.
     pub fn name(&self) -> Option<&str> {
         self.plugin.as_ref().map(Plugin::name)
+    }
+
+    /// Whether a handler wants to hear of a command before its text is sent.
+    pub fn hears_of_commands(&self) -> bool {
+        self.handlers.iter().any(|handler| handler.event == event::Event::UserPromptExpansion)
+    }
+
+    /// Its handlers of hooks, for people.
+    pub fn handlers(&self) -> impl Iterator<Item = ListedHandler> {
+        self.handlers.iter().map(|handler| ListedHandler {
+            event: handler.event.name(),
+            matcher: handler.matcher.shown(),
+            subject: handler.program.shown(),
+        })
     }
 
     /// How many handlers of hooks it has.
@@ -216,6 +243,9 @@ impl Stage {
                 shared: Arc::clone(&shared),
                 halt: Arc::default(),
             }));
+        }
+        if !hooks.is_empty() {
+            hooks.push(Arc::new(Filling(Arc::clone(&shared.settings.expansions))));
         }
         Self { shared, hooks, wants_aides }
     }

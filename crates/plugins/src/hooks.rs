@@ -20,6 +20,7 @@ mod pattern;
 pub(crate) mod process;
 mod prompt;
 mod rehearsal;
+mod resident;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -89,6 +90,8 @@ pub struct Offered {
 pub struct Settings {
     /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
+    /// Whether it confines them; a plugin that it does not has the person's home.
+    pub is_confined: bool,
     /// What a command of the model may see and do.
     pub profile: Profile,
     /// All variables; a plugin sees those that it was granted.

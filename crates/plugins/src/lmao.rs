@@ -1,6 +1,7 @@
 //! Plugins written for LMAO: every `tool.py` of a directory, served by one confined worker, so that
-//! what their modules share stays shared. Those that were granted something of their own get a
-//! worker of their own.
+//! what their modules share stays shared, and by a second one that may write where some of them say
+//! that they change something. Those that were granted something of their own get workers of their
+//! own.
 //!
 //! Which tools a mode offers, and whether a target lies in the workspace, is decided here and not
 //! in the worker.
@@ -8,9 +9,11 @@
 mod facts;
 mod files;
 mod hook;
+mod sharing;
 mod target;
 mod tool;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,7 +84,12 @@ pub struct Lmao {
 
 /// The plugins that one worker serves.
 struct Group {
+    /// As the files find themselves that change something.
     plugin: Plugin,
+    /// As all others do.
+    looking: Plugin,
+    /// The files that change something.
+    changing: BTreeSet<String>,
     members: Vec<Plugin>,
     described: Described,
     facts: Facts,
@@ -106,8 +114,10 @@ impl Lmao {
         let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
             let facts = Facts::read(&described.offer);
             let roots = roots(&plugin.settings, &conditions);
+            let looking = plugin.clone();
+            let changing = sharing::changing(&facts);
             let plugin = equipped(plugin, &facts);
-            Group { plugin, members, described, facts, roots }
+            Group { plugin, looking, changing, members, described, facts, roots }
         });
         let groups = groups.collect();
         Self { hosts, conditions: Arc::new(conditions), groups }
@@ -131,7 +141,7 @@ impl Lmao {
             let tool = facts.visible_to_agent.then(|| LmaoTool {
                 python: crate::python::tool::PythonTool::new(
                     description,
-                    self.hosts.worker(&group.plugin),
+                    self.hosts.worker(group.serving(&facts.file)),
                     source,
                 )
                 .owned(owner.cloned()),
@@ -179,6 +189,11 @@ impl Lmao {
 }
 
 impl Group {
+    /// As what a file is served.
+    fn serving(&self, file: &str) -> &Plugin {
+        if self.changing.contains(file) { &self.plugin } else { &self.looking }
+    }
+
     /// The plugin that a file belongs to.
     fn owner(&self, file: &str) -> Option<&Plugin> {
         self.members.iter().find(|member| is_file_of(member, Path::new(file)))
@@ -220,9 +235,8 @@ fn split(directory: &Directory, conditions: &Conditions) -> Vec<(Plugin, Vec<Plu
     groups
 }
 
-/// A worker's plugin as its calls find it. Where one of its tools says that it changes things, what
-/// a person approves of goes into the workspace, as with the tools that are built in; modules are
-/// shared, so that the whole worker may write there.
+/// A worker's plugin as those of its files find it that change something: what a person approves of
+/// goes into the workspace, as with the tools that are built in.
 fn equipped(mut plugin: Plugin, facts: &Facts) -> Plugin {
     if facts.tools.values().any(|tool| tool.is_destructive) {
         plugin.settings.grants.write.push(PathBuf::from("."));

@@ -40,7 +40,7 @@ use contract::tool::Tool;
 use serde_json::Value;
 
 use crate::folders::Folders;
-use crate::plugin::Plugin;
+use crate::plugin::{Dialect, Plugin};
 pub use description::{Described, ProviderDescription, ToolDescription};
 use host::Host;
 pub use output::Listener;
@@ -110,7 +110,8 @@ impl Surroundings {
         let found = if name.contains('/') {
             Some(self.resolve(Path::new(name)))
         } else {
-            interpreter::on_path(name, self.variables.get("PATH").or(self.env.get("PATH")))
+            let search_path = self.variables.get("PATH").or(self.env.get("PATH"));
+            interpreter::on_path(name, search_path, &self.workspace)
         };
         found.and_then(|path| path.canonicalize().ok())
     }
@@ -136,9 +137,37 @@ pub struct Hosts(Arc<Inner>);
 
 struct Inner {
     host: Arc<Host>,
-    workers: Mutex<HashMap<(String, PathBuf), Arc<Worker>>>,
+    workers: Mutex<HashMap<Seat, Arc<Worker>>>,
     /// What the files of each plugin were like when they were last looked at.
     stamps: Mutex<HashMap<(String, PathBuf), String>>,
+}
+
+/// The Python that scripts run with.
+pub(crate) struct SystemPython {
+    /// The program itself, behind whatever finds it.
+    pub(crate) program: PathBuf,
+    /// The folders that it needs.
+    pub(crate) folders: Vec<PathBuf>,
+    /// What it runs to stay for further scripts.
+    pub(crate) resident: PathBuf,
+}
+
+/// What a worker is known by. Plugins of one folder may have two: one that may write the workspace,
+/// and one that may not.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Seat {
+    name: String,
+    root: PathBuf,
+    opens_workspace: bool,
+}
+
+impl Seat {
+    fn of(plugin: &Plugin) -> Self {
+        let is_shared = plugin.manifest.dialect == Dialect::Lmao;
+        let mut granted = plugin.settings.grants.write.iter();
+        let opens_workspace = is_shared && granted.any(|path| path == Path::new("."));
+        Self { name: plugin.name().to_owned(), root: plugin.root.clone(), opens_workspace }
+    }
 }
 
 impl Hosts {
@@ -208,7 +237,7 @@ impl Hosts {
 
     /// The worker of a plugin as it is: another one where its files or settings have changed.
     pub(crate) fn worker(&self, plugin: &Plugin) -> Arc<Worker> {
-        let key = (plugin.name().to_owned(), plugin.root.clone());
+        let key = Seat::of(plugin);
         let mut workers = self.workers();
         match workers.get(&key) {
             Some(worker) if worker.plugin == *plugin => Arc::clone(worker),
@@ -228,23 +257,24 @@ impl Hosts {
         if before.is_none_or(|before| before == stamp) {
             return;
         }
-        let key = (plugin.name().to_owned(), plugin.root.clone());
-        let worker = self.workers().get(&key).cloned();
-        if let Some(worker) = worker {
+        let of_plugin = |seat: &Seat| seat.name == plugin.name() && seat.root == plugin.root;
+        let workers = self.workers();
+        for (_, worker) in workers.iter().filter(|(seat, _)| of_plugin(seat)) {
             worker.retire();
         }
     }
 
-    /// The program behind `python3` with the folders that it needs; none where there is none, or
-    /// another one was configured for plugins.
-    pub(crate) async fn python(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
+    /// The program behind `python3`; none where there is none, or another one was configured for
+    /// plugins.
+    pub(crate) async fn python(&self) -> Option<SystemPython> {
         let host = &self.0.host;
         if host.settings.python.is_some() {
             return None;
         }
         let interpreter = host.shared().await.ok()?.interpreter;
         let folders = interpreter.folders(host.settings.surroundings.home.as_deref());
-        Some((interpreter.program, folders))
+        let resident = host.payload().ok()?.join("resident.py");
+        Some(SystemPython { program: interpreter.program, folders, resident })
     }
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.
@@ -254,7 +284,7 @@ impl Hosts {
         stamps.insert(key, stamp.to_owned())
     }
 
-    fn workers(&self) -> MutexGuard<'_, HashMap<(String, PathBuf), Arc<Worker>>> {
+    fn workers(&self) -> MutexGuard<'_, HashMap<Seat, Arc<Worker>>> {
         self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,8 @@
 //! The first words with a server: which revision of the protocol it speaks, and what to tell a
 //! person where it speaks none.
 
+use std::path::Path;
+
 use contract::sandbox::Network;
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
@@ -44,7 +46,8 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// Whether a server answered, and not as one that knows the newest revision.
+/// Whether a server answered, and not as one that knows the newest revision; or so late that its
+/// answer was taken for one to the next question.
 pub(super) fn is_misunderstanding(error: &ClientInitializeError) -> bool {
     matches!(
         error,
@@ -52,6 +55,9 @@ pub(super) fn is_misunderstanding(error: &ClientInitializeError) -> bool {
             | ClientInitializeError::ExpectedInitResult(_)
             | ClientInitializeError::JsonRpcError(_)
             | ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. }
+            | ClientInitializeError::LegacyFallbackFailed { .. }
     )
 }
 
@@ -159,6 +165,7 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
         "ENOTCACHED",
         "ECONNREFUSED",
         "ENETUNREACH",
+        "fetch failed",
         "getaddrinfo",
         "resolve host",
         "Temporary failure in name resolution",
@@ -167,9 +174,13 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
         return Some(without_network(server));
     }
     if says(words, &["EROFS", "Read-only file system", "read-only file system"]) {
+        let place = refused_place(words);
+        let (place, what) = match &place {
+            Some(place) => (place.as_str(), "lets it write there"),
+            None => (".", "lets it write the workspace"),
+        };
         return Some(format!(
-            "it may write its own folder alone; `mcp.servers.{name}.sandbox.write: [.]` lets it \
-             write the workspace"
+            "it may write its own folder alone; `mcp.servers.{name}.sandbox.write: [{place}]` {what}"
         ));
     }
     if says(words, &["EACCES", "EPERM", "Permission denied"]) {
@@ -181,6 +192,17 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     None
 }
 
+/// The folder that a write was refused in, where the words name the file: `.git` of a repository, else
+/// the one that holds it.
+fn refused_place(words: &str) -> Option<String> {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`' | ',' | ')');
+    let marked = words.split(is_end).map(|word| word.trim_end_matches([':', '.', ';']));
+    let file = marked.map(Path::new).find(|path| path.is_absolute() && path.parent().is_some())?;
+    let inside = file.ancestors().find(|path| path.ends_with(".git"));
+    let folder = inside.or_else(|| file.ancestors().skip(1).find(|path| path.is_dir()))?;
+    (folder != Path::new("/")).then(|| folder.display().to_string())
+}
+
 fn says(words: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| words.contains(mark))
 }
@@ -188,4 +210,23 @@ fn says(words: &str, marks: &[&str]) -> bool {
 fn without_network(server: &Server) -> String {
     let name = &server.name;
     format!("it runs without a network; `mcp.servers.{name}.sandbox.network: true` gives it one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_refused_write_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("dist");
+        std::fs::create_dir(&inside).unwrap();
+        let shown = inside.display();
+        let words = format!("EROFS: read-only file system, open '{shown}/memory.jsonl.tmp'");
+        assert_eq!(refused_place(&words), Some(shown.to_string()));
+        let words = "fatal: Unable to create '/repo/.git/index.lock': Read-only file system";
+        assert_eq!(refused_place(words).as_deref(), Some("/repo/.git"));
+        assert_eq!(refused_place("Read-only file system"), None);
+        assert_eq!(refused_place("cannot open /x: Read-only file system"), None);
+    }
 }

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::replay::Replay;
 use super::{Backend, Server};
 use crate::failure::Failure;
 
@@ -28,10 +29,10 @@ use crate::failure::Failure;
 const PATH: &str = "/mcp";
 /// The largest request.
 const LARGEST: usize = 32 << 20;
-/// Clients at once, at most.
-const MOST_CLIENTS: usize = 64;
+/// Connections at once, at most; a client that listens keeps one.
+const MOST_CLIENTS: usize = 512;
 /// Sessions at once, at most: a client that vanishes leaves its own behind.
-const MOST_SESSIONS: usize = 64;
+const MOST_SESSIONS: usize = 256;
 /// Names the session in requests and replies.
 const SESSION: &str = "mcp-session-id";
 
@@ -134,10 +135,16 @@ impl Door {
 }
 
 /// The sessions of all clients, the longest unused first.
-#[derive(Default)]
 struct Sessions {
     open: Arc<LocalSessionManager>,
     order: Mutex<VecDeque<SessionId>>,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        let open = LocalSessionManager::default().with_event_store(Arc::new(Replay::default()));
+        Self { open: Arc::new(open), order: Mutex::default() }
+    }
 }
 
 impl Sessions {

@@ -163,36 +163,6 @@ async fn prompts_are_commands_and_resources_can_be_read() {
 }
 
 #[tokio::test]
-async fn many_tools_stand_behind_a_search() {
-    let bench = Bench::new();
-    let servers = bench.server(&["many"]);
-    servers.learn().await;
-    let tools = servers.tools();
-    let offered = || {
-        let offered = tools.iter().filter(|tool| tool.is_offered());
-        offered.map(|tool| tool.spec().name.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(tools.len(), 303);
-    assert_eq!(offered(), ["ListMcpResources", "ReadMcpResource", "ToolSearch"]);
-    let search = tools.iter().find(|tool| tool.spec().name == "ToolSearch").unwrap();
-    assert!(search.spec().description.contains("test (300)"), "{}", search.spec().description);
-    let found = run(search, json!({"query": "thing number 217"})).await.unwrap().output;
-    assert!(found.contains("\"mcp__test__tool_217\""), "{found}");
-    let exact = json!({"query": "select:mcp__test__tool_3,mcp__test__tool_4"});
-    run(search, exact).await.unwrap();
-    let names = offered();
-    for name in ["mcp__test__tool_217", "mcp__test__tool_3", "mcp__test__tool_4"] {
-        assert!(names.contains(&name.to_owned()), "{names:?}");
-    }
-    let remade = servers.tools();
-    let kept = remade.iter().find(|tool| tool.spec().name == "mcp__test__tool_3").unwrap();
-    assert!(kept.is_offered(), "what was found stays found");
-    let none = run(search, json!({"query": "zebra"})).await.unwrap().output;
-    assert!(none.contains("No tool fits"), "{none}");
-    servers.shutdown().await;
-}
-
-#[tokio::test]
 async fn a_filter_hides_tools() {
     let bench = Bench::new();
     let mut document = entry(&[]);

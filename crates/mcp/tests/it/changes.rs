@@ -1,6 +1,6 @@
 //! Servers that change after the person has agreed to them.
 
-use mcp::{Deferral, State};
+use mcp::State;
 use serde_json::json;
 
 use crate::{Bench, SERVER, sent, text, tool};
@@ -118,7 +118,7 @@ async fn other_servers_take_the_place_of_some_and_the_rest_go_on() {
     let after = json!({"stays": program(&[]), "comes": program(&["b"])});
     let described = crate::described(&after);
     assert!(!before.are(&described));
-    let servers = before.replaced(described.clone(), Deferral::default()).await;
+    let servers = before.replaced(described.clone()).await;
     assert!(servers.are(&described));
     assert_eq!(servers.unknown(), ["comes"], "of the one that stays everything is known");
     servers.learn().await;

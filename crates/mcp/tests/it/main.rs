@@ -18,7 +18,7 @@ use contract::vouch::Vouch;
 use mcp::config::{self, Scope, Server, Source};
 use mcp::oauth::Credentials;
 use mcp::person::Nobody;
-use mcp::{Deferral, Servers, Settings, Surroundings};
+use mcp::{Servers, Settings, Surroundings};
 use serde_json::{Value, json};
 use testkit::Plain;
 use tokio::sync::mpsc;
@@ -69,7 +69,6 @@ impl Bench {
             person: Arc::new(Nobody),
             notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
             others: None,
-            deferral: Deferral::default(),
         })
     }
 
@@ -120,6 +119,7 @@ fn sent(id: &str, args: Value) -> Sent {
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::None,
         env: BTreeMap::new(),
         limits: Limits::default(),
@@ -133,6 +133,7 @@ fn sent(id: &str, args: Value) -> Sent {
         conversation: None,
         view: contract::policy::View::default(),
         actions: Vec::new(),
+        veils: None,
     };
     let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
     Sent { call, context, progress: lines }

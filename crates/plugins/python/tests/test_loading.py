@@ -44,6 +44,34 @@ class Tools(PluginCase):
             },
         )
 
+    def test_what_is_not_installed_is_stood_in_for_where_that_is_asked_for(self):
+        self.write(
+            "tools/far.py",
+            """
+            import nowhere.deep as deep
+            from nowhere import Base as Far, retry, Field
+            from brynhild.tools.base import Tool as Base, ToolResult
+            class Model(Far, table=True):
+                size: "Field[int]" = Field(default=3)
+            @retry
+            class Tool(Base):
+                name = "Far"; description = "d"; input_schema = {"type": "object"}
+                @retry(times=deep.LIMIT)
+                async def execute(self, input): return ToolResult(True, "")
+            """,
+        )
+        self.write("tools/told.py", "import nowhere\n" + DUCK.replace('"quacks"', '"quacks " + str(nowhere.X)'))
+        self.write("tools/text.py", "import nowhere\n" + DUCK.replace('"quacks"', "nowhere.TEXT"))
+        worker = self.start()
+        plain = worker.result("describe")
+        self.assertEqual((len(plain["tools"]), "pretended" in plain), (0, False), plain)
+        pretended = worker.result("describe", pretend=True, known=["nowhere"])
+        self.assertEqual([tool["name"] for tool in pretended["tools"]], ["Far", "Duck"], pretended)
+        self.assertEqual(pretended["pretended"], ["nowhere"])
+        self.assertEqual(pretended["missing"], ["nowhere"])
+        faults = sorted({os.path.basename(fault["file"]) for fault in pretended["problems"]})
+        self.assertEqual(faults, ["text.py", "told.py"], "what depends on the package is not guessed")
+
     def test_optional_properties_and_plain_attributes_are_read(self):
         self.write(
             "tools/rich.py",

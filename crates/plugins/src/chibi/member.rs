@@ -18,6 +18,7 @@ use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
 use super::run::{self, End, Ran, Watch};
+use crate::home::settled;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::python::confine;
@@ -92,6 +93,9 @@ impl Member {
             channel: if console.is_some() { Channel::Terminal } else { Channel::None },
             env: call.variables(in_variables),
         };
+        let data = settings.data.join(self.plugin.name());
+        let has_home = settings.is_confined && !is_schema;
+        let spawn = if has_home { settled(spawn, &data) } else { spawn };
         let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
         let watch = Watch {
             deadline,

@@ -92,8 +92,9 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
     let document = document::read(&stripped.text)
         .map_err(|error| Problem::new(path, error.what, error.hint))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let name = document.words("name").unwrap_or(stem);
-    if name.contains(':') || name.contains(char::is_whitespace) {
+    let fits = |name: &String| !name.contains(':') && !name.contains(char::is_whitespace);
+    let name = document.words("name").filter(fits).unwrap_or(stem);
+    if !fits(&name) {
         let what = format!("the agent's name {name:?} holds a blank or a colon");
         return Err(Problem::new(path, what, "use letters, digits and hyphens"));
     }

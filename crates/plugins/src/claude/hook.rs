@@ -24,6 +24,7 @@ use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
+use crate::home::settled;
 use crate::hooks::process;
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
@@ -35,6 +36,8 @@ use crate::rest;
 pub struct Settings {
     /// Starts their processes.
     pub sandbox: Arc<dyn Sandbox>,
+    /// Whether it confines them; a plugin that it does not has the person's home.
+    pub is_confined: bool,
     /// Where they find themselves.
     pub surroundings: Surroundings,
     /// What a command of the model may see and do, which a trusted project's handlers may too.
@@ -241,14 +244,16 @@ impl Handlers {
                 (program.into(), words.iter().skip(1).map(Into::into).collect())
             }
         };
-        Some(Spawn {
+        let spawn = Spawn {
             program,
             args,
             cwd: cwd.to_owned(),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
-        })
+        };
+        let has_home = self.plugin.is_some() && self.shared.settings.is_confined;
+        Some(if has_home { settled(spawn, &self.values.data) } else { spawn })
     }
 
     /// A shell's line with the folders put in where they are plain words; elsewhere the shell finds
@@ -323,12 +328,13 @@ impl Run {
 
     /// What it says. An error is why it could not be asked.
     async fn heard(&self) -> Result<Said, String> {
-        self.vouch.ask()?;
+        let fixed = self.vouch.ask()?;
         let event = self.handler.event;
         match (&self.spawn, &self.handler.program) {
             (Some(spawn), _) => {
                 let sandbox = &*self.shared.settings.sandbox;
-                let ended = process::run(sandbox, spawn, &self.profile, &self.input).await;
+                let profile = Profile { fixed, ..self.profile.clone() };
+                let ended = process::run(sandbox, spawn, &profile, &self.input).await;
                 Ok(decision::read(event, &ended.map_err(|error| error.to_string())?))
             }
             (None, Program::Address { url, headers, variables }) => {

@@ -31,6 +31,15 @@ impl Matcher {
         }
     }
 
+    /// The matcher as it is written.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::All => String::from("*"),
+            Self::Names(names) => names.join("|"),
+            Self::Expression(expression) => expression.as_str().to_owned(),
+        }
+    }
+
     /// Whether one of these names of a thing fits. An expression that takes too many steps counts
     /// as found: a guard is asked rather once too often.
     pub(crate) fn fits(&self, names: &[&str]) -> bool {

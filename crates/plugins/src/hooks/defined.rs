@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use contract::hook::{ContextVerdict, HookError, OnFailure};
 use contract::policy::Mode;
-use contract::sandbox::{Channel, Profile, Spawn, Stdin};
+use contract::sandbox::{Channel, Fixed, Profile, Spawn, Stdin};
 use contract::text;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -23,6 +23,8 @@ use super::definition::{Action, Definition, OnTimeout};
 use super::origin::{Origin, Scope, relocated};
 use super::process::{self, Ended};
 use super::prompt;
+use super::resident::{Kind, Script};
+use crate::home::settled;
 
 /// Bytes of what a hook said that a message repeats.
 const QUOTED: usize = 1500;
@@ -156,11 +158,63 @@ impl Defined {
                 Some(hosts) => hosts.python().await,
                 None => None,
             };
-            let (python, folders) = known.unwrap_or_else(|| ("python3".into(), Vec::new()));
-            profile.read.extend(folders);
-            self.process(&python, vec![file], &profile, context).await?
+            let Some(python) = known else {
+                let python = Path::new("python3");
+                let ended = self.process(python, vec![file], &profile, context).await?;
+                return self.understood(&ended);
+            };
+            profile.read.extend(python.folders);
+            let program = python.program.clone();
+            let kind = Kind {
+                origin: self.origin.title(),
+                python: python.program,
+                payload: python.resident,
+                data: self.home(&profile).cloned(),
+                profile,
+            };
+            match self.stay(&kind, &path, context).await? {
+                Some(ended) => ended,
+                None => self.process(&program, vec![file], &kind.profile, context).await?,
+            }
         };
         self.understood(&ended)
+    }
+
+    /// The folder of a plugin's data, in which its processes have a home.
+    fn home<'a>(&self, profile: &'a Profile) -> Option<&'a PathBuf> {
+        let is_confined = self.settings.is_confined && self.origin.plugin().is_some();
+        profile.own.first().filter(|_| is_confined)
+    }
+
+    /// Runs a script in a Python that stays for the next one; nothing where that cannot be.
+    async fn stay(
+        &self,
+        kind: &Kind,
+        script: &Path,
+        context: &Context,
+    ) -> Result<Option<Ended>, HookError> {
+        let input = context.json();
+        let is_source = script.extension().is_none_or(|ending| ending == "py");
+        let Ok(input) = std::str::from_utf8(&input) else { return Ok(None) };
+        if !is_source {
+            return Ok(None);
+        }
+        let fixed = self.vouch()?;
+        let (cwd, env) = (cwd(context), context.variables());
+        let script = Script { file: script, cwd: &cwd, env: &env, input };
+        let mut kind = kind.clone();
+        kind.profile.fixed = fixed;
+        kind.profile.read.extend(kind.payload.parent().map(Path::to_owned));
+        self.settings.ledger.residents.run(self.settings.sandbox.as_ref(), &kind, &script).await
+    }
+
+    /// What must not change while it runs, where what the project brings is still what the person
+    /// trusts.
+    fn vouch(&self) -> Result<Vec<Fixed>, HookError> {
+        match self.origin.scope {
+            Scope::Project => self.settings.vouch.ask().map_err(HookError),
+            Scope::Global | Scope::Plugin(_) => Ok(Vec::new()),
+        }
     }
 
     fn understood(&self, ended: &Ended) -> Result<Answer, HookError> {
@@ -221,9 +275,8 @@ impl Defined {
         profile: &Profile,
         context: &Context,
     ) -> Result<Ended, HookError> {
-        if matches!(self.origin.scope, Scope::Project) {
-            self.settings.vouch.ask().map_err(HookError)?;
-        }
+        let mut profile = profile.clone();
+        profile.fixed = self.vouch()?;
         let spawn = Spawn {
             program: program.to_owned(),
             args: args.into_iter().map(Into::into).collect(),
@@ -232,7 +285,11 @@ impl Defined {
             channel: Channel::None,
             env: context.variables(),
         };
-        process::run(self.settings.sandbox.as_ref(), &spawn, profile, &context.json()).await
+        let spawn = match self.home(&profile) {
+            Some(data) => settled(spawn, data),
+            None => spawn,
+        };
+        process::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
     }
 }
 

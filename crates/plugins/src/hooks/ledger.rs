@@ -12,6 +12,7 @@ use contract::policy::Mode;
 use serde_json::{Value, json};
 
 use super::defined::Defined;
+use super::resident::Residents;
 
 /// Remembers for all hooks of a program, over changes of their files.
 #[derive(Default)]
@@ -21,6 +22,8 @@ pub struct Ledger {
     told: Mutex<HashSet<String>>,
     begun: Mutex<BTreeMap<String, Vec<Arc<Defined>>>>,
     life: OnceLock<String>,
+    /// Runs scripts in Python.
+    pub(crate) residents: Residents,
 }
 
 /// What is remembered of one session.

@@ -50,11 +50,14 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// The folder that a program runs in: `named` from the role's own, or that one, as far as it
-    /// lies in the workspace, which is all that a confined program sees.
+    /// The folder that a program runs in: `named` from where the person is, else the role's own, as
+    /// far as it lies in the workspace, which is all that a confined program sees.
     fn working_folder(&self, named: Option<&str>) -> Result<PathBuf, String> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        let folder = real(self.role_folder.join(named.unwrap_or_default()));
+        let folder = real(match named {
+            Some(named) => self.surroundings.folder().join(named),
+            None => self.role_folder.clone(),
+        });
         if folder.starts_with(real(self.surroundings.workspace.clone())) {
             return Ok(folder);
         }

@@ -73,8 +73,11 @@ impl Guard {
         let asks = match entry.get("approval") {
             None | Some(Value::Null) => false,
             Some(Value::String(word)) if word == "auto" => false,
-            Some(Value::String(word)) if word == "required" => true,
-            Some(_) => return Err(String::from("`approval` is neither `auto` nor `required`")),
+            // Who would judge in the person's place is not here.
+            Some(Value::String(word)) if word == "required" || word == "judged" => true,
+            Some(_) => {
+                return Err(String::from("`approval` is none of `auto`, `required` and `judged`"));
+            }
         };
         let permissions = match entry.get("permissions") {
             None | Some(Value::Null) => None,
@@ -303,7 +306,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_told() {
         for (entry, wanted) in [
-            (json!({"approval": "maybe"}), "`approval` is neither"),
+            (json!({"approval": "maybe"}), "`approval` is none of"),
             (json!({"permissions": {"default": 1}}), "`permissions.default`"),
             (json!({"permissions": {"allow": "x"}}), "`permissions.allow`"),
             (json!({"permissions": {"denied": []}}), "`permissions.denied`"),

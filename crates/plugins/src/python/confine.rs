@@ -68,6 +68,7 @@ pub(crate) fn granted(
         read: own(plugin, surroundings),
         write: Vec::new(),
         own: vec![data.to_owned()],
+        fixed: Vec::new(),
         network: Network::None,
         env: environment(plugin, surroundings),
         limits: surroundings.limits,

@@ -1,5 +1,6 @@
 //! Describes plugins: from what is kept where their files have not changed, else by asking them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,14 +47,29 @@ pub(crate) fn kept(
         for (kept, plugin) in all.iter_mut().zip(plugins) {
             let Some(described) = kept.described.take() else { continue };
             let lacks = is_worth_while(host, plugin, &described.missing);
-            if lacks && described.problems.is_empty() {
-                // Its files load without them, so that its first call is early enough.
-                host.expect(plugin, undeclared::packages(&described.missing));
+            if described.problems.is_empty() {
+                // It can be described without them, so that its first call is early enough.
+                let lacking = if lacks { &described.missing[..] } else { &[] };
+                host.expect(plugin, put_off(host, plugin, (lacking, described.is_pretended)));
             }
             kept.described = Some(described).filter(|one| !lacks || one.problems.is_empty());
         }
     }
     all
+}
+
+/// The packages that a plugin gets with its first call, beside those that its manifest declares.
+fn put_off(
+    host: &Host,
+    plugin: &Plugin,
+    (lacking, is_pretended): (&[String], bool),
+) -> Vec<String> {
+    let mut packages = undeclared::packages(lacking);
+    if is_pretended && plugin.manifest.dependencies.is_empty() {
+        // A list that cannot be read is told where it is used.
+        packages.extend(host.packages(plugin).unwrap_or_default());
+    }
+    packages
 }
 
 /// Whether modules that a plugin lacks should be got for it.
@@ -150,7 +166,7 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     // Looked at before they are read: what changes meanwhile is seen the next time.
     let files = Files::of(plugin, &Folders::default());
     let worker = hosts.worker(plugin);
-    let mut answer = match ask(&worker).await {
+    let mut answer = match ask(&worker, Packages::AsTheyAre).await {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
     };
@@ -160,11 +176,18 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     }
     let needs = Needs::of(host, plugin, (&chosen, lacking), &answer);
     let mut seen = chosen.seen;
+    if needs.is_some() && answer.is_faulty() {
+        worker.stop().await;
+        let pretended = ask(&worker, Packages::Pretended).await.ok();
+        // What it has loaded is of no use for calls.
+        worker.stop().await;
+        answer = pretended.filter(|answer| !answer.is_faulty()).unwrap_or(answer);
+    }
     if missing == Missing::Install
         && !answer.is_faulty()
-        && let Some(Needs::Undeclared(packages)) = &needs
+        && let Some(needs) = &needs
     {
-        host.expect(plugin, packages.clone());
+        needs.put_off(host, plugin);
         worker.stop().await;
     } else if missing == Missing::Install
         && let Some(needs) = &needs
@@ -173,7 +196,7 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
             Ok(interpreter) => {
                 worker.stop().await;
                 seen = Seen::new(interpreter);
-                answer = match ask(&worker).await {
+                answer = match ask(&worker, Packages::AsTheyAre).await {
                     Ok(answer) => answer,
                     Err(why) => return Described::failed(plugin, &why, hint),
                 };
@@ -189,19 +212,21 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     Described { needs_install, ..Described::read(plugin, answer) }
 }
 
-/// Describes a plugin without the packages that it declares, where all of it loads so: they are
-/// installed with its first call.
+/// Describes a plugin without the packages that it declares, where all of it can be described so:
+/// they are installed with its first call.
 async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
     let host = &hosts.0.host;
     let files = Files::of(plugin, &Folders::default());
     let worker = hosts.worker(plugin);
     host.set_bare(plugin, true);
-    let answer = ask(&worker).await;
+    let answer = ask(&worker, Packages::Pretended).await;
     let seen = host.shared().await;
     worker.stop().await;
     host.set_bare(plugin, false);
     let mut answer = answer.ok().filter(|answer| !answer.is_faulty())?;
-    answer.missing.clear();
+    let declared = &plugin.manifest.dependencies;
+    answer.missing.retain(|module| !undeclared::is_among(module, declared));
+    Needs::Undeclared(undeclared::packages(&answer.missing)).put_off(host, plugin);
     if let (Some(files), Ok(seen)) = (files, seen)
         && let Some(key) = Key::of(plugin, &seen, host.around(), files)
     {
@@ -233,6 +258,17 @@ impl Needs {
         is_worth_while.then_some(Self::Undeclared(lacking))
     }
 
+    /// Has a plugin get them with its first call, and says so.
+    fn put_off(&self, host: &Host, plugin: &Plugin) {
+        let (Self::Listed(packages) | Self::Undeclared(packages)) = self;
+        host.expect(plugin, packages.clone());
+        let mut all: BTreeSet<&str> = packages.iter().map(String::as_str).collect();
+        all.extend(plugin.manifest.dependencies.iter().map(String::as_str));
+        let names = all.into_iter().collect::<Vec<_>>().join(", ");
+        let what = format!("{names} will be installed when it is first called");
+        (host.settings.on_progress)(plugin.name(), &what);
+    }
+
     async fn install(&self, host: &Host, plugin: &Plugin) -> Result<Interpreter, String> {
         let made = match self {
             Self::Listed(packages) => host.install(plugin, packages).await,
@@ -260,14 +296,24 @@ impl Needs {
     }
 }
 
-async fn ask(worker: &Arc<Worker>) -> Result<Answer, String> {
+/// What a plugin finds of the packages that it imports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packages {
+    /// Those that are installed.
+    AsTheyAre,
+    /// Stand-ins for those that are not, which are good for a description alone.
+    Pretended,
+}
+
+async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, String> {
     let time = match worker.plugin.manifest.dialect {
         Dialect::Brynhild | Dialect::Lmao => worker.time().min(LONGEST),
         // The time of a role is that of one call, and nothing is called yet.
         Dialect::InitRunner => LONGEST,
     };
     let bounds = Bounds { time, cancel: &CancellationToken::new() };
-    let params = json!({"known": undeclared::modules()});
+    let pretend = packages == Packages::Pretended;
+    let params = json!({"known": undeclared::modules(), "pretend": pretend});
     let answer = worker.ask("describe", &params, bounds).await;
     let answer = answer.map_err(|trouble| match trouble {
         Trouble::Failed(Failed::Late(time)) => {

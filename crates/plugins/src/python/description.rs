@@ -33,6 +33,8 @@ pub struct Described {
     pub needs_install: bool,
     /// Well-known modules that its files import and that are not there.
     pub(crate) missing: Vec<String>,
+    /// Whether something stood in for packages that are not there.
+    pub(crate) is_pretended: bool,
 }
 
 /// A tool as its plugin describes it.
@@ -84,6 +86,9 @@ pub(crate) struct Answer {
     /// Well-known modules that its files import and that are not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) missing: Vec<String>,
+    /// Modules that are not there and that something stood in for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pretended: Vec<String>,
     /// Whether what it says may depend on where programs are searched for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) looks_for_programs: bool,
@@ -116,6 +121,7 @@ impl<'de> Visitor<'de> for Reading {
                 "providers" => answer.providers = map.next_value()?,
                 "problems" => answer.problems = map.next_value()?,
                 "missing" => answer.missing = map.next_value()?,
+                "pretended" => answer.pretended = map.next_value()?,
                 "looks_for_programs" => answer.looks_for_programs = map.next_value()?,
                 _ => {
                     answer.offer.insert(key, map.next_value()?);
@@ -186,6 +192,7 @@ impl Described {
             notes,
             needs_install: false,
             missing: answer.missing,
+            is_pretended: !answer.pretended.is_empty(),
         }
     }
 }

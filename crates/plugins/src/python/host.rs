@@ -179,7 +179,7 @@ impl Host {
     }
 
     /// The packages that a plugin declares, and those it was found to need, sorted.
-    fn packages(&self, plugin: &Plugin) -> Result<Vec<String>, String> {
+    pub(crate) fn packages(&self, plugin: &Plugin) -> Result<Vec<String>, String> {
         let mut all = venv::declared(plugin)?;
         all.extend(self.undeclared.of(plugin));
         all.sort();
@@ -217,6 +217,9 @@ impl Host {
 
     /// Has a plugin get packages beside those it declares when it is first called.
     pub(crate) fn expect(&self, plugin: &Plugin, packages: Vec<String>) {
+        if packages.is_empty() {
+            return;
+        }
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.insert(plugin.root.clone(), packages);
     }

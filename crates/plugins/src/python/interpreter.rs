@@ -184,11 +184,12 @@ fn check_version(program: &Path, major: u32, minor: u32) -> Result<(), String> {
 /// The path of the interpreter that is configured, or of `python3`.
 pub(crate) fn shared_program(settings: &HostSettings) -> Result<PathBuf, String> {
     let surroundings = &settings.surroundings;
+    let search_path = surroundings.env.get("PATH");
     if let Some(named) = &settings.python {
         let found = if named.components().count() > 1 || named.starts_with("~") {
             Some(surroundings.resolve(named)).filter(|path| path.is_file())
         } else {
-            on_path(&named.to_string_lossy(), surroundings.env.get("PATH"))
+            on_path(&named.to_string_lossy(), search_path, &surroundings.workspace)
         };
         // The folder of an environment is accepted for its interpreter.
         let inside =
@@ -197,17 +198,29 @@ pub(crate) fn shared_program(settings: &HostSettings) -> Result<PathBuf, String>
             format!("`plugins.python` names {}, which is no program", named.display())
         });
     }
-    on_path("python3", surroundings.env.get("PATH")).ok_or_else(|| {
+    on_path("python3", search_path, &surroundings.workspace).ok_or_else(|| {
         format!(
-            "there is no `python3`: install Python 3.{OLDEST} or later, or name one with \
-             `plugins.python`"
+            "there is no `python3` outside of the project: install Python 3.{OLDEST} or later, or \
+             name one with `plugins.python`"
         )
     })
 }
 
-/// The first executable file of a name on a search path.
-pub(crate) fn on_path(name: &str, search_path: Option<&String>) -> Option<PathBuf> {
-    let folders = std::env::split_paths(search_path?).filter(|folder| folder.is_absolute());
+/// The first executable file of a name on the search path. What the project brings there, such as a
+/// virtual environment, is anybody's code.
+pub(crate) fn on_path(
+    name: &str,
+    search_path: Option<&String>,
+    workspace: &Path,
+) -> Option<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let real_workspace = real(workspace);
+    let is_apart = |folder: &PathBuf| {
+        folder.is_absolute()
+            && !folder.starts_with(workspace)
+            && !real(folder).starts_with(&real_workspace)
+    };
+    let folders = std::env::split_paths(search_path?).filter(is_apart);
     let mut files = folders.map(|folder| folder.join(name));
     files.find(|file| {
         fs::metadata(file)
@@ -281,6 +294,7 @@ pub(crate) fn bare_profile(
         read: vec![read],
         write: Vec::new(),
         own: vec![own],
+        fixed: Vec::new(),
         network: Network::None,
         env,
         limits: settings.surroundings.limits,
@@ -317,7 +331,7 @@ async fn look(
     let mut profile = bare_profile(settings, around(program), payload.to_owned())?;
     // An environment's interpreter is a link to the one that it was made with.
     profile.read.extend(fs::canonicalize(program).ok().map(|real| around(&real)));
-    let done = job::run(&*settings.sandbox, (&spawn, &profile), PATIENCE, &|_| {}).await;
+    let done = job::run(&*settings.sandbox, (&spawn, &profile), PATIENCE).await;
     let done = done.map_err(|why| format!("cannot look at {}: {why}", program.display()))?;
     let look = done.stdout.lines().find_map(|line| serde_json::from_str::<Look>(line).ok());
     let Some(look) = look else {
@@ -340,4 +354,31 @@ async fn look(
     sites.sort();
     sites.dedup();
     Ok(Interpreter { program, prefixes, minor: look.minor, sites })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_project_is_not_found_on_the_search_path() {
+        let base = tempfile::tempdir().expect("tempdir");
+        let (work, own) = (base.path().join("work"), base.path().join("own"));
+        for folder in [work.join(".venv/bin"), own.clone()] {
+            fs::create_dir_all(&folder).expect("a folder");
+            let file = folder.join("python3");
+            fs::write(&file, "").expect("a file");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        std::os::unix::fs::symlink(work.join(".venv/bin"), base.path().join("link"))
+            .expect("a link");
+        let path = |folders: &[PathBuf]| {
+            let joined = std::env::join_paths(folders).expect("a path");
+            joined.into_string().expect("text")
+        };
+        let all = path(&[work.join(".venv/bin"), base.path().join("link"), own.clone()]);
+        assert_eq!(on_path("python3", Some(&all), &work), Some(own.join("python3")));
+        let none = path(&[work.join(".venv/bin"), base.path().join("link")]);
+        assert_eq!(on_path("python3", Some(&none), &work), None);
+    }
 }

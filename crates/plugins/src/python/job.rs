@@ -23,12 +23,11 @@ pub(crate) struct Done {
     pub(crate) last: String,
 }
 
-/// Runs a command to its end; `heard` is told its lines as they come.
+/// Runs a command to its end.
 pub(crate) async fn run(
     sandbox: &dyn Sandbox,
     (spawn, profile): (&Spawn, &Profile),
     time: Duration,
-    heard: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Done, String> {
     let mut child = sandbox.start(spawn, profile).map_err(|error| error.to_string())?;
     let last = Arc::new(Mutex::new(VecDeque::new()));
@@ -38,7 +37,6 @@ pub(crate) async fn run(
             return;
         }
         let line = text::head(&line, LONGEST_LINE).to_owned();
-        heard(&line);
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() == LAST_LINES {
             last.pop_front();

@@ -110,6 +110,7 @@ async fn run_until(
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::None,
         env: std::collections::BTreeMap::new(),
         limits: contract::sandbox::Limits::default(),
@@ -124,6 +125,7 @@ async fn run_until(
         conversation: None,
         view: contract::policy::View::default(),
         actions: Vec::new(),
+        veils: None,
     };
     tool.run(&call, &context).await
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::store::{read_json, write_json};
+use super::venv;
 use crate::plugin::Plugin;
 
 /// The modules that plugins count on without a word, each with the package that brings it.
@@ -44,6 +45,13 @@ pub(crate) fn modules() -> Vec<&'static str> {
 pub(crate) fn packages(modules: &[String]) -> Vec<String> {
     let package = |module: &String| KNOWN.iter().find(|(known, _)| known == module);
     modules.iter().filter_map(package).map(|(_, package)| (*package).to_owned()).collect()
+}
+
+/// Whether one of the declared packages is the one that brings a module.
+pub(crate) fn is_among(module: &str, declared: &[String]) -> bool {
+    let known = KNOWN.iter().find(|(known, _)| *known == module);
+    let package = known.map_or(module, |(_, package)| package);
+    declared.iter().any(|item| venv::name_of(item) == package)
 }
 
 /// What was found out.

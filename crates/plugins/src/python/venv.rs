@@ -21,9 +21,6 @@ const GLANCE: Duration = Duration::from_millis(200);
 /// Written last, so that a venv that was not finished is not taken for one.
 const FINISHED: &str = ".brynhild-complete";
 
-/// Hears what is done.
-type Say<'a> = &'a (dyn Fn(&str) + Send + Sync);
-
 /// The packages that a plugin declares, as `pip` takes them; none where it declares none.
 pub(crate) fn declared(plugin: &Plugin) -> Result<Vec<String>, String> {
     let mut all = plugin.manifest.dependencies.clone();
@@ -50,7 +47,8 @@ pub(crate) fn declared(plugin: &Plugin) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-fn name_of(package: &str) -> String {
+/// The name of a package among what pip takes beside it, in lower case.
+pub(crate) fn name_of(package: &str) -> String {
     let is_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     package.trim().chars().take_while(is_name).collect::<String>().to_lowercase()
 }
@@ -153,7 +151,8 @@ pub(crate) fn is_finished(venv: &Path) -> bool {
     venv.join(FINISHED).is_file()
 }
 
-/// Makes a venv with packages in it; says what it does as it does it.
+/// Makes a venv with packages in it; says when it begins and when it is done. What pip says is
+/// told where it fails.
 pub(crate) async fn make(
     settings: &HostSettings,
     plugin: &Plugin,
@@ -174,7 +173,8 @@ pub(crate) async fn make(
     // What a plugin does not declare it may also find where its Python has it.
     let site = declared(plugin)?.is_empty().then_some("--system-site-packages");
     let work = Work { base, root: &plugin.root, venv: &venv };
-    let made = fill(settings, work, site, (packages, &say)).await;
+    say(&format!("installing {} into a venv of its own", packages.join(", ")));
+    let made = fill(settings, work, site, packages).await;
     if let Err(why) = made {
         // It would be made anew the next time in any case.
         let _ = fs::remove_dir_all(&venv);
@@ -220,23 +220,17 @@ async fn fill(
     settings: &HostSettings,
     work: Work<'_>,
     site: Option<&str>,
-    (packages, say): (&[String], Say<'_>),
+    packages: &[String],
 ) -> Result<(), String> {
     let Work { base, venv, .. } = work;
-    let run = |program: &Path, words: Vec<OsString>, time: Duration, is_told: bool| {
+    let run = |program: &Path, words: Vec<OsString>, time: Duration| {
         let program = program.to_owned();
-        async move {
-            let quiet = |_: &str| {};
-            let heard: Say<'_> = if is_told { say } else { &quiet };
-            command(settings, work, (&program, words, time), heard).await
-        }
+        async move { command(settings, work, (&program, words, time)).await }
     };
-    say("making a venv for its packages");
     let mut make = words(["-I", "-m", "venv", "--without-pip"], []);
     make.extend(site.map(OsString::from));
     make.push(venv.into());
-    run(&base.program, make, MAKING, false).await?;
-    say(&format!("installing {}", packages.join(", ")));
+    run(&base.program, make, MAKING).await?;
     let cache = venv.join("pip-cache");
     let mut install = words(["install", "--no-input", "--disable-pip-version-check"], []);
     install.extend(["--cache-dir".into(), cache.clone().into(), "--".into()]);
@@ -244,14 +238,14 @@ async fn fill(
     // The base's own pip serves where it can: to give each venv one takes longer than the rest.
     let python = venv.join("bin/python");
     let borrowed = words(["-I", "-m", "pip", "--python"], [python.as_os_str()]);
-    let done = run(&base.program, [borrowed, install.clone()].concat(), INSTALLING, true).await;
+    let done = run(&base.program, [borrowed, install.clone()].concat(), INSTALLING).await;
     match done {
         Err(why)
             if why.contains("No module named pip") || why.contains("no such option: --python") =>
         {
-            run(&python, words(["-I", "-m", "ensurepip"], []), MAKING, false).await?;
+            run(&python, words(["-I", "-m", "ensurepip"], []), MAKING).await?;
             let own = words(["-I", "-m", "pip"], []);
-            run(&python, [own, install].concat(), INSTALLING, true).await?;
+            run(&python, [own, install].concat(), INSTALLING).await?;
         }
         done => done?,
     }
@@ -268,7 +262,6 @@ async fn command(
     settings: &HostSettings,
     Work { base, root, venv }: Work<'_>,
     (program, args, time): (&Path, Vec<OsString>, Duration),
-    heard: Say<'_>,
 ) -> Result<(), String> {
     let spawn = Spawn {
         program: program.to_owned(),
@@ -306,7 +299,7 @@ async fn command(
     }
     let local = profile.env.get("PIP_FIND_LINKS").map(PathBuf::from);
     profile.read.extend(local.filter(|path| path.is_absolute()));
-    let done = job::run(&*settings.sandbox, (&spawn, &profile), time, heard).await?;
+    let done = job::run(&*settings.sandbox, (&spawn, &profile), time).await?;
     if done.exit.is_success() { Ok(()) } else { Err(done.last) }
 }
 

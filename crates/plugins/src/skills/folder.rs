@@ -163,14 +163,14 @@ fn name(
     file: &Path,
     remarks: &mut Vec<Problem>,
 ) -> Result<String, Problem> {
+    let folder = file.parent().and_then(Path::file_name);
+    let folder = folder.unwrap_or_default().to_string_lossy().into_owned();
     let name = match document.keys.get("name") {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Null) | None => {
-            let folder = file.parent().and_then(Path::file_name);
-            let folder = folder.unwrap_or_default().to_string_lossy().into_owned();
             let what = format!("the skill has no `name`; its folder's is used: {folder}");
             remarks.push(Problem::new(file, what, "add `name:` to the front matter"));
-            folder
+            folder.clone()
         }
         Some(_) => {
             let what = format!("{}`name` is not text", document.place_of("name"));
@@ -178,7 +178,7 @@ fn name(
         }
     };
     let Some(fault) = fault_of_name(&name) else { return Ok(name) };
-    let problem = Problem::new(
+    let mut problem = Problem::new(
         file,
         format!("{}the name {name:?} {fault}", document.place_of("name")),
         "use 1 to 64 lower-case letters, digits and hyphens",
@@ -187,7 +187,13 @@ fn name(
         remarks.push(problem);
         return Ok(name);
     }
-    Err(problem)
+    if fault_of_name(&folder).is_some() {
+        return Err(problem);
+    }
+    problem.what.push_str("; its folder's is used: ");
+    problem.what.push_str(&folder);
+    remarks.push(problem);
+    Ok(folder)
 }
 
 fn description(document: &Document<'_>, file: &Path) -> Result<String, Problem> {

@@ -197,15 +197,26 @@ fn values_that_lack_quotes_are_read_and_reported() {
 }
 
 #[test]
+fn a_name_that_cannot_be_gives_way_to_that_of_the_folder() {
+    for (keys, expected) in [
+        ("description: b\nname: A", "line 3: the name \"A\" has other"),
+        ("name: a b\ndescription: b", "line 2: the name \"a b\" has other"),
+        ("name: -a\ndescription: b", "begins or ends"),
+        ("name: ''\ndescription: b", "is empty"),
+    ] {
+        let (skill, problems) = World::new().read(&format!("---\n{keys}\n---\nbody"));
+        let name = skill.unwrap().name;
+        let used = format!("its folder's is used: {name}");
+        assert!(problems[0].contains(expected) && problems[0].contains(&used), "{problems:?}");
+    }
+}
+
+#[test]
 fn skills_that_break_the_limits_are_skipped_with_line_and_reason() {
     let world = World::new();
     let long = "x".repeat(65);
     let longer = "ü".repeat(1025);
     for (keys, expected) in [
-        ("description: b".to_owned() + "\nname: A", "line 3: the name \"A\" has other"),
-        ("name: a b\ndescription: b".into(), "line 2: the name \"a b\" has other"),
-        ("name: -a\ndescription: b".into(), "begins or ends"),
-        ("name: ''\ndescription: b".into(), "is empty"),
         ("name: 5\ndescription: b".into(), "line 2: `name` is not text"),
         ("name: a".into(), "`description` is missing"),
         ("name: a\ndescription:".into(), "line 3: `description` is missing"),

@@ -33,7 +33,9 @@ class Adapter:
         self._enter(params)
 
     def describe(self, request):
-        """Everything the plugin's Python code offers."""
+        """Everything the plugin's Python code offers; where asked for, without the packages that are not there."""
+        if request.params.get("pretend"):
+            self._plugin.pretend()
         problems = []
         description = {"tools": [], "providers": [], "problems": problems}
         for key in self._plugin.tool_keys(problems):
@@ -49,6 +51,9 @@ class Adapter:
         from brynhild_host.adapters.brynhild import packaged
 
         description.update(packaged.describe(self._plugin, problems))
+        pretended = self._plugin.pretended()
+        if pretended:
+            description["pretended"] = pretended
         description.update(self._missing(request.params.get("known")))
         if self._looks_for_programs():
             description["looks_for_programs"] = True

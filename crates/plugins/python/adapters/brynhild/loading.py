@@ -46,6 +46,7 @@ class Plugin:
         self._providers = {}
         self._loading = []
         self._empty = []
+        self._pretender = None
         if description.get("data"):
             keep_bytecode(os.path.join(description["data"], "pycache"))
 
@@ -59,13 +60,32 @@ class Plugin:
 
     def attempt(self, problems, key, load):
         """What `load` returns for the key, or nothing and one more problem."""
-        try:
-            return load(key)
-        except NothingFound as error:
-            self._empty.append((key, error))
-        except BaseException as error:
-            problems.append(self.problem(key, error))
-        return None
+        while True:
+            try:
+                return load(key)
+            except NothingFound as error:
+                self._empty.append((key, error))
+            except ModuleNotFoundError as error:
+                if self._pretender and self._pretender.takes(error):
+                    continue
+                problems.append(self.problem(key, error))
+            except BaseException as error:
+                problems.append(self.problem(key, error))
+            return None
+
+    def pretend(self):
+        """Load files as if the packages were there that are not, for a description alone."""
+        from brynhild_host.pretend import Pretender
+
+        self._pretender = Pretender()
+
+    def pretended(self):
+        """The modules that something stood in for; from here on nothing does."""
+        pretender, self._pretender = self._pretender, None
+        if pretender is None:
+            return []
+        pretender.end()
+        return sorted(pretender.names)
 
     def report_empty(self, problems):
         """The files without a class to use, except those that others import; asked when all are loaded."""

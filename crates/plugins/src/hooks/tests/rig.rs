@@ -63,6 +63,7 @@ impl Rig {
         let (ledger, notices) = (Arc::new(Ledger::default()), Arc::<Mutex<Vec<String>>>::default());
         let heard = Arc::clone(&notices);
         let settings = Settings {
+            is_confined: true,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             profile: profile(&root.join("project")),
             variables: BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]),
@@ -84,6 +85,7 @@ impl Rig {
         let heard = Arc::clone(&self.notices);
         let root = self.path("");
         let settings = Settings {
+            is_confined: true,
             sandbox: Arc::clone(&self.sandbox) as Arc<dyn Sandbox>,
             profile: profile(&root.join("project")),
             variables: BTreeMap::new(),
@@ -209,6 +211,7 @@ fn profile(workspace: &Path) -> Profile {
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::Host,
         env: BTreeMap::from([("PATH".to_owned(), path)]),
         limits: Limits::default(),

@@ -60,6 +60,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::None,
         env: BTreeMap::new(),
         limits: Limits::default(),
@@ -73,6 +74,7 @@ pub(super) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         conversation: None,
         view: contract::policy::View::default(),
         actions: Vec::new(),
+        veils: None,
     };
     let name = tool.spec().name.clone();
     let call = ToolCall { id: CallId("1".to_owned()), name, args, opaque: None };

@@ -239,7 +239,7 @@ mod tests {
             actions(&entry, "echo $HOME 'a b' ~").unwrap(),
             "echo '$HOME' 'a b' '~' in /role/sub"
         );
-        assert_eq!(actions(&json!({}), "'A=1' x").unwrap(), "'A=1' x in /role/");
+        assert_eq!(actions(&json!({}), "'A=1' x").unwrap(), "'A=1' x in /role");
     }
 
     #[test]

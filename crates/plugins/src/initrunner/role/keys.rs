@@ -29,7 +29,7 @@ pub(super) const SUPPORTED: [&str; 11] = [
 ];
 
 /// Keys that are known and do nothing here.
-pub(super) const UNSUPPORTED: [&str; 10] = [
+pub(super) const UNSUPPORTED: [&str; 11] = [
     "memory",
     "triggers",
     "sinks",
@@ -40,10 +40,11 @@ pub(super) const UNSUPPORTED: [&str; 10] = [
     "capabilities",
     "auto_skills",
     "tool_search",
+    "daemon",
 ];
 
 /// Keys of compositions of several agents.
-pub(super) const COMPOSED: [&str; 9] = [
+pub(super) const COMPOSED: [&str; 8] = [
     "agents",
     "run",
     "debate",
@@ -52,7 +53,6 @@ pub(super) const COMPOSED: [&str; 9] = [
     "shared_memory",
     "shared_documents",
     "durability",
-    "daemon",
 ];
 
 /// The keys of `execution` that do nothing here.

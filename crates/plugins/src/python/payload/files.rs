@@ -63,6 +63,8 @@ files![
     "failures.py",
     "home.py",
     "host.py",
+    "pretend.py",
+    "resident.py",
     "shim/brynhild-0.1.0.dist-info/INSTALLER",
     "shim/brynhild-0.1.0.dist-info/METADATA",
     "shim/brynhild-0.1.0.dist-info/top_level.txt",

@@ -14,13 +14,18 @@ async fn declared_packages_are_installed_when_they_are_first_needed() {
     world.plugin.manifest.dependencies = vec![testkit::wheel("fruit", world.folder.path())];
     let plugin = [&world.plugin];
     let reported = world.hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
-    assert!(reported.needs_install && reported.tools.is_empty());
-    assert!(reported.problems[0].what.contains("not installed yet: fruit @ file"), "{reported:?}");
+    assert!(reported.tools.len() == 1 && reported.problems.is_empty(), "{reported:?}");
+    let venvs = world.folder.path().join("state/venvs");
+    assert!(!venvs.exists(), "stand-ins are enough to describe it");
     let tool = world.tool("fruit").await;
+    assert!(!venvs.exists());
     assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
     world.hosts.shutdown().await;
+    let again = world.again();
+    assert_eq!(again.describe(&plugin, Missing::Report).await[0].tools.len(), 1);
+    again.shutdown().await;
     let kept = world.again().described(&plugin).pop().unwrap().unwrap();
-    assert_eq!(kept.tools.len(), 1);
+    assert!(kept.tools.len() == 1 && !kept.is_pretended);
 }
 
 #[tokio::test]
@@ -33,7 +38,8 @@ async fn packages_that_cannot_be_installed_cost_one_message_with_the_last_of_pip
     let words = run(&*tool, json!({})).await.unwrap_err().to_string();
     assert!(words.contains("could not be installed") && words.contains("ERROR"), "{words}");
     let file = world.plugin.root.join("tools/fruit.py");
-    fs::write(file, format!("import fruit\n{}", fruit_tool())).unwrap();
+    // What it says of itself depends on them.
+    fs::write(file, format!("import fruit\nKIND = str(fruit.KIND)\n{}", fruit_tool())).unwrap();
     let described = world.described().await;
     assert_eq!(described.problems.len(), 1);
     let words = &described.problems[0].what;
@@ -50,7 +56,9 @@ async fn a_python_that_is_missing_or_none_is_said_with_what_to_do() {
     settings.surroundings.env.insert("PATH".into(), "/nowhere".into());
     let none = Hosts::new(settings.clone()).describe(&[&world.plugin], Missing::Install).await;
     assert!(
-        none[0].problems[0].what.contains("there is no `python3`: install Python 3.9"),
+        none[0].problems[0]
+            .what
+            .contains("there is no `python3` outside of the project: install Python 3.9"),
         "{none:?}"
     );
     settings.python = Some("/bin/false".into());
@@ -91,7 +99,7 @@ async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() 
     let plugin = [&world.plugin];
     let hosts = Hosts::new(settings.clone());
     let reported = hosts.describe(&plugin, Missing::Report).await.pop().unwrap();
-    assert!(reported.needs_install && reported.tools.len() == 2, "{reported:?}");
+    assert!(reported.needs_install && reported.tools.len() == 3, "{reported:?}");
     let described = hosts.describe(&plugin, Missing::Install).await.pop().unwrap();
     assert!(described.problems.is_empty(), "{:?}", described.problems);
     for tool in hosts.tools(&world.plugin, &described) {
@@ -99,15 +107,15 @@ async fn a_well_known_package_that_is_not_declared_is_installed_as_if_it_were() 
     }
     hosts.shutdown().await;
     let later = Hosts::new(settings);
-    let kept = later.described(&plugin).pop().unwrap().unwrap();
-    assert_eq!(kept, described);
+    let kept = later.describe(&plugin, Missing::Install).await.pop().unwrap();
+    assert_eq!(kept.tools, described.tools);
     let tool = later.tools(&world.plugin, &kept).pop().unwrap();
     assert_eq!(run(&*tool, json!({})).await.unwrap().output, "apple");
     later.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_package_that_cannot_be_had_leaves_the_usual_message_and_is_not_tried_again_at_once() {
+async fn a_package_that_cannot_be_had_fails_a_call_and_is_not_tried_again_at_once() {
     let (world, mut settings) = undeclared();
     let heard = Heard::default();
     let ear = Arc::clone(&heard);
@@ -119,11 +127,12 @@ async fn a_package_that_cannot_be_had_leaves_the_usual_message_and_is_not_tried_
     for attempts in [1, 0] {
         let hosts = Hosts::new(settings.clone());
         let described = hosts.describe(&[&world.plugin], Missing::Install).await.pop().unwrap();
-        assert_eq!(described.problems.len(), 1, "{:?}", described.problems);
-        let problem = &described.problems[0];
-        assert!(problem.what.contains("No module named 'watchfiles'"), "{problem:?}");
-        assert!(problem.hint.contains("declare it under `dependencies:`"), "{problem:?}");
-        assert_eq!(described.tools.len(), 2);
+        assert!(described.problems.is_empty(), "{:?}", described.problems);
+        assert_eq!((described.tools.len(), tried()), (3, 0));
+        let tools = hosts.tools(&world.plugin, &described);
+        let first = run(&*tools[0], json!({})).await;
+        let words = first.map_or_else(|error| error.to_string(), |output| output.for_model());
+        assert!(words.contains("No module named 'watchfiles'"), "{words}");
         assert_eq!(tried(), attempts);
         hosts.shutdown().await;
     }

@@ -1,0 +1,33 @@
+//! Which files of a directory are served by a process that may write: those with a tool that says
+//! that it changes something, and those that share state with them. Reads files and runs nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::facts::Facts;
+
+/// What files share in one process beside the globals of their own modules. Jobs that one tool
+/// starts are looked after by another.
+const SHARED: [&str; 3] = ["async_jobs", "task_list", "task_manager."];
+
+/// The files that have to be served by a process that may write.
+pub(super) fn changing(facts: &Facts) -> BTreeSet<String> {
+    let with_change = facts.tools.values().filter(|tool| tool.is_destructive);
+    let mut changing: BTreeSet<String> = with_change.map(|tool| tool.file.clone()).collect();
+    let files: BTreeSet<&String> = facts.tools.values().map(|tool| &tool.file).collect();
+    if changing.is_empty() || changing.len() == files.len() {
+        return changing;
+    }
+    // A file that cannot be read shares nothing.
+    let texts: Vec<(&String, String)> = files
+        .into_iter()
+        .map(|file| (file, fs::read_to_string(file).unwrap_or_default()))
+        .collect();
+    for name in SHARED {
+        let sharing = || texts.iter().filter(|(_, text)| text.contains(name));
+        if sharing().any(|(file, _)| changing.contains(*file)) {
+            changing.extend(sharing().map(|(file, _)| (*file).clone()));
+        }
+    }
+    changing
+}
