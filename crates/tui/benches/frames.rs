@@ -42,6 +42,20 @@ fn history() -> Vec<Event> {
         .collect()
 }
 
+/// One of words that differ, in lines of 23 and paragraphs of ten lines.
+fn word(number: u32) -> String {
+    let letter = |at: u32| {
+        let chance = (number * 5 + at).wrapping_mul(2_654_435_761) >> 20;
+        char::from(b'a' + u8::try_from(chance % 26).unwrap_or(0))
+    };
+    let end = match number {
+        number if number % 230 == 0 => "\n\n",
+        number if number % 23 == 0 => "\n",
+        _ => "  ",
+    };
+    (0..5).map(letter).collect::<String>() + end
+}
+
 fn report(name: &str, mut times: Vec<Duration>) {
     times.sort();
     let [half, most, all] = [50, 95, 99].map(|percent| times[times.len() * percent / 100]);
@@ -114,6 +128,15 @@ fn main() {
         stage.key(Code::Char('y'));
     });
     report("160 pieces, a key and their frame", times);
+    let mut count = 0;
+    let times = stage.measured(|stage| {
+        for _ in 0..160 {
+            count += 1;
+            stage.piece(&word(count));
+        }
+        stage.key(Code::Char('y'));
+    });
+    report("the same in paragraphs of 230 words", times);
     for _ in 0..100_000 {
         stage.piece("a line of a reply that never ends\n\n");
     }

@@ -295,12 +295,15 @@ impl App {
             Message::Stop(stop) => self.depart(Leave::Stopped(stop), &mut effects),
             Message::Tick(now) => self.tick(now, &mut effects),
         }
+        let is_asking = self.layers.iter().any(|layer| layer.is_question());
+        self.status.set_asking(is_asking, self.now);
+        self.status.set_opening(!self.is_connected, self.now);
         effects
     }
 
     /// Takes note that the terminal shows no picture any more, where it was drawn on the screen.
     fn forget_pictures(&mut self) {
-        if self.settings.pictures == Pictures::Iterm {
+        if matches!(self.settings.pictures, Pictures::Iterm | Pictures::Sixel) {
             self.pictures.clear();
         }
     }
@@ -321,7 +324,8 @@ impl App {
 
     /// When time alone changes something; none while nothing moves.
     pub fn deadline(&self) -> Option<Instant> {
-        let spinner = self.status.is_busy().then(|| self.now + FRAME);
+        let moves = self.status.is_busy() || !self.is_connected;
+        let spinner = moves.then(|| self.now + FRAME);
         let layers = self.layers.iter().filter_map(|layer| layer.deadline());
         layers.chain(spinner).chain(self.draft_due).min()
     }
@@ -362,6 +366,11 @@ impl App {
                 {
                     self.use_theme(&Theme::for_background(background));
                 }
+                if self.settings.pictures == Pictures::None
+                    && let Some(pictures) = Pictures::of_report(&report)
+                {
+                    self.settings.pictures = pictures;
+                }
             }
         }
     }
@@ -374,13 +383,15 @@ impl App {
 
     /// Takes note that the text is another.
     fn written(&mut self) {
-        self.draft_due = Some(self.now + DRAFT_DELAY);
+        self.draft_due.get_or_insert(self.now + DRAFT_DELAY);
     }
 
     fn save_draft(&mut self, effects: &mut Vec<Effect>) {
         self.draft_due = None;
-        let mut waiting = self.queue.clone();
-        waiting.push(self.composer.buffer.text());
+        let buffer = &self.composer.buffer;
+        let mut waiting: Vec<String> =
+            self.queue.iter().map(|text| buffer.draft_of(text)).collect();
+        waiting.push(buffer.draft());
         let text = waiting.join("\n\n").trim_matches('\n').to_owned();
         if text != self.saved_draft {
             self.saved_draft.clone_from(&text);
@@ -475,7 +486,7 @@ impl App {
             Answer::History(entries) => self.composer.history.load(entries),
             Answer::Draft(text) => {
                 if self.composer.buffer.is_empty() && !text.is_empty() {
-                    self.composer.buffer.set(&text);
+                    self.composer.buffer.restore(&text);
                     self.saved_draft = text;
                 }
             }

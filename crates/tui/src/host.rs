@@ -95,7 +95,7 @@ pub enum Request {
     Remember(String),
     /// Load what was being written when the program ended.
     Draft,
-    /// Keep what is being written; nothing takes it away.
+    /// Keep what is being written, to the letter; nothing takes it away.
     SaveDraft(String),
     /// Put this on the clipboards that a terminal does not reach.
     Copy(String),

@@ -28,6 +28,7 @@ pub mod key;
 pub mod keymap;
 mod layers;
 pub mod line;
+mod link;
 mod markdown;
 pub mod message;
 pub mod picture;
@@ -41,5 +42,6 @@ mod transcript;
 
 pub use app::{App, Settings};
 pub use ask::{Asked, ask};
+pub use link::takes_links;
 pub use run::{Link, run};
-pub use screen::Screen;
+pub use screen::{Screen, Wishes};

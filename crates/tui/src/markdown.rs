@@ -107,7 +107,10 @@ impl Markdown {
         });
         self.drafted = 0;
         let is_complete = std::mem::replace(&mut self.is_complete, true);
-        self.forget();
+        // Rows that were made stay, or the next frame would lay out the whole part again.
+        if self.done > at {
+            self.forget();
+        }
         self.is_stale = true;
         let part = self.part + 1;
         let scan = Scan { fence: begins_in.clone(), ..Scan::default() };

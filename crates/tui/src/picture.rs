@@ -1,5 +1,8 @@
 //! Pictures among the text, where the terminal can show them: how large they are, the cells that
-//! stand for them, and what is written to have them shown. Never decodes more than a header.
+//! stand for them, and what is written to have them shown. Decodes no more than a header, but for
+//! terminals that take nothing but pixels.
+
+mod sixel;
 
 use std::fmt::Write as _;
 
@@ -17,6 +20,8 @@ pub enum Pictures {
     Kitty,
     /// iTerm2's protocol: drawn at the cursor, again wherever they move.
     Iterm,
+    /// Sixel: like iTerm2's, in pixels.
+    Sixel,
 }
 
 impl Pictures {
@@ -38,6 +43,13 @@ impl Pictures {
         } else {
             Self::None
         }
+    }
+
+    /// What a terminal tells of itself when it is asked for its attributes; none where it told
+    /// something else, or that it shows no pictures.
+    pub(crate) fn of_report(report: &str) -> Option<Self> {
+        let attributes = report.strip_prefix('?')?.strip_suffix('c')?;
+        attributes.split(';').skip(1).any(|attribute| attribute == "4").then_some(Self::Sixel)
     }
 }
 
@@ -64,6 +76,8 @@ const COUNTS: [u32; 48] = [
 pub(crate) struct Picture {
     is_png: bool,
     data: String,
+    /// How many it has; 0 where that is not known.
+    pixels: u64,
     /// Columns and rows that it takes.
     pub(crate) size: (u16, u16),
 }
@@ -91,7 +105,8 @@ impl Picture {
             None
         };
         let size = pixels.map_or((WIDEST, HIGHEST), |(width, height)| cells(width, height));
-        Some(Self { is_png, data: data.to_owned(), size })
+        let pixels = pixels.map_or(0, |(width, height)| u64::from(width) * u64::from(height));
+        Some(Self { is_png, data: data.to_owned(), pixels, size })
     }
 
     /// Whether a terminal shows it in so many columns.
@@ -100,6 +115,7 @@ impl Picture {
         match by {
             Pictures::None => false,
             Pictures::Kitty => self.is_png && fits,
+            Pictures::Sixel => self.is_png && self.pixels <= sixel::LARGEST && fits,
             Pictures::Iterm => fits,
         }
     }
@@ -122,11 +138,21 @@ impl Picture {
         (0..rows).map(row).collect()
     }
 
-    /// What is written to have it shown: once for Kitty, at its place for iTerm2.
-    pub(crate) fn sequences(&self, by: Pictures, id: u8) -> String {
+    /// What is written to have it shown: once for Kitty, at its place for others. Cells have so many
+    /// pixels. Says why it cannot be shown.
+    pub(crate) fn sequences(
+        &self,
+        by: Pictures,
+        id: u8,
+        cell: (u16, u16),
+    ) -> Result<String, String> {
         let (columns, rows) = self.size;
-        match by {
+        Ok(match by {
             Pictures::None => String::new(),
+            Pictures::Sixel => {
+                let (wide, high) = (columns.saturating_mul(cell.0), rows.saturating_mul(cell.1));
+                sixel::encoded(&decoded(&self.data, usize::MAX), (wide, high))?
+            }
             Pictures::Iterm => format!(
                 "\x1b]1337;File=inline=1;width={columns};height={rows};preserveAspectRatio=1:{}\x07",
                 self.data
@@ -146,7 +172,7 @@ impl Picture {
                 }
                 text
             }
-        }
+        })
     }
 }
 
@@ -170,7 +196,7 @@ fn decoded(text: &str, count: usize) -> Vec<u8> {
         b'/' => Some(63),
         _ => None,
     };
-    let mut bytes = Vec::with_capacity(count + 3);
+    let mut bytes = Vec::with_capacity(count.min(text.len()));
     let mut bits = 0_u32;
     for (at, letter) in text.bytes().map_while(value).enumerate() {
         bits = bits << 6 | u32::from(letter);
@@ -213,6 +239,20 @@ mod tests {
     }
 
     #[test]
+    fn terminals_tell_whether_they_know_sixel() {
+        for (report, wanted) in [
+            ("?62;4;6;22c", Some(Pictures::Sixel)),
+            ("?63;1;2;4c", Some(Pictures::Sixel)),
+            ("?62;22c", None),
+            ("?4c", None),
+            ("?1;4u", None),
+            ("]11;rgb:0/0/0", None),
+        ] {
+            assert_eq!(Pictures::of_report(report), wanted, "{report}");
+        }
+    }
+
+    #[test]
     fn a_picture_keeps_its_shape() {
         let picture = Picture::new("image/png", PNG).unwrap();
         assert_eq!(picture.size, (40, 10));
@@ -235,7 +275,8 @@ mod tests {
     #[test]
     fn a_long_picture_is_sent_in_parts() {
         let data = format!("{}{}", &PNG[..36], "A".repeat(10_000));
-        let text = Picture::new("image/png", &data).unwrap().sequences(Pictures::Kitty, 3);
+        let text = Picture::new("image/png", &data).unwrap();
+        let text = text.sequences(Pictures::Kitty, 3, (10, 20)).unwrap();
         assert_eq!(text.matches("\x1b_G").count(), 3);
         assert!(text.starts_with("\x1b_Ga=T,U=1,q=2,f=100,i=3,c=40,r=10,m=1;"), "{}", &text[..60]);
         assert!(text.contains("\x1b_Gm=0,q=2;"));

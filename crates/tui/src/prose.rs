@@ -18,12 +18,29 @@ pub struct Prose {
     pub width: usize,
     theme: Theme,
     markdown: Markdown,
+    voice: Voice,
+}
+
+/// How lines reach the person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Voice {
+    /// They are seen: bars and rules stand beside the text.
+    #[default]
+    Seen,
+    /// They are read aloud, or copied as they are: text alone.
+    Spoken,
 }
 
 impl Prose {
     /// For a terminal of `width` columns.
     pub fn new(width: usize, theme: Theme) -> Self {
-        Self { width, theme, markdown: Markdown::default() }
+        Self { width, theme, markdown: Markdown::default(), voice: Voice::Seen }
+    }
+
+    /// The same for lines that reach the person in another way.
+    #[must_use]
+    pub fn with(self, voice: Voice) -> Self {
+        Self { voice, ..self }
     }
 
     /// Takes more text, as it comes from outside.
@@ -33,12 +50,14 @@ impl Prose {
 
     /// Takes out what more text cannot change: whole blocks, and whole lines of code.
     pub fn settled(&mut self) -> String {
-        lines(&self.markdown.take_settled(self.width, &self.theme))
+        let rows = self.markdown.take_settled(self.width, &self.theme);
+        self.lines(&rows)
     }
 
     /// The rest, as if nothing followed.
     pub fn draft(&mut self) -> String {
-        lines(self.markdown.draft(self.width, &self.theme))
+        let rows = self.markdown.draft(self.width, &self.theme).to_vec();
+        self.lines(&rows)
     }
 
     /// Takes out the rest, with an empty line below it: nothing follows.
@@ -46,9 +65,45 @@ impl Prose {
         let mut markdown = std::mem::take(&mut self.markdown);
         markdown.finish();
         let had_begun = markdown.has_begun();
-        let text = lines(&markdown.take_settled(self.width, &self.theme));
+        let text = self.lines(&markdown.take_settled(self.width, &self.theme));
         if had_begun || !text.is_empty() { text + "\n" } else { text }
     }
+
+    fn lines(&self, rows: &[Row]) -> String {
+        match self.voice {
+            Voice::Seen => lines(rows),
+            Voice::Spoken => lines(&rows.iter().filter_map(spoken).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// A row without what is only drawn; none where that is all there is.
+fn spoken(row: &Row) -> Option<Row> {
+    let is_rule = |text: &str| !text.is_empty() && text.chars().all(|c| "─┼ ".contains(c));
+    if row.joint == Joint::Decoration && is_rule(&row.line.to_string()) {
+        return None;
+    }
+    let mut row = row.clone();
+    let names_code = row.joint == Joint::Decoration && !row.line.spans.is_empty();
+    let (mut used, mut lead) = (0, 0);
+    for span in &mut row.line.spans {
+        let is_lead = used < usize::from(row.lead);
+        used += text::columns(&span.content);
+        span.content = match span.content.as_ref() {
+            "│ " if is_lead => "".into(),
+            "▌ " if is_lead => "# ".into(),
+            "• " if is_lead => "- ".into(),
+            language if names_code && !language.trim().is_empty() => {
+                format!("code, {language}:").into()
+            }
+            // Between the cells of a table.
+            " │ " => "; ".into(),
+            other => other.to_owned().into(),
+        };
+        lead += if is_lead { text::columns(&span.content) } else { 0 };
+    }
+    row.lead = text::narrow(lead);
+    Some(row)
 }
 
 /// Rows as lines, with those together that only the width has parted.
@@ -118,6 +173,21 @@ mod tests {
         let characters: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = characters.iter().map(String::as_str).collect();
         assert_eq!(settled(&pieces, 40).concat(), whole);
+    }
+
+    #[test]
+    fn what_is_spoken_has_no_bars_and_rules() {
+        let text = "# Title\n\n- item\n\n> quoted\n\n```rust\nfn a() {}\n    b\n```\n\n---\n\n\
+                    | a | b |\n|---|---|\n| 1 | 2 |\n";
+        let mut prose = Prose::new(40, Theme::unstyled()).with(Voice::Spoken);
+        prose.push(text);
+        let spoken = prose.settled() + &prose.finish();
+        assert!(!spoken.contains(['│', '─', '▌', '•', '┼']), "{spoken}");
+        for line in
+            ["# Title", "- item", "quoted", "code, rust:", "fn a() {}", "    b", "a; b", "1; 2"]
+        {
+            assert!(spoken.lines().any(|it| it == line), "{line:?}: {spoken}");
+        }
     }
 
     #[test]

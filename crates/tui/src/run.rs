@@ -232,11 +232,11 @@ impl Running<'_> {
         if !app.is_dirty() || !(self.is_urgent || now >= self.next_frame) {
             return Ok(());
         }
-        screen.draw(|frame| app.draw(frame))?;
-        if let Some(shown) = app.pictures() {
+        screen.draw_linked(app)?;
+        if let Some(shown) = app.pictures(|| screen.cell()) {
             if shown.is_anew {
                 screen.redraw()?;
-                screen.draw(|frame| app.draw(frame))?;
+                screen.draw_linked(app)?;
             }
             screen.show(&shown.written)?;
         }

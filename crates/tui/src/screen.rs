@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
@@ -16,8 +17,10 @@ use rustix::fs::OFlags;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use crate::app::App;
 use crate::host::Stop;
 use crate::input::{Arrival, Reader};
+use crate::link::Links;
 use backend::Ansi;
 pub(crate) use backend::styled;
 
@@ -39,8 +42,22 @@ pub struct Screen {
     printed_in: mpsc::Sender<String>,
     pub(crate) printed: mpsc::Receiver<String>,
     pub(crate) signals: Signals,
-    has_mouse: bool,
-    asks_background: bool,
+    wishes: Wishes,
+    links: Arc<Mutex<Links>>,
+}
+
+/// What is wanted of the terminal.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Wishes {
+    /// Whether the mouse is caught.
+    pub mouse: bool,
+    /// Whether it is asked what it draws on.
+    pub background: bool,
+    /// Whether it is asked what it can show.
+    pub abilities: bool,
+    /// Whether it is told where links lead.
+    pub links: bool,
 }
 
 /// What the system tells the program.
@@ -56,14 +73,15 @@ pub(crate) enum Told {
 }
 
 impl Screen {
-    /// Takes the terminal. `asks_background` has it tell what it draws on.
-    pub fn take(has_mouse: bool, asks_background: bool) -> io::Result<Self> {
+    /// Takes the terminal.
+    pub fn take(wishes: Wishes) -> io::Result<Self> {
         let signals = Signals::new()?;
         let (arrivals_in, arrivals) = mpsc::channel(ARRIVALS);
         let (printed_in, printed) = mpsc::channel(ARRIVALS);
         let tty = outlet()?;
         let size = size(&tty)?;
-        let backend = Ansi::new(tty, size);
+        let links = Arc::<Mutex<Links>>::default();
+        let backend = Ansi::new(tty, size, Arc::clone(&links));
         let options = TerminalOptions { viewport: Viewport::Fixed(size) };
         let terminal = Terminal::with_options(backend, options)?;
         let mut screen = Self {
@@ -74,8 +92,8 @@ impl Screen {
             printed_in,
             printed,
             signals,
-            has_mouse,
-            asks_background,
+            wishes,
+            links,
         };
         raw::restore_in_panic();
         screen.resume()?;
@@ -106,10 +124,13 @@ impl Screen {
     pub fn resume(&mut self) -> io::Result<()> {
         // What was not taken before is part of a frame that nobody wants any more.
         self.terminal.backend_mut().discard();
-        let taken = raw::enter(self.terminal.backend_mut().tty(), self.has_mouse)?;
+        let taken = raw::enter(self.terminal.backend_mut().tty(), self.wishes.mouse)?;
         catch(taken.caught, self.printed_in.clone())?;
-        if std::mem::take(&mut self.asks_background) {
+        if std::mem::take(&mut self.wishes.background) {
             self.write("\x1b]11;?\x07")?;
+        }
+        if std::mem::take(&mut self.wishes.abilities) {
+            self.write("\x1b[c")?;
         }
         self.reader = Some(Reader::start(self.arrivals_in.clone(), taken.ahead)?);
         self.refit()?;
@@ -138,9 +159,31 @@ impl Screen {
         Ok(())
     }
 
+    /// Draws a frame of the interface, with its links where they are wanted.
+    pub(crate) fn draw_linked(&mut self, app: &mut App) -> io::Result<()> {
+        let links = self.wishes.links.then(|| Arc::clone(&self.links));
+        self.draw(|frame| {
+            app.draw(frame);
+            if let Some(links) = links {
+                *links.lock().unwrap_or_else(PoisonError::into_inner) = app.links();
+            }
+        })
+    }
+
+    /// Pixels of a cell, across and down, as far as the terminal tells.
+    pub(crate) fn cell(&mut self) -> (u16, u16) {
+        // What terminals count in that tell nothing.
+        const USUAL: (u16, u16) = (10, 20);
+        let Ok(size) = rustix::termios::tcgetwinsize(self.terminal.backend_mut().tty()) else {
+            return USUAL;
+        };
+        let of = |pixels: u16, count: u16| pixels.checked_div(count).filter(|it| *it > 1);
+        of(size.ws_xpixel, size.ws_col).zip(of(size.ws_ypixel, size.ws_row)).unwrap_or(USUAL)
+    }
+
     /// Catches the mouse, or leaves it to the terminal.
     pub(crate) fn set_mouse(&mut self, is_caught: bool) -> io::Result<()> {
-        self.has_mouse = is_caught;
+        self.wishes.mouse = is_caught;
         self.write(if is_caught { raw::MOUSE_ON } else { raw::MOUSE_OFF })
     }
 

@@ -29,6 +29,10 @@ pub(crate) struct Status {
     activity: Option<Activity>,
     /// When the turn began.
     turn: Option<Instant>,
+    /// Since when the conversation is being opened.
+    opening: Option<Instant>,
+    /// Since when the person is asked something.
+    asking: Option<Instant>,
     /// Names of the tools that run.
     tools: Vec<(contract::id::CallId, String)>,
 }
@@ -68,6 +72,16 @@ impl Status {
         self.tools.clear();
     }
 
+    /// Takes note of whether the conversation is being opened.
+    pub(crate) fn set_opening(&mut self, is_opening: bool, now: Instant) {
+        self.opening = is_opening.then(|| self.opening.unwrap_or(now));
+    }
+
+    /// Takes note of whether a question is open: whatever else goes on, somebody waits for the person.
+    pub(crate) fn set_asking(&mut self, is_asking: bool, now: Instant) {
+        self.asking = is_asking.then(|| self.asking.unwrap_or(now));
+    }
+
     fn doing(&mut self, what: &str, now: Instant) {
         if self.activity.as_ref().is_none_or(|activity| activity.what != what) {
             self.activity = Some(Activity { what: what.to_owned(), since: now });
@@ -103,7 +117,6 @@ impl Status {
                 self.tools.push((call.id.clone(), one_line(&call.name)));
             }
             What::ToolJudged { .. } | What::Answered { .. } => self.running(now),
-            What::Asked { .. } => self.doing("waiting for your answer", now),
             What::ToolFinished { call, .. } => {
                 self.tools.retain(|(id, _)| id != call);
                 self.running(now);
@@ -119,13 +132,12 @@ impl Status {
         }
     }
 
-    /// Folds in what happens in a conversation that a call holds: it costs, and it may ask.
+    /// Folds in what happens in a conversation that a call holds: it costs.
     fn take_within(&mut self, what: &What, now: Instant) {
         match what {
             What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => {
                 self.usage.add(usage);
             }
-            What::Asked { .. } => self.doing("waiting for your answer", now),
             What::Answered { .. } => self.running(now),
             _ => {}
         }
@@ -179,11 +191,17 @@ impl Status {
         if !note.is_empty() {
             left.push((Role::Caution, note.to_owned()));
         }
-        if let Some(activity) = &self.activity {
-            let time = now.saturating_duration_since(activity.since);
+        let asking = self.asking.map(|since| ("waiting for your answer", since));
+        let activity = self.activity.as_ref().map(|it| (it.what.as_str(), it.since));
+        // Most open at once, and nobody needs to hear of it.
+        let is_late = |since: &Instant| now.saturating_duration_since(*since).as_secs() > 0;
+        let opening =
+            self.opening.filter(is_late).map(|since| ("starting plugins and servers", since));
+        if let Some((what, since)) = asking.or(activity).or(opening) {
+            let time = now.saturating_duration_since(since);
             let picture = usize::try_from(time.as_millis() / FRAME.as_millis()).unwrap_or(0);
             let spinner = SPINNER[picture % SPINNER.len()];
-            left.push((Role::Accent, format!("{spinner} {} {} s", activity.what, time.as_secs())));
+            left.push((Role::Accent, format!("{spinner} {what} {} s", time.as_secs())));
         }
         if !self.model.is_empty() {
             left.push((Role::Status, clipped(&self.model, room)));

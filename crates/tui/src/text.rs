@@ -2,13 +2,17 @@
 //! know what of them is text and what is decoration.
 
 use contract::text::{is_hidden, visible};
-use ratatui_core::style::Style;
+use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::link::Link;
+
 /// Columns that a tab takes.
-const TAB: usize = 4;
+pub(crate) const TAB: usize = 4;
+/// What the blanks of a tab have in their style, so that a copy has the tab; nothing draws it.
+pub(crate) const OF_TAB: Modifier = Modifier::RAPID_BLINK;
 
 /// A piece of text in one style.
 pub(crate) type Piece = (Style, String);
@@ -22,6 +26,8 @@ pub(crate) struct Row {
     pub(crate) lead: u16,
     /// How it follows the row above when it is copied.
     pub(crate) joint: Joint,
+    /// Where the links in it lead.
+    pub(crate) links: Vec<Link>,
 }
 
 /// How the text of a row follows that of the row above.
@@ -44,7 +50,8 @@ impl Row {
         let columns: usize = lead.iter().map(|(_, text)| text.width()).sum();
         let spans =
             lead.iter().cloned().chain(pieces).map(|(style, text)| Span::styled(text, style));
-        Self { line: Line::from(spans.collect::<Vec<_>>()), lead: narrow(columns), joint }
+        let line = Line::from(spans.collect::<Vec<_>>());
+        Self { line, lead: narrow(columns), joint, links: Vec::new() }
     }
 
     /// A row that is all decoration.
@@ -240,10 +247,11 @@ pub(crate) fn wrap(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
 pub(crate) fn fold(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
     let mut filling = Filling::new(width, leads);
     for (style, text) in pieces {
-        if text.contains('\t') {
-            filling.take(*style, &text.replace('\t', &" ".repeat(TAB)));
-        } else {
-            filling.take(*style, text);
+        for (number, part) in text.split('\t').enumerate() {
+            if number > 0 {
+                filling.take(style.add_modifier(OF_TAB), &" ".repeat(TAB));
+            }
+            filling.take(*style, part);
         }
     }
     filling.end_row();

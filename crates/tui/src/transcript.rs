@@ -69,6 +69,11 @@ impl Transcript {
         self.blocks.get(at)
     }
 
+    /// One of them, to be changed.
+    pub(crate) fn block_mut(&mut self, at: usize) -> Option<&mut Block> {
+        self.blocks.get_mut(at)
+    }
+
     /// How many blocks are laid out.
     #[cfg(test)]
     pub(crate) fn laid_out(&self) -> usize {
@@ -195,10 +200,12 @@ impl Transcript {
         let mut rows = Vec::new();
         for block in &self.blocks {
             for row in block.rows_alone(inner, theme) {
+                let links = row.links;
                 let pieces = row.line.spans.into_iter();
                 let pieces = pieces.map(|span| (span.style, span.content.into_owned())).collect();
                 let mut nested = Row::new(lead, pieces, row.joint);
                 nested.lead += row.lead;
+                nested.links = links;
                 rows.push(nested);
             }
         }

@@ -211,9 +211,8 @@ impl App {
             Some(_) => self.quit(effects),
             None => {
                 self.interrupted = Some(Interruption { at: self.now, was_busy: is_busy });
-                if !is_busy {
-                    "Ctrl+C once more ends".clone_into(&mut self.note);
-                }
+                let doing = if is_busy { "stopping; " } else { "" };
+                self.note = format!("{doing}Ctrl+C once more ends");
             }
         }
     }

@@ -6,6 +6,7 @@ use ratatui_core::terminal::Frame;
 use super::{App, Focus};
 use crate::keymap::Described;
 use crate::layers::Canvas;
+use crate::link::Links;
 use crate::picture::Pictures;
 use crate::text::{clipped, columns, narrow, one_line};
 use crate::theme::Role;
@@ -13,6 +14,8 @@ use crate::transcript::{By, Shape};
 
 /// Rows of proposals that are shown at most.
 const PROPOSALS: usize = 8;
+/// Rows of a screen that has a line above the text.
+const HAS_RULE: u16 = 8;
 
 impl App {
     /// Draws everything.
@@ -54,7 +57,7 @@ impl App {
         let most = (area.height / 3).max(1);
         let composer = self.composer.height(area.width).clamp(1, most);
         // A line above the text, where there is room for one.
-        let rule = u16::from(area.height >= 8);
+        let rule = u16::from(area.height >= HAS_RULE);
         let free = area.height.saturating_sub(status + composer + rule);
         let queue = narrow(self.queue.len()).min(free / 3);
         let body = free - queue;
@@ -85,17 +88,16 @@ impl App {
             self.draw_welcome(area, canvas);
         }
         self.view.draw(&self.transcript, area, canvas.buffer, canvas.theme);
-        if let Some(percent) = self.view.progress(&self.transcript) {
-            let text = format!(" {percent}% · Ctrl+End goes to the end ");
-            let text = clipped(&text, usize::from(area.width));
-            let x = area.right().saturating_sub(narrow(columns(&text)));
-            let at = Position { x, y: area.bottom().saturating_sub(1) };
-            canvas.text(at, &text, Role::Selection, area.width);
-        }
+    }
+
+    /// Where the links lead that the frame shows.
+    pub(crate) fn links(&self) -> Links {
+        self.view.links(&self.transcript)
     }
 
     /// What is to be written after a frame, so that the pictures in it are seen; none where they are.
-    pub fn pictures(&mut self) -> Option<Shown> {
+    /// `cell` tells how many pixels a cell has.
+    pub fn pictures(&mut self, cell: impl FnOnce() -> (u16, u16)) -> Option<Shown> {
         if self.settings.pictures == Pictures::None {
             return None;
         }
@@ -107,11 +109,6 @@ impl App {
         };
         let seen: Vec<(usize, Position)> =
             seen.into_iter().map(|(block, row)| (block, at(row))).collect();
-        let sequences = |(block, at): &(usize, Position)| {
-            let block = self.transcript.block(*block)?;
-            let (picture, _) = block.picture()?;
-            Some((*at, picture.sequences(self.settings.pictures, block.picture_id)))
-        };
         match self.settings.pictures {
             Pictures::None => None,
             // Each is sent once; the characters that stand for it move with the text.
@@ -119,7 +116,7 @@ impl App {
                 let is_fresh =
                     |it: &&(usize, Position)| self.pictures.iter().all(|(block, _)| *block != it.0);
                 let fresh: Vec<(usize, Position)> = seen.iter().filter(is_fresh).copied().collect();
-                let written: Vec<_> = fresh.iter().filter_map(sequences).collect();
+                let written = self.written_pictures(&fresh, cell);
                 // What the terminal knew by the same number is gone.
                 let id = |block: usize| self.transcript.block(block).map(|it| it.picture_id);
                 let is_left = |known: &(usize, Position)| {
@@ -130,16 +127,41 @@ impl App {
                 (!written.is_empty()).then_some(Shown { written, is_anew: false })
             }
             // What stood elsewhere goes only when everything is drawn anew.
-            Pictures::Iterm => {
+            Pictures::Iterm | Pictures::Sixel => {
                 if seen == self.pictures {
                     return None;
                 }
-                let written = seen.iter().filter_map(sequences).collect();
+                let written = self.written_pictures(&seen, cell);
                 let is_anew = !self.pictures.is_empty();
                 self.pictures = seen;
                 Some(Shown { written, is_anew })
             }
         }
+    }
+
+    /// What is written for pictures of blocks at their places; says where one cannot be shown.
+    fn written_pictures(
+        &mut self,
+        seen: &[(usize, Position)],
+        cell: impl FnOnce() -> (u16, u16),
+    ) -> Vec<(Position, String)> {
+        if seen.is_empty() {
+            return Vec::new();
+        }
+        let (by, cell) = (self.settings.pictures, cell());
+        let mut all = Vec::with_capacity(seen.len());
+        for (block, at) in seen {
+            let block = self.transcript.block_mut(*block);
+            match block.and_then(|block| block.picture_written(by, cell)) {
+                Some(Ok(written)) => all.push((*at, written)),
+                Some(Err(why)) => {
+                    self.note = format!("a picture cannot be shown: {}", one_line(&why));
+                    self.is_dirty = true;
+                }
+                None => {}
+            }
+        }
+        all
     }
 
     fn draw_welcome(&self, area: Rect, canvas: &mut Canvas<'_>) {
@@ -177,10 +199,16 @@ impl App {
     }
 
     fn draw_composer(&self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
-        if self.size.1 >= 8 {
+        if self.size.1 >= HAS_RULE {
             let rule = "─".repeat(usize::from(area.width));
             let at = Position { x: area.x, y: area.y.saturating_sub(1) };
             canvas.text(at, &rule, Role::Border, area.width);
+            if let Some(percent) = self.view.progress(&self.transcript) {
+                let text = format!(" {percent}% · Ctrl+End goes to the end ");
+                let text = clipped(&text, usize::from(area.width));
+                let x = area.right().saturating_sub(narrow(columns(&text)));
+                canvas.text(Position { x, ..at }, &text, Role::Selection, area.width);
+            }
         }
         let placeholder = match (self.is_connected, self.status.is_busy()) {
             (false, _) => "starting; you can write already",
@@ -209,7 +237,13 @@ impl App {
             Some(vim) if vim.is_normal() => "NORMAL: i writes",
             Some(_) | None => "",
         };
-        self.composer.completion.help.clone().unwrap_or_else(|| mode.to_owned())
+        if let Some(help) = &self.composer.completion.help {
+            return help.clone();
+        }
+        match self.view.progress(&self.transcript).filter(|_| self.size.1 < HAS_RULE) {
+            Some(percent) => format!("{percent}%"),
+            None => mode.to_owned(),
+        }
     }
 
     fn draw_proposals(&self, composer: Rect, canvas: &mut Canvas<'_>) {

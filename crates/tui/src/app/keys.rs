@@ -83,7 +83,7 @@ impl App {
             }
             Deed::Write(text) => {
                 self.focus = Focus::Writing;
-                self.composer.buffer.set(&text);
+                self.composer.buffer.recall(&text);
                 self.composer.changed();
                 self.written();
                 self.wish(effects);

@@ -5,6 +5,7 @@ mod conversation;
 mod documented;
 mod hostile;
 mod offered;
+mod seen;
 mod walking;
 mod writing;
 

@@ -1,12 +1,14 @@
 //! The text that is being written: a string, a cursor, what was killed, and what can be undone.
 //! Knows nothing of keys or of the screen but the width at which rows break.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
-use contract::text::visible;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::text::columns;
+use crate::text::{columns, prose};
 
 /// Changes that can be undone.
 const UNDO: usize = 200;
@@ -15,6 +17,11 @@ const RING: usize = 30;
 /// Characters that stand for pasted texts: no keyboard types them, and no font has them.
 const FIRST_CHIP: u32 = 0x10_0000;
 const MOST_CHIPS: u32 = 0xfff0;
+/// A text from an earlier time that is longer is one chip: it would hardly be edited.
+const LONG_LINES: usize = 200;
+const LONG_BYTES: usize = 16 * 1024;
+/// What stands around a pasted text where it is kept: no text that was typed has them.
+const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
 /// Text with a cursor.
 #[derive(Default)]
@@ -63,9 +70,78 @@ impl Buffer {
     pub(crate) fn text(&self) -> String {
         let mut text = String::with_capacity(self.text.len());
         for c in self.text.chars() {
-            match chip_number(c).and_then(|number| self.chips.get(number)) {
+            match self.pasted(c) {
                 Some(pasted) => text.push_str(pasted),
                 None => text.push(c),
+            }
+        }
+        text
+    }
+
+    /// The text in a form that [`Self::restore`] makes the same of, chips too.
+    pub(crate) fn draft(&self) -> String {
+        self.marked(&self.text)
+    }
+
+    /// The same for a text that was taken out before.
+    pub(crate) fn draft_of(&self, text: &str) -> String {
+        self.marked(&self.with_chips(text))
+    }
+
+    fn marked(&self, raw: &str) -> String {
+        let mut kept = String::with_capacity(raw.len());
+        for c in raw.chars() {
+            match self.pasted(c) {
+                Some(pasted) => {
+                    kept.push(MARKS[0]);
+                    kept.push_str(pasted);
+                    kept.push(MARKS[1]);
+                }
+                None => kept.push(c),
+            }
+        }
+        kept
+    }
+
+    /// Begins with a text that was kept, the cursor at its end.
+    pub(crate) fn restore(&mut self, kept: &str) {
+        self.set("");
+        for (number, part) in kept.split(MARKS).enumerate() {
+            if number % 2 == 1 {
+                self.insert_chip(part);
+            } else {
+                self.insert(part);
+            }
+        }
+        self.shorten();
+    }
+
+    /// Begins with a text from an earlier time, the cursor at its end; as a chip where it is long.
+    pub(crate) fn recall(&mut self, text: &str) {
+        self.set(text);
+        self.shorten();
+    }
+
+    fn shorten(&mut self) {
+        let text = &self.text;
+        if text.len() > LONG_BYTES || text.lines().nth(LONG_LINES).is_some() {
+            let whole = self.text();
+            self.text.clear();
+            self.cursor = 0;
+            self.insert_chip(&whole);
+        }
+    }
+
+    fn pasted(&self, c: char) -> Option<&String> {
+        chip_number(c).and_then(|number| self.chips.get(number))
+    }
+
+    /// A text in which what was pasted as a chip is one.
+    fn with_chips(&self, text: &str) -> String {
+        let mut text = typed(text);
+        for (number, pasted) in self.chips.iter().enumerate() {
+            if let Some(chip) = chip(number) {
+                text = text.replace(pasted, chip.encode_utf8(&mut [0; 4]));
             }
         }
         text
@@ -74,12 +150,7 @@ impl Buffer {
     /// Begins with another text, the cursor at its end. What was pasted as a chip is one again.
     pub(crate) fn set(&mut self, text: &str) {
         self.save();
-        self.text = typed(text);
-        for (number, pasted) in self.chips.iter().enumerate() {
-            if let Some(chip) = chip(number) {
-                self.text = self.text.replace(pasted, chip.encode_utf8(&mut [0; 4]));
-            }
-        }
+        self.text = self.with_chips(text);
         self.cursor = self.text.len();
         self.settle();
     }
@@ -290,6 +361,12 @@ impl Buffer {
     }
 
     fn break_up(&self, start: usize, text: &str, width: usize, lines: &mut Vec<Line>) {
+        // Most rows are short and plain: a long text of them costs little.
+        let is_plain = text.len() <= width && text.bytes().all(|it| matches!(it, b' '..=b'~'));
+        if is_plain {
+            lines.push(Line { range: start..start + text.len(), shown: text.to_owned() });
+            return;
+        }
         let mut line = Line { range: start..start, shown: String::new() };
         let mut used = 0;
         // Where the row can be broken: after a blank, with the columns up to there.
@@ -322,7 +399,7 @@ impl Buffer {
             let lines = pasted.lines().count();
             return format!("[pasted text {}: {lines} lines]", number + 1);
         }
-        if grapheme == "\t" { "    ".to_owned() } else { visible(grapheme).into_owned() }
+        if grapheme == "\t" { "    ".to_owned() } else { prose(grapheme) }
     }
 
     /// The columns of a row that show a part of the text.
@@ -394,103 +471,4 @@ fn typed(text: &str) -> String {
     let keeps =
         |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && chip_number(*c).is_none();
     text.chars().filter(keeps).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A buffer from a text with `|` where the cursor is, and back.
-    fn buffer(text: &str) -> Buffer {
-        let mut buffer = Buffer::default();
-        buffer.insert(&text.replace('|', ""));
-        buffer.move_to(text.find('|').expect("a cursor"));
-        buffer
-    }
-
-    fn shown(buffer: &Buffer) -> String {
-        let (before, after) = buffer.text.split_at(buffer.cursor);
-        format!("{before}|{after}")
-    }
-
-    #[test]
-    fn words_are_killed_and_brought_back() {
-        let mut it = buffer("one two three|");
-        it.kill_to(it.blank_left());
-        it.kill_to(it.blank_left());
-        assert_eq!(shown(&it), "one |");
-        it.move_to(0);
-        it.yank();
-        assert_eq!(shown(&it), "two three|one ");
-        it.kill_to(0);
-        it.yank();
-        it.yank_pop();
-        assert_eq!(shown(&it), "two three|one ");
-    }
-
-    #[test]
-    fn changes_are_undone_one_by_one() {
-        let mut it = buffer("|");
-        for letter in ["a", "b", " ", "c"] {
-            it.insert(letter);
-        }
-        it.delete_to(it.left());
-        it.undo();
-        assert_eq!(shown(&it), "ab c|");
-        it.undo();
-        assert_eq!(it.raw(), "ab ");
-    }
-
-    #[test]
-    fn rows_break_at_blanks_and_the_cursor_keeps_its_column() {
-        let mut it = buffer("one two three\nfour|");
-        let rows: Vec<String> = it.lines(8).into_iter().map(|line| line.shown).collect();
-        assert_eq!(rows, ["one two ", "three", "four"]);
-        assert_eq!(it.position(8), (2, 4));
-        assert!(it.move_row(8, true) && it.move_row(8, true));
-        assert_eq!(shown(&it), "one |two three\nfour");
-        assert!(!it.move_row(8, true));
-        assert!(it.move_row(8, false));
-        assert_eq!(shown(&it), "one two thre|e\nfour");
-    }
-
-    #[test]
-    fn a_pasted_text_is_one_character_and_comes_out_whole() {
-        let mut it = buffer("see |.");
-        it.insert_chip("a\nb\r\nc\x1b");
-        assert_eq!(it.lines(60)[0].shown, "see [pasted text 1: 3 lines].");
-        assert_eq!(it.text(), "see a\nb\nc.");
-        it.delete_to(it.left());
-        assert_eq!(it.text(), "see .");
-        it.undo();
-        assert_eq!(it.text(), "see a\nb\nc.");
-    }
-
-    #[test]
-    fn a_text_that_comes_back_has_its_chips_again() {
-        let mut it = buffer("see |.");
-        it.insert_chip("a\nb\nc");
-        let sent = it.take();
-        it.set(&sent);
-        assert_eq!(it.lines(60)[0].shown, "see [pasted text 1: 3 lines].");
-        assert_eq!(it.text(), sent);
-        it.set("a\nb\nother");
-        assert_eq!(it.lines(60).len(), 3, "what was changed is text");
-    }
-
-    #[test]
-    fn graphemes_are_never_split() {
-        let mut it = buffer("e\u{301}👍|");
-        it.delete_to(it.left());
-        assert_eq!(it.raw(), "e\u{301}");
-        it.delete_to(it.left());
-        assert_eq!(it.raw(), "");
-    }
-
-    #[test]
-    fn no_control_character_gets_in() {
-        let mut it = buffer("|");
-        it.insert("a\x1b[31m\x07b\u{9b}");
-        assert_eq!(it.raw(), "a[31mb");
-    }
 }

@@ -290,7 +290,8 @@ impl Completion {
         if self.is_cut && self.wanted() == Some(Wanted::File) {
             return Some(format!("only {} files are known; there are more", self.files.len()));
         }
-        let item = self.command(buffer)?;
+        let name = buffer.raw().strip_prefix('/')?.split(' ').next()?;
+        let item = self.commands.iter().find(|item| item.value == name)?;
         Some(format!("/{} {}  {}", item.value, item.detail, item.label))
     }
 }

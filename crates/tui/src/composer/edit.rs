@@ -124,7 +124,7 @@ impl Composer {
         if !self.buffer.move_row(self.width.max(1), true)
             && let Some(text) = self.history.back(&self.buffer.text())
         {
-            self.buffer.set(&text);
+            self.buffer.recall(&text);
         }
         Outcome::Taken
     }
@@ -133,7 +133,7 @@ impl Composer {
         if !self.buffer.move_row(self.width.max(1), false)
             && let Some(text) = self.history.forth()
         {
-            self.buffer.set(&text);
+            self.buffer.recall(&text);
         }
         Outcome::Taken
     }

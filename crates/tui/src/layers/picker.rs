@@ -71,7 +71,10 @@ impl Picker {
 
     /// Themes, the one in use selected.
     pub(crate) fn themes(names: Vec<String>, current: &str) -> Self {
-        let item = |name: String| Item { value: name.clone(), label: name, ..Item::default() };
+        let item = |name: String| {
+            let note = if name == current { "in use" } else { "" }.to_owned();
+            Item { value: name.clone(), label: name, note, ..Item::default() }
+        };
         let mut picker = Self::of(Subject::Themes, names.into_iter().map(item).collect());
         picker.selected = picker.items.iter().position(|it| it.value == current).unwrap_or(0);
         current.clone_into(&mut picker.before);
@@ -363,7 +366,10 @@ impl Layer for Picker {
                 true
             }
             Answer::Preview { id, text } => {
-                self.preview = Some((id.clone(), text.clone()));
+                // What letters asked for that have been typed over may come last.
+                if self.current().is_some_and(|item| item.value == *id) {
+                    self.preview = Some((id.clone(), text.clone()));
+                }
                 true
             }
             _ => false,
@@ -398,7 +404,8 @@ impl Layer for Picker {
             if has_preview && inner.width >= 60 { share(inner.width, 50) } else { inner.width };
         self.draw_list(Rect { width: list_width, ..below }, canvas);
         if list_width < inner.width
-            && let Some((_, text)) = &self.preview
+            && let Some((id, text)) = &self.preview
+            && self.current().is_some_and(|item| item.value == *id)
         {
             let x = inner.x + list_width + 2;
             let width = inner.right().saturating_sub(x);

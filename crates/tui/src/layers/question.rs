@@ -279,14 +279,15 @@ impl Question {
         let hidden = self.rows.len().saturating_sub(self.scroll + page);
         let at = |row: usize| Position { x: inner.x, y: inner.y.saturating_add(narrow(row)) };
         if has_rule {
-            let more = if hidden > 0 {
-                let rows = counted(hidden, "more row", "more rows");
-                format!("── {rows} below, to be seen first: PageDown ")
-            } else {
-                String::new()
+            let rows = counted(hidden, "more row", "more rows");
+            let is_seen = self.seen >= self.rows.len();
+            let more = match hidden {
+                0 => String::new(),
+                _ if is_seen => format!("── {rows} below "),
+                _ => format!("── {rows} below, to be seen first: PageDown "),
             };
             let rule = format!("{more}{}", "─".repeat(width.saturating_sub(columns(&more))));
-            let look = if hidden > 0 { Role::Caution } else { Role::Border };
+            let look = if hidden > 0 && !is_seen { Role::Caution } else { Role::Border };
             canvas.text(at(page), &rule, look, inner.width);
         }
         let first = page + usize::from(has_rule);

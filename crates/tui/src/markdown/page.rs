@@ -1,5 +1,7 @@
 //! Whole blocks of Markdown as rows.
 
+use std::ops::Range;
+
 use pulldown_cmark::{
     CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream,
 };
@@ -7,7 +9,8 @@ use ratatui_core::style::Style;
 
 use super::CodeRows;
 use super::table::{self, Table};
-use crate::text::{Leads, Piece, Row, columns, wrap};
+use crate::link::Link;
+use crate::text::{Leads, Piece, Row, columns, narrow, prose, wrap};
 use crate::theme::{Role, Theme};
 
 /// Lays Markdown out for so many columns.
@@ -15,17 +18,38 @@ pub(super) fn render(markdown: &str, width: usize, theme: &Theme) -> Vec<Row> {
     if markdown.trim().is_empty() {
         return Vec::new();
     }
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES;
     let mut page = Page::new(width, theme);
-    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
+    let parser = Parser::new_ext(markdown, options);
+    let definitions = parser.reference_definitions().iter().map(|(_, it)| it.span.clone());
+    let mut definitions: Vec<Range<usize>> = definitions.collect();
+    definitions.sort_by_key(|span| span.start);
+    for event in TextMergeStream::new(parser) {
         page.take(event);
     }
     page.flush();
+    // Where a link is used that these define may be far away: they are text of their own.
+    for (number, span) in definitions.into_iter().enumerate() {
+        if number == 0 {
+            page.block();
+        }
+        page.text(markdown[span].trim());
+        page.flush();
+    }
     while page.rows.last().is_some_and(|row| *row == Row::gap()) {
         page.rows.pop();
     }
-    page.rows
+    let Page { mut rows, links, .. } = page;
+    for row in rows.iter_mut().filter(|_| !links.is_empty()) {
+        let spans = &row.line.spans;
+        let is_here =
+            |link: &&Link| spans.iter().any(|span| span.style.underline_color == Some(link.number));
+        row.links = links.iter().filter(is_here).cloned().collect();
+    }
+    rows
 }
 
 /// The row above a block of code that names its language; none where it has none.
@@ -54,6 +78,8 @@ struct Page<'a> {
     lists: Vec<Option<u64>>,
     code: Option<(String, String)>,
     link: Option<(String, usize)>,
+    /// Where links lead.
+    links: Vec<Link>,
     table: Option<Table>,
     heading: Option<HeadingLevel>,
 }
@@ -70,6 +96,7 @@ impl<'a> Page<'a> {
             lists: Vec::new(),
             code: None,
             link: None,
+            links: Vec::new(),
             table: None,
             heading: None,
         }
@@ -84,7 +111,11 @@ impl<'a> Page<'a> {
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text) => self.text(&text),
-            Event::Code(text) => self.styled(self.theme.style(Role::Code), &text),
+            Event::Code(text) => {
+                let style = self.theme.style(Role::Code);
+                let underline_color = self.styles.last().and_then(|it| it.underline_color);
+                self.styled(Style { underline_color, ..style }, &text);
+            }
             Event::SoftBreak => self.text(" "),
             Event::HardBreak => self.flush(),
             Event::Rule => {
@@ -93,7 +124,7 @@ impl<'a> Page<'a> {
                 self.rows.push(Row::decoration(&[(self.theme.style(Role::Border), rule)]));
             }
             Event::TaskListMarker(is_done) => self.text(if is_done { "☑ " } else { "☐ " }),
-            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
+            Event::FootnoteReference(name) => self.text(&format!("[^{name}]")),
         }
     }
 
@@ -109,8 +140,12 @@ impl<'a> Page<'a> {
             Tag::Emphasis => self.push_style(Role::Emphasis),
             Tag::Strikethrough => self.push_style(Role::Soft),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.link = Some((dest_url.into_string(), self.line.len()));
                 self.push_style(Role::Link);
+                if let Some(style) = self.styles.pop() {
+                    let marked = self.marked(style, &dest_url);
+                    self.styles.push(marked);
+                }
+                self.link = Some((dest_url.into_string(), self.line.len()));
             }
             Tag::List(first) => {
                 self.flush();
@@ -120,6 +155,12 @@ impl<'a> Page<'a> {
                 self.lists.push(first);
             }
             Tag::Item => self.item(),
+            Tag::FootnoteDefinition(name) => {
+                self.block();
+                let marker = prose(&format!("[^{name}]: "));
+                let indent = columns(&marker);
+                self.containers.push(Container::Item { marker: Some(marker), indent });
+            }
             Tag::BlockQuote(_) => {
                 self.block();
                 self.containers.push(Container::Quote);
@@ -127,7 +168,7 @@ impl<'a> Page<'a> {
             Tag::CodeBlock(kind) => {
                 self.block();
                 let language = match kind {
-                    CodeBlockKind::Fenced(language) => language.into_string(),
+                    CodeBlockKind::Fenced(language) => prose(&language),
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some((language, String::new()));
@@ -159,7 +200,7 @@ impl<'a> Page<'a> {
                 self.styles.pop();
                 self.end_link();
             }
-            TagEnd::Item => {
+            TagEnd::Item | TagEnd::FootnoteDefinition => {
                 self.flush();
                 if let Some(Container::Item { marker: Some(_), .. }) = self.containers.last() {
                     self.line.push((Style::new(), String::new()));
@@ -200,16 +241,29 @@ impl<'a> Page<'a> {
             let mut rest = text;
             while let Some((at, length)) = address(rest).filter(|_| self.link.is_none()) {
                 self.styled(style, &rest[..at]);
-                let link = style.patch(self.theme.style(Role::Link));
-                self.styled(link, &rest[at..at + length]);
+                let words = &rest[at..at + length];
+                let link = self.marked(style.patch(self.theme.style(Role::Link)), words);
+                self.styled(link, words);
                 rest = &rest[at + length..];
             }
             self.styled(style, rest);
         }
     }
 
+    /// The style of words that lead somewhere.
+    fn marked(&mut self, style: Style, target: &str) -> Style {
+        let Some(link) = Link::to(target) else { return style };
+        let style = link.mark(style);
+        if !self.links.contains(&link) {
+            self.links.push(link);
+        }
+        style
+    }
+
+    /// Adds words. They are made safe here again: what was harmless as it came may have stood for
+    /// something else.
     fn styled(&mut self, style: Style, text: &str) {
-        self.line.push((style, text.to_owned()));
+        self.line.push((style, prose(text)));
     }
 
     /// Names where a link leads, unless its words do.
@@ -218,7 +272,11 @@ impl<'a> Page<'a> {
         let words: String = self.line.iter().skip(from).map(|(_, text)| text.as_str()).collect();
         let is_said = words == target || target.strip_prefix("mailto:") == Some(&words);
         if !is_said && !target.is_empty() {
-            self.styled(self.theme.style(Role::Soft), &format!(" ({target})"));
+            let soft = self.theme.style(Role::Soft);
+            let marked = self.marked(soft, &target);
+            self.styled(soft, " (");
+            self.styled(marked, &target);
+            self.styled(soft, ")");
         }
     }
 
@@ -277,8 +335,26 @@ impl<'a> Page<'a> {
             return;
         }
         let line = std::mem::take(&mut self.line);
+        let number = self.number();
         let leads = self.leads();
+        let first = self.rows.len();
         self.rows.extend(wrap(&line, self.width, &leads));
+        // The number of an item is text, and no decoration.
+        if let Some(row) = self.rows.get_mut(first) {
+            row.lead = row.lead.saturating_sub(number);
+        }
+    }
+
+    /// Columns of the number that stands before the next row.
+    fn number(&self) -> u16 {
+        match self.containers.last() {
+            Some(Container::Item { marker: Some(marker), .. })
+                if self.heading.is_none() && !marker.starts_with('•') =>
+            {
+                narrow(columns(marker))
+            }
+            Some(_) | None => 0,
+        }
     }
 
     fn end_code(&mut self) {
@@ -388,6 +464,63 @@ mod tests {
             .map(|span| span.content.as_ref())
             .collect();
         assert_eq!(links.concat(), "https://a.b/c_d_ehttps://t");
+    }
+
+    #[test]
+    fn what_stands_for_a_control_character_is_shown_and_does_nothing() {
+        let theme = Theme::built_in().swap_remove(0);
+        let evil = "&#27;[31m&#x1b;]0;owned&#7;&#x202e;&#x9b;";
+        let text = format!(
+            "# {evil}\n\n{evil} *{evil}* [a {evil}](http://x/{evil} \"{evil}\") <http://y/{evil}>\n\n\
+             | {evil} |\n|---|\n| {evil} |\n\n``` {evil}\ncode\n```\n\n> {evil}\n\n[^{evil}]: {evil}\n\n\
+             [b{evil}]: http://z/{evil}\n"
+        );
+        for row in render(&text, 200, &theme) {
+            let shown = row.line.to_string();
+            assert!(!shown.contains(|c: char| c.is_control() || c == '\u{202e}'), "{shown:?}");
+            assert!(
+                row.links.iter().all(|link| link.address.bytes().all(|b| b.is_ascii_graphic()))
+            );
+        }
+        assert!(render(evil, 80, &theme)[0].line.to_string().contains("\\u{1b}"));
+    }
+
+    #[test]
+    fn definitions_of_links_and_notes_are_text() {
+        let text =
+            "See [the docs][1].\n\n[1]: http://ref.example/path\n[b]: http://other 'Title'\n";
+        assert_eq!(
+            shown(text, 60),
+            [
+                "See the docs (http://ref.example/path).",
+                "",
+                "[1]: http://ref.example/path",
+                "[b]: http://other 'Title'"
+            ]
+        );
+        assert_eq!(shown("[1]: https://only.example/", 60), ["[1]: https://only.example/"]);
+        assert_eq!(
+            shown("A note[^a].\n\n[^a]: Important.", 60),
+            ["A note[^a].", "", "[^a]: Important."]
+        );
+        assert_eq!(shown("[^a]: Important.", 60), ["[^a]: Important."]);
+    }
+
+    #[test]
+    fn rows_know_where_their_links_lead_and_are_as_wide_as_without() {
+        let theme = Theme::built_in().swap_remove(0);
+        let text = "[one `two`](http://a) and\n\n- https://b.c/d_e\n- [x](ftp://no)\n\n\
+                    | t |\n|---|\n| [in](mailto:a@b) |\n";
+        let rows = render(text, 12, &theme);
+        let addresses: Vec<Vec<&str>> =
+            rows.iter().map(|row| row.links.iter().map(|link| &*link.address).collect()).collect();
+        let lines: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
+        assert!(rows.iter().all(|row| row.line.width() <= 12), "{lines:?}");
+        assert_eq!(lines[..2], ["one two", "(http://a)"]);
+        assert_eq!(addresses[..2], [["http://a"], ["http://a"]]);
+        let all = addresses.concat();
+        assert!(all.contains(&"https://b.c/d_e") && all.contains(&"mailto:a@b"), "{all:?}");
+        assert!(!all.iter().any(|it| it.starts_with("ftp")), "{all:?}");
     }
 
     #[test]

@@ -108,6 +108,37 @@ fn a_long_text_is_told_apart_between_paragraphs_and_not_in_a_short_block_of_code
 }
 
 #[test]
+fn what_was_laid_out_of_a_part_is_not_laid_out_again_when_it_ends() {
+    let mut parts = vec![Markdown::default()];
+    let mut text = String::new();
+    for number in 0..3000 {
+        let piece =
+            format!("word {number} of a long reply{}", if number % 9 == 8 { "\n\n" } else { "\n" });
+        text.push_str(&piece);
+        let last = parts.last_mut().unwrap();
+        last.push(&piece);
+        if let Some(rest) = last.split() {
+            assert!(last.made_for.is_some() && last.settled.len() > 100, "{}", last.settled.len());
+            parts.push(rest);
+        }
+        for part in &mut parts {
+            part.lay_out(40, 0, &theme());
+        }
+    }
+    assert!(parts.len() > 1);
+    let mut joined = Vec::new();
+    for part in &mut parts {
+        part.finish();
+        part.lay_out(40, 0, &theme());
+        if !joined.is_empty() {
+            joined.push(String::new());
+        }
+        joined.extend(shown(part));
+    }
+    assert_eq!(joined, whole(&text, 40));
+}
+
+#[test]
 fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
     let lines: Vec<String> =
         (0..9000).map(|number| format!("let x{number} = 1; /* a\nb */\n")).collect();

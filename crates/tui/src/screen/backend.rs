@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
@@ -17,7 +18,8 @@ use ratatui_core::style::{Color, Modifier, Style};
 use rustix::event::Timespec;
 
 use super::raw::offer;
-use crate::text::{columns, narrow};
+use crate::link::Links;
+use crate::text::{columns, narrow, prose};
 
 /// What letters can look like, and how that is said.
 const LOOKS: &[(Modifier, Attribute)] = &[
@@ -40,6 +42,8 @@ pub(crate) struct Ansi {
     unsent: Vec<u8>,
     /// What stands on the screen.
     shown: Buffer,
+    /// Where links lead, by the numbers that cells have.
+    links: Arc<Mutex<Links>>,
 }
 
 /// What letters look like: their color, what is behind them, and the rest.
@@ -48,9 +52,9 @@ type Look = (Color, Color, Modifier);
 const USUAL: Look = (Color::Reset, Color::Reset, Modifier::empty());
 
 impl Ansi {
-    pub(super) fn new(tty: File, size: Rect) -> Self {
+    pub(super) fn new(tty: File, size: Rect, links: Arc<Mutex<Links>>) -> Self {
         let bytes = Vec::with_capacity(1 << 16);
-        Self { tty, bytes, unsent: Vec::new(), shown: Buffer::empty(size) }
+        Self { tty, bytes, unsent: Vec::new(), shown: Buffer::empty(size), links }
     }
 
     pub(super) fn tty(&mut self) -> &mut File {
@@ -91,21 +95,35 @@ impl Ansi {
         look: &mut Look,
     ) -> io::Result<()> {
         let bytes = &mut self.bytes;
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = None;
         let mut next: Option<Position> = None;
         for (at, cell) in cells {
             if next != Some(at) {
-                queue!(bytes, MoveTo(at.x, at.y))?;
+                let from = next.filter(|_| link.is_none());
+                match from.and_then(|from| between(&self.shown, from, at, *look)) {
+                    Some(same) => queue!(bytes, Print(same))?,
+                    None => queue!(bytes, MoveTo(at.x, at.y))?,
+                }
             }
             // Terminals disagree on how wide some are: the cursor is where we put it.
-            let is_sure = !is_cluster(cell) && columns(cell.symbol()) == 1;
-            next = is_sure.then_some(Position { x: at.x + 1, ..at });
+            next = is_sure(cell).then_some(Position { x: at.x + 1, ..at });
             let wanted = (cell.fg, cell.bg, cell.modifier);
             if wanted != *look {
                 queue!(bytes, SetAttribute(Attribute::Reset))?;
                 put_look(bytes, wanted)?;
                 *look = wanted;
             }
+            let number = &cell.underline_color;
+            let leads = (*number != Color::Reset).then(|| links.get_key_value(number)).flatten();
+            if leads != link {
+                put_link(bytes, leads)?;
+                link = leads;
+            }
             queue!(bytes, Print(cell.symbol()))?;
+        }
+        if link.is_some() {
+            put_link(bytes, None)?;
         }
         Ok(())
     }
@@ -134,6 +152,27 @@ fn row(buffer: &Buffer, y: u16) -> &[Cell] {
     buffer.content.get(from..from + width).unwrap_or_default()
 }
 
+/// The letters between two places of a row that look as those before them; none where moving the
+/// cursor costs less than writing them again.
+fn between(shown: &Buffer, from: Position, to: Position, look: Look) -> Option<String> {
+    const NEAR: u16 = 6;
+    if from.y != to.y || from.x >= to.x || to.x - from.x > NEAR {
+        return None;
+    }
+    let same = |x: u16| {
+        let cell = shown.cell(Position { x, y: to.y })?;
+        let is_plain = cell.underline_color == Color::Reset && is_sure(cell);
+        let is_same = (cell.fg, cell.bg, cell.modifier) == look && is_plain;
+        is_same.then(|| cell.symbol())
+    };
+    (from.x..to.x).map(same).collect()
+}
+
+/// Whether all terminals agree that a cell takes one column.
+fn is_sure(cell: &Cell) -> bool {
+    !is_cluster(cell) && columns(cell.symbol()) == 1
+}
+
 /// Whether a cell holds several characters that are to be one: a flag, a family, a letter with
 /// signs. Terminals disagree on how wide they are, and what one draws elsewhere stays there.
 fn is_cluster(cell: &Cell) -> bool {
@@ -150,13 +189,21 @@ impl Backend for Ansi {
     {
         let mut look = USUAL;
         let all: Vec<(u16, u16, &Cell)> = content.collect();
-        for changed in all.chunk_by(|(_, before, _), (_, after, _)| before == after) {
+        // From below: what somebody types stands there, and is not to wait for the rest.
+        for changed in all.chunk_by(|(_, before, _), (_, after, _)| before == after).rev() {
             let Some((_, y, _)) = changed.first() else { continue };
             let was_odd = row(&self.shown, *y).iter().any(is_cluster);
             let is_odd = changed.iter().any(|(_, _, cell)| is_cluster(cell));
             for (x, y, cell) in changed {
                 if let Some(shown) = self.shown.cell_mut(Position { x: *x, y: *y }) {
                     shown.clone_from(cell);
+                }
+                // What a wide letter covers is not told, and must not come back when it goes.
+                for covered in 1..narrow(columns(cell.symbol())) {
+                    let at = Position { x: x.saturating_add(covered), y: *y };
+                    if let Some(shown) = self.shown.cell_mut(at) {
+                        shown.reset();
+                    }
                 }
             }
             if was_odd || is_odd {
@@ -223,6 +270,16 @@ impl Backend for Ansi {
     }
 }
 
+/// What follows leads there, or nowhere. Rows of the same link are one by its number.
+fn put_link(bytes: &mut impl Write, link: Option<(&Color, &Arc<str>)>) -> io::Result<()> {
+    match link {
+        Some((Color::Rgb(red, green, blue), address)) => {
+            write!(bytes, "\x1b]8;id={red:02x}{green:02x}{blue:02x};{address}\x1b\\")
+        }
+        Some(_) | None => write!(bytes, "\x1b]8;;\x1b\\"),
+    }
+}
+
 /// What follows looks like this; whatever was set before must be reset.
 fn put_look(bytes: &mut impl Write, (front, back, modifier): Look) -> io::Result<()> {
     for (_, attribute) in LOOKS.iter().filter(|(it, _)| modifier.contains(*it)) {
@@ -248,11 +305,9 @@ pub(crate) fn styled(style: Style, text: &str) -> String {
     let mut codes: Vec<String> = looks.map(|(_, code)| (*code).to_owned()).collect();
     codes.extend(style.fg.and_then(|color| code(color, 0)));
     codes.extend(style.bg.and_then(|color| code(color, 10)));
-    if codes.is_empty() {
-        text.to_owned()
-    } else {
-        format!("\x1b[{}m{text}\x1b[0m", codes.join(";"))
-    }
+    // The last gate before the terminal.
+    let text = prose(text);
+    if codes.is_empty() { text } else { format!("\x1b[{}m{text}\x1b[0m", codes.join(";")) }
 }
 
 /// The code of a color; that of a background is so much more.
@@ -290,17 +345,31 @@ mod tests {
     use ratatui_core::terminal::{Terminal, TerminalOptions, Viewport};
 
     use super::*;
+    use crate::link::Link;
 
     /// What is written for each of these screens of one row, after the one before.
     fn written(rows: &[&str]) -> Vec<String> {
+        let all: Vec<Vec<(Style, &str)>> =
+            rows.iter().map(|it| vec![(Style::new(), *it)]).collect();
+        written_with(&all, Links::default())
+    }
+
+    /// The same for pieces in styles, which may be links.
+    fn written_with(rows: &[Vec<(Style, &str)>], links: Links) -> Vec<String> {
         let (mut out, tty) = std::io::pipe().unwrap();
         let tty = File::from(std::os::fd::OwnedFd::from(tty));
         let area = Rect::new(0, 0, 12, 1);
         let options = TerminalOptions { viewport: Viewport::Fixed(area) };
-        let mut terminal = Terminal::with_options(Ansi::new(tty, area), options).unwrap();
-        let frame = |text: &&str| {
+        let mut terminal =
+            Terminal::with_options(Ansi::new(tty, area, Arc::new(Mutex::new(links))), options)
+                .unwrap();
+        let frame = |pieces: &Vec<(Style, &str)>| {
             let paint = |frame: &mut ratatui_core::terminal::Frame<'_>| {
-                frame.buffer_mut().set_string(0, 0, text, Style::default());
+                let mut x = 0;
+                for (style, text) in pieces {
+                    frame.buffer_mut().set_string(x, 0, text, *style);
+                    x += narrow(columns(text));
+                }
             };
             terminal.draw(paint).unwrap();
             let mut bytes = [0; 4096];
@@ -321,9 +390,39 @@ mod tests {
     }
 
     #[test]
+    fn what_a_wide_letter_covered_does_not_come_back() {
+        let frames = written(&["qrstuvwxyzäö", "漢字 🇩🇪 漢", "p 🇩🇪", "p"]);
+        for frame in &frames[1..] {
+            assert!(!frame.contains(['r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z']), "{frame:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_opened_and_closed_around_its_letters_and_written_when_it_alone_changes() {
+        let to = |address: &str| Link::to(address).unwrap();
+        let (one, other, unknown) = (to("http://a"), to("http://b"), to("http://c"));
+        let links = [&one, &other].map(|link| (link.number, Arc::clone(&link.address)));
+        let plain = Style::new();
+        let frames = written_with(
+            &[
+                vec![(plain, "see "), (one.mark(plain), "it"), (plain, ".")],
+                vec![(plain, "see "), (other.mark(plain), "it"), (plain, ".")],
+                vec![(plain, "see "), (unknown.mark(plain), "it"), (plain, ".")],
+            ],
+            Links::from(links),
+        );
+        let opened = |frame: &str| frame.split(";http").nth(1).map(str::to_owned);
+        assert!(frames[0].contains(";http://a\x1b\\it\x1b]8;;\x1b\\."), "{:?}", frames[0]);
+        assert!(frames[1].contains(";http://b\x1b\\it\x1b]8;;\x1b\\"), "{:?}", frames[1]);
+        assert!(frames[2].contains("it") && opened(&frames[2]).is_none(), "{:?}", frames[2]);
+        assert!(!frames[0].contains("58;"), "no line gets a color: {:?}", frames[0]);
+    }
+
+    #[test]
     fn only_what_changed_is_written() {
-        let frames = written(&["hello", "hallo"]);
+        let frames = written(&["hello", "hallo", "xally"]);
         assert!(frames[1].contains("\x1b[1;2Ha") && !frames[1].contains("llo"), "{:?}", frames[1]);
+        assert!(frames[2].contains("\x1b[1;1Hxally"), "a move costs more: {:?}", frames[2]);
     }
 
     #[test]

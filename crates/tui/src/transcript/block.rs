@@ -71,6 +71,8 @@ pub(crate) struct Block {
     picture_at: Option<usize>,
     /// What the terminal knows its picture by.
     pub(crate) picture_id: u8,
+    /// The pixels of its picture as they are written, for cells of a size.
+    drawn: Option<((u16, u16), Result<String, String>)>,
 }
 
 impl Block {
@@ -82,6 +84,7 @@ impl Block {
             rows: Vec::new(),
             picture_at: None,
             picture_id: 0,
+            drawn: None,
         }
     }
 
@@ -123,6 +126,7 @@ impl Block {
     pub(super) fn forget(&mut self) {
         self.made_for = None;
         self.rows = Vec::new();
+        self.drawn = None;
         if let Kind::Reply(markdown) = &mut self.kind {
             markdown.forget();
         }
@@ -208,8 +212,10 @@ impl Block {
             self.rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
         } else {
             let why = match shape.pictures {
-                Pictures::None => "this terminal shows no pictures; kitty, Ghostty, iTerm2 do",
-                Pictures::Kitty | Pictures::Iterm => "a picture that cannot be shown here",
+                Pictures::None => "this terminal shows no pictures; kitty, iTerm2 and sixel do",
+                Pictures::Kitty | Pictures::Iterm | Pictures::Sixel => {
+                    "a picture that cannot be shown here"
+                }
             };
             let mut pieces = lead;
             let room = shape.width.saturating_sub(4);
@@ -222,6 +228,24 @@ impl Block {
     pub(crate) fn picture(&self) -> Option<(&Picture, usize)> {
         let Kind::Tool(tool) = &self.kind else { return None };
         tool.picture.as_ref().zip(self.picture_at)
+    }
+
+    /// What is written to have its picture shown, in cells of so many pixels.
+    pub(crate) fn picture_written(
+        &mut self,
+        by: Pictures,
+        cell: (u16, u16),
+    ) -> Option<Result<String, String>> {
+        let Kind::Tool(tool) = &self.kind else { return None };
+        let picture = tool.picture.as_ref()?;
+        if by != Pictures::Sixel {
+            return Some(picture.sequences(by, self.picture_id, cell));
+        }
+        // It is written wherever it moves; making it takes a while.
+        if self.drawn.as_ref().is_none_or(|(made_for, _)| *made_for != cell) {
+            self.drawn = Some((cell, picture.sequences(by, self.picture_id, cell)));
+        }
+        self.drawn.as_ref().map(|(_, drawn)| drawn.clone())
     }
 
     fn made(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
@@ -383,7 +407,8 @@ fn shown(text: &str, width: usize, theme: &Theme) -> Vec<Row> {
 fn column(line: &str, most: usize) -> Option<usize> {
     let inner = line.len() - line.trim_start().len();
     let mut ends = line.rmatch_indices("  ").map(|(at, blanks)| at + blanks.len());
-    let last = ends.find(|at| columns(&line[..*at]) <= most);
+    // Among blanks no column begins, and those before it would be lost.
+    let last = ends.find(|at| columns(&line[..*at]) <= most && !line[*at..].starts_with(' '));
     Some(last.unwrap_or(inner).max(inner)).filter(|at| *at > 0 && *at <= most)
 }
 

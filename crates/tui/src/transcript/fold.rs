@@ -128,8 +128,17 @@ impl Transcript {
 
     /// Tells the person something.
     pub(crate) fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) {
-        let hint = hint.map(clean);
-        self.push(Kind::Notice { level, text: clean(text), hint });
+        let (text, hint) = (clean(text), hint.map(clean));
+        // One attempt after another is one thing that goes on.
+        if let Some(block) = self.blocks.last_mut()
+            && let Kind::Notice { text: before, .. } = &block.kind
+            && is_next_attempt(before, &text)
+        {
+            block.kind = Kind::Notice { level, text, hint };
+            block.touch();
+            return;
+        }
+        self.push(Kind::Notice { level, text, hint });
     }
 
     fn injected(&mut self, origin: &str, text: &str) {
@@ -314,4 +323,12 @@ impl Transcript {
             Outcome::Failed { error, hint } => self.notice(Level::Error, error, hint.as_deref()),
         }
     }
+}
+
+/// Whether a notice tells of the attempt after the one that another told of: all but numbers is the
+/// same.
+fn is_next_attempt(before: &str, text: &str) -> bool {
+    const AGAIN: &str = "; trying again in ";
+    let words = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
+    before.contains(AGAIN) && text.contains(AGAIN) && words(before) == words(text)
 }

@@ -2,10 +2,11 @@
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
+use ratatui_core::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Place, Transcript};
-use crate::text::{Joint, columns, narrow};
+use crate::text::{Joint, OF_TAB, TAB, columns, narrow};
 use crate::theme::{Role, Theme};
 
 /// From where to where, in the order in which it was dragged.
@@ -96,7 +97,7 @@ impl Transcript {
                     }
                     continue;
                 }
-                let part = part(&row.line.to_string(), from.max(row.lead), to);
+                let part = part(&row.line, from.max(row.lead), to);
                 let part = part.trim_end();
                 match row.joint {
                     Joint::Space if !text.is_empty() => text.push(' '),
@@ -110,15 +111,22 @@ impl Transcript {
     }
 }
 
-/// The part of a text between two columns.
-fn part(text: &str, from: u16, to: u16) -> String {
+/// The part of a row between two columns, tabs as they were.
+fn part(line: &Line<'_>, from: u16, to: u16) -> String {
     let mut at = 0_u16;
     let mut out = String::new();
-    for grapheme in text.graphemes(true) {
-        if at >= from && at < to {
-            out.push_str(grapheme);
+    for span in &line.spans {
+        let is_tab = span.style.add_modifier.contains(OF_TAB);
+        for (number, grapheme) in span.content.graphemes(true).enumerate() {
+            if at >= from && at < to {
+                match is_tab {
+                    true if number % TAB == 0 => out.push('\t'),
+                    true => {}
+                    false => out.push_str(grapheme),
+                }
+            }
+            at = at.saturating_add(narrow(columns(grapheme)));
         }
-        at = at.saturating_add(narrow(columns(grapheme)));
     }
     out
 }

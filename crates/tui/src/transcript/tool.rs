@@ -7,7 +7,7 @@ use std::path::Path;
 
 use contract::event::{Answer, CallOutcome};
 use contract::policy::{Action, Decision, Ruling};
-use contract::tool::{Display, ToolOutput};
+use contract::tool::{Display, SUBJECT, ToolOutput};
 use serde_json::Value;
 
 use super::Transcript;
@@ -41,6 +41,8 @@ pub(crate) struct Tool {
     decided: Option<String>,
     progress: VecDeque<String>,
     state: State,
+    /// Whether what it returned is how something stands, which the person wants to see whole.
+    is_state: bool,
     /// What it returned beside the text.
     pub(super) picture: Option<Picture>,
     /// The conversation that it holds, with the agent that answers there.
@@ -72,6 +74,7 @@ impl Tool {
             decided: None,
             progress: VecDeque::new(),
             state: State::Called,
+            is_state: false,
             picture: None,
             inner: None,
         }
@@ -169,6 +172,7 @@ impl Tool {
     /// It ended.
     pub(super) fn ended(&mut self, outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) {
         self.progress = VecDeque::new();
+        self.is_state = output.success && output.facts.contains_key(SUBJECT);
         let output = ToolOutput {
             success: output.success,
             output: printed(&output.output),
@@ -235,7 +239,7 @@ impl Tool {
         let is_diff =
             matches!(&self.state, State::Ended { output, .. } if output.display.is_some());
         // A change is shown whole unless it is very long: it is what the person wants to see.
-        let is_open = is_open || (is_diff && body.len() <= 40);
+        let is_open = is_open || ((is_diff || self.is_state) && body.len() <= 40);
         let end = if self.has_failed() { End::Last } else { End::First };
         rows.extend(shortened(body, is_open, theme, (&lead, end)));
         rows
@@ -273,21 +277,19 @@ impl Tool {
                 (mark, role, ending(*outcome, output, *duration_ms))
             }
         };
-        let mut pieces = vec![
-            (theme.style(role), format!("{mark} ")),
-            (theme.style(Role::Strong), self.name.clone()),
-        ];
+        let mark = [(theme.style(role), format!("{mark} "))];
+        let mut pieces = vec![(theme.style(Role::Strong), self.name.clone())];
         if let Some(source) = &self.source {
             pieces.push((theme.style(Role::Soft), format!(" [{source}]")));
         }
-        let used: usize = pieces.iter().map(|(_, text)| columns(text)).sum();
+        let used: usize = mark.iter().chain(&pieces).map(|(_, text)| columns(text)).sum();
         let note = if note.is_empty() { note } else { format!("  {note}") };
         let room = width.saturating_sub(used + columns(&note) + 1);
         if !is_open && !self.summary.is_empty() && room > 4 {
             pieces.push((theme.style(Role::Text), format!(" {}", clipped(&self.summary, room))));
         }
         pieces.push((theme.style(Role::Soft), note));
-        Row::new(&[], pieces, crate::text::Joint::Line)
+        Row::new(&mark, pieces, crate::text::Joint::Line)
     }
 
     /// What is shown of it only when it is open.
@@ -351,6 +353,10 @@ fn summary(args: &Value) -> String {
             let line = text.lines().next().unwrap_or_default();
             let more = if text.lines().nth(1).is_some() { " …" } else { "" };
             format!("{}{more}", contract::text::head(line, 400))
+        }
+        // What is made of parts is no line.
+        Value::Array(parts) if parts.iter().any(Value::is_object) => {
+            counted(parts.len(), "item", "items")
         }
         other => contract::text::head(&other.to_string(), 400).to_owned(),
     };

@@ -1,10 +1,13 @@
 //! Which rows of the conversation are on the screen. A place is a block and a row in it, so that
 //! nothing above needs to be known; without a place the view follows the end.
 
+use std::sync::Arc;
+
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::{By, Selection, Shape, Transcript};
+use crate::link::Links;
 use crate::text::{columns, narrow};
 use crate::theme::{Role, Theme};
 
@@ -186,6 +189,15 @@ impl View {
         let all = transcript.rows_before(Place { block: transcript.len(), row: 0 });
         let seen = transcript.rows_before(*last).saturating_sub(above) + 1;
         Some((above * 100 / all.saturating_sub(seen).max(1)).min(99))
+    }
+
+    /// The links that are in view.
+    pub(crate) fn links(&self, transcript: &Transcript) -> Links {
+        let rows = self.shown.iter().filter_map(|place| {
+            transcript.block(place.block).and_then(|block| block.row(place.row))
+        });
+        let links = rows.flat_map(|row| &row.links);
+        links.map(|link| (link.number, Arc::clone(&link.address))).collect()
     }
 
     /// Draws what was prepared.

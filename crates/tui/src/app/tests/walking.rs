@@ -79,6 +79,14 @@ fn what_is_told_while_a_reply_arrives_does_not_break_it() {
 }
 
 #[test]
+fn what_is_selected_keeps_its_tabs_and_numbers() {
+    let mut stage = Stage::new(60, 24);
+    stage.event(prompt("go")).event(replied("1. first\n2. second\n\n```\n\tindented\ta\n```\n"));
+    stage.keys("ctrl+t b V j j j j j y");
+    assert_eq!(copied(&mut stage), ["1. first\n2. second\n\n\tindented\ta"]);
+}
+
+#[test]
 fn lists_go_on_below_the_column_that_is_too_long() {
     let mut stage = Stage::new(44, 14);
     stage.answer(Answer::Show("/mode  Show or change how much freedom the tools have\n".into()));

@@ -181,6 +181,32 @@ fn drafts_are_kept_after_a_pause_and_come_back() {
 }
 
 #[test]
+fn a_draft_is_kept_while_somebody_writes_without_a_pause() {
+    let mut stage = Stage::new(60, 14);
+    for _ in 0..9 {
+        stage.type_in("x").wait(100);
+    }
+    let kept = |request: &Request| matches!(request, Request::SaveDraft(text) if text.len() > 4);
+    assert!(stage.asked().iter().any(kept));
+}
+
+#[test]
+fn a_draft_keeps_what_was_pasted_as_a_chip() {
+    let pasted = "a line\n".repeat(40);
+    let mut stage = Stage::new(60, 14);
+    stage.type_in("see ");
+    stage.send(Message::Terminal(Input::Paste(pasted.clone()), stage.now));
+    stage.type_in(" please").wait(1000);
+    let [Request::SaveDraft(kept)] = &stage.asked()[..] else { panic!("no draft") };
+    let mut stage = Stage::new(60, 14);
+    stage.answer(Answer::Draft(kept.clone())).shows("> see [pasted text 1: 40 lines] please");
+    stage.wait(1000);
+    assert_eq!(stage.asked(), [], "it is kept already");
+    stage.keys("enter");
+    assert_eq!(prompts(&mut stage), [format!("see {pasted} please")]);
+}
+
+#[test]
 fn what_was_sent_can_be_searched() {
     let mut stage = Stage::new(80, 20);
     stage.answer(Answer::History(vec!["fix the tests".into(), "write docs".into()]));
