@@ -18,9 +18,9 @@ pub(crate) use look::{
     ToolsCommand,
 };
 pub(crate) use manage::{
-    ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
-    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs, StatsOrder,
-    ThinkingStyle, TrustArgs,
+    AuditCommand, ExportFormat, GitCommand, PermissionsCommand, PolicyCommand, ProfileCommand,
+    RulesCommand, SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs,
+    StatsOrder, ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 pub(crate) use role::{InitArgs, RunArgs, RunFormat, Template};
@@ -266,6 +266,11 @@ pub(crate) enum Command {
     Permissions {
         #[command(subcommand)]
         command: Option<PermissionsCommand>,
+    },
+    /// Look at what was decided: trust, permissions, answers, denials
+    Audit {
+        #[command(subcommand)]
+        command: Option<AuditCommand>,
     },
     /// Look at what a project brings that could run, and trust it
     Trust(TrustArgs),

@@ -20,6 +20,7 @@ use contract::secret::Secret;
 use contract::skill::Skill;
 use contract::tool::Tool;
 
+use crate::audit::Audit;
 use crate::config::{Binding, RegisteredModel};
 use crate::exit::Problem;
 use crate::learning::{Learning, When};
@@ -318,6 +319,14 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     let settings = sandbox_settings(world)?;
     let made = if world.is_unconfined() {
         output::warning("tools run without a sandbox");
+        if let Some(config_dir) = &world.loaded.config_dir {
+            let project = world.root().ok();
+            Audit::new(config_dir).note_or_tell(
+                "unconfined",
+                "tools ran without a sandbox",
+                project,
+            );
+        }
         sandbox::unconfined(settings)
     } else {
         sandbox::ladder(settings)
@@ -377,6 +386,7 @@ pub(crate) fn command_profile(world: &World, root: &Path) -> Profile {
         read: [config.sandbox.read_paths.clone(), skill_folders(world)].concat(),
         write: config.sandbox.allowed_paths.clone(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network,
         env: child_environment(world),
         limits: Limits::default(),

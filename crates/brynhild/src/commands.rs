@@ -2,6 +2,7 @@
 
 mod agents;
 mod api;
+mod audit;
 mod chat;
 mod command;
 mod config;
@@ -201,6 +202,7 @@ fn with_world(world: &World, command: Command) -> Outcome {
         Command::Profile { command } => profile::run(world, &command),
         Command::Policy { command } => asynchronously(policy::run(world, &command)),
         Command::Permissions { command } => asynchronously(permissions::run(world, command)),
+        Command::Audit { command } => audit::run(world, command),
         Command::Trust(args) => asynchronously(trust::run(world, &args)),
         Command::Untrust { path } => trust::untrust(world, path.as_deref()),
         Command::Git { command } => asynchronously(git::run(world, &command)),

@@ -7,6 +7,7 @@ pub(crate) mod claude;
 pub(crate) mod initrunner;
 mod lmao;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use contract::policy::Mode;
 use contract::tool::Tool;
 use plugins::plugin::Plugin;
 use serde::Serialize;
+use tools::tool_search;
 
 use crate::assemble::Mind;
 use crate::exit::Problem;
@@ -65,9 +67,23 @@ pub(crate) struct Listed {
     pub(crate) description: String,
     /// What was loaded, and what was ignored and why, line by line.
     pub(crate) report: Vec<String>,
+    /// About how many tokens of a request its tools take, where they are all offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_tokens: Option<usize>,
 }
 
 impl Listed {
+    /// The same with what its tools take; those are its own whose source it is, or that it lists.
+    pub(crate) fn weighed(mut self, tools: &[Arc<dyn Tool>]) -> Self {
+        let lists = self.report.iter().filter_map(|line| line.strip_prefix("tools: "));
+        let listed: BTreeSet<&str> = lists.flat_map(|names| names.split(", ")).collect();
+        let specs = tools.iter().map(|tool| tool.spec());
+        let own = specs.filter(|it| it.source == self.name || listed.contains(it.name.as_str()));
+        let tokens: usize = own.map(tool_search::tokens).sum();
+        self.tool_tokens = (tokens > 0).then_some(tokens);
+        self
+    }
+
     /// Why it could not be started, where it was tried.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.report.iter().find_map(|line| line.strip_prefix(UNSTARTED))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent::conversation::Conversation;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, Outcome, What};
+use futures::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 mod draft;
@@ -219,6 +220,11 @@ impl Signals {
             quit: signal(SignalKind::quit())?,
             _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
+    }
+
+    /// Forgets interrupts that somebody else has heeded.
+    pub(crate) fn forget_interrupts(&mut self) {
+        while self.interrupt.recv().now_or_never().flatten().is_some() {}
     }
 
     /// The next of them, as the exit it leads to.

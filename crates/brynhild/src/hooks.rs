@@ -37,6 +37,7 @@ pub(crate) struct Needs<'a> {
 pub(crate) fn load(world: &World, needs: Needs<'_>) -> Loaded {
     let models = needs.mind.map(|mind| Arc::new(Models::new(mind)));
     let settings = Settings {
+        is_confined: !world.is_unconfined(),
         sandbox: needs.sandbox,
         profile: assemble::command_profile(world, needs.root),
         variables: world.environment.variables.clone(),

@@ -3,6 +3,7 @@
 mod args;
 mod aside;
 mod assemble;
+mod audit;
 mod commands;
 mod config;
 mod dialects;

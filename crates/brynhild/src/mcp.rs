@@ -14,10 +14,11 @@ use std::sync::Arc;
 use ::mcp::config::{Found, Scope, Server, Source};
 use ::mcp::oauth::Credentials;
 use ::mcp::person::Person;
-use ::mcp::{Deferral, PromptCommand, Servers, Settings, State, Surroundings};
+use ::mcp::{PromptCommand, Servers, Settings, State, Surroundings};
 use contract::sandbox::Limits;
 use contract::tool::Tool;
 use serde_json::{Map, Value, json};
+use tools::tool_search::Deferral;
 
 use crate::assemble;
 use crate::config::{self, Layer};
@@ -66,7 +67,6 @@ impl Mcp {
             surroundings: surroundings(world)?,
             person: Arc::clone(&person) as Arc<dyn Person>,
             notice: Arc::new(|text| output::warning(&text)),
-            deferral: deferral(world),
             others: world.made.front.get().map(|front| front.updates.clone()),
         });
         Ok(Self { servers, person })
@@ -87,7 +87,7 @@ impl Mcp {
         self.servers.tools()
     }
 
-    /// All of their tools, none kept behind a search.
+    /// The same for whoever can show what a model cannot see.
     pub(crate) fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.servers.all_tools()
     }
@@ -134,7 +134,7 @@ pub(crate) async fn renewed(
     let mcp = match before {
         Some(before) if before.servers.are(&found.servers) => return Ok(Some(before)),
         Some(before) => {
-            let servers = before.servers.replaced(found.servers, deferral(world)).await;
+            let servers = before.servers.replaced(found.servers).await;
             Mcp { servers, person: Arc::clone(&before.person) }
         }
         None => Mcp::of(world, found.servers)?,
@@ -272,8 +272,9 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
     if !is_used(world) {
         return Ok(Vec::new());
     }
-    let statuses = Mcp::of(world, found(world).servers)?.servers.statuses();
-    let listed = statuses.into_iter().map(|status| {
+    let servers = Mcp::of(world, found(world).servers)?.servers;
+    let tools = servers.tools();
+    let listed = servers.statuses().into_iter().map(|status| {
         let mut report = vec![format!("{}: {}", status.transport, status.target)];
         let enabled = status.state != State::Disabled;
         report.extend(match status.state {
@@ -289,7 +290,7 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
         report.extend(names("tools", &status.tools));
         report.extend(names("commands", &status.prompts));
         let (name, path) = (status.name, status.origin);
-        Listed { name, dialect: NAME, path, enabled, report, ..Listed::default() }
+        Listed { name, dialect: NAME, path, enabled, report, ..Listed::default() }.weighed(&tools)
     });
     Ok(listed.collect())
 }
@@ -401,16 +402,13 @@ fn surroundings(world: &World) -> Result<Surroundings, Problem> {
     })
 }
 
-fn deferral(world: &World) -> Deferral {
-    let usual = Deferral::default();
-    let number = |key: &str, usual: usize| {
+/// When tools of servers and plugins are kept from the model until it searches for them.
+pub(crate) fn deferral(world: &World) -> Deferral {
+    let number = |key: &str| {
         let value = world.config().mcp.get(key).and_then(Value::as_u64);
-        value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usual)
+        value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usize::MAX)
     };
-    Deferral {
-        tools: number("defer_above", usual.tools),
-        bytes: number("defer_bytes", usual.bytes),
-    }
+    Deferral { tools: number("defer_above"), bytes: number("defer_bytes") }
 }
 
 /// Names and values of `NAME=VALUE` words.

@@ -2,7 +2,7 @@
 //! anything relies on them, readable by their owner alone.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,20 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::other("it is larger than 16 MiB"));
     }
     Ok(Some(bytes))
+}
+
+/// Reads the end of a file of any length, as much as is read at all; nothing where there is none.
+pub(crate) fn read_end(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    file.seek(io::SeekFrom::Start(length.saturating_sub(LARGEST)))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes the folder of a file, for its owner alone.

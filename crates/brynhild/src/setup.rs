@@ -21,9 +21,11 @@ use plugins::claude::AgentFile;
 use plugins::hooks::{Ledger, Lifecycle};
 use plugins::python::{Hosts, Missing};
 use sessions::snapshots::Keeper;
+use tools::tool_search::{self, Found};
 
 use crate::args::ChatArgs;
 use crate::assemble::{self, Knowledge, Mind};
+use crate::audit;
 use crate::dialects::{self, Dialect};
 use crate::exit::Problem;
 use crate::hooks::{self, Crew, Gear, Needs};
@@ -119,6 +121,8 @@ struct Needed {
     role: Slot<Opened>,
     /// The agent that answers, where a file describes it.
     agent: Option<Arc<AgentFile>>,
+    /// What the model has searched for and found.
+    found: Found,
 }
 
 impl Needed {
@@ -252,6 +256,7 @@ impl Setup {
             guests: Guests::default(),
             role: Slot::new(role::open(world, mind).await?),
             agent: world.made.agent.get().cloned(),
+            found: Found::default(),
         };
         let role = needed.role.present();
         if let (Some(role), Some(mind)) = (&role, mind) {
@@ -318,7 +323,7 @@ impl Setup {
             hooks: self.hooks,
             policy: self.needed.judge(),
             confinement: assemble::confinement(world, root)?,
-            log,
+            log: audit::watched(world, root, log),
             keys: mind.map(Mind::keys).unwrap_or_default(),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
             renewal: self.renewal.map(|reload| reload as Arc<dyn Renewal>),
@@ -368,6 +373,9 @@ impl Outfit {
                 None => mcp.all_tools(),
             };
             tools.extend(needed.mcp.present().iter().flat_map(of_servers));
+        }
+        if needed.mind.is_some() {
+            tools = tool_search::behind_search(tools, mcp::deferral(world), &needed.found);
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &needed.agent {

@@ -7,6 +7,7 @@ mod once;
 mod shown;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ::mcp::PromptCommand;
 use contract::id::SessionId;
@@ -15,7 +16,7 @@ use contract::policy::{Mode, Policy};
 use contract::skill::Skill;
 use contract::snapshots::Direction;
 use contract::tool::ToolSpec;
-use plugins::claude::Expanded;
+use plugins::claude::{Expanded, Fill, Loaded};
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use sessions::snapshots::Manner;
@@ -375,12 +376,13 @@ async fn prompt(
 ) -> Result<Expansion, Problem> {
     let offer = Offer::new(world);
     let found = offer.table.find(slash.name);
-    let note = |text: &str| {
+    let note = |text: &str, fill: Option<Arc<dyn Fill>>| {
         world.expansions().note(Expanded {
             name: slash.name.to_owned(),
             args: slash.rest.to_owned(),
             source: found.map(|command| command.source.clone()).unwrap_or_default(),
             text: text.to_owned(),
+            fill,
         });
     };
     if let Some((command, line)) = found.and_then(|it| Some((it, it.run.as_deref()?))) {
@@ -388,12 +390,21 @@ async fn prompt(
     }
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
         let session = session.map(SessionId::as_str);
-        let text = filled::text(world, (command, recipe), slash.rest, session).await?;
-        note(&text);
+        let is_heard = world.claude().loaded.iter().any(Loaded::hears_of_commands);
+        let text = if is_heard && filled::runs_something(command, recipe, slash.rest) {
+            // Whoever hears of it may refuse it, and then nothing must have run.
+            let text = filled::shown(command, recipe, slash.rest);
+            note(&text, Some(filled::later(world, command, slash.rest)?));
+            text
+        } else {
+            let text = filled::text(world, (command, recipe), slash.rest, session).await?;
+            note(&text, None);
+            text
+        };
         return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
     }
     if let Some(text) = offer.rendered(world, slash.name, slash.rest) {
-        note(&text);
+        note(&text, None);
         return Ok(Expansion::Prompt { text, skill: None });
     }
     // `/tmp is full` is about a folder.

@@ -48,14 +48,16 @@ impl Trusted {
     pub(crate) fn vouch(&self) -> Vouch {
         let scripts = Arc::clone(&self.scripts);
         Vouch::new(move || {
-            let changed = scripts.entries.iter().find(|entry| !entry.is_unchanged(&scripts.root));
-            changed.map_or(Ok(()), |entry| {
-                Err(format!(
-                    "`{}` changed since you trusted it; nothing of this project runs until `brynhild \
-                     trust` has shown it",
-                    entry.part.path
-                ))
-            })
+            let fixed = scripts.entries.iter().map(|entry| {
+                entry.fixed(&scripts.root).ok_or_else(|| {
+                    format!(
+                        "`{}` changed since you trusted it; nothing of this project runs until \
+                         `brynhild trust` has shown it",
+                        entry.part.path
+                    )
+                })
+            });
+            fixed.collect()
         })
     }
 

@@ -109,7 +109,7 @@ fn take_in(world: &World, described: &[Described]) {
         }
         if one.needs_install {
             output::warning(&format!("plugin {name}: its dependencies are not installed yet"));
-            output::hint("they are when a conversation first offers its tools");
+            output::hint("they are when one of its tools is first called");
         }
         if is_empty(&one.offer) {
             continue;

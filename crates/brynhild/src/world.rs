@@ -471,7 +471,13 @@ impl World {
         self.environment.terminal.stdout
             && !self.global.no_color
             && self.environment.variable("NO_COLOR").is_none()
-            && self.environment.variable("TERM") != Some("dumb")
+            && self.can_redraw()
+    }
+
+    /// Whether the terminal is known to be able to go back and draw again.
+    pub(crate) fn can_redraw(&self) -> bool {
+        let term = self.environment.variable("TERM").unwrap_or_default();
+        !matches!(term, "" | "dumb")
     }
 }
 

@@ -261,7 +261,7 @@ impl Source {
                 let reply = replies.get(*next - 1);
                 let last = if *repeat_last { replies.last() } else { None };
                 reply.or(last).cloned().unwrap_or_else(|| {
-                    Reply::failure(500).body(&format!(
+                    Reply::failure(400).body(&format!(
                         "the test scripted {} replies, and this is chat request {next}",
                         replies.len()
                     ))

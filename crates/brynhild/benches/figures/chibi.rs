@@ -141,6 +141,7 @@ impl Rig {
             read: vec![base.join("one")],
             write: Vec::new(),
             own: vec![base.join("data/say")],
+            fixed: Vec::new(),
             network: Network::None,
             env,
             limits: Limits::default(),

@@ -78,6 +78,7 @@ async fn confined(sandbox: &dyn Sandbox, work: &Path) -> Duration {
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::None,
         env: BTreeMap::new(),
         limits: Limits::default(),

@@ -106,6 +106,7 @@ impl Rig {
             read: Vec::new(),
             write: Vec::new(),
             own: Vec::new(),
+            fixed: Vec::new(),
             network: Network::None,
             env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
             limits: Limits::default(),
@@ -125,6 +126,7 @@ impl Rig {
             notice: Arc::new(|text| panic!("{text}")),
             ledger: Arc::new(Ledger::default()),
             vouch: Vouch::default(),
+            is_confined: true,
         };
         let global = Some(self.path("config/hooks.yaml"));
         let sources = Sources { global, project: None, plugins: &[], offers: Vec::new() };

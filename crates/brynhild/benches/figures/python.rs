@@ -300,6 +300,7 @@ pub(crate) fn context() -> ToolContext {
         read: Vec::new(),
         write: Vec::new(),
         own: Vec::new(),
+        fixed: Vec::new(),
         network: Network::None,
         env: BTreeMap::new(),
         limits: Limits::default(),
@@ -321,6 +322,7 @@ pub(crate) fn context() -> ToolContext {
         conversation: None,
         view: contract::policy::View::default(),
         actions: Vec::new(),
+        veils: None,
     }
 }
 

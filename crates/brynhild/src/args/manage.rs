@@ -211,6 +211,15 @@ pub(crate) enum PolicyCommand {
     },
 }
 
+/// `audit`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// List it, oldest first (the default)
+    List,
+    /// Find out whether a line was changed or removed; exit code 1 if so
+    Verify,
+}
+
 /// `permissions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {

@@ -10,6 +10,7 @@ use contract::skill::Skill;
 use plugins::claude;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
+use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
@@ -148,8 +149,8 @@ pub(crate) fn view(world: &World, verbose: bool, keeping: Keeping, prompt: Value
                 is_terminal: terminal.stdout,
                 can_ask: terminal.stdin && terminal.stderr,
                 // Whoever has it read aloud hears what is said twice.
-                can_redraw: world.environment.variable("TERM") != Some("dumb")
-                    && !world.global.plain,
+                can_redraw: world.can_redraw() && !world.global.plain,
+                voice: if world.global.plain { Voice::Spoken } else { Voice::Seen },
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
                 show_cost: world.global.show_cost || behavior.show_cost && shows_activity,

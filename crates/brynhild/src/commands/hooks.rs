@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::text::{head, visible};
+use plugins::claude::ListedHandler;
 use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::HooksCommand;
@@ -56,13 +58,15 @@ fn load(world: &World, mind: Option<&Mind>) -> Result<Loaded, Problem> {
 }
 
 fn list(world: &World, event: Option<&str>) -> Outcome {
+    let foreign = foreign(world, event);
     let only = match event.map(|name| (name, Event::parse(name))) {
-        Some((name, None)) => return unknown(world, name),
+        Some((name, None)) if foreign.is_empty() => return unknown(world, name),
         Some((_, event)) => event,
         None => None,
     };
     let loaded = load(world, None)?;
-    let is_wanted = |hook: &&Listed| only.is_none_or(|event| hook.event == event);
+    let is_wanted =
+        |hook: &&Listed| event.is_none() || only.is_some_and(|event| hook.event == event);
     let mut rows: Vec<&Listed> = loaded.listing.iter().filter(is_wanted).collect();
     rows.sort_by_key(|hook| hook.event);
     if world.wants_json() {
@@ -72,6 +76,7 @@ fn list(world: &World, event: Option<&str>) -> Outcome {
         let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
         output::json(&json!({
             "hooks": rows,
+            "claude_hooks": foreign,
             "global_config": global.and_then(path),
             "project_config": project.and_then(path),
             "project_trusted": world.trust.trusted().is_some(),
@@ -80,13 +85,50 @@ fn list(world: &World, event: Option<&str>) -> Outcome {
         return Ok(Exit::Done);
     }
     hooks::report(&loaded.problems);
-    if rows.is_empty() {
+    if rows.is_empty() && foreign.is_empty() {
         output::line("No hooks were found.")?;
         return Ok(Exit::Done);
     }
-    let rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
+    rows.extend(foreign.iter().map(Foreign::row));
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
+}
+
+/// A hook of a plugin in the manner of Claude Code, or of the project's settings for that.
+#[derive(Serialize)]
+struct Foreign {
+    source: String,
+    file: String,
+    #[serde(flatten)]
+    handler: ListedHandler,
+}
+
+impl Foreign {
+    fn row(&self) -> Vec<String> {
+        let ListedHandler { event, matcher, subject } = &self.handler;
+        [*event, matcher, "claude", "on", &self.source, &self.file, head(subject, 60)]
+            .map(str::to_owned)
+            .to_vec()
+    }
+}
+
+/// Those hooks that count, of one event where one is named.
+fn foreign(world: &World, event: Option<&str>) -> Vec<Foreign> {
+    if world.global.safe {
+        return Vec::new();
+    }
+    let of = |one: &plugins::claude::Loaded| {
+        let source = one.name().unwrap_or("project").to_owned();
+        let file = match &one.plugin {
+            Some(plugin) => plugin.root.display().to_string(),
+            None => String::from(".claude/settings.json"),
+        };
+        let foreign = |handler| Foreign { source: source.clone(), file: file.clone(), handler };
+        one.handlers().map(foreign).collect::<Vec<_>>()
+    };
+    let all = world.claude().loaded.iter().flat_map(of);
+    all.filter(|it| event.is_none_or(|event| event == it.handler.event)).collect()
 }
 
 fn row(hook: &Listed) -> Vec<String> {

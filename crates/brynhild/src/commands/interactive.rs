@@ -14,7 +14,7 @@ use tui::host::{Leave, Request, Stop};
 use tui::message::Effect;
 use tui::picture::Pictures;
 use tui::theme::{Theme, background_of_variable};
-use tui::{App, Link, Screen, Settings};
+use tui::{App, Link, Screen, Settings, Wishes};
 
 use super::{chat, repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
@@ -34,18 +34,16 @@ use crate::world::World;
 /// Whether the whole screen is wanted and can be had.
 pub(crate) fn is_wanted(world: &World) -> bool {
     let terminal = world.environment.terminal;
-    let is_capable = world.environment.variable("TERM").is_some_and(|term| term != "dumb");
     let is_text = world.format() == OutputFormat::Text;
-    terminal.stdin && terminal.stdout && is_capable && is_text && !world.global.plain
+    terminal.stdin && terminal.stdout && world.can_redraw() && is_text && !world.global.plain
 }
 
 /// Talks until the person has enough, after some first words where there are any.
 pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
     let settings = settings(&world);
-    let asks_background = settings.theme.is_none();
-    let has_mouse = settings.has_mouse;
+    let wishes = wishes(&world, &settings);
     let mut app = App::new(settings, Instant::now());
-    let mut screen = Screen::take(has_mouse, asks_background)?;
+    let mut screen = Screen::take(wishes)?;
     let asked =
         hush::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
@@ -249,6 +247,17 @@ async fn show(
     desk.backstage.close().await;
     let is_kept = desk.keeping == Keeping::Kept && desk.has_begun.get();
     Ok(Left { leave: leave?, session: is_kept.then(|| desk.id.to_string()) })
+}
+
+/// What is wanted of the terminal.
+fn wishes(world: &World, settings: &Settings) -> Wishes {
+    let term = world.environment.variable("TERM").unwrap_or_default();
+    Wishes {
+        mouse: settings.has_mouse,
+        background: settings.theme.is_none(),
+        abilities: settings.pictures == Pictures::None,
+        links: world.config().ui.links && tui::takes_links(term),
+    }
 }
 
 /// What the person has set.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
+use crate::audit::Audit;
 use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
@@ -74,6 +75,12 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
     }
     let entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
     let path = write(world, args.scope, &entries, args.force)?;
+    // What follows may hold a key.
+    let address = args.url.as_deref().map(|url| url.split(['?', '#']).next().unwrap_or(url));
+    let program = args.command.first().map(String::as_str);
+    let what = address.or(program).unwrap_or_default();
+    let audit = Audit::new(world.config_dir()?);
+    audit.note_or_tell("server added", &format!("{}: {what}", args.name), world.root().ok());
     told(world, &[&args.name], &path, args.scope)
 }
 

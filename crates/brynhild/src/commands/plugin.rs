@@ -10,6 +10,7 @@ use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 use plugins::state::{self, State};
 use serde_json::{Value, json};
+use tools::tool_search;
 
 use crate::args::PluginCommand;
 use crate::dialects::{self, Named};
@@ -35,8 +36,11 @@ pub(crate) async fn run(world: &World, command: &PluginCommand) -> Outcome {
 /// The plugins of other systems, and the servers.
 async fn foreign(world: &World) -> Result<Vec<dialects::Listed>, Problem> {
     let dialects = dialects::open(world).await?;
-    let mut listed: Vec<dialects::Listed> =
-        dialects.iter().flat_map(|dialect| dialect.listing()).collect();
+    let mut listed: Vec<dialects::Listed> = Vec::new();
+    for dialect in &dialects {
+        let tools = dialect.tools();
+        listed.extend(dialect.listing().into_iter().map(|it| it.weighed(&tools)));
+    }
     futures::future::join_all(dialects.iter().map(|dialect| dialect.shutdown())).await;
     listed.extend(dialects::initrunner::listing(world));
     listed.extend(mcp::listing(world)?);
@@ -136,10 +140,19 @@ fn show(world: &World, name: &str, foreign: &[dialects::Listed]) -> Outcome {
 }
 
 fn show_own(world: &World, plugin: &Plugin) -> Outcome {
-    let shown = world.plugins().shown(plugin);
+    let mut shown = world.plugins().shown(plugin);
+    let known = known_tools(world, plugin)?;
     if world.wants_json() {
+        if let Some((names, tokens)) = known {
+            shown["tool_names"] = names.into();
+            shown["tool_tokens"] = tokens.into();
+        }
         output::json(&shown)?;
         return Ok(Exit::Done);
+    }
+    let weight = known.as_ref().map(|(_, tokens)| *tokens);
+    if let Some((names, _)) = known {
+        shown["tools"] = names.into();
     }
     let Value::Object(fields) = &shown else {
         return Ok(Exit::Done);
@@ -160,6 +173,9 @@ fn show_own(world: &World, plugin: &Plugin) -> Outcome {
             output::line(format_args!("{key}: {}", visible(&words)))?;
         }
     }
+    if let Some(tokens) = weight {
+        output::line(weight_line(tokens))?;
+    }
     if let Some(open) = wishes::open(world, plugin) {
         output::hint(&open.hint);
     }
@@ -167,6 +183,27 @@ fn show_own(world: &World, plugin: &Plugin) -> Outcome {
         output::hint("nothing of it is used before you trust it: `brynhild trust`");
     }
     Ok(Exit::Done)
+}
+
+/// The tools that a plugin is known to bring, and about how many tokens of a request they take.
+/// Runs nothing of it: none where it was never asked, or has none.
+fn known_tools(world: &World, plugin: &Plugin) -> Result<Option<(Vec<String>, usize)>, Problem> {
+    if !plugin.is_active() {
+        return Ok(None);
+    }
+    let hosts = world.hosts()?;
+    let described = hosts.described(&[plugin]).pop().flatten();
+    let brings_some = described.filter(|described| !described.tools.is_empty());
+    let weighed = brings_some.map(|described| {
+        let tools = hosts.tools(plugin, &described);
+        let names = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        (names, tools.iter().map(|tool| tool_search::tokens(tool.spec())).sum())
+    });
+    Ok(weighed)
+}
+
+fn weight_line(tokens: usize) -> String {
+    format!("what the model reads of its tools: about {tokens} tokens")
 }
 
 fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
@@ -188,6 +225,9 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
     }
     for line in &plugin.report {
         output::line(visible(line))?;
+    }
+    if let Some(tokens) = plugin.tool_tokens {
+        output::line(weight_line(tokens))?;
     }
     Ok(Exit::Done)
 }

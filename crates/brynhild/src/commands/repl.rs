@@ -91,8 +91,7 @@ pub(crate) async fn run_after(mut world: World, words: Option<String>) -> Outcom
 /// Where lines come from: a terminal on which they can be edited, or anything else.
 fn lines(world: &World) -> Lines {
     let terminal = world.environment.terminal;
-    let is_capable = world.environment.variable("TERM").is_some_and(|term| term != "dumb");
-    if terminal.stdin && terminal.stderr && is_capable {
+    if terminal.stdin && terminal.stderr && world.can_redraw() {
         Lines::edited(frontends::tui::line_editor(world))
     } else {
         Lines::new(terminal.stdin)
@@ -269,7 +268,10 @@ impl Talk<'_> {
                     {
                         output::warning(&problem.message());
                     }
-                    match self.step(session, text, exit).await {
+                    let stepped = self.step(session, text, exit).await;
+                    // The one that stopped the turn is used up.
+                    self.signals.forget_interrupts();
+                    match stepped {
                         Ok(Step::Stay) => {}
                         Ok(Step::Leave(next)) => return Ok(next),
                         Err(problem) if is_output_gone(&problem) => return Err(problem),

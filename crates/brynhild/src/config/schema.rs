@@ -79,6 +79,9 @@ pub(crate) struct Named {
 pub(crate) enum Project {
     /// Anything: it gives no power and sends nothing elsewhere.
     Free,
+    /// Anything, and it is told where the project is not trusted: it sends nothing elsewhere, but
+    /// costs money, or changes what a script reads.
+    Told,
     /// Nothing.
     Never,
     /// Turn it on.
@@ -186,7 +189,7 @@ pub(crate) static ROOT: Section = Section {
 
 static MODELS: Section = Section {
     keys: &[
-        key("default", Kind::Text, Project::Free),
+        key("default", Kind::Text, Project::Told),
         // A name that the person uses means what it means to the person.
         key("aliases", Kind::Each(each(&Kind::Text, Project::Unused)), Project::Inside),
         key("favorites", Kind::Each(each(&FAVORITE_FORM, Project::Free)), Project::Free),
@@ -256,7 +259,7 @@ static INSTANCE: Section = Section {
         key("enabled", Kind::Switch, OWN_OFF),
         key("base_url", TEXT, OWN),
         key("cache_ttl", Kind::Count { least: 0, most: ENDLESS }, Project::Free),
-        key("default_model", TEXT, Project::Free),
+        key("default_model", TEXT, Project::Told),
         key("api_key_env", TEXT, OWN),
         key("credentials_path", Kind::Maybe(&Kind::Path), OWN),
         key("headers", Kind::Each(each(&Kind::Text, OWN)), OWN),
@@ -276,14 +279,14 @@ static BEHAVIOR: Section = Section {
         key(
             "output_format",
             Kind::Choice(&["text", "json", "stream", "stream-json"]),
-            Project::Free,
+            Project::Told,
         ),
         key(
             "reasoning_format",
             Kind::Choice(&["auto", "reasoning_field", "thinking_tags", "none"]),
             Project::Free,
         ),
-        key("reasoning_level", Kind::Text, Project::Free),
+        key("reasoning_level", Kind::Text, Project::Told),
         key("require_finish", Kind::Switch, Project::Free),
         key("show_cost", Kind::Switch, Project::Free),
         key("show_thinking", Kind::Switch, Project::Free),
@@ -419,6 +422,7 @@ static UI: Section = Section {
         key("theme", Kind::Text, Project::Free),
         key("editing", Kind::Choice(&["emacs", "vim"]), OWN),
         key("mouse", Kind::Switch, OWN),
+        key("links", Kind::Switch, OWN),
         key("notify", Kind::Switch, OWN),
         key("keys", Kind::Each(each(&Kind::Anything, OWN)), OWN),
     ],

@@ -510,6 +510,8 @@ pub(crate) struct Ui {
     pub(crate) editing: Editing,
     /// Whether the mouse is caught.
     pub(crate) mouse: bool,
+    /// Whether terminals are told where links lead.
+    pub(crate) links: bool,
     /// Whether the person is called when a long run ends or asks.
     pub(crate) notify: bool,
     /// Keys of actions, each in words or in a list of words.

@@ -101,6 +101,7 @@ impl Warden<'_> {
             Project::Inside => return self.inside(node, kind, in_force),
             Project::Kept(project) => (*project, false),
             Project::Free
+            | Project::Told
             | Project::Never
             | Project::On
             | Project::Off
@@ -115,7 +116,12 @@ impl Warden<'_> {
         } else {
             judge(node, project, in_force)
         };
-        let Err(reason) = judged else { return true };
+        let Err(reason) = judged else {
+            if let (Project::Told, Rights::Tighten) = (project, self.rights) {
+                self.tell(node, in_force);
+            }
+            return true;
+        };
         if is_liftable && let Some(file) = node.origin.file.as_deref().map(Path::to_path_buf) {
             let setting = whole_setting(node, &self.path);
             self.report.held_back.push(HeldBack { file, setting });
@@ -147,6 +153,16 @@ impl Warden<'_> {
         }
     }
 
+    /// Says that a value is the project's word alone.
+    fn tell(&mut self, node: &Node, in_force: Option<&Node>) {
+        if in_force.is_some_and(|below| below.to_value() == node.to_value()) {
+            return;
+        }
+        let text = format!("`{}` is this project's choice", self.shown(node));
+        let hint = "a variable or flag of yours beats it; nothing is said where it is trusted";
+        self.report.warn(&node.origin, text, Some(hint.into()));
+    }
+
     fn refuse(&mut self, node: &Node, reason: &str) {
         let what = match node.content {
             Content::Scalar(_) if node.joining == Joining::Merge => self.shown(node),
@@ -165,7 +181,7 @@ impl Warden<'_> {
 /// Decides on one value; adds what is in force to a list that may only grow.
 fn judge(node: &mut Node, project: Project, in_force: Option<&Node>) -> Result<(), String> {
     let is_switch = |wanted: bool, node: &Node| matches!(node.content, Content::Scalar(serde_json::Value::Bool(found)) if found == wanted);
-    if let Project::Free = project {
+    if let Project::Free | Project::Told = project {
         return Ok(());
     }
     if let Project::Never | Project::Inside | Project::Kept(_) = project {
@@ -185,7 +201,9 @@ fn judge(node: &mut Node, project: Project, in_force: Option<&Node>) -> Result<(
         Project::Subset => subset(node, in_force),
         Project::Unused if in_force.is_none() => Ok(()),
         Project::Unused => Err("it means something else already".into()),
-        Project::Free | Project::Never | Project::Inside | Project::Kept(_) => Ok(()),
+        Project::Free | Project::Told | Project::Never | Project::Inside | Project::Kept(_) => {
+            Ok(())
+        }
     }
 }
 

@@ -250,6 +250,7 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         report,
+        ..Listed::default()
     };
     let active =
         set.loaded.iter().filter_map(|one| Some(of(one.plugin.as_ref()?, one.report.clone())));
@@ -272,6 +273,7 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
 fn settings(world: &World) -> Result<Settings, Problem> {
     let is_resumed = world.global.resume.is_some() || world.global.continue_last;
     Ok(Settings {
+        is_confined: !world.is_unconfined(),
         sandbox: assemble::sandbox(world)?,
         surroundings: workers::surroundings(world),
         profile: assemble::command_profile(world, world.place()),

@@ -23,6 +23,7 @@ use super::{Listed, Named};
 use crate::exit::Problem;
 use crate::output;
 use crate::plugin_set;
+use crate::trust;
 use crate::world::World;
 
 const NAME: &str = "initrunner";
@@ -100,15 +101,29 @@ pub(crate) fn may_run(world: &World, role: &Role, entries: &[&ToolEntry]) -> boo
     !has_venv(role) && !entries.iter().any(is_own)
 }
 
-/// Whether a role lies outside of the project, or the person trusts the bytes of its folder.
+/// Whether a role is the person's own, or the person trusts the bytes of its folder. What lies in a
+/// repository came with it, wherever the person stands.
 pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
     let folder = role.folder();
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let config_dir = world.loaded.config_dir.as_deref();
     let own = world.root().ok().map(|root| root.join(".brynhild"));
     if own.is_some_and(|own| folder.starts_with(own)) {
         return world.trust.trusted().is_some();
     }
+    let is_own = own_folders(world).any(|own| folder.starts_with(own));
+    let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    if is_cloned && !is_own {
+        return trust::folder_standing(&folder, config_dir).unwrap_or(false);
+    }
     plugin_set::trust(world, &folder, Place::Flag) == Trust::Given
+}
+
+/// The folders in which the person keeps roles.
+fn own_folders(world: &World) -> impl Iterator<Item = PathBuf> {
+    let home = world.environment.home.as_ref().map(|home| home.join(".initrunner/roles"));
+    let folders = world.loaded.config_dir.clone().into_iter().chain(home);
+    folders.filter_map(|folder| folder.canonicalize().ok())
 }
 
 /// Says which variables the entries of a role name that it does not get before it is trusted.

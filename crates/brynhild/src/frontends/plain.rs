@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use ::tui::prose::{Prose, printed};
+use ::tui::prose::{Prose, Voice, printed};
 use ::tui::theme::Theme;
 use async_trait::async_trait;
 use contract::event::{Answer, CallOutcome, Event, Level, Outcome, Piece, What, Within};
@@ -40,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) can_ask: bool,
     /// The terminal can go back and draw again.
     pub(crate) can_redraw: bool,
+    /// How the answer reaches the person.
+    pub(crate) voice: Voice,
     /// Tools and timing are shown even where there is no terminal.
     pub(crate) verbose: bool,
     /// Reasoning is shown.
@@ -87,10 +89,11 @@ impl Plain {
     pub(crate) fn new(options: Options) -> Self {
         let palette = options.palette;
         let theme = options.theme.clone();
+        let voice = options.voice;
         Self {
             options,
             palette,
-            prose: Prose::new(terminal_size().columns, theme),
+            prose: Prose::new(terminal_size().columns, theme).with(voice),
             draft: Draft::default(),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
@@ -161,6 +164,9 @@ impl Plain {
             }
             Piece::Thinking { text } if self.options.show_thinking => {
                 self.settle()?;
+                if !self.is_thinking && self.is_spoken() {
+                    self.print("Thinking: ")?;
+                }
                 self.is_thinking = true;
                 self.print(&paint(self.palette.soft, &visible(text)))
             }
@@ -237,9 +243,14 @@ impl Plain {
 
     fn end_thinking(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_thinking) {
-            self.print("\n\n")?;
+            self.print(if self.is_spoken() { "\n\nReply:\n" } else { "\n\n" })?;
         }
         Ok(())
+    }
+
+    /// Whether words must say what a color or a shade says elsewhere.
+    fn is_spoken(&self) -> bool {
+        !self.options.can_redraw || self.palette.soft == anstyle::Style::new()
     }
 
     fn finished(

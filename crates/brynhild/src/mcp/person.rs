@@ -1,5 +1,7 @@
 //! The person, as servers may ask them. Nothing is answered without them, or their word beforehand.
 
+mod field;
+
 use std::sync::{Arc, OnceLock};
 
 use ::mcp::person::{Answer, Person, Question, Sampled, Sampling, Wanted};
@@ -9,7 +11,7 @@ use contract::message::{Entry, Message, Reply};
 use contract::provider::{Delivery, Delta, Provider, Request};
 use contract::text::visible;
 use futures::StreamExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::Front;
@@ -17,6 +19,7 @@ use crate::args::OutputFormat;
 use crate::frontends::hush::{self, Hush};
 use crate::frontends::question::{line, show};
 use crate::world::World;
+use field::{choices, fitting, title, wants};
 
 /// Whoever answers servers: the person at the terminal, or what they said beforehand (`--yes`).
 pub(crate) struct Answering {
@@ -94,9 +97,12 @@ impl Asking<'_> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        for (name, field) in properties {
+        let count = properties.len();
+        for (number, (name, field)) in (1..).zip(properties) {
             let is_needed = required.contains(&name.as_str());
-            match self.field(name, field, is_needed).await {
+            let need = if is_needed { "needed" } else { "may be left empty" };
+            let place = format!("{} ({number} of {count}, {need})", title(name, field));
+            match self.field((&title(name, field), &place), field, is_needed).await {
                 Some(Some(value)) => {
                     fields.insert(name.clone(), value);
                 }
@@ -107,21 +113,27 @@ impl Asking<'_> {
         Answer::Accept(fields)
     }
 
-    /// Asks for one field until what was typed fits; none where nobody types.
-    async fn field(&self, name: &str, field: &Value, is_needed: bool) -> Option<Option<Value>> {
-        let about = field.get("description").or(field.get("title")).and_then(Value::as_str);
-        let about = visible(about.unwrap_or_default()).into_owned();
-        let name = visible(name);
+    /// Asks for one field, by its name and its place, until what was typed fits; none where nobody
+    /// types.
+    async fn field(
+        &self,
+        (name, place): (&str, &str),
+        field: &Value,
+        is_needed: bool,
+    ) -> Option<Option<Value>> {
+        let about = field.get("description").and_then(Value::as_str).unwrap_or_default();
+        let parts = [visible(about).into_owned(), wants(field)];
+        let about = parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let usual = field.get("default");
-        let mut misfit = "";
+        let mut misfit = String::new();
         loop {
             let typed = if hush::is_screen_taken() {
                 let few = few(field);
                 let listed = if few.is_empty() { shown_choices(field) } else { String::new() };
                 let body =
-                    format!("{}\n\n{name}: {about}{listed}{}{misfit}", self.words, usually(usual));
+                    format!("{}\n\n{place}: {about}{listed}{}{misfit}", self.words, usually(usual));
                 let wanted = if few.is_empty() {
-                    Choice::Words(name.to_string())
+                    Choice::Words(name.to_owned())
                 } else {
                     let is_usual =
                         |(value, _): &(String, String)| usual.map(word) == Some(value.clone());
@@ -131,10 +143,10 @@ impl Asking<'_> {
                 hush::ask_on_screen(&self.title(), &body, wanted).await?
             } else {
                 let choices = shown_choices(field);
-                line(&format!("{name} {about}{choices}{}: ", usually(usual)))
-                    .await
-                    .ok()
-                    .flatten()?
+                let asked = format!("{place} {about}{choices}{}", usually(usual));
+                let before = if misfit.is_empty() { "" } else { "\n" };
+                let prompt = format!("{}{before}{}: ", misfit.trim(), asked.trim_end());
+                line(&prompt).await.ok().flatten()?
             };
             let typed = typed.trim();
             match usual {
@@ -145,7 +157,10 @@ impl Asking<'_> {
             if let Some(value) = fitting(typed, field).filter(|_| !typed.is_empty()) {
                 return Some(Some(value));
             }
-            misfit = "\n\nWhat was written does not fit.";
+            misfit = match typed {
+                "" => "\n\nIt is needed.".to_owned(),
+                typed => format!("\n\n`{}` does not fit.", visible(typed)),
+            };
         }
     }
 }
@@ -186,16 +201,6 @@ fn usual_fields(schema: &Value) -> Option<Map<String, Value>> {
     required.into_iter().all(is_there).then_some(fields)
 }
 
-/// What a field, or each of its items, may be; none where it may be anything.
-fn choices(field: &Value) -> Option<Vec<Value>> {
-    let field = field.get("items").unwrap_or(field);
-    if let Some(plain) = field.get("enum").and_then(Value::as_array) {
-        return Some(plain.clone());
-    }
-    let titled = field.get("oneOf").or(field.get("anyOf")).and_then(Value::as_array)?;
-    Some(titled.iter().filter_map(|choice| choice.get("const").cloned()).collect())
-}
-
 /// The choices as people write them, each as they read it: with its title where it has one.
 fn named_choices(field: &Value) -> Vec<(String, String)> {
     let Some(choices) = choices(field) else { return Vec::new() };
@@ -218,26 +223,6 @@ fn named_choices(field: &Value) -> Vec<(String, String)> {
 fn shown_choices(field: &Value) -> String {
     let names: Vec<String> = named_choices(field).into_iter().map(|(_, name)| name).collect();
     if names.is_empty() { String::new() } else { format!(" [{}]", names.join(", ")) }
-}
-
-/// What was typed, as the field wants it.
-fn fitting(typed: &str, field: &Value) -> Option<Value> {
-    let value = match field.get("type").and_then(Value::as_str).unwrap_or("string") {
-        "boolean" => match typed.to_ascii_lowercase().as_str() {
-            "y" | "yes" | "true" => json!(true),
-            "n" | "no" | "false" => json!(false),
-            _ => return None,
-        },
-        "integer" => json!(typed.parse::<i64>().ok()?),
-        "number" => json!(typed.parse::<f64>().ok()?),
-        "array" => json!(typed.split(',').map(str::trim).collect::<Vec<_>>()),
-        _ => json!(typed),
-    };
-    let is_one = |choices: Vec<Value>| match &value {
-        Value::Array(items) => items.iter().all(|item| choices.contains(item)),
-        single => choices.contains(single),
-    };
-    choices(field).is_none_or(is_one).then_some(value)
 }
 
 #[async_trait]
@@ -349,6 +334,8 @@ async fn written(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -363,21 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_of_every_spelling_hold() {
-        for field in [
-            json!({"type": "string", "enum": ["a", "b"]}),
-            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}),
-        ] {
-            assert_eq!(fitting("a", &field), Some(json!("a")));
-            assert_eq!(fitting("c", &field), None);
-        }
-        for items in
-            [json!({"enum": ["a", "b"]}), json!({"anyOf": [{"const": "a"}, {"const": "b"}]})]
-        {
-            let field = json!({"type": "array", "items": items});
-            assert_eq!(fitting("a, b", &field), Some(json!(["a", "b"])));
-            assert_eq!(fitting("a, c", &field), None);
-        }
+    fn a_choice_is_called_what_its_author_calls_it() {
         let field = json!({"type": "string", "enum": ["a"], "enumNames": ["The first"]});
         assert_eq!(shown_choices(&field), " [a (The first)]");
     }

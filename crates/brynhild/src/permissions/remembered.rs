@@ -9,6 +9,7 @@ use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::programs::Programs;
+use crate::audit::Audit;
 use crate::exit::Problem;
 use crate::private_file;
 use crate::world::World;
@@ -209,6 +210,17 @@ impl Memories {
             text.push('\n');
         }
         private_file::replace(&self.path, text.as_bytes()).map_err(cannot)?;
+        let audit = Audit::new(self.path.parent().unwrap_or(&self.path));
+        let apart = |these: &[Remembered], those: &[Remembered]| -> Vec<Remembered> {
+            these.iter().filter(|entry| !those.contains(entry)).cloned().collect()
+        };
+        for (word, entries) in
+            [("remembered", apart(&all, &before)), ("revoked", apart(&before, &all))]
+        {
+            for entry in entries {
+                audit.note(word, &entry.rule, entry.project.as_deref())?;
+            }
+        }
         Ok(result)
     }
 }

@@ -166,19 +166,12 @@ pub(super) async fn open(
     let stem = ::mcp::name::prefix(&name).map(|prefix| format!("mcp__{prefix}__"));
     let stem = stem.unwrap_or_default();
     let renamed = |tool: Arc<dyn Tool>| -> Option<Arc<dyn Tool>> {
-        let own = tool.spec().name.strip_prefix(&stem).map(str::to_owned);
-        match own {
-            Some(own) => {
-                let prefix = described.prefix.as_ref();
-                let name = prefix.map_or_else(|| own.clone(), |prefix| format!("{prefix}_{own}"));
-                let spec = ToolSpec { name, ..tool.spec().clone() };
-                Some(Arc::new(Dressed::new(tool, spec)))
-            }
-            // Where there are many tools, the model searches for them.
-            None if tool.spec().name == "ToolSearch" => Some(tool),
-            // A role has asked for tools, not for resources.
-            None => None,
-        }
+        // A role has asked for tools, not for resources.
+        let own = tool.spec().name.strip_prefix(&stem)?.to_owned();
+        let prefix = described.prefix.as_ref();
+        let name = prefix.map_or_else(|| own.clone(), |prefix| format!("{prefix}_{own}"));
+        let spec = ToolSpec { name, ..tool.spec().clone() };
+        Some(Arc::new(Dressed::new(tool, spec)))
     };
     let tools = mcp.tools().into_iter().filter_map(renamed).collect();
     Brought { tools, server: Some(Arc::new(mcp)) }

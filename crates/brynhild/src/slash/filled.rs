@@ -2,11 +2,13 @@
 //! far as the policy allows them, files that it names go with it.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use contract::policy::{Action, Decision, Policy, Ruling};
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
-use plugins::claude::{Here, Piece, Recipe, shell};
+use plugins::claude::{Fill, Here, Piece, Recipe, shell};
 use plugins::commands::Command;
 
 use crate::assemble;
@@ -26,6 +28,41 @@ pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
         Piece::File(_) => String::new(),
     };
     recipe.pieces(&command.body, words, Here::default()).into_iter().map(text).collect()
+}
+
+/// Whether something is run for the text.
+pub(super) fn runs_something(command: &Command, recipe: &Recipe, words: &str) -> bool {
+    let mut pieces = recipe.pieces(&command.body, words, Here::default()).into_iter();
+    pieces.any(|piece| matches!(piece, Piece::Shell(_)))
+}
+
+/// What makes the text when it is sent.
+pub(super) fn later(
+    world: &World,
+    command: &Command,
+    words: &str,
+) -> Result<Arc<dyn Fill>, Problem> {
+    let again = World::again(world.global.clone(), world.environment.clone())?;
+    again.made.mode.get_or_init(|| world.mode());
+    if let Some(sandbox) = world.made.sandbox.get() {
+        again.made.sandbox.get_or_init(|| Arc::clone(sandbox));
+    }
+    Ok(Arc::new(Later { world: again, command: command.clone(), words: words.to_owned() }))
+}
+
+struct Later {
+    world: World,
+    command: Command,
+    words: String,
+}
+
+#[async_trait]
+impl Fill for Later {
+    async fn fill(&self, session: &str) -> Result<String, String> {
+        let Some(recipe) = &self.command.recipe else { return Ok(String::new()) };
+        let filled = text(&self.world, (&self.command, recipe), &self.words, Some(session)).await;
+        filled.map_err(|problem| problem.message())
+    }
 }
 
 /// The text that goes to the model in a session, whose name may not be known yet.
@@ -95,7 +132,7 @@ struct Clerk<'a> {
     root: &'a Path,
     recipe: &'a Recipe,
     typed: String,
-    policy: std::sync::Arc<dyn Policy>,
+    policy: Arc<dyn Policy>,
     tools: Vec<ToolSpec>,
 }
 

@@ -2,6 +2,7 @@
 //! nothing of it goes to the model.
 
 use contract::policy::{Access, Mode};
+use contract::sandbox::Fixed;
 use plugins::claude::shell;
 use plugins::commands::{Command, Rank};
 
@@ -17,10 +18,10 @@ pub(super) async fn run(
     words: &str,
 ) -> Result<String, Problem> {
     let root = world.root()?;
-    if command.source == "project" {
-        vouched(world, command)?;
-    }
     let mut profile = assemble::command_profile(world, root);
+    if command.source == "project" {
+        profile.fixed = vouched(world, command)?;
+    }
     // What somebody else wrote only looks.
     let is_own = command.plugin.is_none();
     profile.access =
@@ -34,7 +35,7 @@ pub(super) async fn run(
 }
 
 /// A project's command runs only while the person trusts its bytes.
-fn vouched(world: &World, command: &Command) -> Result<(), Problem> {
+fn vouched(world: &World, command: &Command) -> Result<Vec<Fixed>, Problem> {
     let refused = |why: String| {
         Problem::misuse(format!("`/{}` does not run: {why}", command.name))
             .hint("`brynhild trust` shows what it would run, and asks")

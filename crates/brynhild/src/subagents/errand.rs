@@ -19,6 +19,7 @@ use contract::sandbox::Sandbox;
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use plugins::claude::AgentFile;
 use plugins::python::Hosts;
+use tools::tool_search::{self, Found};
 
 use super::narrow::narrowed;
 use super::report::report;
@@ -28,6 +29,7 @@ use crate::args::Global;
 use crate::assemble::{self, Knowledge, Mind};
 use crate::environment::Environment;
 use crate::exit::Problem;
+use crate::mcp;
 use crate::role::{self, Opened};
 use crate::world::World;
 
@@ -255,7 +257,11 @@ impl Workplace {
             agent: name.to_owned(),
             prompt,
             provider: Some(Arc::clone(&mind.provider)),
-            tools: opened.tools.clone(),
+            tools: tool_search::behind_search(
+                opened.tools.clone(),
+                mcp::deferral(&world),
+                &Found::default(),
+            ),
             settings,
             notices: Vec::new(),
         };

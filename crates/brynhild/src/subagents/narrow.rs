@@ -33,10 +33,14 @@ pub(super) fn narrowed(
             .filter(|entry| fits(base(entry), &tool.spec().name))
             .map(String::as_str)
             .collect();
+        // What is named needs no search.
+        let is_named = own.iter().any(|entry| base(entry) != "*");
+        let itself = tool.kept_back().filter(|_| is_named);
+        let tool = itself.unwrap_or_else(|| Arc::clone(tool));
         if own.is_empty() || own.iter().any(|entry| !entry.contains('(')) {
-            return Arc::clone(tool);
+            return tool;
         }
-        Arc::new(Scoped::new(Arc::clone(tool), &own, root)) as Arc<dyn Tool>
+        Arc::new(Scoped::new(tool, &own, root)) as Arc<dyn Tool>
     };
     (at_hand.iter().filter(wanted).map(left).collect(), missing.cloned().collect())
 }

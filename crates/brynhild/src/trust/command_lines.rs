@@ -22,6 +22,7 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
     let value = match extension {
         "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
         "yaml" | "yml" => config::plain_yaml(&text),
+        "md" => return granted(&text).into_iter().collect(),
         _ => return Vec::new(),
     };
     match value {
@@ -32,6 +33,21 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
         }
         Err(problem) => vec![format!("(cannot be told: {problem})")],
     }
+}
+
+/// What the head of a skill or command lets run.
+fn granted(text: &str) -> Option<String> {
+    let head = text.trim_start_matches('\u{feff}').strip_prefix("---")?.split_once("\n---")?.0;
+    let value = config::plain_yaml(head).ok()?;
+    let tools = ["allowed-tools", "allowed_tools"].iter().find_map(|name| value.get(*name))?;
+    let tools = match tools {
+        Value::Array(items) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.as_str()?.to_owned(),
+    };
+    (!tools.is_empty())
+        .then(|| format!("lets these run without a question while it is used: {tools}"))
 }
 
 fn look(value: &Value, lines: &mut Vec<String>) {
@@ -122,6 +138,18 @@ mod tests {
         let settings =
             br#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "id"}]}]}}"#;
         assert_eq!(command_lines(".claude/settings.json", settings), ["id"]);
+    }
+
+    #[test]
+    fn what_a_skill_lets_run_is_named() {
+        let path = ".brynhild/skills/a/SKILL.md";
+        let head = "---\nname: a\nallowed-tools: [Bash, \"Write(src/**)\"]\n---\nWords\n";
+        let wanted = "lets these run without a question while it is used: Bash, Write(src/**)";
+        assert_eq!(command_lines(path, head.as_bytes()), [wanted]);
+        let head = "---\nallowed-tools: Bash(git:*), Read\n---\n";
+        assert!(command_lines(path, head.as_bytes())[0].ends_with("Bash(git:*), Read"));
+        assert!(command_lines(path, b"---\nname: a\n---\nallowed-tools: Bash\n").is_empty());
+        assert!(command_lines(path, b"plain").is_empty());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use contract::sandbox::Fixed;
+
 use super::scripts;
 use super::surfaces::{self, Effect, Surface};
 
@@ -233,13 +235,13 @@ impl Entry {
         Self { part: part.clone(), mode: *mode, hash: hash.clone(), bytes: Vec::new() }
     }
 
-    /// Whether the file is still the same.
-    pub(crate) fn is_unchanged(&self, root: &Path) -> bool {
-        let path = root.join(&self.part.path);
-        let is_there = path.canonicalize().is_ok_and(|real| real == path);
-        let found = entry(root, self.part.clone(), MOST_BYTES);
-        is_there
-            && found.is_ok_and(|found| (found.mode, found.hash) == (self.mode, self.hash.clone()))
+    /// The file with its bytes, where it is still the same.
+    pub(crate) fn fixed(&self, root: &Path) -> Option<Fixed> {
+        let place = root.join(&self.part.path);
+        let is_there = place.canonicalize().is_ok_and(|real| real == place);
+        let found = entry(root, self.part.clone(), MOST_BYTES).ok().filter(|_| is_there)?;
+        let is_same = (found.mode, &found.hash) == (self.mode, &self.hash);
+        is_same.then(|| Fixed { place, bytes: found.bytes.into(), mode: found.mode })
     }
 }
 

@@ -8,6 +8,7 @@ use contract::id::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Kind, Snapshot};
+use crate::audit::Audit;
 use crate::private_file;
 
 /// Larger files are not kept for comparison.
@@ -113,7 +114,19 @@ impl Store {
             at: Timestamp::now(),
         };
         self.add(&record)?;
+        let word = match decision {
+            Decision::Trusted => "trusted",
+            Decision::TextOnly => "text only",
+            Decision::Declined => "not trusted",
+            Decision::Withdrawn => "trust withdrawn",
+        };
+        self.note(word, &record)?;
         self.clean()
+    }
+
+    fn note(&self, word: &str, record: &Record) -> Result<(), String> {
+        let folder = self.file.parent().unwrap_or(&self.file);
+        Audit::new(folder).note(word, &record.hash, Some(&record.path))
     }
 
     /// Takes back what was decided about a workspace; none where nothing was.
@@ -128,6 +141,7 @@ impl Store {
         if let Some(record) = &found {
             let decision = Decision::Withdrawn;
             self.add(&Record { decision, at: Timestamp::now(), ..record.clone() })?;
+            self.note("trust withdrawn", record)?;
             self.clean()?;
         }
         Ok(found)

@@ -291,3 +291,15 @@ fn a_plugin_can_ask_the_person_where_there_is_a_terminal() {
     alone.code(1);
     assert!(alone.stderr.contains("/dev/tty"), "{alone}");
 }
+
+#[test]
+fn what_a_plugin_keeps_in_its_home_is_there_the_next_time() {
+    let project = project();
+    let body = "mkdir -p ~/.counter && echo x >> ~/.counter/n && wc -l < ~/.counter/n";
+    plugin(&project, "counter", &schema("counter"), body);
+    for count in ["1", "2"] {
+        let run = exec(&project, "counter", &json!({}));
+        assert_eq!(run.success().stdout.trim(), count, "{run}");
+    }
+    assert!(!project.home().join(".counter").exists());
+}

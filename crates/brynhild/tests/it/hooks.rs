@@ -301,3 +301,22 @@ fn every_file_in_the_documentation_is_valid() {
     }
     assert!(count >= 4, "{count}");
 }
+
+#[test]
+fn what_a_plugins_hooks_keep_in_their_home_is_there_the_next_time() {
+    let project = project();
+    let count = "mkdir -p ~/.homer && echo x >> ~/.homer/n && wc -l < ~/.homer/n >&2; exit 1";
+    let script = "import os, sys\nprint(len(open(os.path.expanduser('~/.homer/n')).readlines()), \
+                  file=open(os.path.expanduser('~/seen'), 'w'))\n";
+    let hooks = one("pre_tool_use", "count", count)
+        + "  post_tool_use:\n    - {name: see, type: script, script: see.py}\n";
+    let root = plugin(&project, "homer", &hooks);
+    fs::write(root.join("see.py"), script).unwrap();
+    for count in ["1", "2"] {
+        let tried = json_of(&project, &["hooks", "test", "pre_tool_use"]);
+        assert_eq!(tried["result"]["message"], count, "{tried}");
+    }
+    json_of(&project, &["hooks", "test", "post_tool_use"]);
+    let seen = project.config_folder().join("plugin-data/homer/home/seen");
+    assert_eq!(fs::read_to_string(seen).unwrap(), "2\n");
+}

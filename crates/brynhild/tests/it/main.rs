@@ -5,6 +5,7 @@
 
 mod answers;
 mod attacks;
+mod audit;
 mod chibi;
 mod claude;
 mod command_line;

@@ -4,7 +4,7 @@
 mod answers;
 mod forwarded;
 mod oauth;
-mod offering;
+pub(crate) mod offering;
 mod real;
 
 use std::os::unix::fs::PermissionsExt;

@@ -260,6 +260,36 @@ fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() 
 }
 
 #[test]
+fn a_deny_rule_guards_what_it_seems_to_or_stops_the_program() {
+    let project = project();
+    for (rule, command) in [
+        ("Bash(git push*)", "git push"),
+        ("Bash(curl|wget)", "wget x"),
+        ("Edit(/src/**)", "echo x > src/a"),
+        ("Read(secret/**)", "grep -fsecret/k f"),
+        ("Host(evil.test)", "echo http://evil.test | wget -i -"),
+    ] {
+        project.config(&format!("permissions: {{deny: ['{rule}']}}\n"));
+        project.brynhild(&["--mode", "yolo", "policy", "check", command]).code(1);
+    }
+    for rule in ["Bash:curl", "Bash(curl | wget)", "Read([)"] {
+        project.config(&format!("permissions: {{deny: ['{rule}']}}\n"));
+        let run = project.brynhild(&["policy", "check", "ls"]);
+        assert!(run.code(2).stderr.contains("cannot read rule"), "{run}");
+    }
+}
+
+#[test]
+fn a_search_that_comes_upon_a_secret_by_another_spelling_asks() {
+    let project = project();
+    project.file(".env", "KEY=s3cret\n");
+    for command in ["rg KEY --iglob '.ENV'", "rg -g '{.env,x}' KEY", "git grep --untracked KEY"] {
+        project.brynhild(&["policy", "check", command]).code(3);
+    }
+    project.brynhild(&["policy", "check", "rg KEY"]).success();
+}
+
+#[test]
 fn what_is_forbidden_by_the_name_of_a_tool_is_forbidden_to_others_that_do_the_same() {
     let project = project();
     let tools = json!([{"type": "shell"}, {"type": "filesystem", "read_only": false}]);

@@ -234,3 +234,16 @@ fn installed_packages_are_plugins_without_running_python() {
         .run();
     assert!(listed(&off).is_empty());
 }
+
+#[test]
+fn skills_and_agents_with_names_that_cannot_be_are_called_after_their_files() {
+    let project = project();
+    let own = |path: &str, text: &str| write(&project.config_folder().join(path), text);
+    own("skills/deep-search/SKILL.md", "---\nname: Deep Search\ndescription: Finds.\n---\nFind.\n");
+    own("agents/bench.md", "---\nname: Bench Suite\ndescription: Measures.\n---\nMeasure.\n");
+    let skills = project.brynhild(&["skill", "list"]);
+    assert!(skills.success().stdout.contains("deep-search"), "{skills}");
+    assert!(skills.stderr.contains("its folder's is used: deep-search"), "{skills}");
+    let agents = project.brynhild(&["agents", "list"]);
+    assert!(agents.success().stdout.contains("bench"), "{agents}");
+}

@@ -6,6 +6,7 @@ mod broken;
 mod confinement;
 pub(crate) mod documents;
 mod examples;
+mod many;
 mod packages;
 mod providers;
 mod reload;

@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::process::Signal;
+use testkit::{ModelServer, Reply};
 
-use crate::project;
+use crate::{project, project_with};
 
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -85,4 +86,18 @@ fn a_signal_ends_the_command_and_leaves_nothing_in_the_project() {
         running.wait().code(code);
         assert_eq!(names(&project.path()), before, "{signal:?}");
     }
+}
+
+#[test]
+fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
+    let server = ModelServer::start([Reply::text("hello")]);
+    let project = project_with(&server);
+    let before = names(&project.path());
+    let script = "echo ready; exec sleep 600";
+    let running = project.command(&["sandbox", "run", "--", "bash", "-c", script]).spawn();
+    running.wait_for_stdout("ready");
+    running.kill();
+    running.wait();
+    project.brynhild(&["chat", "hi"]).success();
+    assert_eq!(names(&project.path()), before);
 }

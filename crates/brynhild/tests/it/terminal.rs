@@ -161,6 +161,23 @@ fn control_characters_from_outside_never_reach_the_terminal() {
 }
 
 #[test]
+fn what_markdown_makes_of_entities_never_reaches_the_terminal() {
+    let evil = "&#27;]52;c;ZXZpbA==&#7;&#x9b;31m&#x202e;";
+    let text = format!("# {evil}\n\n{evil} [a](http://x/{evil})\n\n| {evil} |\n|---|\n| b |\n");
+    let server = ModelServer::start([Reply::text(text)]).repeat_last();
+    for term in ["xterm-256color", "dumb"] {
+        let project = project_with(&server).env("TERM", term);
+        let terminal = project.terminal(&["chat", "talk"], SIZE);
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let output = terminal.output();
+        for bad in ["\x1b]52", "\x07", "\u{9b}", "\u{202e}"] {
+            assert!(!output.contains(bad), "{bad:?} reached the terminal: {output:?}");
+        }
+        assert!(output.contains("\\u{1b}]52"), "it should be shown escaped: {output:?}");
+    }
+}
+
+#[test]
 fn no_color_means_no_escape_sequences_in_the_answer() {
     let server = ModelServer::start([Reply::text("**bold** and `code`")]);
     let project = project_with(&server).env("NO_COLOR", "1");

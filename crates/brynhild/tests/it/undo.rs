@@ -239,7 +239,7 @@ fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
     assert_eq!(project.read("a.txt"), "2\n");
     let run = session(&project, &["undo", "s"]);
     run.code(1);
-    assert!(run.stdout.contains("kept  a.txt: may have been changed since"), "{run}");
+    assert!(run.stdout.contains("kept  a.txt: somebody else may have changed it"), "{run}");
     session(&project, &["undo", "s", "--force"]).success();
     assert_eq!(project.read("a.txt"), "1\n");
     work(&project, "Go on.");

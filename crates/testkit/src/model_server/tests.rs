@@ -257,7 +257,7 @@ fn after_the_last_reply_comes_an_error_that_says_so_or_the_last_again() {
     let mut client = Client::of(&server);
     client.chat(CHAT, true);
     let answer = client.chat(CHAT, true);
-    assert!(answer.head.starts_with("HTTP/1.1 500 "));
+    assert!(answer.head.starts_with("HTTP/1.1 400 "));
     assert_eq!(answer.text(), "the test scripted 1 replies, and this is chat request 2");
 
     let server = ModelServer::start([Reply::text("again")]).repeat_last();

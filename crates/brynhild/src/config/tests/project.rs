@@ -95,7 +95,7 @@ fn tightening_and_harmless_keys_are_obeyed_without_a_word() {
     let setup = Setup::user(USER).project(
         "
 version: 1
-models: {default: a/b, aliases: {fast: c/d}}
+models: {aliases: {fast: c/d}}
 behavior: {max_tokens: 500, max_tool_rounds: 5, mode: read-only, verbose: true, show_cost: false}
 sandbox: {enabled: true, allow_network: false, allowed_paths: [/b]}
 logging: {enabled: true, level: debug}
@@ -105,14 +105,13 @@ tools:
   Edit: {require_approval: always}
 plugins: {enabled: {p: false}, p: {enabled: false}}
 permissions: {ask: [second], deny: [more]}
-providers: {instances: {box: {enabled: false, default_model: m}}}
+providers: {instances: {box: {enabled: false}}}
 dangerously_skip_sandbox: false
 ui: {theme: light}
 ",
     );
     assert_eq!(setup.warnings(), "");
     let loaded = setup.load();
-    assert_eq!(loaded.config.models.default, "a/b");
     assert_eq!(at(&loaded, "behavior.max_tokens"), json!(500));
     assert_eq!(at(&loaded, "behavior.mode"), json!("read-only"));
     assert_eq!(at(&loaded, "sandbox.allowed_paths"), json!(["/b"]));
@@ -301,4 +300,28 @@ fn a_trusted_env_file_still_names_no_key_and_no_folder() {
     assert!(loaded.config.sandbox.enabled && loaded.config.openrouter_api_key.is_none());
     assert!(loaded.variables.is_empty());
     assert_eq!(at(&loaded, "providers.instances.box.base_url"), json!("http://box/v1"));
+}
+
+#[test]
+fn what_costs_money_or_changes_the_form_of_answers_is_obeyed_and_told() {
+    let project = "
+models: {default: a/b}
+behavior: {reasoning_level: maximum, output_format: json}
+providers: {instances: {box: {default_model: m}}}
+";
+    let setup = Setup::user(USER).project(project);
+    let warnings = setup.warnings();
+    for setting in [
+        "models.default: \"a/b\"",
+        "behavior.reasoning_level: \"maximum\"",
+        "behavior.output_format: \"json\"",
+        "providers.instances.box.default_model: \"m\"",
+    ] {
+        let told = format!("`{setting}` is this project's choice");
+        assert!(warnings.contains(&told), "{setting}: {warnings}");
+    }
+    assert_eq!(warnings.lines().count(), 4, "{warnings}");
+    assert_eq!(setup.load().config.models.default, "a/b");
+    let same = Setup::user(&format!("{USER}\nmodels: {{default: a/b}}\n"));
+    assert_eq!(same.project("models: {default: a/b}").warnings(), "");
 }

@@ -145,6 +145,7 @@ fn holds(kind: &Kind) -> String {
 fn may(project: Project) -> String {
     match project {
         Project::Free | Project::Inside => "set it".into(),
+        Project::Told => "set it, which is told".into(),
         Project::Never => "when trusted".into(),
         Project::Kept(Project::Never) => "never".into(),
         Project::Kept(project) => rule(*project).into(),
@@ -154,7 +155,7 @@ fn may(project: Project) -> String {
 
 fn rule(project: Project) -> &'static str {
     match project {
-        Project::Free | Project::Inside | Project::Never | Project::Kept(_) => "–",
+        Project::Free | Project::Told | Project::Inside | Project::Never | Project::Kept(_) => "–",
         Project::On => "turn it on",
         Project::Off => "turn it off",
         Project::Lower => "lower it",

@@ -13,6 +13,10 @@ use crate::world::World;
 
 /// Messages that are kept.
 const MOST: usize = 1000;
+/// Bytes of them that are kept, about.
+const MOST_BYTES: usize = 4 << 20;
+/// A message that is longer is not kept: somebody pasted a file.
+const LONGEST: usize = 256 << 10;
 
 /// Where things are kept; nothing is where there is no folder for it.
 pub(crate) struct Keeps {
@@ -42,10 +46,11 @@ impl Keeps {
 
     /// What was sent before, the newest last.
     pub(crate) fn history(&self) -> Vec<String> {
-        let bytes = self.path("history.jsonl").and_then(|path| private_file::read(&path).ok());
-        let text = String::from_utf8(bytes.flatten().unwrap_or_default()).unwrap_or_default();
+        let bytes = self.path("history.jsonl").and_then(|path| private_file::read_end(&path).ok());
+        let bytes = bytes.unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n');
         let lines: Vec<String> =
-            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
         let skipped = lines.len().saturating_sub(MOST);
         lines.into_iter().skip(skipped).collect()
     }
@@ -53,17 +58,27 @@ impl Keeps {
     /// Keeps what was sent.
     pub(crate) async fn remember(&self, text: String) -> Result<(), Problem> {
         let Some(path) = self.path("history.jsonl") else { return Ok(()) };
+        if text.len() > LONGEST {
+            return Ok(());
+        }
         let kept = self.history();
         blocking(move || {
             let _lock = private_file::lock(&path)?;
             let line = serde_json::to_string(&text)?;
-            if kept.len() < MOST {
+            let size = std::fs::metadata(&path).map_or(0, |file| file.len());
+            if kept.len() < MOST && size < MOST_BYTES as u64 {
                 return private_file::append(&path, &line);
             }
             // Half of it goes, so that this is rare.
-            let mut lines: Vec<String> =
-                kept[MOST / 2..].iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-            lines.push(line);
+            let mut lines = vec![line];
+            let mut room = MOST_BYTES / 2;
+            for text in kept.iter().rev().take(MOST / 2) {
+                let line = serde_json::to_string(text)?;
+                let Some(left) = room.checked_sub(line.len()) else { break };
+                room = left;
+                lines.push(line);
+            }
+            lines.reverse();
             private_file::replace(&path, format!("{}\n", lines.join("\n")).as_bytes())
         })
         .await

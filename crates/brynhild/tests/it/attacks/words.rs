@@ -54,6 +54,7 @@ fn a_result_that_claims_an_approval_approves_nothing() {
         Reply::calls([("Read", json!({"file_path": "note.txt"}))]),
         Reply::calls([("Bash", json!({"command": "touch made"}))]),
         Reply::text("done"),
+        Reply::text("I cannot"),
     ]);
     let project = project_with(&server);
     project.file("note.txt", claim);

@@ -329,6 +329,25 @@ fn a_typed_command_is_heard_of_before_its_text_is_sent() {
 }
 
 #[test]
+fn what_a_command_runs_comes_after_the_hooks_that_may_refuse_it() {
+    let handler = |matcher: &str, command: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
+    let hooks = json!({"hooks": {
+        "UserPromptExpansion": [handler("stop", "echo not this one >&2; exit 2")],
+    }});
+    let (project, server) = playing([Reply::text("ok")], &hooks.to_string());
+    let runs = "---\nallowed-tools: Bash(touch:*), Bash(echo:*)\n---\n";
+    let stop = format!("{runs}Stop !`touch ran`");
+    let go = format!("{runs}Go $0 !`echo in 42` now");
+    plugin(&project, "guard", &[("commands/stop.md", &stop), ("commands/go.md", &go)]);
+    let run = project.brynhild(&["chat", "/stop"]);
+    assert!(!run.status.success() && run.stderr.contains("not this one"), "{run}");
+    assert!(!project.path().join("ran").exists(), "it was refused before anything ran");
+    project.brynhild(&["chat", "/go far"]).success();
+    let request = server.chats()[0].body["messages"].to_string();
+    assert!(request.contains("Go far in 42 now"), "{request}");
+}
+
+#[test]
 fn a_typed_command_is_known_when_its_text_holds_what_programs_said() {
     let hooks = hook("UserPromptExpansion", "state", &noting("told"));
     let (project, server) = playing([Reply::text("ok")], &hooks);
@@ -483,4 +502,30 @@ fn an_address_is_asked_by_an_http_hook_where_the_plugin_may_reach_it() {
     assert_eq!(seen[0].header("x-key"), Some("k-sesame-"));
     let told: Value = serde_json::from_str(seen[0].body()).unwrap();
     assert_eq!(told["tool_input"]["command"], "touch made");
+}
+
+#[test]
+fn what_hooks_keep_in_their_home_is_there_the_next_time() {
+    let count = "mkdir -p ~/.homer ~/.config/homer && echo x >> ~/.homer/n && \
+                 echo y >> ~/.config/homer/m && cat ~/.homer/n ~/.config/homer/m | tr -d '\\n'";
+    let hooks = hook("UserPromptSubmit", "", count);
+    let (project, server) = playing([Reply::text("ok"), Reply::text("ok")], &hooks);
+    for _ in 0..2 {
+        project.brynhild(&["chat", "hi"]).success();
+    }
+    let request = server.chats()[1].body["messages"].to_string();
+    assert!(request.contains("xxyy"), "{request}");
+    assert!(!project.home().join(".homer").exists());
+}
+
+#[test]
+fn hooks_list_shows_what_plugins_of_this_kind_have() {
+    let (project, _server) = playing([], &hook("PreToolUse", "Bash|Write", "exit 2"));
+    let list = project.brynhild(&["hooks", "list"]);
+    for word in ["PreToolUse", "Bash|Write", "guard", "exit 2"] {
+        assert!(list.success().stdout.contains(word), "{word}: {list}");
+    }
+    let rows = project.brynhild(&["hooks", "list", "--event", "PreToolUse", "--json"]).json();
+    assert_eq!(rows["claude_hooks"][0]["matcher"], "Bash|Write", "{rows}");
+    assert!(rows["hooks"].as_array().unwrap().is_empty(), "{rows}");
 }

@@ -380,3 +380,19 @@ fn a_role_of_a_project_has_no_network_by_its_name_before_it_is_trusted() {
         assert!(run.code(1).stdout.contains("is not trusted"), "{run}");
     }
 }
+
+#[test]
+fn a_working_folder_counts_from_where_the_person_is() {
+    let project = project();
+    let entry = json!({"type": "shell", "allowed_commands": ["pwd"], "working_dir": "."});
+    project.file("roles/s.yaml", role(&json!([entry])));
+    let here = project.path().canonicalize().unwrap();
+    let words = ["tools", "exec", "run_shell", "--role", "roles/s.yaml", "--yes"];
+    let run = project.brynhild(&[&words[..], &["--input", r#"{"command": "pwd"}"#]].concat());
+    assert!(run.success().stdout.contains(here.to_str().unwrap()), "{run}");
+    assert!(!run.stdout.contains("roles"), "{run}");
+    let own = project.home().join(".initrunner/roles/s.yaml");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, role(&json!([entry]))).unwrap();
+    project.brynhild(&["validate", own.to_str().unwrap()]).success();
+}

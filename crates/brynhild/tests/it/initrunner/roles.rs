@@ -212,6 +212,7 @@ fn the_examples_are_valid_roles() {
     let project = project();
     // One of them looks at the repository that it is used in.
     project.file(".git/HEAD", "ref: refs/heads/main\n");
+    project.brynhild(&["trust", "--plugin-dir", folder, "--yes"]).success();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|it| it == "yaml") {

@@ -4,6 +4,7 @@
 use rustix::process::{Pid, kill_process};
 
 use super::restored::{STATES, State, assert_usual};
+use super::storms::steady;
 use super::*;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_brynhild");
@@ -56,14 +57,17 @@ fn kinds(project: &Project) -> Vec<String> {
 }
 
 fn closed_in(state: &State) {
-    let mut replies = (state.replies)();
+    closed_when(state.name, (state.replies)(), state.reach);
+}
+
+fn closed_when(name: &str, mut replies: Vec<Reply>, reach: impl Fn(&Terminal, &ModelServer)) {
     replies.push(Reply::text("the last one"));
     let server = ModelServer::start(replies).repeat_last();
     let project = project_with(&server);
     // The program is on a terminal of its own, which goes away with the one who holds it.
     let terminal = on_terminal(&project, SCRIPT, &["-qec", BINARY, "/dev/null"]);
     terminal.wait_for("write to the model");
-    (state.reach)(&terminal, &server);
+    reach(&terminal, &server);
     let has_begun = kinds(&project).contains(&"turn_started".to_owned());
     terminal.signal(Signal::KILL);
     if !has_begun {
@@ -71,11 +75,11 @@ fn closed_in(state: &State) {
     }
     let deadline = Instant::now() + Duration::from_mins(1);
     while kinds(&project).last().is_none_or(|last| last != "session_ended") {
-        assert!(Instant::now() < deadline, "{}: {:?}", state.name, kinds(&project));
+        assert!(Instant::now() < deadline, "{name}: {:?}", kinds(&project));
         std::thread::yield_now();
     }
     let again = project.brynhild(&["chat", "On", "--continue"]);
-    assert!(again.success().stdout.contains("the last one"), "{}: {again}", state.name);
+    assert!(again.success().stdout.contains("the last one"), "{name}: {again}");
 }
 
 #[test]
@@ -89,35 +93,72 @@ fn a_terminal_that_goes_away_ends_the_program_with_its_session_closed() {
 }
 
 #[test]
-fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
-    let server = ModelServer::start([Reply::text("words that stay").stall_at(120)]);
-    let project = project_with(&server);
-    let terminal = start(&project);
-    terminal.send("talk\r");
-    server.wait_for_stalls(1);
-    let mut state = 7_u32;
-    for _ in 0..300 {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let [a, b, kind, _] = state.to_le_bytes();
-        let size = match kind % 8 {
-            0 => (0, 0),
-            1 => (1, 1),
-            2 => (u16::from(a), 1),
-            3 => (1, u16::from(b)),
-            4 => (10_000, 3),
-            _ => (u16::from(a) % 150, u16::from(b) % 50),
-        };
-        terminal.resize(size);
+fn a_terminal_that_goes_away_anywhere_in_a_reply_leaves_a_session_to_go_on_with() {
+    if !Path::new(SCRIPT).exists() {
+        return crate::crashes::skip("script is not here; terminals that go away not tested");
     }
-    server.release();
+    let bash = || Reply::calls([("Bash", json!({"command": "echo x > x.txt"}))]);
+    for point in 0..20_usize {
+        let reply = if point % 2 == 0 { Reply::text("words that come and go") } else { bash() };
+        // The first piece that is missing, from the headers on.
+        let reply = reply.thinking("hm").delta_size(4).stall_at(point * 45);
+        closed_when(&format!("point {point}"), vec![reply], |terminal, server| {
+            terminal.send("talk\r");
+            server.wait_for_stalls(1);
+        });
+    }
+}
+
+/// A reply of many pieces, half of which wait.
+fn long_reply() -> Reply {
+    let words: Vec<String> = (0..3000).map(|number| format!("word{number}")).collect();
+    Reply::text(words.join(" ")).delta_size(24).stall_at(40_000)
+}
+
+/// The screen at the end of a long reply, without the line that has the time.
+fn at_the_end(terminal: &Terminal) -> String {
     terminal.resize((90, 20));
     terminal.wait_until("the last frame, whole", |screen| {
         let rows: Vec<String> = screen.rows(0, 90).collect();
-        rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 90)
-            && rows.iter().any(|row| row.contains("words that stay"))
+        let has = |words: &str| rows.iter().any(|row| row.contains(words));
+        let is_wide = rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 90);
+        is_wide && has("word2999") && has("write to the model")
     });
-    terminal.send("\x03\x03");
-    assert_eq!(terminal.wait_for_end(), Some(0));
+    steady(&terminal.screen())
+}
+
+#[test]
+fn sizes_that_no_terminal_has_do_no_harm_while_a_reply_comes() {
+    let mut ends = Vec::new();
+    for storm in [0, 1000] {
+        let server = ModelServer::start([long_reply()]);
+        let project = project_with(&server);
+        let terminal = start(&project);
+        terminal.send("talk\r");
+        server.wait_for_stalls(1);
+        let mut state = 7_u32;
+        for number in 0..storm {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [a, b, kind, _] = state.to_le_bytes();
+            let size = match kind % 8 {
+                0 => (0, 0),
+                1 => (1, 1),
+                2 => (u16::from(a), 1),
+                3 => (1, u16::from(b)),
+                4 => (10_000, 3),
+                _ => (u16::from(a) % 150, u16::from(b) % 50),
+            };
+            terminal.resize(size);
+            if number == 200 {
+                server.release();
+            }
+        }
+        server.release();
+        ends.push(at_the_end(&terminal));
+        terminal.send("\x03\x03");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+    }
+    assert_eq!(ends[0], ends[1], "a storm ends with the screen that is there without one");
 }
 
 #[test]

@@ -196,7 +196,10 @@ fn an_end_in_order_gives_the_terminal_back() {
 fn panics_on_the_screen() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let Ok(mut screen) = tui::Screen::take(true, false) else { return };
+    let Ok(mut screen) = tui::Screen::take(tui::Wishes { mouse: true, ..tui::Wishes::default() })
+    else {
+        return;
+    };
     let mut app = tui::App::new(tui::Settings::default(), Instant::now());
     screen.draw(|frame| app.draw(frame)).unwrap();
     panic!("the picture fell off");

@@ -5,6 +5,9 @@ use super::*;
 
 /// The header of a picture of 400 by 200 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAZAAAADICAYAAAA=";
+/// A red picture of 20 by 10 pixels.
+const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAABQAAAAKCAIAAAA7N+mxAAAAFUlEQVR42mP4z8BA\
+    NmIY1TyqmRACADFExzlExWpRAAAAAElFTkSuQmCC";
 const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
 
 fn write(path: &Path, text: &str) {
@@ -140,6 +143,77 @@ fn a_sub_agent_is_nested_in_the_call_that_holds_it() {
     assert!(screen.contains("┆ "), "{screen}");
 }
 
+/// A conversation on a terminal, with a server whose tool returns a picture.
+fn with_picture(project: &Project, picture: &str) -> Terminal {
+    project.file("server.py", SERVER.replace("AAAAAAAA", picture));
+    project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
+    project.brynhild(&["mcp", "test", "test"]).success();
+    let terminal = project.terminal(&["--mode", "yolo"], (100, 40));
+    terminal.wait_for("write to the model");
+    terminal
+}
+
+fn picture_server() -> ModelServer {
+    ModelServer::start([
+        Reply::calls([("mcp__test__picture", json!({}))]),
+        Reply::text("There it is."),
+    ])
+}
+
+#[test]
+fn a_terminal_that_tells_of_sixel_gets_pixels_and_again_in_another_size() {
+    const PIXELS: &str = "\x1bP0;1;0q\"1;1;20;10#0;2;100;0;0#0!20~-#0!20N-\x1b\\";
+    let server = picture_server();
+    let project = project_with(&server);
+    let terminal = with_picture(&project, RED);
+    terminal.wait_for_output("\x1b[c");
+    terminal.send("\x1b[?62;4;6cshow me\r");
+    terminal.wait_for("There it is.");
+    terminal.wait_for_output(PIXELS);
+    let before = terminal.output().matches(PIXELS).count();
+    terminal.resize((90, 12));
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while terminal.output().matches(PIXELS).count() <= before {
+        assert!(Instant::now() < deadline, "the picture is not drawn anew");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn links_are_told_to_terminals_that_take_them_and_lead_nowhere_else() {
+    let text = "See [the *docs*](https://example.org/a?b=c), <javascript:alert(1)>, \
+                [x](file:///etc/\u{7}evil) and http://example.com.";
+    let server = ModelServer::start([Reply::text(text)]).repeat_last();
+    let variants = [
+        ("xterm-256color", "", true),
+        ("linux", "", false),
+        ("xterm-256color", "ui:\n  links: false\n", false),
+    ];
+    for (term, config, is_told) in variants {
+        let project = project_with(&server).env("TERM", term);
+        project.config_more(config);
+        let terminal = start(&project);
+        terminal.send("talk\r");
+        terminal.wait_for("See the docs (https://example.org/a?b=c)");
+        let output = terminal.output();
+        assert_eq!(output.contains(";https://example.org/a?b=c\x1b\\"), is_told, "{output:?}");
+        assert_eq!(output.contains(";http://example.com\x1b\\"), is_told, "{output:?}");
+        assert_eq!(output.contains("\x1b]8;"), is_told, "{output:?}");
+        assert!(!output.contains(";javascript") && !output.contains("\x07evil"), "{output:?}");
+        if is_told {
+            assert_eq!(output.rfind("\x1b]8;"), output.rfind("\x1b]8;;"), "none is left open");
+            // What is copied is the text.
+            terminal.send("\x1b[19~y");
+            terminal.wait_for("copied");
+            assert!(
+                terminal.output().contains("\x1b]52;c;U2VlIFt0aGUg"),
+                "{:?}",
+                terminal.output()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
     let variants = [
@@ -148,16 +222,9 @@ fn a_picture_is_shown_by_terminals_that_can_and_what_runs_behind_is_counted() {
         (("TERM_PROGRAM", "other"), "this terminal shows no pictures"),
     ];
     for ((name, value), wanted) in variants {
-        let server = ModelServer::start([
-            Reply::calls([("mcp__test__picture", json!({}))]),
-            Reply::text("There it is."),
-        ]);
+        let server = picture_server();
         let project = project_with(&server).env(name, value);
-        project.file("server.py", SERVER.replace("AAAAAAAA", PNG));
-        project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
-        project.brynhild(&["mcp", "test", "test"]).success();
-        let terminal = project.terminal(&["--mode", "yolo"], (100, 40));
-        terminal.wait_for("write to the model");
+        let terminal = with_picture(&project, PNG);
         terminal.send("show me\r");
         terminal.wait_for("There it is.");
         terminal.wait_for("1 in background");
@@ -201,7 +268,10 @@ fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
         Reply::text("It knows."),
     ]);
     let project = project_with(&server);
-    project.file("server.py", SERVER);
+    let limited = r#"{"type": "string", "title": "Your name", "minLength": 2}"#;
+    let plain = r#"{"name": {"type": "string"}}"#;
+    assert!(SERVER.contains(plain));
+    project.file("server.py", SERVER.replace(plain, &format!(r#"{{"name": {limited}}}"#)));
     project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
     project.brynhild(&["mcp", "test", "test"]).success();
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
@@ -211,6 +281,11 @@ fn a_question_of_a_server_is_put_to_the_person_in_a_dialog() {
     assert!(screen.contains("MCP server `test` asks"), "{screen}");
     assert!(screen.contains("Who are you?"), "{screen}");
     terminal.send("y");
+    let screen = terminal.wait_for("Enter answers");
+    let wanted = "Your name (1 of 1, may be left empty): at least 2 characters";
+    assert!(screen.contains(wanted) && screen.contains("waiting for your answer"), "{screen}");
+    terminal.send("x\r");
+    terminal.wait_for("`x` does not fit");
     terminal.wait_for("Enter answers");
     terminal.send("somebody\r");
     terminal.wait_for("It knows.");

@@ -69,7 +69,7 @@ fn sizes_that_no_screen_has_are_drawn_on_as_far_as_sense_goes() {
 }
 
 /// A screen without what moves: the last line, which has the time.
-fn steady(screen: &str) -> String {
+pub(super) fn steady(screen: &str) -> String {
     let mut lines: Vec<&str> = screen.lines().collect();
     lines.pop();
     lines.join("\n")

@@ -57,6 +57,45 @@ fn a_draft_survives_a_kill_and_history_outlives_the_session() {
 }
 
 #[test]
+fn a_history_that_has_grown_too_long_is_found_and_shortened() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    let path = project.config_folder().join("interface/history.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let long = format!("\"{}\"\n", "x".repeat(2 << 20)).repeat(9);
+    std::fs::write(&path, format!("{long}\"the last of them\"\n")).unwrap();
+    let terminal = start(&project);
+    terminal.send("\x1b[A");
+    terminal.wait_for("> the last of them");
+    terminal.send("\r");
+    terminal.wait_for("heard");
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while std::fs::metadata(&path).unwrap().len() > 8 << 20 {
+        assert!(Instant::now() < deadline, "it is as long as before");
+        std::thread::yield_now();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("\"the last of them\"\n"));
+}
+
+#[test]
+fn a_pasted_text_survives_a_kill_as_a_chip() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    let pasted = "a pasted line\n".repeat(30);
+    let terminal = start(&project);
+    terminal.send(&format!("read \x1b[200~{pasted}\x1b[201~"));
+    terminal.wait_for("> read [pasted text 1: 30 lines]");
+    wait_for_draft(&project, |draft| draft.contains("a pasted line"));
+    terminal.signal(Signal::KILL);
+    assert_eq!(terminal.wait_for_end(), None);
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("> read [pasted text 1: 30 lines]");
+    terminal.send("\r");
+    terminal.wait_for("heard");
+    assert!(server.chats()[0].text.contains(r"read a pasted line\na pasted line"));
+}
+
+#[test]
 fn the_editor_gets_the_text_and_gives_it_back() {
     let server = ModelServer::start([Reply::text("edited")]);
     let project = project_with(&server);

@@ -100,3 +100,38 @@ fn a_call_without_a_network_says_what_would_give_it_one() {
     let grant = r#"`plugins: {net: {sandbox: {"network":true}}}`"#;
     assert!(run.code(1).stderr.contains(grant), "{run}");
 }
+
+#[test]
+fn a_tool_that_calls_itself_harmless_cannot_change_the_project_beside_one_that_may() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "changes", &with("changes", "is_destructive", json!(true)), WRITE);
+    plugin(&project, "looks", &manifest("looks"), WRITE);
+    exec(&project, "changes", &json!({"target": "changed.txt"}), &["--yes"]).success();
+    assert_eq!(project.read("changed.txt"), "made");
+    exec(&project, "looks", &json!({"target": "looked.txt"}), &["--yes"]).code(1);
+    assert!(!project.path().join("looked.txt").exists());
+}
+
+#[test]
+fn files_that_share_jobs_with_one_that_changes_things_share_its_process() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let call = |name: &str| Reply::calls([(name, json!({"target": ""}))]);
+    let server = ModelServer::start([call("starts"), call("counts"), Reply::text("done")]);
+    let project = project_with(&server);
+    let with_jobs = |act: &str| {
+        format!(
+            "from lmao.async_jobs import get_async_job_manager\njobs = get_async_job_manager()\n\
+             return json.dumps({{'success': True, 'data': {act}}})"
+        )
+    };
+    let start = with_jobs("jobs.start_bash('echo hi', cwd=base)");
+    plugin(&project, "starts", &with("starts", "is_destructive", json!(true)), &start);
+    plugin(&project, "counts", &manifest("counts"), &with_jobs("len(jobs.list_jobs())"));
+    project.brynhild(&["--yes", "chat", "go"]).success();
+    assert!(result(&server).contains("\"data\": 1"), "{}", result(&server));
+}

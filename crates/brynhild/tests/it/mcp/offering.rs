@@ -1,22 +1,19 @@
 //! Our tools for other agents.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use serde_json::{Value, json};
-use testkit::{ModelServer, Project, Reply, Run, Running};
+use testkit::{ModelServer, Project, Reply, Run};
 
 use super::add;
 use crate::{project, project_with};
 
-pub(super) fn initialize(capabilities: &Value) -> Value {
+pub(crate) fn initialize(capabilities: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": capabilities,
         "clientInfo": {"name": "test", "version": "1"},
     }})
 }
 
-pub(super) fn call(id: u64, name: &str, args: &Value) -> Value {
+pub(crate) fn call(id: u64, name: &str, args: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
         "params": {"name": name, "arguments": args}})
 }
@@ -213,80 +210,4 @@ fn a_client_that_wants_a_log_reads_what_a_call_says() {
     assert!(run.stdout.contains("notifications/message"), "{run}");
     let quiet = serve(&project, &["--yes"], &[say]);
     assert!(!quiet.stdout.contains("notifications/message"), "{quiet}");
-}
-
-/// A server on this machine, with the address to reach it at.
-fn serving_http(project: &Project) -> (Running, String) {
-    let serving = project.command(&["mcp", "serve", "--http", "127.0.0.1:0"]).spawn();
-    serving.wait_for_stderr("/mcp");
-    let said = serving.stderr();
-    let host = said.split("http://").nth(1).unwrap().split("/mcp").next().unwrap().to_owned();
-    (serving, host)
-}
-
-/// Sends a request and leaves the line open.
-fn send(host: &str, method: &str, more: &str, body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(host).unwrap();
-    let length = body.len();
-    let text = format!(
-        "{method} /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n{more}\r\n{body}"
-    );
-    stream.write_all(text.as_bytes()).unwrap();
-    stream
-}
-
-/// The answer to a request.
-fn answer(mut stream: TcpStream) -> String {
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    reply
-}
-
-/// Begins a session. Returns its name.
-fn begin(host: &str) -> String {
-    let first = answer(send(host, "POST", "", &initialize(&json!({})).to_string()));
-    let id = first.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
-    });
-    id.unwrap_or_else(|| panic!("no session: {first}"))
-}
-
-#[test]
-fn a_client_s_farewell_over_http_is_answered_as_done() {
-    let project = project();
-    let (serving, host) = serving_http(&project);
-    let id = begin(&host);
-    let farewell = answer(send(&host, "DELETE", &format!("Mcp-Session-Id: {id}\r\n"), ""));
-    assert!(farewell.starts_with("HTTP/1.1 204"), "{farewell}");
-    serving.interrupt();
-    serving.wait().code(130);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn clients_that_vanish_leave_nothing_that_grows() {
-    const FIELD: &str = "VmRSS:";
-    let project = project();
-    let (serving, host) = serving_http(&project);
-    let folder = std::path::Path::new("/proc").join(serving.id().to_string());
-    let churn = |count: usize| {
-        for _ in 0..count {
-            let more = format!("Mcp-Session-Id: {}\r\n", begin(&host));
-            drop(send(&host, "GET", &more, ""));
-        }
-        let status = std::fs::read_to_string(folder.join("status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(FIELD)).unwrap();
-        line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
-    };
-    let before = churn(160);
-    let after = churn(400);
-    assert!(after < before + 12_000, "{before} kB became {after} kB");
-    let descriptors = std::fs::read_dir(folder.join("fd")).unwrap().count();
-    assert!(descriptors < 100, "{descriptors}");
-    assert!(!begin(&host).is_empty(), "it serves all the same");
-    serving.interrupt();
-    serving.wait().code(130);
 }

@@ -80,7 +80,7 @@ fn repeating_ends() {
     let server = ModelServer::start([Reply::failure(429).header("retry-after", "0")]).repeat_last();
     let run = project_of("openai", &server).brynhild(&["chat", "hi"]);
     run.code(1);
-    assert_eq!(server.chats().len(), 5);
+    assert_eq!(server.chats().len(), 10);
     assert!(run.stderr.contains("error: test ("), "{run}");
     assert!(run.stderr.contains("answered 429"), "{run}");
     assert!(run.stderr.contains("hint: wait a little"), "{run}");

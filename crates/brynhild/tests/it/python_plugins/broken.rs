@@ -166,7 +166,12 @@ fn no_child_of_a_tool_outlives_a_killed_program() {
     let mut running = project.command(&["chat", "Go"]).spawn();
     running.close_stdin();
     running.wait_for_stderr("both sleep");
-    assert!(runs(&mark));
+    // A program that has just been started has no name yet for a moment.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !runs(&mark) {
+        assert!(Instant::now() < deadline, "no child was started");
+        std::thread::yield_now();
+    }
     running.kill();
     running.wait();
     let deadline = Instant::now() + Duration::from_secs(2);

@@ -4,9 +4,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
+use testkit::{ModelServer, Reply};
 
-use super::{exec, output, plugin, tool, write};
-use crate::project;
+use super::{error, exec, output, plugin, tool, write};
+use crate::{project, project_with};
 
 const SEES: &str = "return ToolResult(success=True, output=os.environ.get(\"BRYNHILD_PLUGIN_SETTINGS\", \"none\"))";
 
@@ -66,4 +67,55 @@ fn packages_are_installed_with_the_first_call_and_not_before() {
     let second = exec(&project, "buys", &json!({}));
     assert_eq!(output(&second), "apple");
     assert!(!second.stderr.contains("installing"), "{second}");
+}
+
+/// A tool that cannot be loaded without its package: it imports, decorates and derives from it.
+const ENTANGLED: &str = "\
+from brynhild.tools.base import Tool as Base, ToolResult
+import fruit
+from fruit.basket import Basket, wrap
+
+class Held(Basket):
+    pass
+
+class Tool(Base):
+    name = 'sells'
+    description = 'Sells fruit by the pound'
+    input_schema = {'type': 'object', 'properties': {}}
+    requires_permission = False
+
+    @wrap(times=3)
+    async def execute(self, input):
+        return ToolResult(True, fruit.KIND)
+";
+
+#[test]
+fn a_tool_that_does_not_load_without_its_packages_is_offered_before_they_are_installed() {
+    let server = ModelServer::start([Reply::text("Hello.")]);
+    let project = project_with(&server);
+    let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
+    let package = testkit::wheel("fruit", &root);
+    let manifest =
+        format!("name: market\nversion: '1.0.0'\ntools: [sells]\ndependencies: ['{package}']\n");
+    write(&root.join("plugin.yaml"), &manifest);
+    let run = project.brynhild(&["chat", "Hello"]);
+    assert!(!run.success().stderr.contains("installing"), "{run}");
+    assert!(run.stderr.contains("will be installed when it is first called"), "{run}");
+    let told = server.chats()[0].body["tools"].to_string();
+    assert!(told.contains("Sells fruit by the pound"), "{told}");
+    let call = exec(&project, "sells", &json!({}));
+    assert!(call.stderr.contains("installing fruit"), "{call}");
+    assert!(!call.stderr.contains("Processing"), "pip talks only where it fails: {call}");
+    assert!(error(&call).contains("fruit.basket"), "the real package has no such module: {call}");
+}
+
+#[test]
+fn a_package_that_cannot_be_had_is_told_in_pips_words() {
+    let project = project();
+    let root = plugin(&project, "market", &[("tools/sells.py", ENTANGLED)]);
+    let manifest = "name: market\nversion: '1.0.0'\ntools: [sells]\n\
+                    dependencies: ['fruit @ file:///nowhere/fruit-1.0-py3-none-any.whl']\n";
+    write(&root.join("plugin.yaml"), manifest);
+    let call = exec(&project, "sells", &json!({}));
+    assert!(error(&call).contains("/nowhere/fruit-1.0-py3-none-any.whl"), "{call}");
 }

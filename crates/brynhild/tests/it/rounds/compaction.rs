@@ -287,3 +287,52 @@ fn the_room_for_the_reply_is_part_of_the_context() {
     project.brynhild(&["chat", "--model", "test-model", "go"]).success();
     assert!(server.chats()[3].text.contains("SUMMARY"), "8,192 tokens are for the reply");
 }
+
+/// A server that takes so many bytes, reads a file at each step, and is done at some point.
+fn narrow(most: usize, reads: usize) -> ModelServer {
+    let mut read_so_far = 0;
+    ModelServer::respond_with(move |request| {
+        if request.text.len() > most {
+            return Reply::failure(400).raw(r#"{"error": {"message": "prompt is too long"}}"#);
+        }
+        let last = request.body["messages"].as_array().unwrap().last().unwrap().to_string();
+        if last.contains("Write a summary") {
+            return Reply::text("SUMMARY of what was read");
+        }
+        read_so_far += 1;
+        let call = || Reply::calls([read(&format!("{read_so_far}.txt"))]);
+        if read_so_far > reads { Reply::text("done") } else { call() }
+    })
+}
+
+#[test]
+fn a_summary_is_made_of_what_will_be_dropped_where_the_whole_is_too_long_for_that() {
+    let server = narrow(60_000, 12);
+    let project = project_with(&server);
+    for number in 1..=12 {
+        project.file(format!("{number}.txt"), format!("line of {number}\n").repeat(600));
+    }
+    let prompt = format!("FIRST {} LAST", "of many words ".repeat(500));
+    let run = project.brynhild(&["chat", &prompt]);
+    assert_eq!(run.success().stdout, "done\n");
+    let chats = server.chats();
+    check_history(chats.last().unwrap());
+    let last = messages(chats.last().unwrap());
+    let text = last[1]["content"].as_str().unwrap();
+    assert!(text.contains("SUMMARY of what was read"), "{text}");
+    assert!(text.contains("FIRST of many") && text.contains("many words  LAST"), "{text}");
+}
+
+#[test]
+fn a_prompt_that_does_not_fit_fails_and_is_not_answered_in_part() {
+    let server = narrow(60_000, 0);
+    let project = project_with(&server);
+    project.brynhild(&["chat", "--session", "s", "hello"]).success();
+    let long = format!("{}\nsay what this is", "line\n".repeat(20_000));
+    let run = project.command(&["chat", "--session", "s", "-"]).stdin(long).run();
+    run.code(1);
+    assert!(run.stderr.contains("does not fit into the model"), "{run}");
+    // The session is not lost with it.
+    let next = project.brynhild(&["chat", "--session", "s", "and now?"]);
+    assert_eq!(next.success().stdout, "done\n");
+}

@@ -147,3 +147,41 @@ fn a_required_finish_that_cannot_be_called_is_refused() {
     run.code(2);
     assert!(run.stderr.contains("Finish"), "{run}");
 }
+
+#[test]
+fn an_answer_that_is_cut_off_or_declined_says_so() {
+    for (reason, said) in [("length", "is cut off"), ("content_filter", "declined to answer")] {
+        let server = ModelServer::start([Reply::text("This is a cut ans").stop(reason)]);
+        let run = project_with(&server).brynhild(&["chat", "go"]);
+        assert_eq!(run.success().stdout, "This is a cut ans\n");
+        assert!(run.stderr.contains(said), "{run}");
+    }
+}
+
+#[test]
+fn a_call_that_the_limit_on_length_cut_off_is_told_as_that() {
+    let half = r#"{"file_path": "a.txt", "content": "begun and"#;
+    let server = ModelServer::start([
+        Reply::text("").call_text("Write", half).stop("length"),
+        Reply::text("in steps, then"),
+    ]);
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--yes", "go"]);
+    assert_eq!(run.success().stdout, "in steps, then\n");
+    assert!(run.stderr.contains("a call is cut off"), "{run}");
+    assert!(run.stderr.contains("behavior.max_tokens"), "{run}");
+    let last = messages(&server.chats()[1]).last().unwrap().to_string();
+    assert!(last.contains("the limit on its length"), "{last}");
+    assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn reasoning_in_tags_is_no_answer() {
+    let server = ModelServer::start([
+        Reply::text("<think>I should say hello</think>\n"),
+        Reply::text("<think>so</think>\n\nhello"),
+    ]);
+    let run = project_with(&server).brynhild(&["chat", "go"]);
+    assert_eq!(run.success().stdout, "hello\n");
+    assert_eq!(server.chats().len(), 2);
+}

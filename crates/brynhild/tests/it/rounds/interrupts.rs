@@ -204,16 +204,25 @@ fn a_second_one_ends_a_conversation_on_a_terminal() {
 }
 
 #[test]
-fn a_second_one_in_the_middle_of_a_turn_ends_it_too() {
-    let server = server_with(Reply::text("late").withhold());
+fn the_one_that_stopped_a_turn_does_not_count_towards_the_end() {
+    let server = ModelServer::start([
+        Reply::text("late").withhold(),
+        Reply::text("A second answer."),
+        Reply::text("resumed"),
+    ]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--plain", "--session", "s"], (80, 24));
     terminal.wait_for("> ");
     terminal.send("hi\r");
     server.wait_for_stalls(1);
-    terminal.send("\x03\x03");
-    terminal.wait_until("an end or a prompt", |screen| screen.contents().contains("interrupted"));
-    terminal.send("\x03\x03");
+    terminal.send("\x03");
+    terminal.wait_for("interrupted");
+    terminal.send("again\r");
+    terminal.wait_for("A second answer.");
+    assert!(!terminal.history().contains("Ctrl+C once more"), "{}", terminal.history());
+    terminal.send("\x03");
+    terminal.wait_for("Ctrl+C once more");
+    terminal.send("\x03");
     assert_eq!(terminal.wait_for_end(), Some(130));
     resume(&project, &server);
 }

@@ -102,3 +102,28 @@ fn a_reply_that_is_asked_for_again_does_not_mix_with_the_first() {
     assert!(history.find("word1 word2").unwrap() < broken, "{history}");
     assert!(history.find("Second try.").unwrap() > broken, "{history}");
 }
+
+#[test]
+fn a_terminal_of_which_nothing_is_known_gets_plain_lines() {
+    let server = ModelServer::start([Reply::text(everything()).delta_size(3)]).repeat_last();
+    let (_, output) = answered(&project_with(&server).env("TERM", ""), SIZE);
+    assert!(output.contains("The end.") && !output.contains("\x1b["), "{output:?}");
+}
+
+#[test]
+fn where_shades_say_nothing_words_tell_reasoning_from_the_reply() {
+    let reply = || Reply::text("The answer.").thinking("Some reasons.");
+    let server = ModelServer::start([reply()]).repeat_last();
+    let project = project_with(&server);
+    let talk = |plain: &[&str]| {
+        let words = [&["chat", "--show-thinking", "talk"], plain].concat();
+        let terminal = project.terminal(&words, SIZE);
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        terminal.history()
+    };
+    let spoken = talk(&["--plain"]);
+    let place = |text: &str| spoken.find(text).unwrap_or_else(|| panic!("{text}: {spoken}"));
+    let places = ["Thinking: Some reasons.", "Reply:", "The answer."].map(place);
+    assert!(places.is_sorted(), "{spoken}");
+    assert!(!talk(&[]).contains("Reply:"));
+}

@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
 use super::trust;
-use crate::{project, project_with};
+use crate::{has_bubblewrap, project, project_with};
 
 const SERVER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.py"));
 
@@ -95,4 +95,42 @@ fn a_script_that_the_model_changes_does_not_run_in_the_same_session() {
     let run = project.brynhild(&["chat", "--yes", "--mode", "yolo", "go"]);
     assert!(!project.path().join("evil").exists(), "{run}");
     assert!(run.stderr.contains("`h.sh` changed since you trusted it"), "{run}");
+}
+
+/// Exchanges two files all the time, until it is told to stop.
+fn exchanging(one: std::path::PathBuf, other: std::path::PathBuf) -> impl FnOnce() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let told = std::sync::Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        while !told.load(std::sync::atomic::Ordering::Relaxed) {
+            renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            std::thread::yield_now();
+        }
+    });
+    move || {
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_script_that_is_exchanged_all_the_time_never_runs_as_another() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    executable(&project, "h.sh", "#!/bin/sh\ntouch good\n");
+    executable(&project, "evil.sh", "#!/bin/sh\n: > evil\n");
+    let hook = "hooks:\n  session_start:\n    - {name: a, type: command, command: ./h.sh}\n";
+    project.file(".brynhild/hooks.yaml", hook);
+    trust(&project);
+    project.brynhild(&["hooks", "test", "session_start"]).success();
+    assert!(project.path().join("good").exists(), "what is trusted runs");
+    let stop = exchanging(project.path().join("h.sh"), project.path().join("evil.sh"));
+    for _ in 0..20 {
+        let run = project.brynhild(&["hooks", "test", "session_start"]);
+        assert!(!project.path().join("evil").exists(), "{run}");
+    }
+    stop();
 }

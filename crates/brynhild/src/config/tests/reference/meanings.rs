@@ -136,7 +136,10 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("api.allow_private", "Private hosts that API tools may reach, each with a port or without"),
     ("api.tools", "HTTP interfaces as tools; see [API tools](initrunner.md#api-tools)"),
     ("mcp.servers.NAME", "A server of tools, or what it is granted; see [MCP](mcp.md)"),
-    ("mcp.defer_above", "Above so many tools of servers, the model searches for them"),
+    (
+        "mcp.defer_above",
+        "Above so many tools of servers and plugins, the model searches for those of the ones that take most",
+    ),
     ("mcp.defer_bytes", "The same, above so many bytes of descriptions and schemas"),
     (
         "mcp.client_metadata_url",
@@ -149,6 +152,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ),
     ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
     ("ui.mouse", "Catch the mouse there: the wheel scrolls, a click opens, dragging copies"),
+    ("ui.links", "Tell the terminal where links lead, so that a click opens them (OSC 8)"),
     ("ui.notify", "Call you when a long run ends or asks: the bell, and a message"),
     ("ui.keys.NAME", "Keys that start an action there, in words: `f9`, or `[ctrl+t z, f9]`"),
 ];

@@ -1,0 +1,53 @@
+//! `audit`: what was decided, and whether the record of it was changed.
+
+use contract::text::visible;
+use serde_json::json;
+
+use crate::args::AuditCommand;
+use crate::audit::{Audit, Entry};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+use crate::world::World;
+
+/// Runs an `audit` command.
+pub(crate) fn run(world: &World, command: Option<AuditCommand>) -> Outcome {
+    let audit = Audit::new(world.config_dir()?);
+    let (entries, problems) = audit.read().map_err(Problem::misuse)?;
+    match command.unwrap_or(AuditCommand::List) {
+        AuditCommand::List => list(world, &entries),
+        AuditCommand::Verify => verify(world, &entries, &problems),
+    }
+}
+
+fn list(world: &World, entries: &[Entry]) -> Outcome {
+    if world.wants_json() {
+        output::json(&entries)?;
+        return Ok(Exit::Done);
+    }
+    if entries.is_empty() {
+        output::line("Nothing was decided yet.")?;
+        return Ok(Exit::Done);
+    }
+    let row = |entry: &Entry| {
+        let at = entry.at.to_string().chars().take(19).collect();
+        vec![at, visible(&entry.what).into_owned(), visible(&entry.detail).into_owned()]
+    };
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    output::line(output::table(&rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn verify(world: &World, entries: &[Entry], problems: &[String]) -> Outcome {
+    let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
+    if world.wants_json() {
+        output::json(&json!({"entries": entries.len(), "problems": problems}))?;
+        return Ok(exit);
+    }
+    for problem in problems {
+        output::error(problem);
+    }
+    if problems.is_empty() {
+        output::line(format!("{} entries, none changed", entries.len()))?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,195 @@
+//! One field of a form: what it is called, what it wants, and whether what was typed is that.
+
+use contract::text::visible;
+use serde_json::{Value, json};
+
+/// What a field is called by its author; its key where they gave it no title.
+pub(super) fn title(name: &str, field: &Value) -> String {
+    let title = field.get("title").and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+    visible(title.unwrap_or(name)).into_owned()
+}
+
+/// What a field wants, in a few words; empty where anything will do.
+pub(super) fn wants(field: &Value) -> String {
+    let kind = match (kind(field), format(field)) {
+        ("integer", _) => "a whole number",
+        ("number", _) => "a number",
+        ("array", _) => "any of them, with commas between",
+        (_, "email") => "an address of mail",
+        (_, "uri") => "an address with its scheme, such as https://example.org",
+        (_, "date") => "a date, such as 2026-01-31",
+        (_, "date-time") => "a time, such as 2026-01-31T12:00:00Z",
+        _ => "",
+    };
+    let (least, most, unit) = bounds(field);
+    let word = |limit: Option<&Value>| limit.map(ToString::to_string);
+    let range = match (word(least), word(most)) {
+        (Some(least), Some(most)) => format!("{least} to {most}{unit}"),
+        (Some(least), None) => format!("at least {least}{unit}"),
+        (None, Some(most)) => format!("at most {most}{unit}"),
+        (None, None) => String::new(),
+    };
+    [kind, &range].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// What was typed, as the field wants it; none where it is something else.
+pub(super) fn fitting(typed: &str, field: &Value) -> Option<Value> {
+    let value = match kind(field) {
+        "boolean" => match typed.to_ascii_lowercase().as_str() {
+            "y" | "yes" | "true" => json!(true),
+            "n" | "no" | "false" => json!(false),
+            _ => return None,
+        },
+        "integer" => json!(typed.parse::<i64>().ok()?),
+        "number" => json!(typed.parse::<f64>().ok().filter(|it| it.is_finite())?),
+        "array" => json!(typed.split(',').map(str::trim).collect::<Vec<_>>()),
+        _ => json!(typed),
+    };
+    let is_one = |choices: Vec<Value>| match &value {
+        Value::Array(items) => items.iter().all(|item| choices.contains(item)),
+        single => choices.contains(single),
+    };
+    let fits =
+        choices(field).is_none_or(is_one) && is_within(&value, field) && is_formed(typed, field);
+    fits.then_some(value)
+}
+
+/// What a field, or each of its items, may be; none where it may be anything.
+pub(super) fn choices(field: &Value) -> Option<Vec<Value>> {
+    let field = field.get("items").unwrap_or(field);
+    if let Some(plain) = field.get("enum").and_then(Value::as_array) {
+        return Some(plain.clone());
+    }
+    let titled = field.get("oneOf").or(field.get("anyOf")).and_then(Value::as_array)?;
+    Some(titled.iter().filter_map(|choice| choice.get("const").cloned()).collect())
+}
+
+fn kind(field: &Value) -> &str {
+    field.get("type").and_then(Value::as_str).unwrap_or("string")
+}
+
+fn format(field: &Value) -> &str {
+    field.get("format").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The least and the most, with what they count.
+fn bounds(field: &Value) -> (Option<&Value>, Option<&Value>, &'static str) {
+    let (least, most, unit) = match kind(field) {
+        "integer" | "number" => ("minimum", "maximum", ""),
+        "array" => ("minItems", "maxItems", " of them"),
+        "boolean" => return (None, None, ""),
+        _ => ("minLength", "maxLength", " characters"),
+    };
+    let limit = |name: &str| field.get(name).filter(|it| it.is_number());
+    (limit(least), limit(most), unit)
+}
+
+fn is_within(value: &Value, field: &Value) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "no answer is so long")]
+    let size = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => Some(text.chars().count() as f64),
+        Value::Array(items) => Some(items.len() as f64),
+        _ => None,
+    };
+    let Some(size) = size else { return true };
+    let (least, most, _) = bounds(field);
+    let limit = |limit: Option<&Value>| limit.and_then(Value::as_f64);
+    limit(least).is_none_or(|least| size >= least) && limit(most).is_none_or(|most| size <= most)
+}
+
+fn is_formed(typed: &str, field: &Value) -> bool {
+    let has_blank = typed.contains(char::is_whitespace);
+    match format(field) {
+        "email" => {
+            let halves = typed.rsplit_once('@');
+            !has_blank && halves.is_some_and(|(who, host)| !who.is_empty() && !host.is_empty())
+        }
+        "uri" => {
+            let scheme = typed.split_once(':').map_or("", |(scheme, _)| scheme);
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            !has_blank
+                && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme.chars().all(is_letter)
+        }
+        "date" => typed.parse::<jiff::civil::Date>().is_ok(),
+        "date-time" => typed.parse::<jiff::Timestamp>().is_ok(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_of_every_spelling_hold() {
+        for field in [
+            json!({"type": "string", "enum": ["a", "b"]}),
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}),
+        ] {
+            assert_eq!(fitting("a", &field), Some(json!("a")));
+            assert_eq!(fitting("c", &field), None);
+        }
+        for items in
+            [json!({"enum": ["a", "b"]}), json!({"anyOf": [{"const": "a"}, {"const": "b"}]})]
+        {
+            let field = json!({"type": "array", "items": items});
+            assert_eq!(fitting("a, b", &field), Some(json!(["a", "b"])));
+            assert_eq!(fitting("a, c", &field), None);
+        }
+    }
+
+    #[test]
+    fn limits_are_held_and_said() {
+        for (field, wanted, good, bad) in [
+            (
+                json!({"type": "integer", "minimum": 1, "maximum": 150}),
+                "a whole number, 1 to 150",
+                &["1", "150"][..],
+                &["0", "151", "abc", "1.5"][..],
+            ),
+            (
+                json!({"type": "number", "maximum": 2.5}),
+                "a number, at most 2.5",
+                &["2.5"],
+                &["3", "inf"],
+            ),
+            (json!({"type": "string", "minLength": 2}), "at least 2 characters", &["ab"], &["a"]),
+            (json!({"format": "email"}), "an address of mail", &["a@b.c"], &["bad", "a b@c", "@c"]),
+            (
+                json!({"format": "uri"}),
+                "an address with its scheme, such as https://example.org",
+                &["https://a", "mailto:b"],
+                &["a", "://b", "a b:c"],
+            ),
+            (
+                json!({"format": "date"}),
+                "a date, such as 2026-01-31",
+                &["2026-02-28"],
+                &["2026-02-30"],
+            ),
+            (
+                json!({"format": "date-time"}),
+                "a time, such as 2026-01-31T12:00:00Z",
+                &["2026-02-28T01:02:03Z"],
+                &["2026-02-28", "soon"],
+            ),
+            (
+                json!({"type": "array", "minItems": 2, "items": {"enum": ["a", "b"]}}),
+                "any of them, with commas between, at least 2 of them",
+                &["a,b"],
+                &["a"],
+            ),
+            (json!({"type": "string"}), "", &["x"], &[]),
+        ] {
+            assert_eq!(wants(&field), wanted);
+            for typed in good {
+                assert!(fitting(typed, &field).is_some(), "{typed}: {field}");
+            }
+            for typed in bad {
+                assert_eq!(fitting(typed, &field), None, "{typed}: {field}");
+            }
+        }
+    }
+}

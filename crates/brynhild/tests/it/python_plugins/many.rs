@@ -1,0 +1,77 @@
+//! Many tools of plugins: what the model reads of them in each request, and what people are told.
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use super::{plugin, results, tool, write};
+use crate::project_with;
+
+/// A plugin with 60 tools, each of which does something else.
+fn crowd(project: &Project) {
+    let root = plugin(project, "crowd", &[]);
+    for index in 0..60 {
+        let name = format!("crowd_{index}");
+        let body = format!("return ToolResult(True, 'counted {index}')");
+        let text = tool(&name, &body)
+            .replace(&format!("Tries {name}"), &format!("Counts things of kind {index}"));
+        write(&root.join(format!("tools/{name}.py")), &text);
+    }
+}
+
+#[test]
+fn many_tools_of_a_plugin_come_by_a_search_and_others_stay() {
+    let server = ModelServer::start([
+        Reply::calls([("ToolSearch", json!({"query": "things of kind 41"}))]),
+        Reply::calls([("crowd_41", json!({}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    crowd(&project);
+    plugin(&project, "single", &[("tools/one.py", &tool("one", "return ToolResult(True, '')"))]);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    let offered = |chat: usize| {
+        let body = server.chats()[chat].body.clone();
+        let tools = body["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = offered(0);
+    assert!(first.iter().all(|name| !name.starts_with("crowd_")), "{first:?}");
+    for name in ["one", "Bash", "ToolSearch"] {
+        assert!(first.iter().any(|it| it == name), "{first:?}");
+    }
+    let told = server.chats()[0].body["tools"].to_string();
+    assert!(told.contains("crowd (60): crowd_0, crowd_1,"), "{told}");
+    assert!(offered(1).iter().any(|name| name == "crowd_41"));
+    assert_eq!(results(&server, 2)[0], "counted 41");
+}
+
+#[test]
+fn an_agent_that_names_a_tool_needs_no_search_for_it() {
+    let server = ModelServer::start([Reply::text("done")]);
+    let project = project_with(&server);
+    crowd(&project);
+    let agent = "---\nname: counter\ndescription: Counts.\ntools: crowd_7, Read\n---\nCount.\n";
+    let file = project.config_folder().join("agents/counter.md");
+    write(&file, agent);
+    project.brynhild(&["chat", "--agent", "counter", "--yes", "go"]).success();
+    let told = server.chats()[0].body["tools"].to_string();
+    assert!(told.contains("\"crowd_7\"") && !told.contains("ToolSearch"), "{told}");
+}
+
+#[test]
+fn plugin_show_lists_the_tools_that_are_known_and_what_they_take() {
+    let server = ModelServer::start([Reply::text("hi")]).repeat_last();
+    let project = project_with(&server);
+    crowd(&project);
+    let before = project.brynhild(&["plugin", "show", "crowd"]);
+    assert!(before.stdout.contains("tools: all"), "nothing of it ran yet: {before}");
+    project.brynhild(&["chat", "hi"]).success();
+    let shown = project.brynhild(&["plugin", "show", "crowd"]);
+    assert!(shown.stdout.contains("tools: crowd_0, crowd_1, "), "{shown}");
+    assert!(shown.stdout.contains("what the model reads of its tools: about "), "{shown}");
+    let data = project.brynhild(&["plugin", "show", "crowd", "--json"]).json();
+    assert_eq!(data["tool_names"].as_array().unwrap().len(), 60, "{data}");
+    let tokens = data["tool_tokens"].as_u64().unwrap();
+    assert!((600..6000).contains(&tokens), "{tokens}");
+    assert_eq!(data["tools"], json!(["all"]), "what the manifest says stays");
+}
