@@ -13,7 +13,8 @@ use crate::project;
 
 /// A server on this machine, with the address to reach it at.
 fn serving_http(project: &Project) -> (Running, String) {
-    let serving = project.command(&["--yes", "mcp", "serve", "--http", "127.0.0.1:0"]).spawn();
+    let command = project.command(&["--yes", "mcp", "serve", "--http", "127.0.0.1:0"]);
+    let serving = command.patience(Duration::from_mins(5)).spawn();
     serving.wait_for_stderr("/mcp");
     let said = serving.stderr();
     let host = said.split("http://").nth(1).unwrap().split("/mcp").next().unwrap().to_owned();
