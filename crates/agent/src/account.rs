@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::What;
+use contract::event::{Outcome, What};
 use contract::message::Usage;
 
-use crate::settings::{Budget, Span};
+use crate::settings::{Budget, Prices, Span};
 
 /// The account of one conversation.
 pub(crate) struct Account {
@@ -17,15 +17,44 @@ pub(crate) struct Account {
 
 #[derive(Default)]
 struct Spent {
-    turn: Usage,
-    all: Usage,
-    /// Whether a reply had no price.
-    is_unpriced: bool,
+    turn: Tally,
+    all: Tally,
+}
+
+/// What replies took, and the part of it that has no price so far.
+#[derive(Default)]
+struct Tally {
+    usage: Usage,
+    /// By this conversation itself.
+    unpriced: Usage,
+    /// By those within it, which may have other prices: tokens.
+    unpriced_within: u64,
+}
+
+impl Tally {
+    fn is_unpriced(&self) -> bool {
+        self.unpriced.total_tokens() + self.unpriced_within > 0
+    }
+
+    /// Gives a price to what this conversation took without one. Returns it with its tokens.
+    fn price(&mut self, prices: Prices) -> (u64, f64) {
+        let unpriced = std::mem::take(&mut self.unpriced);
+        let (tokens, cost) = (unpriced.total_tokens(), prices.of(&unpriced));
+        if tokens > 0 {
+            self.pay(cost);
+        }
+        (tokens, cost)
+    }
+
+    fn pay(&mut self, cost: f64) {
+        *self.usage.cost_usd.get_or_insert(0.0) += cost;
+    }
 }
 
 impl Account {
     /// The account of a session's own conversation, whose turn has cost this much already.
-    pub(crate) fn new(budget: Budget, turn: Usage) -> Arc<Self> {
+    pub(crate) fn new(budget: Budget, usage: Usage) -> Arc<Self> {
+        let turn = Tally { usage, ..Tally::default() };
         let spent = Spent { turn, ..Spent::default() };
         Arc::new(Self { above: None, budget, spent: Mutex::new(spent) })
     }
@@ -43,41 +72,87 @@ impl Account {
     /// Takes into account what happened in this conversation.
     pub(crate) fn take(&self, what: &What) {
         match what {
-            What::TurnStarted { .. } => self.spent().turn = Usage::default(),
-            What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => self.add(usage),
+            What::TurnStarted { .. } => self.spent().turn = Tally::default(),
+            What::ReplyFinished { usage, .. } | What::Compacted { usage, .. } => {
+                let is_unpriced = usage.cost_usd.is_none();
+                let mut spent = self.spent();
+                let Spent { turn, all } = &mut *spent;
+                for tally in [turn, all] {
+                    tally.usage.add(usage);
+                    if is_unpriced {
+                        tally.unpriced.add(usage);
+                    }
+                }
+                drop(spent);
+                if let Some(above) = &self.above {
+                    above.add(usage);
+                }
+            }
             _ => {}
         }
     }
 
+    /// Adds what a conversation within this one took.
     fn add(&self, usage: &Usage) {
         {
+            let unpriced = if usage.cost_usd.is_none() { usage.total_tokens() } else { 0 };
             let mut spent = self.spent();
-            spent.turn.add(usage);
-            spent.all.add(usage);
-            spent.is_unpriced |= usage.cost_usd.is_none() && usage.total_tokens() > 0;
+            let Spent { turn, all } = &mut *spent;
+            for tally in [turn, all] {
+                tally.usage.add(usage);
+                tally.unpriced_within += unpriced;
+            }
         }
         if let Some(above) = &self.above {
             above.add(usage);
         }
     }
 
-    /// The limit that is reached, in words.
-    pub(crate) fn reached(&self) -> Option<String> {
+    /// Gives a price to what this conversation took before it was known.
+    pub(crate) fn price(&self, prices: Prices) {
+        let (tokens, cost) = {
+            let mut spent = self.spent();
+            spent.turn.price(prices);
+            spent.all.price(prices)
+        };
+        if let Some(above) = self.above.as_ref().filter(|_| tokens > 0) {
+            above.pay(tokens, cost);
+        }
+    }
+
+    /// Takes the price of what a conversation within this one took.
+    fn pay(&self, tokens: u64, cost: f64) {
+        {
+            let mut spent = self.spent();
+            let Spent { turn, all } = &mut *spent;
+            for tally in [turn, all] {
+                tally.unpriced_within = tally.unpriced_within.saturating_sub(tokens);
+                tally.pay(cost);
+            }
+        }
+        if let Some(above) = &self.above {
+            above.pay(tokens, cost);
+        }
+    }
+
+    /// The limit that is reached.
+    pub(crate) fn reached(&self) -> Option<Outcome> {
         let own = {
             let spent = self.spent();
-            let unpriced = || spent.is_unpriced.then(|| self.budget.unpriced()).flatten();
+            let unpriced = || spent.all.is_unpriced().then(|| self.budget.unpriced()).flatten();
             let counted = match self.budget.span {
                 Span::Conversation => &spent.all,
                 Span::Turn => &spent.turn,
             };
-            self.budget.reached(counted).or_else(unpriced)
+            self.budget.reached(&counted.usage).or_else(unpriced)
         };
         own.or_else(|| self.above.as_ref()?.reached())
     }
 
     /// What the turn has cost so far.
     pub(crate) fn turn(&self) -> Usage {
-        self.spent().turn.clone()
+        let spent = self.spent();
+        Usage { unpriced: spent.turn.is_unpriced(), ..spent.turn.usage.clone() }
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {
@@ -88,28 +163,53 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Bound;
 
     fn reply(tokens: u64) -> What {
         let usage = Usage { output_tokens: tokens, ..Usage::default() };
         What::ReplyFinished { reply: contract::message::Reply::default(), usage }
     }
 
+    fn told(account: &Account) -> Option<String> {
+        match account.reached()? {
+            Outcome::Limited { told, .. } => Some(told),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn what_is_spent_within_counts_around_it_too() {
-        let budget = Budget { tokens: Some(100), ..Budget::default() };
-        let outer = Account::new(budget, Usage::default());
-        let inner = outer.within(Budget { tokens: Some(30), ..Budget::default() });
+        let tokens = |most| Budget { tokens: Some(Bound::new(most, "most")), ..Budget::default() };
+        let outer = Account::new(tokens(100), Usage::default());
+        let inner = outer.within(tokens(30));
         outer.take(&reply(60));
         inner.take(&reply(20));
         assert_eq!((inner.reached(), inner.depth()), (None, 1));
         inner.take(&reply(15));
-        assert_eq!(inner.reached().as_deref(), Some("max_tokens (30)"));
+        assert_eq!(told(&inner).as_deref(), Some("most (30)"));
         assert_eq!(outer.reached(), None);
         assert_eq!(outer.turn().output_tokens, 95);
         let sibling = outer.within(Budget::default());
         sibling.take(&reply(5));
-        assert_eq!(sibling.reached().as_deref(), Some("max_tokens (100)"));
+        assert_eq!(told(&sibling).as_deref(), Some("most (100)"));
         outer.take(&What::TurnStarted { prompt: String::new() });
         assert_eq!(outer.turn(), Usage::default());
+    }
+
+    #[test]
+    fn what_came_before_its_price_is_priced_with_its_own() {
+        let prices = |output| Prices { input: 0.0, output, cache_read: None, cache_write: None };
+        let outer = Account::new(Budget::default(), Usage::default());
+        let inner = outer.within(Budget::default());
+        outer.take(&reply(1_000_000));
+        inner.take(&reply(2_000_000));
+        outer.price(prices(1.0));
+        let turn = outer.turn();
+        assert_eq!((turn.cost_usd, turn.unpriced), (Some(1.0), true));
+        inner.price(prices(10.0));
+        inner.price(prices(10.0));
+        let (within, turn) = (inner.turn(), outer.turn());
+        assert_eq!((within.cost_usd, within.unpriced), (Some(20.0), false));
+        assert_eq!((turn.cost_usd, turn.unpriced), (Some(21.0), false));
     }
 }

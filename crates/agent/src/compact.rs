@@ -1,10 +1,12 @@
 //! Shortens what the model sees of a long history. The log keeps all of it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use contract::event::{Level, Outcome, What};
 use contract::hook::{CompactCause, CompactView, Occasion};
+use contract::id::CallId;
 use contract::log::LogError;
 use contract::message::{Entry, Message, Part, Usage};
 use contract::provider::Failure;
@@ -62,7 +64,7 @@ pub(crate) async fn run(
         Shortened::Refused(why) => tell_refusal(journal, &why).await?,
         Shortened::Nothing => {
             let text = "the history is short: there is nothing to compact".to_owned();
-            journal.notice(Level::Info, text, None).await?;
+            journal.notice(Level::Warning, text, None).await?;
         }
     }
     Ok(Outcome::Answered { stop_reason: "compacted".to_owned() })
@@ -74,7 +76,8 @@ pub(crate) async fn clear(bench: Bench<'_>, journal: &mut Journal) -> Result<Out
     bench.hooks.occasion(journal, &Occasion::Clearing { messages: dropped }).await?;
     let strategy = "clear".to_owned();
     let usage = Usage::default();
-    let cleared = What::Compacted { summary: None, strategy, dropped, kept: 0, usage };
+    let range = journal.transcript.range(usize::MAX);
+    let cleared = What::Compacted { summary: None, strategy, dropped, range, kept: 0, usage };
     journal.commit(vec![cleared]).await?;
     bench.hooks.occasion(journal, &Occasion::Cleared).await?;
     Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
@@ -137,7 +140,7 @@ pub(crate) async fn shorten(
     let mut strategy = strategy(journal, advised.strategy).await?;
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
-        None if strategy == TRUNCATE => (unsummarized(&entries[..dropped]), Usage::default()),
+        None if strategy == TRUNCATE => (unsummarized(), Usage::default()),
         None => match summarize(bench, journal, (&entries[..dropped], cause)).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
@@ -146,42 +149,60 @@ pub(crate) async fn shorten(
                 let text = "no summary: even a part of the history is too long for the model; \
                             what came earlier is dropped";
                 journal.notice(Level::Warning, text.to_owned(), None).await?;
-                (unsummarized(&entries[..dropped]), Usage::default())
+                (unsummarized(), Usage::default())
             }
         },
     };
+    let summary = with_last_results(&entries, kept, share, summary);
     let framed = Some(framed(journal, (&entries, kept), share, &summary));
+    let range = journal.transcript.range(dropped);
     let (dropped, kept) = (dropped as u64, kept as u64);
     let strategy = strategy.to_owned();
-    journal
-        .commit(vec![What::Compacted { summary: framed, strategy, dropped, kept, usage }])
-        .await?;
+    let compacted = What::Compacted { summary: framed, strategy, dropped, range, kept, usage };
+    journal.commit(vec![compacted]).await?;
     let is_asked_for = matches!(cause, CompactCause::Person { .. });
     let compacted = Occasion::Compacted { is_asked_for, summary, dropped, kept };
     bench.hooks.occasion(journal, &compacted).await?;
     Ok(Shortened::Done)
 }
 
-/// What stands for messages that nobody could summarize: the last calls among them are named, so
-/// that they are not made again all at once.
-fn unsummarized(dropped: &[Arc<Entry>]) -> String {
-    const NAMED: usize = 1_000;
-    let mut text = "Earlier messages were dropped. Look again at what you need.".to_owned();
-    let last = dropped.iter().rev().find_map(|entry| match &entry.message {
-        Message::Assistant(reply) if reply.calls().next().is_some() => Some(reply),
-        Message::Assistant(_) | Message::User { .. } | Message::Tool { .. } => None,
-    });
-    if let Some(reply) = last {
-        let calls: Vec<String> =
-            reply.calls().map(|call| format!("{} {}", call.name, call.args)).collect();
-        let calls = calls.join("\n");
-        let calls = abridged(&calls, NAMED);
-        text = format!(
-            "{text} These calls were made last, and what they gave is dropped, too. Where that was \
-             too much at once, look at less of it:\n{calls}"
-        );
+/// What stands for messages that nobody could summarize.
+fn unsummarized() -> String {
+    "Earlier messages were dropped. Look again at what you need.".to_owned()
+}
+
+/// A summary with the last calls and what they gave, each cut, where all of them are dropped: they
+/// were too much at once, and the model would make them again.
+fn with_last_results(entries: &[Arc<Entry>], kept: usize, share: usize, summary: String) -> String {
+    const CALL: usize = 300;
+    let is_call = |entry: &Arc<Entry>| matches!(&entry.message, Message::Assistant(reply) if reply.calls().next().is_some());
+    let Some(last) = entries.iter().rposition(is_call) else { return summary };
+    let after = &entries[last + 1..];
+    let results: HashMap<&CallId, &str> = after
+        .iter()
+        .filter_map(|entry| match &entry.message {
+            Message::Tool { call, content, .. } => Some((call, content.as_str())),
+            Message::User { .. } | Message::Assistant(_) => None,
+        })
+        .collect();
+    let is_reply = |entry: &Arc<Entry>| matches!(entry.message, Message::Assistant(_));
+    if last >= entries.len() - kept || after.iter().any(is_reply) {
+        return summary;
     }
-    text
+    let Message::Assistant(reply) = &entries[last].message else { return summary };
+    let each = KEPT.min(share) / 2 / results.len().max(1);
+    let told = reply.calls().map(|call| {
+        let args = call.args.to_string();
+        let given = results.get(&call.id).copied().unwrap_or_default();
+        let (args, given) = (abridged(&args, CALL), abridged(given, each));
+        format!("{} {args}\n<result>\n{given}\n</result>", call.name)
+    });
+    let told: Vec<String> = told.collect();
+    format!(
+        "{summary}\n\nThese calls were made last. What they gave was too much at once, so it is cut \
+         here. Look at less of it at a time:\n{}",
+        told.join("\n")
+    )
 }
 
 /// Bytes of a prompt that stay: what about a quarter of the context holds.
@@ -322,6 +343,8 @@ fn failed(error: &str) -> Outcome {
 
 /// What a summary begins with.
 const OPENING: &str = "[Earlier messages were replaced by this summary]";
+/// What stands before the tag of the task.
+const BEGAN: &str = "\nThe conversation began with:\n<";
 
 /// The summary as the model reads it: after the task, the request that is worked on, and what must
 /// last, word for word.
@@ -335,8 +358,8 @@ fn framed(
     // What is worked on is never cut: the model would do something else.
     let most = if journal.transcript.is_turn_open() { usize::MAX } else { share };
     let task = task(entries, (asked, most), share);
-    let mut parts =
-        vec![format!("{OPENING}\nThe conversation began with:\n<task>\n{task}\n</task>")];
+    let tag = tag(&task);
+    let mut parts = vec![format!("{OPENING}{BEGAN}{tag}>\n{task}\n</{tag}>")];
     let lasting: Vec<&str> = journal.transcript.lasting().collect();
     let is_lasting = |skill: &&str| lasting.iter().any(|text| text.contains(*skill));
     let (_, last) = entries.split_at(entries.len() - kept);
@@ -356,14 +379,24 @@ fn framed(
     parts.join("\n\n")
 }
 
+/// A tag around a text that does not hold its end.
+fn tag(text: &str) -> String {
+    let mut tag = "task".to_owned();
+    while text.contains(&format!("</{tag}>")) {
+        tag.push_str("-text");
+    }
+    tag
+}
+
 /// What the conversation began with, also where that was summarized before. What is `asked` at the
 /// moment has a limit of its own.
 fn task(entries: &[Arc<Entry>], (asked, most): (&str, usize), share: usize) -> String {
     let mut said = entries.iter().filter_map(|entry| said(entry));
     let first = said.next().unwrap_or_default();
     let known = first.strip_prefix(OPENING).and_then(|rest| {
-        let (_, task) = rest.split_once("<task>\n")?;
-        Some(task.split_once("\n</task>")?.0)
+        let (_, rest) = rest.split_once(BEGAN)?;
+        let (tag, task) = rest.split_once(">\n")?;
+        Some(task.split_once(&format!("\n</{tag}>"))?.0)
     });
     let limit = |text: &str| if text == without_skill(asked) { most } else { share };
     if let Some(task) = known {

@@ -20,11 +20,15 @@ use crate::hooks::Hooks;
 use crate::journal::Journal;
 use crate::person::Answers;
 use crate::recover::Recoveries;
-use crate::settings::{Parts, Renewed, Settings, Span};
+use crate::settings::{Parts, Renewed, RequestSettings, Settings, Span};
 use crate::snapshots;
 use crate::tool_call::Bench;
 use crate::turn;
 use crate::waiting::Waiting;
+
+/// Events that wait to be shown at most. A burst of pieces must not keep whoever shows them, who may
+/// be on the same thread, from the person's keys.
+const EVENTS: usize = 256;
 
 /// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
 pub struct Conversation {
@@ -48,7 +52,7 @@ pub struct Beginning {
 impl Conversation {
     /// Starts a conversation. Nothing is written before its first input.
     pub fn open(mut parts: Parts, settings: Settings, beginning: Beginning) -> Self {
-        let (events_in, events) = mpsc::channel(1024);
+        let (events_in, events) = mpsc::channel(EVENTS);
         let (inputs, inputs_out) = mpsc::channel(64);
         let Beginning { session, history, notices } = beginning;
         let scene = Scene { session: session.clone(), cwd: settings.cwd.clone(), within: None };
@@ -96,18 +100,18 @@ impl Conversation {
 
 /// How a turn ended whose time was up.
 pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
-    match (outcome, settings.budget.time) {
-        (Outcome::Cancelled, Some(time)) => {
-            Outcome::Limited { limit: format!("timeout ({} s)", time.as_secs_f64()) }
-        }
-        (outcome, _) => outcome,
+    match outcome {
+        Outcome::Cancelled => settings.budget.overdue().unwrap_or(Outcome::Cancelled),
+        outcome => outcome,
     }
 }
 
-/// Ends a turn: tells hooks of a failure, and people of what a hook stopped.
+/// Ends a turn: tells hooks of a failure, and people of what a hook stopped. What it took before its
+/// price was known is priced.
 pub(crate) async fn conclude(
     hooks: &Hooks,
     journal: &mut Journal,
+    request: &RequestSettings,
     outcome: Outcome,
 ) -> Result<(), LogError> {
     match &outcome {
@@ -122,7 +126,12 @@ pub(crate) async fn conclude(
         }
         _ => {}
     }
-    let usage = journal.usage();
+    let RequestSettings { known, model, .. } = request;
+    if let Some(prices) = known.prices_of(model) {
+        journal.price(prices);
+    }
+    let mut usage = journal.usage();
+    usage.unpriced &= !known.is_free;
     journal.commit(vec![What::TurnFinished { outcome, usage }]).await
 }
 
@@ -176,7 +185,7 @@ impl Actor {
     /// What comes before the first work.
     async fn begin(&mut self) -> Result<(), LogError> {
         self.has_begun = true;
-        self.deadline = self.settings.budget.time.map(|time| Instant::now() + time);
+        self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         let mut opening = Vec::new();
         if self.is_fresh {
             let cwd = self.settings.cwd.display().to_string();
@@ -299,7 +308,7 @@ impl Actor {
         self.hooks.stop_with(cancel.clone());
         self.prepare(&cancel).await?;
         if self.settings.budget.span == Span::Turn {
-            self.deadline = self.settings.budget.time.map(|time| Instant::now() + time);
+            self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         }
         let bench = Bench {
             parts: &self.parts,
@@ -355,7 +364,7 @@ impl Actor {
         let late = self.waiting.take().into_iter().map(Input::Prompt);
         self.queue.extend(late.filter(|_| !self.is_ending));
         let outcome = if is_overdue { overdue(outcome, &self.settings) } else { outcome };
-        conclude(&self.hooks, &mut self.journal, outcome).await
+        conclude(&self.hooks, &mut self.journal, &self.settings.request, outcome).await
     }
 
     /// Tells of a failure that could not be written.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{CallOutcome, Event, Level, What, Within};
+use contract::event::{CallOutcome, Event, Level, Outcome, What, Within};
 use contract::id::{CallId, Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
 use contract::message::{Reply, Usage};
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::PermitIterator;
 
 use crate::account::Account;
 use crate::keys::{self, Keys};
-use crate::settings::Budget;
+use crate::settings::{Budget, Prices};
 use crate::transcript::{self, TakenIds, Transcript};
 
 /// The record of one conversation.
@@ -106,7 +106,7 @@ impl Journal {
         let within = self.teller.within.as_ref();
         let events = self.teller.book.write(within, whats, keeping).await?;
         for event in &events {
-            self.transcript.apply(&event.what);
+            self.transcript.apply_at(event.seq, &event.what);
             self.teller.account.take(&event.what);
             self.refused.extend(refusal(&event.what));
         }
@@ -156,9 +156,14 @@ impl Journal {
         self.teller.clone()
     }
 
-    /// The limit that is reached, in words.
-    pub(crate) fn limit(&self) -> Option<String> {
+    /// The limit that is reached.
+    pub(crate) fn limit(&self) -> Option<Outcome> {
         self.teller.account.reached()
+    }
+
+    /// Gives a price to what had none.
+    pub(crate) fn price(&self, prices: Prices) {
+        self.teller.account.price(prices);
     }
 
     /// What the turn has cost so far.

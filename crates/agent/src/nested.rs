@@ -199,7 +199,8 @@ impl Inner {
         self.journal.note(opening).await?;
         self.hooks.occasion(&mut self.journal, &Occasion::AgentStarted).await?;
         let outcome = self.turn(parent, prompt).await?;
-        conclude(&self.hooks, &mut self.journal, outcome.clone()).await?;
+        let request = &self.settings.request;
+        conclude(&self.hooks, &mut self.journal, request, outcome.clone()).await?;
         Ok(Ended {
             outcome,
             words: self.journal.transcript.last_words(),
@@ -209,7 +210,7 @@ impl Inner {
     }
 
     async fn turn(&mut self, parent: &Parent, prompt: String) -> Result<Outcome, LogError> {
-        let deadline = self.settings.budget.time.map(|time| Instant::now() + time);
+        let deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         let recoveries = std::sync::Mutex::default();
         // Nobody speaks to an inner model while it is at work.
         let waiting = Waiting::default();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contract::event::What;
+use contract::event::{Outcome, What};
 use contract::hook::Hook;
 use contract::log::Log;
 use contract::message::Usage;
@@ -14,6 +14,7 @@ use contract::provider::{Delivery, Model, Provider};
 use contract::sandbox::Confinement;
 use contract::secret::Secret;
 use contract::snapshots::Snapshots;
+use serde_json::Value;
 
 use crate::registry::Registry;
 use crate::retry::Retry;
@@ -88,8 +89,8 @@ pub struct Settings {
     pub mode: Mode,
     /// The system prompt.
     pub system: String,
-    /// Rounds of tool calls before a turn is stopped.
-    pub rounds: Rounds,
+    /// Requests of a turn before it is stopped.
+    pub rounds: Bound<u32>,
     /// The tool that a turn must end with, where one is required.
     pub required_finish: Option<String>,
     /// Whether tools run or are only named.
@@ -116,23 +117,34 @@ pub struct Settings {
     pub cwd: PathBuf,
 }
 
-/// How many requests a turn may make.
+/// A limit with the flag or the key that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rounds {
-    /// So many.
-    pub most: u32,
-    /// What the person calls the limit.
+pub struct Bound<T> {
+    /// So much.
+    pub most: T,
+    /// What the person wrote to set it.
     pub name: &'static str,
 }
 
-impl Rounds {
-    /// What the limit is called that no flag sets.
-    pub const KEY: &'static str = "max_tool_rounds";
+impl<T: PartialOrd> Bound<T> {
+    /// A limit that `name` sets.
+    pub fn new(most: T, name: &'static str) -> Self {
+        Self { most, name }
+    }
 
     /// Takes a lower limit of somebody else.
-    pub fn lower(&mut self, most: u32) {
-        if most < self.most {
-            *self = Self { most, name: Self::KEY };
+    pub fn lower(&mut self, other: Self) {
+        if other.most < self.most {
+            *self = other;
+        }
+    }
+
+    /// The lower of two limits, of which one may not be there.
+    #[must_use]
+    pub fn lower_of(own: Option<Self>, other: Self) -> Self {
+        match own {
+            Some(own) if own.most <= other.most => own,
+            _ => other,
         }
     }
 }
@@ -151,7 +163,7 @@ pub struct RequestSettings {
     /// How past reasoning is sent back.
     pub reasoning_format: String,
     /// Further fields of the body.
-    pub params: std::collections::BTreeMap<String, serde_json::Value>,
+    pub params: std::collections::BTreeMap<String, Value>,
     /// Whether replies come in pieces or whole.
     pub delivery: Delivery,
     /// Whether the tools are sent in the provider's own form.
@@ -170,6 +182,8 @@ pub struct Known {
     pub prices: Option<Prices>,
     /// The provider's models, once it was asked.
     pub offered: Arc<OnceLock<Vec<Model>>>,
+    /// Whether nobody charges for it.
+    pub is_free: bool,
 }
 
 impl Known {
@@ -180,7 +194,7 @@ impl Known {
 
     /// What tokens of the model of this name cost, for providers that do not tell the cost of a
     /// reply.
-    pub(crate) fn prices_of(&self, model: &str) -> Option<Prices> {
+    pub fn prices_of(&self, model: &str) -> Option<Prices> {
         let of_provider = || {
             let offered = self.offered(model)?;
             let (input, output) = offered.input_price.zip(offered.output_price)?;
@@ -211,15 +225,15 @@ pub struct Budget {
     /// From when on it counts.
     pub span: Span,
     /// US dollars.
-    pub cost_usd: Option<f64>,
+    pub cost_usd: Option<Bound<f64>>,
     /// Tokens, both ways.
-    pub tokens: Option<u64>,
+    pub tokens: Option<Bound<u64>>,
     /// Tokens that the model is sent.
-    pub input_tokens: Option<u64>,
+    pub input_tokens: Option<Bound<u64>>,
     /// Tokens that the model writes.
-    pub output_tokens: Option<u64>,
+    pub output_tokens: Option<Bound<u64>>,
     /// Time.
-    pub time: Option<Duration>,
+    pub time: Option<Bound<Duration>>,
 }
 
 /// From when on a budget counts.
@@ -233,28 +247,42 @@ pub enum Span {
 }
 
 impl Budget {
-    /// The limit that is reached, in words.
-    pub(crate) fn reached(&self, spent: &Usage) -> Option<String> {
+    /// The limit that is reached.
+    pub(crate) fn reached(&self, spent: &Usage) -> Option<Outcome> {
         let counted = [
             ("max_tokens", self.tokens, spent.total_tokens()),
-            ("input tokens", self.input_tokens, spent.input_tokens),
-            ("output tokens", self.output_tokens, spent.output_tokens),
+            ("max_input_tokens", self.input_tokens, spent.input_tokens),
+            ("max_output_tokens", self.output_tokens, spent.output_tokens),
         ];
-        for (name, limit, spent) in counted {
-            if let Some(limit) = limit.filter(|limit| spent >= *limit) {
-                return Some(format!("{name} ({limit})"));
+        for (word, limit, spent) in counted {
+            if let Some(Bound { most, name }) = limit.filter(|limit| spent >= limit.most) {
+                return Some(limited(word, most, format!("{name} ({most})")));
             }
         }
-        let limit = self.cost_usd?;
-        (spent.cost_usd.unwrap_or(0.0) >= limit).then(|| format!("max_cost (${limit})"))
+        let Bound { most, name } = self.cost_usd?;
+        let is_reached = spent.cost_usd.unwrap_or(0.0) >= most;
+        is_reached.then(|| limited("max_cost", most, format!("{name} (${most})")))
     }
 
-    /// The limit on what a conversation costs, in words, where nobody knows what that is: what is
-    /// not known does not count as nothing.
-    pub(crate) fn unpriced(&self) -> Option<String> {
-        let limit = self.cost_usd?;
-        Some(format!("max_cost (${limit}): the price of the model is not known"))
+    /// The limit on what a conversation costs, where nobody knows what that is: what is not known
+    /// does not count as nothing.
+    pub(crate) fn unpriced(&self) -> Option<Outcome> {
+        let Bound { most, name } = self.cost_usd?;
+        let told = format!("{name} (${most}): the price of the model is not known");
+        Some(limited("max_cost", most, told))
     }
+
+    /// The limit on time.
+    pub(crate) fn overdue(&self) -> Option<Outcome> {
+        let Bound { most, name } = self.time?;
+        let seconds = most.as_secs_f64();
+        Some(limited("timeout", seconds, format!("{name} ({seconds} s)")))
+    }
+}
+
+/// The end of a turn by a limit: which one in one word, and in the person's words.
+pub(crate) fn limited(limit: &str, value: impl Into<Value>, told: String) -> Outcome {
+    Outcome::Limited { limit: limit.to_owned(), value: value.into(), told }
 }
 
 /// What tokens cost.

@@ -53,6 +53,8 @@ pub(crate) struct Circles {
     talk: u32,
     /// Replies in a row that call nothing, whatever they say.
     idle: u32,
+    /// Whether a reply has called something.
+    has_acted: bool,
 }
 
 impl Circles {
@@ -72,13 +74,20 @@ impl Circles {
             unreadable: 0,
             talk: 0,
             idle: 0,
+            has_acted: false,
         }
+    }
+
+    /// Whether a reply of the turn has called something.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.has_acted
     }
 
     /// Begins another reply with calls. What one reply says twice counts once.
     pub(crate) fn next_reply(&mut self) {
         self.this_reply.clear();
         (self.talk, self.idle) = (0, 0);
+        self.has_acted = true;
     }
 
     /// Why a person should decide on a call before it runs once more.

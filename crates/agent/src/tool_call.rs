@@ -80,6 +80,8 @@ pub(crate) struct Approved {
     call: ToolCall,
     actions: Vec<Action>,
     access: Access,
+    /// Where its processes find programs, if not where they usually do.
+    search_path: Option<String>,
     /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
 }
@@ -262,8 +264,9 @@ pub(crate) async fn prepare(
         actions: actions.clone(),
         ruling: ruling.clone(),
     };
-    let access = ruling.access;
-    let approved = Approved { tool, call, actions: actions.clone(), access, original };
+    let (access, search_path) = (ruling.access, ruling.search_path.clone());
+    let actions_stated = actions.clone();
+    let approved = Approved { tool, call, actions: actions_stated, access, search_path, original };
     if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
@@ -499,12 +502,16 @@ async fn answered(
 /// Runs an approved call to its end, or until it is cancelled.
 pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
-    let Approved { tool, call, access, actions, original } = approved;
+    let Approved { tool, call, access, search_path, actions, original } = approved;
+    let mut confinement = bench.parts.confinement.with_access(access);
+    if let Some(path) = search_path {
+        confinement = confinement.with_search_path(path);
+    }
     let (progress, mut lines) = mpsc::channel(64);
     let parent = Arc::new(Parent::new(bench, &call.id, &teller));
     let context = ToolContext {
         session: teller.session().clone(),
-        confinement: bench.parts.confinement.with_access(access),
+        confinement,
         cancel: bench.cancel.child_token(),
         progress,
         spill: bench.settings.spill.clone(),

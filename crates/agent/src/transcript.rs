@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use contract::event::{CallOutcome, Event, Outcome, PERSON, What, Within};
-use contract::id::CallId;
+use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::snapshots::Direction;
 use contract::tool::{LASTING, OPEN, SUBJECT, ToolOutput};
@@ -22,6 +22,10 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Default)]
 pub struct Transcript {
     entries: Arc<Vec<Arc<Entry>>>,
+    /// The event that each of them comes from.
+    sources: Vec<Source>,
+    /// The event that is folded in.
+    at: Seq,
     /// Calls of replies that have no result so far.
     open_calls: HashSet<CallId>,
     turn_open: bool,
@@ -34,6 +38,15 @@ pub struct Transcript {
     lasting: Vec<Lasting>,
     /// Replies in a row that called nothing.
     talk: u32,
+}
+
+/// Where a message comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// An event of its own.
+    Event(Seq),
+    /// What stands for messages that were dropped before.
+    Summary,
 }
 
 /// A result that outlives a summary.
@@ -70,7 +83,7 @@ impl Transcript {
         let mut transcript = Self::default();
         for event in events {
             match (&event.within, &event.what) {
-                (None, what) => transcript.apply(what),
+                (None, what) => transcript.apply_at(event.seq, what),
                 (Some(_), What::ReplyFinished { usage, .. } | What::Compacted { usage, .. }) => {
                     transcript.usage.add(usage);
                 }
@@ -80,7 +93,13 @@ impl Transcript {
         transcript
     }
 
-    /// Folds one event in.
+    /// Folds the event of this position in.
+    pub fn apply_at(&mut self, seq: Seq, what: &What) {
+        self.at = seq;
+        self.apply(what);
+    }
+
+    /// Folds one event in, whatever its position.
     pub fn apply(&mut self, what: &What) {
         match what {
             What::TurnStarted { prompt } => {
@@ -144,6 +163,17 @@ impl Transcript {
     /// The messages, oldest first.
     pub fn entries(&self) -> Arc<Vec<Arc<Entry>>> {
         Arc::clone(&self.entries)
+    }
+
+    /// The first and the last event that the first `count` messages come from, summaries apart.
+    pub(crate) fn range(&self, count: usize) -> Option<(Seq, Seq)> {
+        let of_event = |source: &Source| match source {
+            Source::Event(seq) => Some(*seq),
+            Source::Summary => None,
+        };
+        let mut seqs = self.sources.iter().take(count).filter_map(of_event);
+        let first = seqs.next()?;
+        Some(seqs.fold((first, first), |(least, most), seq| (least.min(seq), most.max(seq))))
     }
 
     /// The system prompt that was told last.
@@ -232,6 +262,8 @@ impl Transcript {
         let first = summary.map(|text| Message::User { text: text.to_owned() });
         let messages = first.into_iter().chain(last.iter().map(|entry| entry.message.clone()));
         self.entries = Arc::new(messages.map(|message| Arc::new(Entry::new(message))).collect());
+        let last = self.sources.split_off(self.sources.len() - kept);
+        self.sources = summary.map(|_| Source::Summary).into_iter().chain(last).collect();
         if summary.is_none() {
             self.lasting.clear();
         }
@@ -243,6 +275,7 @@ impl Transcript {
         self.size.since += length(&message);
         // A request that still holds the list is the one case in which it is copied.
         Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
+        self.sources.push(Source::Event(self.at));
     }
 
     fn finish_call(
@@ -299,7 +332,10 @@ impl Transcript {
         let is_result = |entry: &&Arc<Entry>| matches!(entry.message, Message::Tool { .. });
         let place = after + entries[after..].iter().take_while(is_result).count();
         let lost = lost.into_iter().map(|message| Arc::new(Entry::new(message)));
+        let before = entries.len();
         entries.splice(place..place, lost);
+        let added = entries.len() - before;
+        self.sources.splice(place..place, std::iter::repeat_n(Source::Event(self.at), added));
     }
 
     /// Calls of the last reply, announced or not, that have no result.
@@ -460,17 +496,20 @@ mod tests {
     #[test]
     fn a_summary_takes_the_place_of_what_was_dropped() {
         let mut transcript = Transcript::default();
-        for prompt in ["one", "two", "three"] {
-            transcript.apply(&What::TurnStarted { prompt: prompt.into() });
+        for (seq, prompt) in (1..).zip(["one", "two", "three"]) {
+            transcript.apply_at(Seq(seq), &What::TurnStarted { prompt: prompt.into() });
         }
+        assert_eq!(transcript.range(2), Some((Seq(1), Seq(2))));
         let before = transcript.entries();
         transcript.apply(&What::Compacted {
             summary: Some("so far".into()),
             strategy: "summarize".into(),
             dropped: 1,
+            range: None,
             kept: 2,
             usage: Usage::default(),
         });
+        assert_eq!(transcript.range(3), Some((Seq(2), Seq(3))));
         let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.message.clone()).collect();
         let user = |text: &str| Message::User { text: text.into() };
         assert_eq!(texts, [user("so far"), user("two"), user("three")]);

@@ -19,7 +19,7 @@ use crate::journal::Journal;
 use crate::recover::{self, Sought};
 use crate::reply::{Asked, Draft};
 use crate::round;
-use crate::settings::{Questions, Rounds};
+use crate::settings::{Bound, Questions, limited};
 use crate::stuck::{Circles, TALK, Talked};
 use crate::tool_call::{self, Bench, Doubt};
 
@@ -43,6 +43,8 @@ struct Turn<'a> {
     reminders: u32,
     nudges: u32,
     holds: u32,
+    /// What the model said last that it would do.
+    announced: Option<String>,
     /// Messages that were left when the history was shortened because it was due.
     shortened: usize,
 }
@@ -71,12 +73,13 @@ pub(crate) async fn run(
         reminders: 0,
         nudges: 0,
         holds: 0,
+        announced: None,
         shortened: 0,
     };
     remind_of_work(bench, journal).await?;
     for number in 1..=bench.settings.rounds.most {
-        if let Some(limit) = journal.limit() {
-            return Ok(Outcome::Limited { limit });
+        if let Some(limited) = journal.limit() {
+            return Ok(limited);
         }
         if let Some(Halt { hook, reason }) = bench.hooks.take_halt() {
             return Ok(Outcome::Blocked { hook, reason });
@@ -85,8 +88,8 @@ pub(crate) async fn run(
             return Ok(outcome);
         }
     }
-    let Rounds { most, name } = bench.settings.rounds;
-    Ok(Outcome::Limited { limit: format!("{name} ({most})") })
+    let Bound { most, name } = bench.settings.rounds;
+    Ok(limited("max_turns", most, format!("{name} ({most})")))
 }
 
 impl Turn<'_> {
@@ -102,12 +105,13 @@ impl Turn<'_> {
             journal.note(vec![guidance]).await?;
         }
         let draft = match self.reply(journal, number).await? {
-            Asked::Whole(draft) => draft,
-            Asked::Cancelled(draft) => {
+            Err(limited) => return Ok(Some(limited)),
+            Ok(Asked::Whole(draft)) => draft,
+            Ok(Asked::Cancelled(draft)) => {
                 round::keep_partial(bench, journal, draft).await?;
                 return Ok(Some(Outcome::Cancelled));
             }
-            Asked::Failed(draft, error) => {
+            Ok(Asked::Failed(draft, error)) => {
                 round::keep_partial(bench, journal, draft).await?;
                 return Ok(Some(failed(error)));
             }
@@ -209,14 +213,22 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The model's reply. A history that is or would be too long is shortened before.
-    async fn reply(&mut self, journal: &mut Journal, number: u32) -> Result<Asked, LogError> {
+    /// The model's reply. A history that is or would be too long is shortened before, which may use
+    /// up what the turn may cost: it ends so.
+    async fn reply(
+        &mut self,
+        journal: &mut Journal,
+        number: u32,
+    ) -> Result<Result<Asked, Outcome>, LogError> {
         let bench = self.bench;
         // What does not help is not done again at every step.
         let length = journal.transcript.entries().len();
         if length >= self.shortened + REST && compact::is_due(bench, journal) {
             self.shorten(journal).await?;
             self.shortened = journal.transcript.entries().len();
+            if let Some(limited) = journal.limit() {
+                return Ok(Err(limited));
+            }
         }
         let mut was_too_long = false;
         loop {
@@ -226,7 +238,10 @@ impl Turn<'_> {
             let is_too_long =
                 matches!(&asked, Asked::Failed(_, error) if error.kind == Failure::TooLong);
             if !is_too_long || was_too_long || !self.shorten(journal).await? {
-                return Ok(asked);
+                return Ok(Ok(asked));
+            }
+            if let Some(limited) = journal.limit() {
+                return Ok(Err(limited));
             }
             was_too_long = true;
         }
@@ -307,11 +322,16 @@ impl Turn<'_> {
             nudge(journal, said).await?;
             return Ok(None);
         }
-        if self.announces(words, &stop_reason) {
+        if self.announces(words, &stop_reason) && !self.is_said_again(journal, words) {
+            self.announced = Some(words.trim().to_owned());
             return self.talked(journal).await;
         }
         let ending = match said {
             Said::Something => Outcome::Answered { stop_reason },
+            Said::OnlyThought | Said::Nothing if is_declined => {
+                let (error, hint) = (DECLINED.0.to_owned(), Some(DECLINED.1.to_owned()));
+                return Ok(Some(Outcome::Failed { error, hint }));
+            }
             Said::OnlyThought | Said::Nothing => Outcome::Stuck { why: silence(said) },
         };
         let Some(tool) = &self.bench.settings.required_finish else {
@@ -335,6 +355,16 @@ impl Turn<'_> {
             && stop_reason == StopReason::EndTurn.as_str()
             && !self.bench.parts.registry.specs().is_empty()
             && announces(words)
+    }
+
+    /// Whether a model that was asked what it meant by these words says them again. Where nothing
+    /// else speaks for work that is left, they are its answer.
+    fn is_said_again(&self, journal: &Journal, words: &str) -> bool {
+        let is_same = self.announced.as_deref() == Some(words.trim());
+        let has_work = self.circles.has_acted()
+            || self.bench.settings.required_finish.is_some()
+            || journal.transcript.open_work() > 0;
+        is_same && !has_work
     }
 
     /// What follows an announcement without an act.
@@ -479,6 +509,12 @@ async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogErr
     journal.notice(Level::Warning, text, Some(hint)).await
 }
 
+/// What a refusal is told as, with what to do about it.
+const DECLINED: (&str, &str) = (
+    "the provider declined to answer, or ended the answer early",
+    "say it in other words, or choose another model",
+);
+
 /// Says that an answer is not all that the model had to say.
 async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogError> {
     let Outcome::Answered { stop_reason } = ending else { return Ok(()) };
@@ -488,10 +524,7 @@ async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogE
             "ask the model to go on, or set `behavior.max_tokens` higher",
         )
     } else if *stop_reason == StopReason::Refusal.as_str() {
-        (
-            "the provider declined to answer, or ended the answer early",
-            "say it in other words, or choose another model",
-        )
+        DECLINED
     } else {
         return Ok(());
     };

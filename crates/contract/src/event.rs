@@ -192,6 +192,9 @@ pub enum What {
         strategy: String,
         /// Messages that the model no longer sees.
         dropped: u64,
+        /// The first and the last event that dropped messages come from, summaries apart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<(Seq, Seq)>,
         /// The last messages, which it still sees.
         kept: u64,
         /// What making the summary cost.
@@ -359,8 +362,14 @@ pub enum Outcome {
     Finished(Finish),
     /// A limit was reached.
     Limited {
-        /// Which one.
+        /// Which one, in one word, such as `max_tokens`.
         limit: String,
+        /// What it is set to.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        value: Value,
+        /// The same in words, by the flag or the key that sets it.
+        #[serde(default)]
+        told: String,
     },
     /// The model went in circles.
     Stuck {

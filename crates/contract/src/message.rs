@@ -168,6 +168,9 @@ pub struct Usage {
     /// Whether tokens are estimated, because the provider does not count them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Whether a part of it has no price, because nobody tells one: the cost is that of the rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpriced: bool,
 }
 
 impl Usage {
@@ -178,22 +181,20 @@ impl Usage {
 
     /// Adds what another reply cost.
     pub fn add(&mut self, other: &Self) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
-        };
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
         self.cached_tokens = sum(self.cached_tokens, other.cached_tokens);
         self.cache_write_tokens = sum(self.cache_write_tokens, other.cache_write_tokens);
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
-        };
+        self.cost_usd = sum(self.cost_usd, other.cost_usd);
         self.generation_id.clone_from(&other.generation_id);
         self.estimated |= other.estimated;
+        self.unpriced |= other.unpriced;
     }
+}
+
+fn sum<T: Default + std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+    (a.is_some() || b.is_some()).then(|| a.unwrap_or_default() + b.unwrap_or_default())
 }
 
 /// A message in a history, with its serialized form, which the requests of later rounds use again.

@@ -105,18 +105,12 @@ impl ModelProfile {
 
     /// The system prompt with prefix, enabled passages and suffix around it.
     pub fn wrap_system_prompt(&self, base: &str) -> String {
-        let patterns = self
-            .enabled_patterns
-            .iter()
-            .filter_map(|name| self.prompt_patterns.get(name).map(String::as_str));
-        [self.system_prompt_prefix.as_str()]
-            .into_iter()
-            .chain(patterns)
-            .chain([base, self.system_prompt_suffix.as_str()])
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("\n\n")
+        let mut parts = vec![self.system_prompt_prefix.as_str()];
+        let passage = |name| self.prompt_patterns.get(name).map(String::as_str);
+        parts.extend(self.enabled_patterns.iter().filter_map(passage));
+        parts.extend([base, &self.system_prompt_suffix]);
+        let parts = parts.into_iter().map(str::trim).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("\n\n")
     }
 }
 

@@ -132,6 +132,10 @@ pub struct Ruling {
     pub reasons: Vec<Reason>,
     /// What a process of this call may write.
     pub access: Access,
+    /// The search path that its processes get, where the ruling rests on programs that the usual one
+    /// would not find for certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_path: Option<String>,
 }
 
 impl Ruling {

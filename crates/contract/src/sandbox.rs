@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -104,10 +105,19 @@ pub enum Network {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     /// Names, `*.` and a name for all beneath it, or addresses; each with a port after a colon
-    /// where only that one is meant. A private address counts only where it stands here itself.
+    /// where that one is meant and not those of [`is_usual_port`]. A private address counts only
+    /// where it stands here itself.
     pub names: Vec<String>,
     /// The key of the configuration that lists them, for people.
     pub key: String,
+}
+
+/// Whether a grant of `host` that names no port opens this one: those of the web do, and on the
+/// loopback of this machine all.
+pub fn is_usual_port(host: &str, port: u16) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+    [80, 443].contains(&port) || host == "localhost" || host.parse().is_ok_and(is_loopback)
 }
 
 /// Upper bounds on what a process takes.
@@ -232,6 +242,13 @@ impl Confinement {
     #[must_use]
     pub fn with_access(&self, access: Access) -> Self {
         Self::new(Arc::clone(&self.sandbox), Profile { access, ..self.profile.clone() })
+    }
+
+    /// The same with another search path for programs.
+    #[must_use]
+    pub fn with_search_path(mut self, path: String) -> Self {
+        self.profile.env.insert("PATH".to_owned(), path);
+        self
     }
 
     /// The same with another network.

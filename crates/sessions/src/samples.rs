@@ -83,6 +83,7 @@ fn call() -> Vec<What> {
                 decision: Decision::Ask,
                 reasons: vec![reason],
                 access: Access::Workspace,
+                search_path: None,
             },
         },
         What::Asked {

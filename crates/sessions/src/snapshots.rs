@@ -3,7 +3,7 @@
 //! Nothing happens before the first call that could change something. A call that names its files
 //! has those kept; one that could change any has the workspace looked through, which costs a look at
 //! each file's times once its bytes are known. Nothing here touches the person's git, and nothing
-//! that ignore files name is kept. What somebody else changed meanwhile is never overwritten.
+//! that ignore files name is kept unless git tracks it. What somebody else changed meanwhile is never overwritten.
 
 mod depot;
 mod history;
@@ -14,6 +14,7 @@ mod scan;
 mod state;
 mod stock;
 mod survey;
+mod tracked;
 mod views;
 mod workspace;
 
@@ -34,6 +35,7 @@ use place::Keep;
 use scan::{Already, Scan};
 use state::{Change, Name, Record, State};
 use stock::Stock;
+use tracked::Indexes;
 use workspace::{Pending, Workspace};
 
 pub use history::{History, Standing, Turn};
@@ -86,6 +88,7 @@ struct Inner {
     is_shared: bool,
     /// What to make of what this process has looked at before.
     known: Already,
+    indexes: Indexes,
     has_complained: bool,
     /// Bytes that were left when something was last dropped.
     left: u64,
@@ -199,7 +202,7 @@ impl Keeper {
             inner.left = depot.total();
         }
         let mut scan = Scan::new(keep(depot, &self.settings), inner.known, cancel);
-        let stock = scan.run(&self.roots(), stock)?;
+        let stock = scan.run((&self.roots(), &mut inner.indexes), stock)?;
         let Scan { changes, is_changed, is_partial, .. } = scan;
         depot.flush()?;
         if is_changed {

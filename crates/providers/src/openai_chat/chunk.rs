@@ -50,10 +50,13 @@ pub(super) struct Piece<'a> {
     pub(super) reasoning_details: Option<Value>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
+    /// The one call, in the form that was usual before there could be several.
+    #[serde(borrow)]
+    pub(super) function_call: Option<FunctionPiece<'a>>,
 }
 
 /// A piece of a tool call.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct CallPiece<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]

@@ -79,12 +79,14 @@ struct Answer {
     stage: Stage,
 }
 
+#[derive(Default)]
 struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
     extra: Option<Value>,
+    is_announced: bool,
 }
 
 impl Answer {
@@ -151,7 +153,12 @@ impl Answer {
                 self.tags.text(text, out);
             }
         }
-        for call in piece.tool_calls.unwrap_or_default() {
+        let alone = piece.function_call.map(|function| CallPiece {
+            index: Some(0),
+            function: Some(function),
+            ..CallPiece::default()
+        });
+        for call in piece.tool_calls.unwrap_or_default().into_iter().chain(alone) {
             self.tags.end(out);
             self.flush_details(out);
             self.call(call, out);
@@ -195,25 +202,18 @@ impl Answer {
         let function = piece.function.as_ref();
         let name = words(function.and_then(|function| function.name.as_ref()));
         let position = self.position(piece.index, id, name);
-        let call = if let Some(position) = position {
-            &mut self.calls[position]
-        } else {
-            self.calls.push(PartialCall {
-                index: piece.index,
-                id: String::new(),
-                name: String::new(),
-                arguments: String::new(),
-                extra: None,
-            });
-            let last = self.calls.len() - 1;
-            &mut self.calls[last]
-        };
+        let position = position.unwrap_or_else(|| {
+            // The names of those before it are whole.
+            self.announce(out);
+            self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[position];
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
         }
-        if call.name.is_empty() && !name.is_empty() {
-            name.clone_into(&mut call.name);
-            out.push(Delta::CallStarted { name: name.to_owned() });
+        if call.arguments.is_empty() {
+            call.add_name(name);
         }
         if let Some(raw) = function.and_then(|function| function.arguments) {
             match serde_json::from_str::<Option<std::borrow::Cow<'_, str>>>(raw.get()) {
@@ -223,6 +223,19 @@ impl Answer {
         }
         if piece.extra_content.is_some() {
             call.extra = piece.extra_content;
+        }
+        if !call.arguments.is_empty() {
+            self.announce(out);
+        }
+    }
+
+    /// Tells of calls whose names are whole.
+    fn announce(&mut self, out: &mut Deltas) {
+        for call in self.calls.iter_mut().filter(|call| !call.is_announced) {
+            call.is_announced = true;
+            if !call.name.is_empty() {
+                out.push(Delta::CallStarted { name: call.name.clone() });
+            }
         }
     }
 
@@ -251,6 +264,7 @@ impl Answer {
             StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
             _ => Ended::Early,
         };
+        self.announce(out);
         let called = !self.calls.is_empty();
         for call in self.calls.drain(..) {
             out.push(Delta::Call(call.close(ended)));
@@ -276,6 +290,15 @@ fn numbered(mut message: Piece<'_>) -> Piece<'_> {
 }
 
 impl PartialCall {
+    /// Takes a piece of the name in. Some servers say all of it, or all so far, in each piece.
+    fn add_name(&mut self, piece: &str) {
+        if piece.starts_with(&self.name) {
+            piece.clone_into(&mut self.name);
+        } else {
+            self.name.push_str(piece);
+        }
+    }
+
     fn close(self, ended: Ended) -> ToolCall {
         ToolCall {
             id: CallId(if self.id.is_empty() { fresh_call_id() } else { self.id }),
@@ -336,7 +359,7 @@ fn read_usage(usage: &Value, id: Option<String>) -> Usage {
         cache_write_tokens: count(&["/prompt_tokens_details/cache_write_tokens"]),
         cost_usd: usage.get("cost").and_then(Value::as_f64),
         generation_id: id,
-        estimated: false,
+        ..Usage::default()
     }
 }
 

@@ -55,7 +55,7 @@ fn recorded() -> Vec<Delta> {
             cache_write_tokens: None,
             cost_usd: Some(0.25),
             generation_id: Some("gen-1".into()),
-            estimated: false,
+            ..Usage::default()
         }),
         Delta::Stopped(StopReason::ToolUse),
     ]
@@ -166,6 +166,33 @@ fn arguments_that_are_not_json_travel_as_text() {
     assert_eq!(broken, Delta::Call(call("a", "Read", json!("{\"a\": tru"))));
     // A call that the limit on the reply may have cut is not one without arguments.
     assert_eq!(piece("", "length"), Delta::Call(call("a", "Read", json!(""))));
+}
+
+#[test]
+fn a_name_in_pieces_and_a_call_of_the_old_form_are_calls() {
+    let started = |name: &str| Delta::CallStarted { name: name.into() };
+    for (name, more) in [("Re", "ad"), ("Read", "Read"), ("Re", "Read")] {
+        let (mut deltas, _) = events(&[
+            &json!({"choices": [{"delta": {"tool_calls": [
+                {"index": 0, "id": "a", "function": {"name": name, "arguments": ""}}]}}]})
+            .to_string(),
+            &json!({"choices": [{"delta": {"tool_calls": [
+                {"index": 0, "function": {"name": more}}]}}]})
+            .to_string(),
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
+        ]);
+        deltas.truncate(2);
+        assert_eq!(deltas, [started("Read"), Delta::Call(call("a", "Read", json!({})))]);
+    }
+    let (deltas, _) = events(&[
+        r#"{"choices":[{"delta":{"content":null,"function_call":{"name":"Read","arguments":""}}}]}"#,
+        r#"{"choices":[{"delta":{"function_call":{"arguments":"{\"file_path\":"}}}]}"#,
+        r#"{"choices":[{"delta":{"function_call":{"arguments":"\"x\"}"}},"finish_reason":"function_call"}]}"#,
+    ]);
+    assert_eq!(deltas[0], started("Read"));
+    let Delta::Call(called) = &deltas[1] else { panic!("{deltas:?}") };
+    assert_eq!((called.name.as_str(), &called.args), ("Read", &json!({"file_path": "x"})));
+    assert!(!called.id.as_str().is_empty());
 }
 
 #[test]

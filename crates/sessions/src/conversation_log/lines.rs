@@ -122,9 +122,10 @@ impl Translator {
                 });
                 self.push(at, "files_restored", fields);
             }
-            What::Compacted { summary, strategy, dropped, kept, usage } => {
+            What::Compacted { summary, strategy, dropped, range, kept, usage } => {
                 let fields = json!({
-                    "summary": summary, "strategy": strategy, "dropped": dropped, "kept": kept,
+                    "summary": summary, "strategy": strategy, "dropped": dropped,
+                    "range": range, "kept": kept,
                 });
                 self.push(at, "context_reset", fields);
                 self.usage(at, usage);

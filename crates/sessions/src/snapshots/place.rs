@@ -80,6 +80,15 @@ pub(super) fn open_within(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd
     Ok(system::openat(folder, name, FOLDER, Mode::empty())?)
 }
 
+/// Whether the names in a folder can be read; also where it is not there any more.
+pub(super) fn may_open(folder: impl AsFd, name: &OsStr) -> io::Result<bool> {
+    match system::openat(folder, name, FOLDER, Mode::empty()) {
+        Err(Errno::ACCESS) => Ok(false),
+        Err(error @ (Errno::MFILE | Errno::NFILE)) => Err(error.into()),
+        Ok(_) | Err(_) => Ok(true),
+    }
+}
+
 /// Opens a folder by its absolute path, no part of which may be a symbolic link.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let mut folder = system::open("/", FOLDER | STEP, Mode::empty())?;
@@ -115,6 +124,7 @@ impl Keep<'_> {
         let size = wide(stat.st_size);
         let unkept = |why| State::Unkept { why, size, mark: mark(stat, UNIX_EPOCH).0 };
         match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if !may_open(&folder, name)? => Ok(unkept(Why::Closed)),
             FileType::Directory => Ok(State::Folder { mode: mode(stat) }),
             FileType::Symlink => match system::readlinkat(folder, name, Vec::new()) {
                 Ok(target) => {

@@ -8,7 +8,7 @@ use contract::protected::protected;
 use contract::snapshots::Change as Kind;
 
 use super::place::{self, Keep};
-use super::state::{Change, Record, State};
+use super::state::{Change, Record, State, Why};
 
 /// What is to be done, and what is left as it is.
 #[derive(Default)]
@@ -19,6 +19,10 @@ pub(super) struct Plan {
     pub(super) can_force: bool,
     /// Paths that are already as they should be, as a record tells them.
     already: Vec<Change>,
+    /// What cannot be brought back: why, and how large it was.
+    lost: Vec<(Why, u64)>,
+    /// What stands in the way and would not come back, either.
+    forcible: Vec<State>,
 }
 
 /// One path that changes.
@@ -86,7 +90,22 @@ impl Plan {
             };
             plan.add(keep, path, now, (&chain, manner))?;
         }
+        plan.spare_what_was_moved();
         Ok(plan)
+    }
+
+    /// Leaves what cannot be brought back where it was moved to.
+    fn spare_what_was_moved(&mut self) {
+        let is_lost = |now: &State| match now {
+            State::Unkept { why, size, .. } => self.lost.contains(&(*why, *size)),
+            State::Absent | State::File { .. } | State::Link { .. } | State::Folder { .. } => false,
+        };
+        self.can_force |= self.forcible.iter().any(|now| !is_lost(now));
+        let moved = |step: &mut Step| step.target == State::Absent && is_lost(&step.now);
+        let moved: Vec<Step> = self.steps.extract_if(.., moved).collect();
+        for step in moved {
+            self.keep(step.path, "it was probably moved here, and could not be brought back");
+        }
     }
 
     fn keep(&mut self, path: PathBuf, why: impl Into<String>) {
@@ -117,13 +136,14 @@ impl Plan {
             }
             return Ok(());
         }
-        if let Some(why) = target.unkept() {
+        if let State::Unkept { why, size, .. } = target {
             self.keep(path, why.to_string());
+            self.lost.push((why, size));
             return Ok(());
         }
         if let (Some(why), Manner::Careful) = (now.unkept(), manner) {
             self.keep(path, format!("{why}, so it could not be brought back"));
-            self.can_force = true;
+            self.forcible.push(now);
             return Ok(());
         }
         let bytes = match target.hash().map(|hash| keep.depot.get(hash)).transpose()? {

@@ -11,6 +11,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::state::Hash;
+use super::tracked::{Indexes, Tracked};
 
 /// Files with ignore rules, the stronger first.
 pub(super) const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
@@ -28,6 +29,9 @@ pub(super) struct Rules {
     /// Names them: the same rules have the same.
     pub(super) id: u64,
     levels: Arc<Level>,
+    tracked: Arc<Tracked>,
+    /// Whether the folder itself is ignored, so that only what git tracks in it is looked at.
+    pub(super) is_narrow: bool,
 }
 
 struct Level {
@@ -56,7 +60,7 @@ impl Level {
 
 impl Rules {
     /// The rules above a workspace and of its repository's own.
-    pub(super) fn above(root: &Path) -> Self {
+    pub(super) fn above(root: &Path, indexes: &mut Indexes) -> Self {
         let mut above = Vec::new();
         let mut folder = root;
         while !folder.join(".git").exists() && above.len() < ABOVE {
@@ -67,7 +71,9 @@ impl Rules {
         // Outside of a repository nothing above counts.
         let repository = folder.join(".git").exists().then_some(folder);
         let usual = vec![USUAL.as_bytes().to_vec()];
-        let mut rules = Self { id: 0, levels: Arc::new(Level::new(None, root, Vec::new())) }
+        let tracked = repository.map(|folder| indexes.of(folder)).unwrap_or_default();
+        let levels = Arc::new(Level::new(None, root, Vec::new()));
+        let mut rules = Self { id: tracked.id, levels, tracked, is_narrow: false }
             .with(repository.unwrap_or(root), usual);
         let Some(repository) = repository else { return rules };
         rules = rules.with(repository, texts(&repository.join(".git/info"), &["exclude"]));
@@ -98,11 +104,29 @@ impl Rules {
         let hash = Hash::of(&named).0;
         let id = hash.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
         let level = Level::new(Some(Arc::clone(&self.levels)), folder, texts);
-        Self { id, levels: Arc::new(level) }
+        Self { id, levels: Arc::new(level), ..self.clone() }
     }
 
-    /// Whether a path directly in the folder of these rules is left alone.
-    pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+    /// The rules in a folder that is looked at only for what git tracks in it.
+    pub(super) fn narrow(&self) -> Self {
+        const NARROW: u64 = 0x6e61_7272_6f77;
+        let id = if self.is_narrow { self.id } else { self.id ^ NARROW };
+        Self { id, is_narrow: true, ..self.clone() }
+    }
+
+    /// What becomes of a path directly in the folder of these rules.
+    pub(super) fn verdict(&self, path: &Path, is_folder: bool) -> Verdict {
+        if !self.is_narrow && !self.names(path, is_folder) {
+            Verdict::Seen
+        } else if self.tracked.holds(path, is_folder) {
+            Verdict::Tracked
+        } else {
+            Verdict::Ignored
+        }
+    }
+
+    /// Whether an ignore file names a path.
+    fn names(&self, path: &Path, is_folder: bool) -> bool {
         let mut level = Some(&self.levels);
         while let Some(Level { above, .. }) = level.map(AsRef::as_ref) {
             for matcher in level.into_iter().flat_map(|level| level.matchers()) {
@@ -116,6 +140,17 @@ impl Rules {
         }
         false
     }
+}
+
+/// What becomes of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is looked at.
+    Seen,
+    /// An ignore file names it, but git tracks it, or something in it: that is looked at.
+    Tracked,
+    /// It is left alone.
+    Ignored,
 }
 
 impl Level {

@@ -13,10 +13,11 @@ use rustix::fs::{Dir, Stat};
 use tokio_util::sync::CancellationToken;
 
 use super::place::{self, Keep};
-use super::rules::{self, Rules};
+use super::rules::{self, Rules, Verdict};
 use super::state::{Change, State, Why};
 use super::stock::{Folder, Known, Stock};
 use super::survey;
+use super::tracked::Indexes;
 
 /// Files and folders that are looked at, at most.
 const MOST_ENTRIES: usize = 200_000;
@@ -85,7 +86,11 @@ impl<'a> Scan<'a> {
     }
 
     /// Looks at all of `roots`. What is not known yet is taken in silently.
-    pub(super) fn run(&mut self, roots: &[PathBuf], mut known: Stock) -> io::Result<Stock> {
+    pub(super) fn run(
+        &mut self,
+        (roots, indexes): (&[PathBuf], &mut Indexes),
+        mut known: Stock,
+    ) -> io::Result<Stock> {
         let mut stock = Stock::default();
         for root in roots {
             let old = known.take(root);
@@ -96,7 +101,7 @@ impl<'a> Scan<'a> {
             };
             let stat = rustix::fs::fstat(&descriptor)?;
             self.device = stat.st_dev;
-            let rules = Rules::above(root);
+            let rules = Rules::above(root, indexes);
             self.dirty = old.as_ref().and_then(|old| {
                 // Rules from above the workspace reach every folder in it.
                 let is_same = rules.within(root, &old.rule_files).id == old.rules;
@@ -129,7 +134,7 @@ impl<'a> Scan<'a> {
         }
         let (mark, is_recent) = place::mark(stat, self.now);
         if let Some(mut old) = old {
-            if old.mark == mark && !old.is_recent {
+            if old.mark == mark && !old.is_recent && !is_reopened(here, &old)? {
                 let rules = here.rules.within(path, &old.rule_files);
                 if rules.id == old.rules {
                     old.mode = place::mode(stat);
@@ -173,7 +178,17 @@ impl<'a> Scan<'a> {
                 folders.push((name, folder));
                 continue;
             }
-            let looked = self.below(here, path, &name, (Some(folder), Unseen::Created))?;
+            if !place::may_open(here.descriptor, &name)? {
+                let mut folder = folder;
+                if let Some(stat) = place::stat(here.descriptor, &name)? {
+                    self.closed(path, &mut folder, &stat);
+                }
+                path.pop();
+                folders.push((name, folder));
+                continue;
+            }
+            let rules = if folder.is_narrow { here.rules.narrow() } else { here.rules.clone() };
+            let looked = self.below(here, path, (&name, rules), (Some(folder), Unseen::Created))?;
             if let Some(folder) = &looked
                 && folder.mode != before
             {
@@ -191,6 +206,16 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
+    /// Takes in that a folder cannot be read any more. What is in it is as it was, for all anybody
+    /// knows.
+    fn closed(&mut self, path: &Path, folder: &mut Folder, stat: &Stat) {
+        let before = State::Folder { mode: folder.mode };
+        folder.mode = place::mode(stat);
+        folder.is_recent = true;
+        self.is_changed = true;
+        self.tell(path, Some(before), State::Folder { mode: folder.mode }, Unseen::Silent);
+    }
+
     fn differs(&mut self, path: &Path, known: &mut Known, state: State) {
         self.is_partial |= state.unkept() == Some(Why::NoRoom);
         if known.state != state {
@@ -204,7 +229,7 @@ impl<'a> Scan<'a> {
         &mut self,
         here: &Here<'_>,
         path: &mut PathBuf,
-        name: &OsStr,
+        (name, rules): (&OsStr, Rules),
         (old, unseen): (Option<Folder>, Unseen),
     ) -> io::Result<Option<Folder>> {
         let descriptor = match place::open_within(here.descriptor, name) {
@@ -219,8 +244,7 @@ impl<'a> Scan<'a> {
         if is_too_much || stat.st_dev != self.device {
             return Ok(None);
         }
-        let inner =
-            Here { descriptor: &descriptor, rules: here.rules.clone(), depth: here.depth + 1 };
+        let inner = Here { descriptor: &descriptor, rules, depth: here.depth + 1 };
         self.folder(&inner, path, (&stat, old, unseen))
     }
 
@@ -253,6 +277,7 @@ impl<'a> Scan<'a> {
             mark,
             is_recent,
             rules: here.rules.id,
+            is_narrow: here.rules.is_narrow,
             rule_files,
             ..Folder::default()
         };
@@ -277,16 +302,33 @@ impl<'a> Scan<'a> {
         let Some(stat) = place::stat(here.descriptor, &name)? else { return Ok(()) };
         let is_folder = place::is_folder(&stat);
         let is_watched = self.known == Already::Watched && before.knows(&name);
-        if rules::is_closed(&name) || (!is_watched && here.rules.ignores(path, is_folder)) {
+        let verdict = here.rules.verdict(path, is_folder);
+        if rules::is_closed(&name) || (!is_watched && verdict == Verdict::Ignored) {
             folder.ignored.push(name);
             return Ok(());
         }
         let unseen = before.unseen(&name);
+        if is_folder && !place::may_open(here.descriptor, &name)? {
+            let Some(mut old) = before.folders.remove(&name) else {
+                return self.file(here, path, (name, &stat, unseen), (before, folder));
+            };
+            self.closed(path, &mut old, &stat);
+            folder.folders.push((name, old));
+            return Ok(());
+        }
         if is_folder {
             let old = before.folders.remove(&name);
             let earlier = old.as_ref().map(|old| State::Folder { mode: old.mode });
-            let inner = if before.files.contains_key(&name) { Unseen::Created } else { unseen };
-            let Some(found) = self.below(here, path, &name, (old, inner))? else {
+            // What was in a folder that could not be read was there before, for all anybody knows.
+            let inner = match before.files.get(&name).map(|known| known.state.unkept()) {
+                Some(Some(Why::Closed)) => Unseen::Silent,
+                Some(_) => Unseen::Created,
+                None => unseen,
+            };
+            let is_whole = is_watched && old.as_ref().is_some_and(|old| !old.is_narrow);
+            let is_narrow = verdict == Verdict::Tracked && !is_whole;
+            let rules = if is_narrow { here.rules.narrow() } else { here.rules.clone() };
+            let Some(found) = self.below(here, path, (&name, rules), (old, inner))? else {
                 folder.ignored.push(name);
                 return Ok(());
             };
@@ -295,8 +337,19 @@ impl<'a> Scan<'a> {
             folder.folders.push((name, found));
             return Ok(());
         }
+        self.file(here, path, (name, &stat, unseen), (before, folder))
+    }
+
+    /// Looks at one name of a folder that has no further names in it, or none that can be read.
+    fn file(
+        &mut self,
+        here: &Here<'_>,
+        path: &Path,
+        (name, stat, unseen): (OsString, &Stat, Unseen),
+        (before, folder): (&mut Before, &mut Folder),
+    ) -> io::Result<()> {
         self.entries += 1;
-        let (mark, is_recent) = place::mark(&stat, self.now);
+        let (mark, is_recent) = place::mark(stat, self.now);
         let mut known = match before.files.remove(&name) {
             Some(known) if known.mark == mark && !known.is_recent => {
                 folder.files.push(known);
@@ -308,7 +361,7 @@ impl<'a> Scan<'a> {
                 Known { name, mark, is_recent, state }
             }
         };
-        let state = self.keep.state(here.descriptor, &known.name, &stat)?;
+        let state = self.keep.state(here.descriptor, &known.name, stat)?;
         self.is_partial |= state.unkept() == Some(Why::NoRoom);
         let earlier = Some(known.state).filter(|earlier| *earlier != State::Absent);
         self.tell(path, earlier, state.clone(), unseen);
@@ -352,6 +405,20 @@ impl<'a> Scan<'a> {
             self.changes.push(Change::new(path, state.clone(), State::Absent));
         });
     }
+}
+
+/// Whether a folder that could not be read is another than before.
+fn is_reopened(here: &Here<'_>, folder: &Folder) -> io::Result<bool> {
+    for known in &folder.files {
+        if known.state.unkept() == Some(Why::Closed) {
+            let stat = place::stat(here.descriptor, &known.name)?;
+            let is_same = |stat| place::mark(&stat, SystemTime::UNIX_EPOCH).0 == known.mark;
+            if !stat.is_some_and(is_same) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// `EMFILE`: the limit of this process; everything else is about the folder.

@@ -91,6 +91,8 @@ pub(super) enum Why {
     Unreadable,
     /// It is a pipe, a socket or a device.
     Special,
+    /// It is a folder that cannot be read.
+    Closed,
 }
 
 impl Why {
@@ -101,12 +103,13 @@ impl Why {
             Self::NoRoom => 1,
             Self::Unreadable => 2,
             Self::Special => 3,
+            Self::Closed => 4,
         }
     }
 
     /// Reads [`Why::code`].
     pub(super) fn of_code(code: u8) -> Option<Self> {
-        [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special]
+        [Self::TooLarge, Self::NoRoom, Self::Unreadable, Self::Special, Self::Closed]
             .into_iter()
             .find(|why| why.code() == code)
     }
@@ -119,6 +122,7 @@ impl fmt::Display for Why {
             Self::NoRoom => "there was no room to keep it",
             Self::Unreadable => "it could not be read",
             Self::Special => "it is a pipe, a socket or a device",
+            Self::Closed => "the folder could not be read",
         })
     }
 }

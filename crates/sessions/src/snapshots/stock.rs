@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::state::{Hash, Name, State, Why};
 
-const MAGIC: &[u8; 8] = b"brystk02";
+const MAGIC: &[u8; 8] = b"brystk03";
 
 /// A file, a link or something else that is no folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(super) struct Folder {
     pub(super) is_recent: bool,
     /// The ignore rules in force when its names were read.
     pub(super) rules: u64,
+    /// Whether only what git tracks in it is looked at.
+    pub(super) is_narrow: bool,
     /// The ignore files in it.
     pub(super) rule_files: Vec<OsString>,
     /// Sorted by name.
@@ -126,6 +128,7 @@ impl Folder {
         number(out, self.mark);
         out.push(self.is_recent.into());
         number(out, self.rules);
+        out.push(self.is_narrow.into());
         for names in [&self.rule_files, &self.ignored] {
             number(out, names.len() as u64);
             for name in names {
@@ -152,6 +155,7 @@ impl Folder {
             mark: reader.number()?,
             is_recent: reader.byte()? != 0,
             rules: reader.number()?,
+            is_narrow: reader.byte()? != 0,
             ..Self::default()
         };
         for names in [&mut folder.rule_files, &mut folder.ignored] {
@@ -268,6 +272,7 @@ mod tests {
         let inner = Folder {
             mode: 0o755,
             rules: 9,
+            is_narrow: true,
             rule_files: vec![".gitignore".into()],
             files: vec![
                 known(b"a", State::File { hash: Hash::of(b"x"), size: 1, mode: 0o644 }),

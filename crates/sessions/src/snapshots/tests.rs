@@ -348,3 +348,34 @@ fn what_was_running_when_the_program_ended_can_be_taken_back_by_force() {
     assert_eq!(rig.read("a.txt"), "1");
     assert!(again.recover().is_empty());
 }
+
+#[test]
+fn a_folder_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
+    if rustix::process::geteuid().is_root() {
+        // Root can read every folder; an ordinary user's run shows it.
+        return;
+    }
+    let rig = Rig::new();
+    let mode = |mode: u32| {
+        fs::set_permissions(rig.path("closed"), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    rig.file("closed/x", "1");
+    mode(0);
+    rig.command("nothing", || {});
+    let told = rig.command("opens it", || {
+        mode(0o755);
+        rig.file("closed/x", "2");
+        rig.file("closed/y", "2");
+    });
+    assert_eq!(told, ["closed"]);
+    let report = rig.undo(1);
+    assert!(report.kept[0].why.contains("could not be read"), "{report:?}");
+    assert_eq!((rig.read("closed/x"), rig.read("closed/y")), ("2".into(), "2".into()));
+    // From here on it is known; closing it is a change that deletes nothing.
+    assert_eq!(rig.command("changes it", || rig.file("closed/x", "3")), ["closed/x"]);
+    let told = rig.command("closes it", || mode(0));
+    assert_eq!(told, ["closed"]);
+    assert!(rig.command("nothing", || {}).is_empty());
+    mode(0o755);
+    assert_eq!(rig.read("closed/x"), "3");
+}

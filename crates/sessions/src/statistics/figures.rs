@@ -38,6 +38,8 @@ pub struct Spent {
     pub cost_usd: Option<f64>,
     /// Replies whose price nobody told.
     pub unpriced_replies: u64,
+    /// What those took.
+    pub unpriced: Usage,
 }
 
 /// What a tool, or all tools of a plugin, did.
@@ -100,7 +102,15 @@ impl Spent {
             cache_write_tokens: usage.cache_write_tokens.unwrap_or(0),
             cost_usd: usage.cost_usd,
             unpriced_replies: u64::from(is_unpriced),
+            unpriced: if is_unpriced { usage.clone() } else { Usage::default() },
         }
+    }
+
+    /// Gives a price to the replies that had none.
+    pub fn price(&mut self, cost: f64) {
+        *self.cost_usd.get_or_insert(0.0) += cost;
+        self.unpriced_replies = 0;
+        self.unpriced = Usage::default();
     }
 
     /// Adds what others took.
@@ -116,6 +126,7 @@ impl Spent {
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
         self.unpriced_replies += other.unpriced_replies;
+        self.unpriced.add(&other.unpriced);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::reader::Events;
 use crate::store::Store;
 
 /// Changes whenever [`Fold`] does, so that old files are not believed.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FILE: &str = "statistics.json";
 
 #[derive(Serialize, Deserialize)]

@@ -82,6 +82,7 @@ fn compacted(summary: Option<&str>, kept: u64) -> What {
         summary: summary.map(str::to_owned),
         strategy: "summarize".into(),
         dropped: 1,
+        range: None,
         kept,
         usage: Usage::default(),
     }
