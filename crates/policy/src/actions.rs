@@ -18,6 +18,8 @@ pub(crate) struct Judged {
     pub(crate) findings: Vec<Finding>,
     /// What its processes may write.
     pub(crate) access: Access,
+    /// The search path that they get, where it is not the usual one.
+    pub(crate) search_path: Option<String>,
 }
 
 /// Judges every action of a call, and the call itself.
@@ -32,8 +34,10 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
     let mut read_only = true;
     // Being in a place where anyone may read is no approval of the tool.
     let mut granted = false;
+    let mut search_path = None;
     for action in actions {
-        let (steps, changes_nothing) = judge_action(call, action);
+        let Stated { steps, changes_nothing, search_path: path } = judge_action(call, action);
+        search_path = search_path.or(path);
         granted |= !matches!(action, Action::Read { .. })
             || steps.iter().any(|step| step.reason.origin != BUILT_IN);
         read_only &= changes_nothing;
@@ -43,7 +47,9 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
     findings.extend(unconditional(call, actions, granted));
     let access =
         if read_only || call.mode == Mode::ReadOnly { Access::ReadOnly } else { Access::Workspace };
-    Judged { findings, access }
+    // One path for all processes of the call: each of them was proven to do with it.
+    let search_path = search_path.filter(|_| read_only);
+    Judged { findings, access, search_path }
 }
 
 /// The steps of rules about all that a tool does.
@@ -70,9 +76,19 @@ fn unconditional(call: &Call<'_>, actions: &[Action], granted: bool) -> Option<F
     actions.is_empty().then(|| allow(name, "this tool needs no approval", BUILT_IN))
 }
 
-/// Judges one action; also returns whether it is proven to change nothing.
-fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
-    match action {
+/// What was found out about one action.
+struct Stated {
+    steps: Vec<Finding>,
+    /// Whether it is proven to change nothing.
+    changes_nothing: bool,
+    /// The search path on which that was proven.
+    search_path: Option<String>,
+}
+
+/// Judges one action.
+fn judge_action(call: &Call<'_>, action: &Action) -> Stated {
+    let mut search_path = None;
+    let (steps, changes_nothing) = match action {
         // What lies in a folder that everybody writes to is as little the project's as to a command.
         Action::Read { path } => (read(call, path), true),
         Action::Write { path, .. } => (write(&call.on_files(), path), false),
@@ -86,11 +102,13 @@ fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
                     }
                 }
             }
+            search_path = outcome.search_path;
             (findings, outcome.read_only)
         }
         Action::Connect { host } => (connect(call, host), false),
         Action::Opaque { what } => (opaque(call, what), only_looks(call)),
-    }
+    };
+    Stated { steps, changes_nothing, search_path }
 }
 
 fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
@@ -107,7 +125,8 @@ fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let subject = path.display().to_string();
     let place = (path.as_path(), Reading::Literal);
     let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
-    if let Some(why) = call.places.protection(path) {
+    let obeyed = || call.ground.look().and_then(|look| look.git_obeys(path));
+    if let Some(why) = call.places.protection(path).or_else(obeyed) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));

@@ -23,6 +23,8 @@ pub(crate) struct Call<'a> {
     pub(crate) file_places: &'a Places,
     /// Where commands find their programs.
     pub(crate) search: &'a Search,
+    /// The search path that its commands are taken to get in place of that.
+    pub(crate) sure: Option<&'a str>,
     /// Answers about the disk.
     pub(crate) ground: &'a Ground,
     /// All rules that concern the tool, by scope.
@@ -57,6 +59,12 @@ impl<'a> Call<'a> {
             work_rules: self.work_rules.clone(),
             ..*self
         }
+    }
+
+    /// The same call with a search path that has no doubtful place, where its own has one.
+    pub(crate) fn surely(&self) -> Option<Self> {
+        let sure = Some(self.search.sure.as_deref()?);
+        Some(Self { sure, rules: self.rules.clone(), work_rules: self.work_rules.clone(), ..*self })
     }
 
     /// The rules of one decision.

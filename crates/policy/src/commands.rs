@@ -33,6 +33,8 @@ pub(crate) struct Outcome {
     pub(crate) findings: Vec<Finding>,
     /// Whether it was proven to change nothing.
     pub(crate) read_only: bool,
+    /// The search path on which that was proven, where it is not the usual one.
+    pub(crate) search_path: Option<String>,
 }
 
 /// A command as it was read.
@@ -74,17 +76,36 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         Ok(parts) => parts,
         Err(obstacle) => {
             findings.push(ask(command, &obstacle.0, BUILT_IN));
-            return Outcome { findings, read_only: false };
+            return Outcome { findings, read_only: false, search_path: None };
         }
     };
     if parts.is_empty() {
         findings.push(allow(command, "it runs nothing", BUILT_IN));
     }
+    let (mut steps, mut read_only) = judge_parts(call, &parts);
+    let mut search_path = None;
+    // Only what changes nothing gets another search path: whatever else runs may need its own.
+    if !read_only
+        && let Some(call) = call.surely()
+        && let (sure, true) = judge_parts(&call, &parts)
+    {
+        (steps, read_only) = (sure, true);
+        search_path = call.sure.map(str::to_owned);
+        let why = "it runs with a search path without folders that others could write";
+        steps.push(allow(command, why, BUILT_IN));
+    }
+    findings.extend(steps);
+    Outcome { findings, read_only, search_path }
+}
+
+/// Judges every simple command; also returns whether they are proven to change nothing.
+fn judge_parts(call: &Call<'_>, parts: &[Simple]) -> (Vec<Finding>, bool) {
+    let mut findings = Vec::new();
     let mut read_only = true;
-    for part in &parts {
+    for part in parts {
         read_only &= judge_part(call, part, &mut findings);
     }
-    Outcome { findings, read_only }
+    (findings, read_only)
 }
 
 /// Where commands are denied, text that nobody has seen is not run unasked: it could be one of them.

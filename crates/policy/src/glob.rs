@@ -28,7 +28,14 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
     {
         return false;
     }
-    let (left, right) = (characters(left), characters(right));
+    // Most words are done with here, without a place in memory.
+    if let (Some(a), Some(b)) = (width(left), width(right))
+        && a != b
+    {
+        return false;
+    }
+    let left: Vec<Step<Option<char>>> = characters(left).collect();
+    let right: Vec<Step<Option<char>>> = characters(right).collect();
     walk(&left, &right, |a, b| match (a, b) {
         (Some(a), Some(b)) => a == b,
         (None, _) | (_, None) => true,
@@ -69,13 +76,14 @@ fn first((text, reading): (&str, Reading)) -> Option<char> {
     text.chars().next().filter(|first| !wild.contains(*first))
 }
 
-fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
-    let mut steps = Vec::with_capacity(text.len());
+fn characters(
+    (text, reading): (&str, Reading),
+) -> impl Iterator<Item = Step<Option<char>>> + use<'_> {
     let mut rest = text.chars();
     // Where nothing closes a set, that is not looked for again and again.
     let closed = text.rfind(']').map_or(usize::MAX, |last| text.len() - last);
-    while let Some(c) = rest.next() {
-        steps.push(match (c, reading) {
+    std::iter::from_fn(move || {
+        Some(match (rest.next()?, reading) {
             ('*', Reading::Rule | Reading::Shell) => Step::Many,
             ('?', Reading::Rule | Reading::Shell) => Step::One(None),
             ('[', Reading::Shell) if rest.as_str().len() < closed => Step::One(Some('[')),
@@ -87,9 +95,16 @@ fn characters((text, reading): (&str, Reading)) -> Vec<Step<Option<char>>> {
                 None => Step::One(Some('[')),
             },
             (other, _) => Step::One(Some(other)),
-        });
-    }
-    steps
+        })
+    })
+}
+
+/// How many characters a text has that fits, where that is certain.
+fn width(pattern: (&str, Reading)) -> Option<usize> {
+    characters(pattern).try_fold(0, |count, step| match step {
+        Step::One(_) => Some(count + 1),
+        Step::Many => None,
+    })
 }
 
 /// Where a set ends whose opening bracket stands before `text`; classes such as `[:alpha:]` are

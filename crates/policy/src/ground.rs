@@ -16,6 +16,12 @@ pub trait Look: Send + Sync {
     /// What in the repository around `folder` makes git run a program when it only looks.
     fn git_runs(&self, folder: &Path) -> Option<String>;
 
+    /// Why git would obey a file at `path`, once it is written.
+    fn git_obeys(&self, path: &Path) -> Option<String>;
+
+    /// Whether a program is the system's own, and the first of its name on the search path.
+    fn is_own(&self, program: &str) -> bool;
+
     /// The first file at or below `folder` that is `wanted`.
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought;
 }

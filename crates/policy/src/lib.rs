@@ -75,13 +75,8 @@ pub struct Search {
     pub doubtful: Option<PathBuf>,
     /// The names of all programs found before that place.
     pub certain: BTreeSet<String>,
-    /// The names of those of [`versioned`] that are the system's own.
-    pub own: BTreeSet<String>,
-}
-
-/// The programs that may be asked for their version, where they are the system's own.
-pub fn versioned() -> impl Iterator<Item = &'static str> {
-    programs::versions::PROGRAMS.iter().chain(programs::versions::CHOSEN).copied()
+    /// The search path without its doubtful places, as a variable holds it, where it has any.
+    pub sure: Option<String>,
 }
 
 /// Settings of one tool.
@@ -206,6 +201,7 @@ impl Judge {
             places: &self.places,
             file_places: &self.file_places,
             search: &self.settings.search,
+            sure: None,
             ground: &self.settings.ground,
             rules: rules().filter(|rule| rule.concerns(tool)).collect(),
             work_rules: rules().filter(|rule| !rule.concerns(tool)).collect(),
@@ -226,6 +222,7 @@ impl Policy for Judge {
             decision: strictest.unwrap_or(Decision::Ask),
             reasons,
             access: judged.access,
+            search_path: judged.search_path,
         }
     }
 

@@ -88,7 +88,7 @@ impl Bubblewrap {
                 Attempt::Runs(child, channel, listener) => {
                     let end = End::Namespace(first_inside(child.id()));
                     if let (Some(listener), Network::Hosts(hosts)) = (listener, &request.network) {
-                        let (proxy, heard) = Proxy::start(listener, hosts)
+                        let (proxy, heard) = Proxy::start(listener, hosts, settings.egress.clone())
                             .map_err(|error| start_error(&request.program, error))?;
                         after.proxy = Some(proxy);
                         after.heard = Some(heard);

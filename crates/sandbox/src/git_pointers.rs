@@ -34,7 +34,17 @@ const DATA: [&str; 10] = [
 /// The paths beneath `root` that the settings of its repository, of the user and of the system name.
 /// Not all of them exist.
 pub fn git_pointers(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut search = Search { root, home, found: BTreeSet::new() };
+    search(Search { root, home, missing: None, found: BTreeSet::new() })
+}
+
+/// Whether `path` would be one of them, or lie in one, if it were there.
+pub(crate) fn names(root: &Path, home: Option<&Path>, path: &Path) -> bool {
+    let found = search(Search { root, home, missing: Some(path), found: BTreeSet::new() });
+    found.iter().any(|found| path.starts_with(found) || path.starts_with(real(found)))
+}
+
+fn search(mut search: Search<'_>) -> Vec<PathBuf> {
+    let (root, home) = (search.root, search.home);
     let own = git_directory(root)
         .into_iter()
         .flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
@@ -62,6 +72,8 @@ pub fn git_pointers(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 struct Search<'a> {
     root: &'a Path,
     home: Option<&'a Path>,
+    /// A file that counts although it is not there.
+    missing: Option<&'a Path>,
     found: BTreeSet<PathBuf>,
 }
 
@@ -97,8 +109,12 @@ impl Search<'_> {
 
     fn link(&mut self, path: &Path) {
         if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
-            let target = fs::canonicalize(path).ok();
-            self.found.extend(target.and_then(|target| self.beneath(&target)));
+            let target = fs::canonicalize(path).or_else(|_| {
+                // It leads to what is not there yet.
+                let folder = path.parent().unwrap_or(path);
+                fs::read_link(path).map(|target| normalize(&folder.join(target)))
+            });
+            self.found.extend(target.ok().and_then(|target| self.beneath(&target)));
         }
     }
 
@@ -117,7 +133,11 @@ impl Search<'_> {
             let words = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
             let words = words.filter(|word| word.contains('/') && !word.starts_with('/'));
             let paths = words.filter_map(|word| self.beneath(&normalize(&self.root.join(word))));
-            let scripts: Vec<PathBuf> = paths.filter(|path| is_script(path)).collect();
+            let could_be_script = |path: &Path| {
+                self.is_missing(path) && (has_ending(path) || path.extension().is_none())
+            };
+            let is_named = |path: &PathBuf| is_script(path) || could_be_script(path);
+            let scripts: Vec<PathBuf> = paths.filter(is_named).collect();
             self.found.extend(scripts);
         }
     }
@@ -134,7 +154,13 @@ impl Search<'_> {
         let words = value.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
         let words = words.filter(|word| word.contains('/') || word.starts_with('.'));
         let paths = words.filter_map(|word| self.beneath(&normalize(&self.root.join(word))));
-        paths.filter(|path| fs::symlink_metadata(path).is_ok()).collect()
+        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok() || self.is_missing(path);
+        paths.filter(is_there).collect()
+    }
+
+    /// Whether it is the file that counts although it is not there.
+    fn is_missing(&self, path: &Path) -> bool {
+        self.missing.is_some_and(|missing| missing == path || missing == real(path))
     }
 
     /// A path with the home in place of `~`.
@@ -152,15 +178,25 @@ impl Search<'_> {
     }
 }
 
+/// A path whose links are followed as far as something is there.
+fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| {
+        let below = path.strip_prefix(above).ok()?;
+        Some((fs::canonicalize(above).ok()?, below))
+    });
+    found.map_or_else(|| path.to_owned(), |(above, below)| above.join(below))
+}
+
 /// Whether a file is one that is run.
 fn is_script(path: &Path) -> bool {
-    let has_ending = || {
-        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-        ["sh", "bash", "py", "js", "mjs", "rb", "pl", "php", "lua"].contains(&ending)
-    };
     fs::metadata(path).is_ok_and(|found| {
-        found.is_file() && (found.permissions().mode() & 0o111 != 0 || has_ending())
+        found.is_file() && (found.permissions().mode() & 0o111 != 0 || has_ending(path))
     })
+}
+
+fn has_ending(path: &Path) -> bool {
+    let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    ["sh", "bash", "py", "js", "mjs", "rb", "pl", "php", "lua"].contains(&ending)
 }
 
 #[cfg(test)]

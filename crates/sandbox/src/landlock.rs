@@ -85,6 +85,10 @@ pub(crate) fn start(
     let warden = Warden::call(request, Walls::Alone, settings, launcher)?;
     let home = request.home.as_deref().map(|home| (home, view::toolchains(home)));
     let scratch = Scratch::new(&settings.state, home.as_ref())
+        .and_then(|scratch| {
+            scratch.show(request.home.as_deref(), &request.read)?;
+            Ok(scratch)
+        })
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
     if request.access == Access::Workspace {
@@ -138,6 +142,28 @@ impl Scratch {
             std::os::unix::fs::symlink(home.join(name), link)?;
         }
         Ok(Self { folder, _lock: lock })
+    }
+
+    /// Lets its `home` lead to those of `paths` that lie in the real one, as far as nothing is in the
+    /// way.
+    fn show(&self, home: Option<&Path>, paths: &[PathBuf]) -> io::Result<()> {
+        let own = self.folder.path().join("home");
+        for path in paths {
+            let below = home.and_then(|home| path.strip_prefix(home).ok());
+            let Some(below) = below.filter(|below| below.components().next().is_some()) else {
+                continue;
+            };
+            let link = own.join(below);
+            let is_led = link.ancestors().take_while(|it| *it != own).any(Path::is_symlink);
+            if is_led || link.exists() {
+                continue;
+            }
+            if let Some(parent) = link.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::os::unix::fs::symlink(path, link)?;
+        }
+        Ok(())
     }
 }
 
@@ -220,6 +246,21 @@ mod tests {
         let mut shown = without(folder.path().to_owned(), &secrets);
         shown.sort();
         assert_eq!(shown, [path("passwd"), path("ssl/certs")]);
+    }
+
+    #[test]
+    fn readable_paths_of_the_home_are_found_in_its_place() {
+        let base = tempfile::tempdir().unwrap();
+        let (state, home) = (base.path().join("state"), base.path().join("home"));
+        let hooks = home.join(".config/brynhild/hooks");
+        fs::create_dir_all(&hooks).unwrap();
+        fs::write(hooks.join("gate.sh"), "x").unwrap();
+        let scratch = Scratch::new(&state, None).unwrap();
+        let paths = [hooks.clone(), hooks.join("gate.sh"), hooks, home.clone(), "/usr".into()];
+        scratch.show(Some(&home), &paths).unwrap();
+        let found = scratch.folder.path().join("home/.config/brynhild/hooks/gate.sh");
+        assert_eq!(fs::read(found).unwrap(), b"x");
+        assert_eq!(fs::read_dir(scratch.folder.path().join("home")).unwrap().count(), 1);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod choose;
 mod control_group;
 mod doctor;
 mod foreground;
+mod git_plants;
 mod git_pointers;
 mod git_programs;
 mod gitlinks;
@@ -68,6 +69,7 @@ pub use alive::running;
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
+pub use git_plants::git_obeys;
 pub use git_pointers::git_pointers;
 pub use git_programs::git_runs;
 pub use hide::hide_process;
@@ -88,6 +90,33 @@ pub struct Settings {
     pub rung: Option<Rung>,
     /// Told when something was moved to quarantine or a weaker rung was taken.
     pub notice: Option<Notice>,
+    /// Told of each host that a process which was granted single hosts asks for.
+    pub egress: Option<Egress>,
+}
+
+/// Hears about ways out.
+pub type Egress = Arc<dyn Fn(&Way<'_>) + Send + Sync>;
+
+/// A way out that a process has asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// The host, as it was named.
+    pub host: &'a str,
+    /// Its port.
+    pub port: u16,
+    /// The key of the configuration that lists what the process may reach.
+    pub key: &'a str,
+    /// What came of it.
+    pub passage: Passage,
+}
+
+/// Whether a way out was open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Passage {
+    /// It was.
+    Allowed,
+    /// It was not.
+    Denied,
 }
 
 /// Hears about what people should know.

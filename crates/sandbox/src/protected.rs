@@ -99,7 +99,14 @@ fn is_real(root: &Path, path: &Path) -> bool {
 
 /// Whether a bare repository lies at `root`: git would take its configuration.
 pub(crate) fn is_bare_repository(root: &Path) -> bool {
-    let has = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
+    would_be_bare_repository(root, "")
+}
+
+/// Whether one would lie there if `part` were beside what is there.
+pub(crate) fn would_be_bare_repository(root: &Path, part: &str) -> bool {
+    let has = |name: &str| {
+        name.eq_ignore_ascii_case(part) || fs::symlink_metadata(root.join(name)).is_ok()
+    };
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 

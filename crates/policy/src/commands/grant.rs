@@ -7,6 +7,7 @@ use contract::policy::Decision;
 use crate::call::{Call, Verdict};
 use crate::findings::BUILT_IN;
 use crate::glob::{Reading, meet};
+use crate::ground::Look;
 use crate::paths::{Place, normalize};
 use crate::programs::{self, Knowledge, Looked, Operand, git, versions};
 use crate::rules::{CommandPattern, Target};
@@ -171,13 +172,16 @@ fn program(call: &Call<'_>, argv: &[Word], cwd: &Cwd, own: &[&str]) -> Grant {
 /// Whether a program of the system's own is asked for its version, and is that program.
 fn says_version(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> bool {
     let name = argv[0].text.as_str();
-    if !versions::is_asked(argv) || !call.search.own.contains(name) {
+    let is_chosen = versions::CHOSEN.contains(&name);
+    if !versions::is_asked(argv) || !(is_chosen || versions::PROGRAMS.contains(&name)) {
         return false;
     }
-    if !versions::CHOSEN.contains(&name) {
+    let Some(ground) = call.ground.look().filter(|ground| ground.is_own(name)) else {
+        return false;
+    };
+    if !is_chosen {
         return true;
     }
-    let Some(ground) = call.ground.look() else { return false };
     let chooses = |folder: &Path| {
         versions::CHOOSING.iter().any(|file| ground.real(&folder.join(file)).is_some())
     };
@@ -187,7 +191,18 @@ fn says_version(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> bool {
 /// Why a name may not mean the program that it means to the user.
 pub(crate) fn unsure(call: &Call<'_>, name: &str, own: &[&str]) -> Option<String> {
     let place = call.search.doubtful.as_ref()?;
-    let is_sure = name.contains('/') || own.contains(&name) || call.search.certain.contains(name);
+    let is_found = |path: &str| {
+        let is_there = |look: &dyn Look| {
+            path.split(':').any(|folder| look.real(&Path::new(folder).join(name)).is_some())
+        };
+        call.ground.look().is_some_and(is_there)
+    };
+    let is_sure = match call.sure {
+        // What tells where programs lie would tell something else than is true.
+        Some(_) if ["type", "command", "which", "whereis", "hash"].contains(&name) => false,
+        Some(path) => name.contains('/') || own.contains(&name) || is_found(path),
+        None => name.contains('/') || own.contains(&name) || call.search.certain.contains(name),
+    };
     let why = || format!("`{name}` may be a program in `{}`, on the search path", place.display());
     (!is_sure).then(why)
 }

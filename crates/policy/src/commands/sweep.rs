@@ -19,7 +19,7 @@ use crate::shell::{Fit, Piece, Survey, Word, base_name, resolve};
 const FOLDERS: usize = 16;
 
 /// Searches beyond this number are not looked at one by one.
-const SEARCHES: usize = 256;
+const SEARCHES: usize = 64;
 
 /// Programs that can search folders.
 const SEARCHERS: &[&str] = &[

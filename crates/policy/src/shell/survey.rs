@@ -150,6 +150,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
     survey.with_constants(text);
     survey.made_by_others(text);
     survey.sources.look_into(text);
+    survey.sources.run_by(&survey.commands);
     // What is run from a file may be what the same text has just written there.
     let runs_written = || survey.runs_file || survey.runs_written_file();
     if survey.loose || (survey.writes_file() && runs_written()) {
@@ -208,6 +209,7 @@ impl Survey {
             let seen = is_long.then_some(&mut known);
             let is_shell = stages[pipeline] > 1 && sources::has_shell(&segment.words);
             let source = (stages[pipeline] > 1).then(|| sources::unclear(&segment.words)).flatten();
+            self.sources.wrote(&segment, sources.get(&pipeline));
             let listens = self.segment(segment, depth, seen);
             if listens == Listens::Shell && is_shell && self.sources.unclear.is_none() {
                 self.sources.unclear = sources.get(&pipeline).cloned();

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Hidden, Mode, Policy};
 use contract::tool::Risk;
+use policy::Settings;
 use policy::ground::{Ground, Look, Sought, Width};
 use policy::rules::Scope;
-use policy::{Search, Settings};
 use serde_json::json;
 
 use crate::setting::{bare, rules, run, tool};
@@ -47,6 +47,14 @@ impl Look for Fixed {
 
     fn git_runs(&self, _folder: &Path) -> Option<String> {
         None
+    }
+
+    fn git_obeys(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn is_own(&self, program: &str) -> bool {
+        ["cargo", "python3", "make", "bash"].contains(&program)
     }
 }
 
@@ -173,9 +181,7 @@ fn tools_leave_out_what_they_would_not_get_by_itself() {
 
 #[test]
 fn a_program_of_the_system_may_say_its_version_unless_the_project_chooses_it() {
-    let own = ["cargo", "python3", "make", "bash"].map(String::from).into();
-    let search = Search { own, ..Search::default() };
-    let judge = policy::policy(Settings { search, ground: Ground::new(Fixed), ..bare() });
+    let judge = policy::policy(Settings { ground: Ground::new(Fixed), ..bare() });
     for (text, wanted) in [
         ("cargo --version", Decision::Allow),
         ("cargo -V && python3 -V; python3 --version", Decision::Allow),

@@ -7,25 +7,27 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use contract::sandbox::Hosts;
+use contract::sandbox::{Hosts, is_usual_port};
 use contract::text::visible;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::mpsc;
 
 use super::address::is_private;
 use super::request::authority;
+use crate::{Egress, Passage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many refused hosts are told of.
 const TOLD: usize = 50;
 
 /// What a process was granted.
-#[derive(Debug)]
 pub(super) struct Gate {
     grants: Vec<Grant>,
     key: String,
     told: Mutex<BTreeSet<String>>,
     teller: mpsc::Sender<String>,
+    egress: Option<Egress>,
+    seen: Mutex<BTreeSet<(String, u16, Passage)>>,
 }
 
 /// One entry of the list.
@@ -87,7 +89,7 @@ impl Grant {
             Name::Exact(name) => name == host,
             Name::Address(address) => host.parse() == Ok(*address),
         };
-        is_named && self.port.is_none_or(|granted| granted == port)
+        is_named && self.has_port(host, port)
     }
 
     /// Whether it speaks of an address by itself, whatever name led there.
@@ -99,13 +101,17 @@ impl Grant {
             }
             Name::Any | Name::Beneath(_) => false,
         };
-        is_meant && self.port.is_none_or(|granted| granted == address.port())
+        is_meant && self.has_port(&address.ip().to_string(), address.port())
+    }
+
+    fn has_port(&self, host: &str, port: u16) -> bool {
+        self.port.map_or_else(|| is_usual_port(host, port), |granted| granted == port)
     }
 }
 
 impl Gate {
-    /// A gate for `hosts`, which tells `teller` of what it refuses.
-    pub(super) fn new(hosts: &Hosts, teller: mpsc::Sender<String>) -> Self {
+    /// A gate for `hosts`, which tells `teller` of what it refuses, and `egress` of all.
+    pub(super) fn new(hosts: &Hosts, teller: mpsc::Sender<String>, egress: Option<Egress>) -> Self {
         let mut grants = Vec::new();
         for text in &hosts.names {
             match Grant::parse(text) {
@@ -120,7 +126,8 @@ impl Gate {
                 }
             }
         }
-        Self { grants, key: hosts.key.clone(), told: Mutex::default(), teller }
+        let key = hosts.key.clone();
+        Self { grants, key, told: Mutex::default(), teller, egress, seen: Mutex::default() }
     }
 
     /// Whether a host was granted by name.
@@ -135,15 +142,21 @@ impl Gate {
 
     /// Connects to a host that was granted.
     pub(super) async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Refusal> {
+        let key = &self.key;
         if !self.is_granted(host, port) {
-            return Err(self.refuse(
-                host,
+            let is_elsewhere = [80, 443].into_iter().any(|usual| self.is_granted(host, usual));
+            let why = if is_elsewhere {
                 format!(
-                    "the host `{host}` is not granted; `{}` lists those that are (asked for port \
-                 {port})",
-                    self.key
-                ),
-            ));
+                    "the host `{host}` is granted for the ports 80 and 443; `{host}:{port}` in \
+                     `{key}` would open port {port}"
+                )
+            } else {
+                format!(
+                    "the host `{host}` is not granted; `{key}` lists those that are (asked for \
+                     port {port})"
+                )
+            };
+            return Err(self.refuse(host, port, why));
         }
         let broken = |error: io::Error| Refusal {
             status: "502 Bad Gateway",
@@ -154,27 +167,35 @@ impl Gate {
         let (open, shut): (Vec<_>, Vec<_>) =
             found.partition(|address| self.is_open(host, *address));
         if let ([], [address, ..]) = (&open[..], &shut[..]) {
-            let address = address.ip();
-            return Err(self.refuse(
-                host,
-                format!(
-                    "the host `{host}` leads to the private address {address}; add that to `{}` as \
-                 well if it is meant",
-                    self.key
-                ),
-            ));
+            let why = format!(
+                "the host `{host}` leads to the private address {}; add `{address}` to `{key}` as \
+                 well if that is meant",
+                address.ip()
+            );
+            return Err(self.refuse(host, port, why));
         }
+        self.witness(host, port, Passage::Allowed);
         let dialed = tokio::time::timeout(PATIENCE, TcpStream::connect(&open[..])).await;
         dialed.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)
     }
 
-    fn refuse(&self, host: &str, why: String) -> Refusal {
+    fn refuse(&self, host: &str, port: u16, why: String) -> Refusal {
+        self.witness(host, port, Passage::Denied);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD && told.insert(host.to_owned()) {
             // Whoever does not listen any more need not be told.
             let _ = self.teller.try_send(why.clone());
         }
         Refusal { status: "403 Forbidden", why }
+    }
+
+    /// Tells whoever writes it down of a way out, once for each.
+    fn witness(&self, host: &str, port: u16, passage: Passage) {
+        let Some(egress) = &self.egress else { return };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() < TOLD && seen.insert((host.to_owned(), port, passage)) {
+            egress(&Way { host, port, key: &self.key, passage });
+        }
     }
 }
 
@@ -185,18 +206,18 @@ mod tests {
     fn gate(names: &[&str]) -> (Gate, mpsc::Receiver<String>) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
         let (teller, heard) = mpsc::channel(64);
-        (Gate::new(&Hosts { names, key: "plugins.p.sandbox.network".into() }, teller), heard)
+        (Gate::new(&Hosts { names, key: "plugins.p.sandbox.network".into() }, teller, None), heard)
     }
 
     #[test]
     fn a_name_covers_itself_and_nothing_that_looks_like_it() {
         let (gate, _) = gate(&["docs.x.com", "*.y.com", "z.com:8080", "1.2.3.4", "[::1]:9"]);
         for (host, port) in
-            [("docs.x.com", 443), ("docs.x.com", 1), ("a.y.com", 80), ("b.a.y.com", 80)]
+            [("docs.x.com", 443), ("docs.x.com", 80), ("a.y.com", 80), ("b.a.y.com", 80)]
         {
             assert!(gate.is_granted(host, port), "{host}:{port}");
         }
-        assert!(gate.is_granted("z.com", 8080) && gate.is_granted("1.2.3.4", 5));
+        assert!(gate.is_granted("z.com", 8080) && gate.is_granted("1.2.3.4", 443));
         assert!(gate.is_granted("::1", 9));
         for (host, port) in [
             ("docs.x.com.evil.test", 443),
@@ -207,12 +228,33 @@ mod tests {
             (".y.com", 80),
             ("ay.com", 80),
             ("z.com", 80),
+            ("docs.x.com", 22),
+            ("a.y.com", 3306),
+            ("1.2.3.4", 25),
             ("1.2.3.5", 80),
             ("01.2.3.4", 80),
             ("::1", 10),
         ] {
             assert!(!gate.is_granted(host, port), "{host}:{port}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_was_not_granted_is_refused_with_the_form_that_grants_it() {
+        let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let ear = std::sync::Arc::clone(&seen);
+        let egress: Egress = std::sync::Arc::new(move |way: &Way<'_>| {
+            ear.lock().unwrap().push(format!("{}:{} {:?}", way.host, way.port, way.passage));
+        });
+        let (teller, _heard) = mpsc::channel(64);
+        let names = vec!["docs.x.com".to_owned(), "localhost".to_owned()];
+        let gate = Gate::new(&Hosts { names, key: "k".into() }, teller, Some(egress));
+        assert!(gate.is_granted("localhost", 8000));
+        for _ in 0..2 {
+            let refusal = gate.dial("docs.x.com", 22).await.unwrap_err();
+            assert!(refusal.why.contains("`docs.x.com:22` in `k`"), "{}", refusal.why);
+        }
+        assert_eq!(*seen.lock().unwrap(), ["docs.x.com:22 Denied"]);
     }
 
     #[test]

@@ -175,6 +175,7 @@ impl World {
             home: Some(self.home.clone()),
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
+            egress: None,
         }
     }
 

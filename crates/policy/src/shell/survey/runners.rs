@@ -1,7 +1,9 @@
 //! Programs that run what their arguments or their input say, each in its own way: shells,
 //! interpreters, `find`, git, editors. Sees too much rather than too little.
 
+use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use super::{Fit, Listens, NESTING, Survey, base_name};
 use crate::programs;
@@ -510,7 +512,9 @@ impl Survey {
 
 /// Whether programs take a variable's value for something to run.
 pub(super) fn names_program(variable: &str) -> bool {
-    PROGRAM_VARIABLES.split(' ').any(|name| name == variable)
+    static NAMES: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| PROGRAM_VARIABLES.split(' ').collect());
+    NAMES.contains(variable)
 }
 
 /// What `xargs` runs: a word that it fills in is one that only the running shell knows.

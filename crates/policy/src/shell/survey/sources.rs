@@ -1,15 +1,23 @@
 //! Programs whose output a shell runs. Of those that print what stands in the text the words are
 //! known; what any other prints, only it knows. Names them, decides nothing.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::runners::REMOTE;
-use super::{base_name, program_index};
-use crate::shell::tolerant::Piece;
+use super::{Found, base_name, program_index};
+use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
 
 /// Programs that print what they are given, or nothing that could be a command.
-const CLEAR: &str = "echo printf cat cd pwd true : nproc whoami hostname uname id mktemp set";
+const CLEAR: &str =
+    "echo printf cat cd pwd true : nproc whoami hostname uname id mktemp set which command dirname";
 /// More substitutions are not looked at one by one.
 const MOST: usize = 64;
+/// Longer texts are not looked through for names that substitutions put together.
+const NAMED: usize = 64 << 10;
+/// What a command can follow.
+const BEFORE: [&str; 9] = ["!", "{", "then", "do", "else", "exec", "time", "command", "env"];
 /// Of a substitution no more is looked at.
 const LONG: usize = 256;
 
@@ -20,14 +28,54 @@ pub(crate) struct Sources {
     pub(super) substituted: bool,
     /// A program whose output a shell runs, where only that program knows what it prints.
     pub(crate) unclear: Option<String>,
+    /// Names of files that such a program has filled, each with the program.
+    written: Vec<(String, String)>,
 }
 
 impl Sources {
     /// Looks for such a program in the substitutions of the text, where a shell runs any.
     pub(super) fn look_into(&mut self, text: &str) {
-        if self.substituted && self.unclear.is_none() {
+        let is_run = self.substituted || text.len() <= NAMED && names_a_program(text);
+        if is_run && self.unclear.is_none() {
             self.unclear = substituted(text);
         }
+    }
+
+    /// Notes the files that a segment writes, whose input comes from `fed` if that is not known.
+    pub(super) fn wrote(&mut self, segment: &Segment, fed: Option<&String>) {
+        let is_file = |word: &Piece| !word.text.is_empty() && word.text != "/dev/null";
+        let words = &segment.words[program_index(&segment.words)..];
+        let is_tee = words.first().is_some_and(|name| base_name(&name.text) == "tee");
+        let copied = words.iter().skip(1).filter(|word| is_tee && !word.text.starts_with('-'));
+        let targets = segment.redirects.iter().filter(|it| it.writes).map(|it| &it.word);
+        let mut files = targets.chain(copied).filter(|word| is_file(word)).peekable();
+        if files.peek().is_none() || self.written.len() >= MOST {
+            return;
+        }
+        let own = unclear(&segment.words).filter(|_| !is_tee);
+        if let Some(source) = own.or_else(|| fed.cloned()) {
+            let named = |word: &Piece| (base_name(&word.text).to_owned(), source.clone());
+            self.written.extend(files.map(named).take(MOST));
+        }
+    }
+
+    /// Looks for such a file among what `commands` run.
+    pub(super) fn run_by(&mut self, commands: &[Found]) {
+        if self.written.is_empty() || self.unclear.is_some() {
+            return;
+        }
+        let source = |word: &Piece| {
+            let name = base_name(&word.text);
+            self.written.iter().find(|(file, _)| file == name).map(|(_, source)| source.clone())
+        };
+        self.unclear = commands.iter().find_map(|found| {
+            let (program, args) = found.argv().split_first()?;
+            let name = base_name(&program.text);
+            let runs = wrappers::is_shell(name) || wrappers::is_interpreter(name);
+            let runs = runs || matches!(name, "source" | ".");
+            let file = if runs { args.iter().take(MOST).find_map(source) } else { None };
+            file.or_else(|| source(program).filter(|_| program.text.contains('/')))
+        });
     }
 }
 
@@ -44,6 +92,26 @@ pub(super) fn has_shell(words: &[Piece]) -> bool {
         matches!(name, "source" | ".") || (wrappers::is_shell(name) && !REMOTE.contains(&name))
     };
     words.iter().any(|word| is_shell(base_name(&word.text)))
+}
+
+/// Whether a substitution stands where the name of a program is, or in a variable that does.
+fn names_a_program(text: &str) -> bool {
+    let every = |mark| text.match_indices(mark).take(MOST);
+    let is_command = |at: usize| {
+        let before = text[..at].trim_end_matches([' ', '\t', '"']);
+        let word = before.rsplit([' ', '\t', '\n', ';', '|', '&']).next().unwrap_or_default();
+        before.is_empty() || before.ends_with(['\n', ';', '|', '&']) || BEFORE.contains(&word)
+    };
+    let is_substituted = every("$(").chain(every("`").step_by(2)).any(|(at, _)| {
+        let is_number = text[at..].starts_with("$((");
+        !is_number && is_command(at)
+    });
+    let is_held = ["=$(", "=\"$(", "=`", "=\"`"].iter().any(|held| text.contains(held));
+    let is_variable = |at: usize| {
+        let next = text[at + 1..].chars().next();
+        next.is_some_and(|next| next.is_alphabetic() || "_{".contains(next)) && is_command(at)
+    };
+    is_substituted || (is_held && every("$").any(|(at, _)| is_variable(at)))
 }
 
 /// A program in a substitution of the text, where what it prints is not known.
@@ -68,5 +136,6 @@ fn substituted(text: &str) -> Option<String> {
 }
 
 fn is_clear(name: &str) -> bool {
-    CLEAR.split(' ').any(|clear| clear == name)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| CLEAR.split(' ').collect());
+    NAMES.contains(name)
 }

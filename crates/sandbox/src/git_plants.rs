@@ -1,0 +1,106 @@
+//! Whether a file that somebody is about to write would decide what git runs on the host: a part of a
+//! repository beside which no `.git` stands, or a file that the settings of the project's repository
+//! name. Only reads, and takes the file for written.
+
+use std::path::Path;
+
+use crate::git_pointers;
+use crate::harmless::is_harmless_directory;
+use crate::protected::{is_bare_repository, would_be_bare_repository};
+
+/// What git obeys in a repository, whatever lies there already.
+const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
+
+/// Why git on the host would obey a file at `path`, in a project at `root` of a user with this home.
+pub fn git_obeys(path: &Path, root: &Path, home: Option<&Path>) -> Option<String> {
+    let planted = path.ancestors().skip(1).find(|folder| is_planted(folder, path));
+    if let Some(folder) = planted {
+        let shown = folder.display();
+        return Some(format!(
+            "it would decide what git runs in `{shown}`, which it takes for a repository"
+        ));
+    }
+    let is_named = git_pointers::names(root, home, path);
+    is_named.then(|| "the settings of the repository, or its hooks, make git run it".to_owned())
+}
+
+/// Whether `folder` is a repository with the file at `path` that runs what was written there.
+fn is_planted(folder: &Path, path: &Path) -> bool {
+    let part = path.strip_prefix(folder).ok().and_then(|below| below.components().next());
+    let Some(part) = part.and_then(|part| part.as_os_str().to_str()) else {
+        return false;
+    };
+    // Some file systems take one case for the other.
+    if OBEYED.iter().any(|name| name.eq_ignore_ascii_case(part)) {
+        return would_be_bare_repository(folder, part);
+    }
+    !is_bare_repository(folder)
+        && would_be_bare_repository(folder, part)
+        && !is_harmless_directory(folder, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn is_obeyed(root: &Path, path: &str) -> bool {
+        git_obeys(&root.join(path), root, None).is_some()
+    }
+
+    #[test]
+    fn no_part_completes_a_repository_that_runs_something() {
+        let parts = ["a/HEAD", "a/objects/k", "a/refs/k", "a/config"];
+        for last in parts {
+            let base = tempfile::tempdir().unwrap();
+            let root = base.path();
+            for part in parts.iter().filter(|part| **part != last) {
+                assert!(!is_obeyed(root, part), "{part} before {last}");
+                write(root, part, "[core]\nfsmonitor = x\n");
+            }
+            assert!(is_obeyed(root, last), "{last}");
+            assert!(!is_obeyed(root, "a/other") && !is_obeyed(root, "config"));
+        }
+    }
+
+    #[test]
+    fn a_harmless_repository_is_made_and_then_its_settings_are_nobody_s_to_write() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path();
+        for part in ["HEAD", "refs/k"] {
+            write(root, part, "");
+        }
+        assert!(!is_obeyed(root, "objects/k"));
+        write(root, "objects/k", "");
+        for part in ["config", "CONFIG", "hooks/pre-commit", "config.worktree", "commondir"] {
+            assert!(is_obeyed(root, part), "{part}");
+        }
+        assert!(!is_obeyed(root, "refs/heads/main"));
+        write(root, "w/commondir", "../x");
+        assert!(is_obeyed(root, "w/HEAD"));
+    }
+
+    #[test]
+    fn a_program_that_settings_hooks_or_links_name_is_not_made() {
+        let base = tempfile::tempdir().unwrap();
+        let root = &base.path().canonicalize().unwrap();
+        write(root, ".git/config", "[core]\n\tfsmonitor = \"sh scripts/fsm.sh\"\n");
+        write(root, ".git/hooks/pre-push", "#!/bin/sh\nexec ./scripts/check src/new.rs\n");
+        fs::create_dir_all(root.join("real")).unwrap();
+        std::os::unix::fs::symlink("../../scripts/pc", root.join(".git/hooks/pre-commit")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("scripts")).unwrap();
+        for name in ["real/fsm.sh", "real/check", "real/pc"] {
+            assert!(is_obeyed(root, name), "{name}");
+        }
+        for name in ["real/other.sh", "src/new.rs", "fsm.sh"] {
+            assert!(!is_obeyed(root, name), "{name}");
+        }
+    }
+}
