@@ -34,8 +34,6 @@ pub struct Catalog {
     pub prompts: Vec<PromptEntry>,
     /// Whether it has resources.
     pub resources: bool,
-    /// The files of the workspace that are a part of its command, with their hashes.
-    pub files: BTreeMap<String, String>,
     /// Why it could not be asked, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Trouble>,
@@ -86,6 +84,20 @@ pub struct Hints {
     pub idempotent: Option<bool>,
     /// It talks to the outside.
     pub open_world: Option<bool>,
+}
+
+impl Hints {
+    /// The hints that are given, one a line, as the protocol calls them.
+    fn in_words(self) -> String {
+        let named = [
+            ("readOnlyHint", self.read_only),
+            ("destructiveHint", self.destructive),
+            ("idempotentHint", self.idempotent),
+            ("openWorldHint", self.open_world),
+        ];
+        let given = named.into_iter().filter_map(|(name, hint)| Some(format!("{name}: {}", hint?)));
+        given.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// A prompt as its server describes it.
@@ -158,9 +170,11 @@ impl Change {
 fn shown(entry: &ToolEntry) -> String {
     let schema = serde_json::to_string_pretty(&sorted(&Value::Object(entry.input_schema.clone())));
     let title = entry.title.as_deref().unwrap_or_default();
-    format!("{title}\n{}\n{}\n{:?}\n", entry.description, schema.unwrap_or_default(), entry.hints)
-        .trim_start()
+    let hints = entry.hints.in_words();
+    format!("{title}\n{}\n{}\n{hints}\n", entry.description, schema.unwrap_or_default())
+        .trim()
         .to_owned()
+        + "\n"
 }
 
 fn difference(was: &str, is: &str) -> String {
@@ -253,20 +267,10 @@ impl Shelf {
         (kept.format == FORMAT).then_some(kept.catalog)
     }
 
-    /// Keeps a catalog: a reader sees the old or the new, whole.
+    /// Keeps a catalog.
     pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let draft = self.path.with_extension(format!("{}.draft", std::process::id()));
         let kept = Kept { format: FORMAT, catalog: catalog.clone() };
-        let mut file = fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&draft)?;
-        file.write_all(&serde_json::to_vec(&kept)?)?;
-        fs::rename(&draft, &self.path)
+        replace(&self.path, &serde_json::to_vec(&kept)?)
     }
 
     /// Forgets what is kept.
@@ -276,6 +280,17 @@ impl Shelf {
             other => other,
         }
     }
+}
+
+/// Puts bytes in place of a file of the person's: a reader sees the old or the new, whole.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    let mut file =
+        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
+    file.write_all(bytes)?;
+    fs::rename(&draft, path)
 }
 
 #[cfg(test)]
@@ -307,6 +322,17 @@ mod tests {
         assert!(matches!(changes["c"], Change::Added(_)));
         assert_ne!(was.digest(), is.digest());
         assert!(was.changes(&was).is_empty());
+    }
+
+    #[test]
+    fn hints_are_shown_in_the_words_of_the_protocol() {
+        let hinted = |read_only| ToolEntry {
+            hints: Hints { read_only, ..Hints::default() },
+            ..tool("a", "Adds.")
+        };
+        let change = Change::Altered { was: hinted(Some(true)), is: hinted(None) };
+        let text = change.describe("s");
+        assert!(text.ends_with("- readOnlyHint: true\n"), "{text}");
     }
 
     #[test]

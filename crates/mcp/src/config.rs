@@ -3,6 +3,7 @@
 
 mod entry;
 mod expand;
+mod floating;
 pub mod foreign;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::name;
 
 pub use expand::expand;
+pub use floating::{Floating, floating_entry};
 
 /// Where a server's description comes from. It decides whose word it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +66,8 @@ pub struct Server {
     pub filter: Filter,
     /// What the person grants it.
     pub grants: Grants,
+    /// The package of which it takes whatever version is newest; none where the person wants that.
+    pub floating: Option<Floating>,
     /// What identifies this description: a hash of it as written.
     pub digest: String,
 }
@@ -230,10 +234,14 @@ pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> Found {
         }
     }
     for server in &mut found.servers {
-        if let Some(value) = grants.get(&server.name) {
+        let Some(entry) = grants.get(&server.name) else { continue };
+        if let Some(value) = entry.get("sandbox") {
             let mut problems = Vec::new();
             server.grants = entry::grants(&server.name, value, &mut problems);
             found.problems.extend(problems.iter().map(|text| format!("{}: {text}", server.name)));
+        }
+        if entry::is_unpinned(entry) {
+            server.floating = None;
         }
     }
     found.servers.sort_by(|a, b| a.name.cmp(&b.name));
@@ -246,7 +254,6 @@ fn grants_alone(sources: &[Source]) -> BTreeMap<String, Value> {
     own.filter_map(|source| entries(&source.document).ok())
         .flatten()
         .filter(|(_, value)| entry::is_grant_alone(value))
-        .filter_map(|(name, value)| Some((name, value.get("sandbox")?.clone())))
         .collect()
 }
 

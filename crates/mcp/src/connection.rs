@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use contract::text::visible;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ClientResult,
     CustomResult, GetPromptRequestParams, GetPromptResult, InputRequest, InputRequests,
@@ -179,8 +180,7 @@ impl Connection {
         let tools = all_tools(self.service.peer()).await;
         let (tools, left_out) = tools.map_err(|error| self.refused("list its tools", &error))?;
         for what in left_out {
-            let what = self.server.without_keys(&what);
-            (self.notice)(format!("MCP server `{}`: {what}", self.name));
+            self.say(&what);
         }
         let entry = |tool: Tool| {
             let hints = tool.annotations.as_ref();
@@ -197,7 +197,23 @@ impl Connection {
                 },
             }
         };
-        Ok(tools.into_iter().map(entry).collect())
+        let mut entries: Vec<ToolEntry> = Vec::with_capacity(tools.len());
+        for tool in tools.into_iter().map(entry) {
+            // A call names a tool, so that the server alone knows which of two it would run.
+            if entries.iter().any(|known| known.name == tool.name) {
+                let name = visible(&tool.name);
+                self.say(&format!("it lists two tools `{name}`; the first one counts"));
+            } else {
+                entries.push(tool);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Tells people something about the server.
+    fn say(&self, what: &str) {
+        let what = self.server.without_keys(what);
+        (self.notice)(format!("MCP server `{}`: {what}", self.name));
     }
 
     async fn prompts(&self) -> Result<Vec<PromptEntry>, Failure> {

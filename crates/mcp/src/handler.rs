@@ -63,25 +63,23 @@ pub(crate) struct Handler {
     pub(crate) others: Option<broadcast::Sender<String>>,
 }
 
-impl Handler {
-    fn capabilities(&self) -> ClientCapabilities {
-        let mut capabilities = ClientCapabilities::default();
-        capabilities.roots = Some(RootsCapabilities::default());
-        if self.person.can_answer() {
-            capabilities.sampling = Some(SamplingCapability::default());
-            let elicitation = ElicitationCapability::new()
-                .with_form(FormElicitationCapability::default())
-                .with_url(UrlElicitationCapability::default());
-            capabilities.elicitation = Some(elicitation);
-        }
-        capabilities
-    }
+/// What we can do for a server: the same in every run, whether somebody is there to answer or not,
+/// since servers choose by it what they offer.
+fn capabilities() -> ClientCapabilities {
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.roots = Some(RootsCapabilities::default());
+    capabilities.sampling = Some(SamplingCapability::default());
+    let elicitation = ElicitationCapability::new()
+        .with_form(FormElicitationCapability::default())
+        .with_url(UrlElicitationCapability::default());
+    capabilities.elicitation = Some(elicitation);
+    capabilities
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("brynhild", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(self.capabilities(), us)
+        ClientConfig::new(capabilities(), us)
             .with_protocol_version(rmcp::model::ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 

@@ -2,7 +2,6 @@
 //! description names, its caches in a folder of its own.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -224,12 +223,6 @@ fn profile(
     }
     let home = surroundings.home.iter();
     read.extend(home.flat_map(|home| CACHES.iter().map(move |cache| home.join(cache))));
-    let mut env = environment(server, program, surroundings, data);
-    if server.scope != Scope::Project
-        && let Some(path) = env.get_mut("PATH")
-    {
-        *path = apart(path, workspace);
-    }
     Profile {
         workspace: workspace.clone(),
         access,
@@ -238,7 +231,7 @@ fn profile(
         own,
         fixed: Vec::new(),
         network: if is_tight { Network::None } else { grants.network.clone() },
-        env,
+        env: environment(server, program, surroundings, data),
         limits: surroundings.limits,
     }
 }
@@ -332,7 +325,33 @@ fn environment(
     }
     let own = program.env.iter();
     env.extend(own.map(|(name, value)| (name.clone(), value.expose().clone())));
+    if server.scope != Scope::Project
+        && let Some(path) = env.get_mut("PATH")
+    {
+        *path = apart(path, &surroundings.workspace);
+    }
     env
+}
+
+/// The file that a server's command stands for: a path, or what the server's search path leads to.
+pub(crate) fn resolved(
+    server: &Server,
+    program: &Program,
+    surroundings: &Surroundings,
+) -> Option<PathBuf> {
+    let path = located(&program.command, &surroundings.workspace);
+    if program.command.contains('/') {
+        return Some(path);
+    }
+    let env = environment(server, program, surroundings, Path::new(""));
+    let mut places = std::env::split_paths(env.get("PATH")?).map(|folder| folder.join(&path));
+    places.find(|place| is_executable(place))
+}
+
+/// Whether a file is there that may be run.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    let about = path.metadata();
+    about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 /// Where npm looks for packages: in the server's own folder, or in the person's cache where the
@@ -363,81 +382,9 @@ pub(crate) fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!("; it said: {}", tail(words, 2000)) }
 }
 
-/// Programs that run the file which they are given first.
-const INTERPRETERS: [&str; 16] = [
-    "bash", "bun", "deno", "java", "lua", "node", "perl", "php", "pypy", "python", "ruby", "sh",
-    "ts-node", "tsx", "uv", "zsh",
-];
-/// The endings of files that are run.
-const SCRIPTS: [&str; 16] = [
-    "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
-    "ts", "wasm",
-];
-
-/// Whether a file can be a part of the program, and not only something that it works on.
-fn can_run(path: &Path) -> bool {
-    let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
-    if extension.is_some_and(|it| SCRIPTS.contains(&it.as_str())) {
-        return true;
-    }
-    let is_executable = path.metadata().is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
-    let mut start = [0; 2];
-    let begun = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    is_executable || (begun.is_ok() && start == *b"#!")
-}
-
-/// The files of the workspace that are a part of a server's command, with their hashes. They can
-/// change without its description changing. What it works on is none: that changes all the time.
-pub(crate) fn files(program: &Program, workspace: &Path) -> BTreeMap<String, String> {
-    let words = std::iter::once(&program.command).chain(&program.args);
-    let name = program.command.rsplit('/').next().unwrap_or_default();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let mut is_run_next = INTERPRETERS.contains(&name);
-    let mut files = BTreeMap::new();
-    for (index, word) in words.enumerate() {
-        // A bare command is looked up on the search path, never in the workspace.
-        if word.starts_with('-') || (index == 0 && !word.contains('/')) {
-            continue;
-        }
-        let Ok(path) = workspace.join(word).canonicalize() else { continue };
-        let within = workspace.canonicalize().is_ok_and(|root| path.starts_with(root));
-        let is_run = index == 0 || std::mem::take(&mut is_run_next) || can_run(&path);
-        if within
-            && is_run
-            && path.is_file()
-            && let Ok(bytes) = std::fs::read(&path)
-        {
-            files.insert(word.clone(), blake3::hash(&bytes).to_hex().to_string());
-        }
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_that_are_run_count_and_what_they_work_on_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["server.py", "tool", "notes", "t.db"] {
-            let text = if name == "tool" { "#!/bin/sh\n" } else { "x" };
-            std::fs::write(folder.path().join(name), text).unwrap();
-        }
-        let counted = |words: &str| {
-            let mut words = words.split(' ').map(str::to_owned);
-            let command = words.next().unwrap();
-            let args = words.collect();
-            let (env, inherited, cwd) = (BTreeMap::new(), Vec::new(), None);
-            let program = Program { command, args, env, inherited, cwd };
-            files(&program, folder.path()).into_keys().collect::<Vec<_>>()
-        };
-        assert_eq!(counted("mcp-server-sqlite --db-path ./t.db"), [""; 0]);
-        assert_eq!(counted("mcp-server-sqlite t.db"), [""; 0]);
-        assert_eq!(counted("./notes t.db"), ["./notes"]);
-        assert_eq!(counted("python3.12 -u notes t.db"), ["notes"]);
-        assert_eq!(counted("uvx x server.py tool t.db"), ["server.py", "tool"]);
-    }
 
     #[test]
     fn folders_of_the_project_are_taken_off_the_search_path() {

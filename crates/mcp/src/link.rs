@@ -2,7 +2,6 @@
 
 mod consent;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,8 +12,9 @@ use crate::catalog::{Catalog, Shelf, Trouble};
 use crate::config::{Server, Transport};
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::pins::{self, Files, Pins};
 use crate::servers::{Shared, now};
-use crate::{launch, name, schema};
+use crate::{name, schema};
 
 pub(crate) use consent::Consent;
 use consent::Known;
@@ -33,11 +33,30 @@ pub(crate) struct Link {
     pub(crate) prefix: String,
     shared: Arc<Shared>,
     shelf: Shelf,
+    pins: Pins,
     slot: tokio::sync::Mutex<Slot>,
     known: Mutex<Known>,
     is_stale: Arc<AtomicBool>,
     /// Whether it was said that some of its words are kept from the model.
     is_told: AtomicBool,
+    /// Whether it is being asked what it offers.
+    is_starting: AtomicBool,
+}
+
+/// A server that is asked what it offers, until this is dropped.
+struct Starting<'a>(&'a AtomicBool);
+
+impl<'a> Starting<'a> {
+    fn new(is_starting: &'a AtomicBool) -> Self {
+        is_starting.store(true, Ordering::Relaxed);
+        Self(is_starting)
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The conversation with a server while there is one.
@@ -53,10 +72,19 @@ impl Link {
     pub(crate) fn new(server: Server, shared: Arc<Shared>) -> Self {
         let prefix = name::prefix(&server.name).unwrap_or_default();
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
-        let known = Mutex::new(Known::of(shelf.read()));
-        let (slot, is_stale) = (tokio::sync::Mutex::default(), Arc::default());
-        let is_told = AtomicBool::new(false);
-        Self { server, prefix, shared, shelf, slot, known, is_stale, is_told }
+        let pins = Pins::new(&shared.cache, &prefix, &server);
+        Self {
+            known: Mutex::new(Known::of(shelf.read())),
+            server,
+            prefix,
+            shared,
+            shelf,
+            pins,
+            slot: tokio::sync::Mutex::default(),
+            is_stale: Arc::default(),
+            is_told: AtomicBool::new(false),
+            is_starting: AtomicBool::new(false),
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -64,7 +92,7 @@ impl Link {
     }
 
     /// What it offers as far as the person agreed to it; none where that is not known.
-    pub(crate) fn catalog(&self) -> Option<Catalog> {
+    pub(crate) fn catalog(&self) -> Option<Arc<Catalog>> {
         self.known().catalog.clone().filter(|catalog| catalog.failure.is_none())
     }
 
@@ -100,6 +128,11 @@ impl Link {
         }
     }
 
+    /// Whether it is being asked what it offers.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.is_starting.load(Ordering::Relaxed)
+    }
+
     /// The conversation with the server, which is started where there is none.
     pub(crate) async fn connect(&self, consent: Consent<'_>) -> Result<Arc<Connection>, Failure> {
         let mut slot = self.slot.lock().await;
@@ -113,10 +146,11 @@ impl Link {
             slot.failures += 1;
             slot.failed_at = Some(Instant::now());
         }
-        self.settle_files(consent)?;
+        let files = self.settle_files(consent)?;
         slot.wait(&self.server.name).await?;
         match self.start().await {
             Ok(connection) => {
+                self.agree_to_files(&files);
                 let connection = Arc::new(connection);
                 slot.connection = Some(Arc::clone(&connection));
                 Ok(connection)
@@ -174,7 +208,8 @@ impl Link {
     /// Asks a running server again what it offers, where it said that it changed, or speaks a
     /// revision in which it would not say so.
     pub(crate) async fn refresh(&self) -> Result<(), Failure> {
-        let slot = self.slot.lock().await;
+        // Nobody waits for one that is being started: it says afterwards what it offers.
+        let Ok(slot) = self.slot.try_lock() else { return Ok(()) };
         let Some(connection) = slot.connection.as_ref().filter(|it| !it.is_closed()) else {
             return Ok(());
         };
@@ -187,6 +222,7 @@ impl Link {
 
     /// Starts the server to learn what it offers, and keeps in mind where that fails.
     pub(crate) async fn learn(&self) -> Result<(), Failure> {
+        let _starting = Starting::new(&self.is_starting);
         let learned = self.connect(Consent::None).await;
         match learned {
             Ok(_) => Ok(()),
@@ -197,7 +233,7 @@ impl Link {
                     let trouble = Trouble { message: failure.whole(), at };
                     let catalog = Catalog { failure: Some(trouble), ..Catalog::default() };
                     self.keep(&catalog);
-                    known.catalog = Some(catalog);
+                    known.catalog = Some(Arc::new(catalog));
                 }
                 Err(failure)
             }
@@ -212,8 +248,11 @@ impl Link {
         *self.known() = Known::default();
     }
 
-    /// Ends the conversation.
+    /// Ends the conversation. One that is only beginning ends with whoever waits for it.
     pub(crate) async fn close(&self) {
+        if self.is_starting() {
+            return;
+        }
         let connection = self.slot.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.close().await;
@@ -228,7 +267,7 @@ impl Link {
 
     /// Says, once, what of its words was kept from the model because nobody would see it.
     pub(crate) fn tell_hidden(&self) {
-        let report = self.catalog().as_ref().and_then(schema::report);
+        let report = self.catalog().as_deref().and_then(schema::report);
         if let Some(report) = report
             && !self.is_told.swap(true, Ordering::Relaxed)
         {
@@ -241,12 +280,19 @@ impl Link {
         (self.shared.notice)(format!("MCP server `{}`: {text}", self.server.name));
     }
 
-    fn files(&self) -> BTreeMap<String, String> {
+    /// The files that its command runs.
+    fn files(&self) -> Files {
         match &self.server.transport {
             Transport::Stdio(program) => {
-                launch::files(program, &self.shared.surroundings.workspace)
+                pins::files(&self.server, program, &self.shared.surroundings)
             }
-            Transport::Http(_) => BTreeMap::new(),
+            Transport::Http(_) => Files::new(),
+        }
+    }
+
+    fn agree_to_files(&self, files: &Files) {
+        if let Err(error) = self.pins.agree(files) {
+            self.say(&format!("cannot keep what its program is: {error}"));
         }
     }
 }

@@ -59,9 +59,6 @@ pub struct Sampled {
 /// Answers servers.
 #[async_trait]
 pub trait Person: Send + Sync {
-    /// Whether questions can be put at all; servers are told so.
-    fn can_answer(&self) -> bool;
-
     /// Answers a question.
     async fn answer(&self, question: Question) -> Answer;
 
@@ -74,10 +71,6 @@ pub struct Nobody;
 
 #[async_trait]
 impl Person for Nobody {
-    fn can_answer(&self) -> bool {
-        false
-    }
-
     async fn answer(&self, _: Question) -> Answer {
         Answer::Decline
     }

@@ -30,7 +30,7 @@ pub(crate) fn commands(links: &[Arc<Link>]) -> Vec<(PromptCommand, Arc<Link>, Pr
     let mut taken = BTreeSet::new();
     let mut commands = Vec::new();
     for link in links {
-        for entry in link.catalog().map(|catalog| catalog.prompts).unwrap_or_default() {
+        for entry in link.catalog().map(|catalog| catalog.prompts.clone()).unwrap_or_default() {
             let usage = entry.arguments.iter().map(|argument| {
                 let (open, close) = if argument.required { ('<', '>') } else { ('[', ']') };
                 format!("{open}{}{close}", schema::clean(&argument.name))

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::sandbox::Sandbox;
 use contract::text::head;
 use contract::tool::Tool;
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt as _, join_all};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -70,6 +70,16 @@ pub(crate) fn now() -> i64 {
 pub struct Servers {
     shared: Arc<Shared>,
     links: Vec<Arc<Link>>,
+    /// What the tools were made of that were asked for last.
+    offered: Mutex<Offered>,
+}
+
+/// A server that is being asked what it offers, and what comes of it.
+pub struct Learning {
+    /// Its name.
+    pub server: String,
+    /// Goes on until it has answered, or failed.
+    pub learned: BoxFuture<'static, Result<(), Failure>>,
 }
 
 /// How much is known of a server.
@@ -127,6 +137,26 @@ pub struct Status {
     pub error: Option<String>,
 }
 
+/// What tools were made of.
+#[derive(Default)]
+struct Offered {
+    catalogs: Vec<Arc<Catalog>>,
+    /// The tools that nobody has agreed to yet.
+    added: Vec<String>,
+}
+
+impl Offered {
+    /// Whether a model would read the same.
+    fn reads_as(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&Arc<Catalog>, &Arc<Catalog>)| {
+            Arc::ptr_eq(a, b) || (a.tools == b.tools && a.instructions == b.instructions)
+        };
+        self.added == other.added
+            && self.catalogs.len() == other.catalogs.len()
+            && self.catalogs.iter().zip(&other.catalogs).all(is_same)
+    }
+}
+
 impl Servers {
     /// Reads what is kept of servers. Starts nothing.
     pub fn new(settings: Settings) -> Self {
@@ -141,7 +171,7 @@ impl Servers {
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
-        Self { shared, links }
+        Self { shared, links, offered: Mutex::default() }
     }
 
     /// Whether these are the servers, as they are described.
@@ -160,7 +190,7 @@ impl Servers {
         let links: Vec<Arc<Link>> = servers.into_iter().map(link).collect();
         let stays = |link: &Arc<Link>| links.iter().any(|other| Arc::ptr_eq(link, other));
         join_all(self.links.iter().filter(|link| !stays(link)).map(|link| link.close())).await;
-        Self { shared: Arc::clone(&self.shared), links }
+        Self { shared: Arc::clone(&self.shared), links, offered: Mutex::default() }
     }
 
     fn active(&self) -> Vec<Arc<Link>> {
@@ -189,14 +219,36 @@ impl Servers {
 
     /// Starts, all at once, the servers of which nothing is known. Returns what went wrong.
     pub async fn learn(&self) -> Vec<Failure> {
-        let unknown = self.active().into_iter().filter(|link| link.is_unknown());
-        let learned = join_all(unknown.map(|link| async move { link.learn().await })).await;
+        let learned = join_all(self.learning().into_iter().map(|it| it.learned)).await;
         learned.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// The servers of which nothing is known, to be started one beside the other.
+    pub fn learning(&self) -> Vec<Learning> {
+        let unknown = self.active().into_iter().filter(|it| it.is_unknown() && !it.is_starting());
+        let learning = unknown.map(|link| Learning {
+            server: link.server.name.clone(),
+            learned: async move { link.learn().await }.boxed(),
+        });
+        learning.collect()
+    }
+
+    /// The names of servers that are being started to learn what they offer.
+    pub fn starting(&self) -> Vec<String> {
+        let starting = self.active().into_iter().filter(|link| link.is_starting());
+        starting.map(|link| link.server.name.clone()).collect()
+    }
+
+    /// Why servers are left alone that could not be started a short while ago.
+    pub fn troubles(&self) -> Vec<String> {
+        let left_alone = self.active().into_iter().filter(|link| !link.is_unknown());
+        left_alone.filter_map(|link| link.trouble()).collect()
     }
 
     /// The tools as a model is offered them: those of servers, and those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.active().iter().for_each(|link| link.tell_hidden());
+        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = self.offer();
         let mut tools = self.of_resources(Keeping::Words);
         tools.extend(self.of_servers().into_iter().map(|tool| tool as Arc<dyn Tool>));
         tools
@@ -215,8 +267,8 @@ impl Servers {
     /// What servers tell the model of themselves, as far as the person agreed to it.
     pub fn instructions(&self) -> Vec<(String, String)> {
         let told = self.active().into_iter().filter_map(|link| {
-            let words = link.catalog()?.instructions;
-            let words = schema::clean(&words);
+            let catalog = link.catalog()?;
+            let words = schema::clean(&catalog.instructions);
             let words = head(words.trim(), LONGEST_INSTRUCTIONS).to_owned();
             (!words.is_empty()).then(|| (link.server.name.clone(), words))
         });
@@ -300,20 +352,22 @@ impl Servers {
             .map_err(|error| Failure::new(format!("the prompt `{name}` makes no sense: {error}")))
     }
 
-    /// Asks running servers again that said they changed. Returns whether the tools are other
-    /// than before; [`Servers::tools`] then gives what takes their place.
+    /// What tools are made of, as far as it is known.
+    fn offer(&self) -> Offered {
+        let links = self.active();
+        let added = links.iter().flat_map(|link| link.added()).map(|entry| entry.name);
+        Offered {
+            catalogs: links.iter().filter_map(|link| link.catalog()).collect(),
+            added: added.collect(),
+        }
+    }
+
+    /// Asks running servers again that said they changed. Returns whether [`Servers::tools`] gives
+    /// others than it did.
     pub async fn refresh(&self) -> bool {
-        let names = |it: &Self| -> Vec<String> {
-            let links = it.active();
-            let of = |link: &Arc<Link>| link.catalog().map(|catalog| catalog.digest());
-            let digests = links.iter().filter_map(of);
-            let added = links.iter().flat_map(|link| link.added()).map(|entry| entry.name);
-            digests.chain(added).collect()
-        };
-        let before = names(self);
         // A server that does not answer is noticed by the next call.
         join_all(self.active().iter().map(|link| link.refresh())).await;
-        names(self) != before
+        !self.offer().reads_as(&self.offered.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All servers as people see them.
@@ -381,7 +435,7 @@ fn status(link: &Arc<Link>) -> Status {
     let tools = tools.iter().map(|tool| tool.spec().name.clone()).collect();
     let prompts = prompts::commands(std::slice::from_ref(link));
     let filled = |text: String| Some(text).filter(|text| !text.is_empty());
-    let of = |pick: fn(&Catalog) -> String| catalog.as_ref().map(pick).and_then(filled);
+    let of = |pick: fn(&Catalog) -> String| catalog.as_deref().map(pick).and_then(filled);
     Status {
         name: server.name.clone(),
         scope: server.scope.label(),
@@ -392,7 +446,7 @@ fn status(link: &Arc<Link>) -> Status {
         protocol: of(|it| it.protocol.clone()),
         server: of(|it| it.server.clone()),
         instructions: of(|it| it.instructions.clone()),
-        hidden: catalog.as_ref().and_then(schema::report),
+        hidden: catalog.as_deref().and_then(schema::report),
         tools,
         prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
         resources: catalog.as_ref().is_some_and(|it| it.resources),

@@ -20,6 +20,7 @@ mod load;
 mod manifest;
 mod matcher;
 mod portable;
+mod rehearsal;
 mod remote;
 mod servers;
 pub mod shell;
@@ -54,9 +55,12 @@ pub use hook::Settings;
 pub use load::{ProjectFiles, load, project};
 pub use manifest::{Declared, Form, read};
 pub use portable::unquoted;
+pub use rehearsal::Pretended;
 
 /// Entries of one folder that are looked at.
 const ENTRIES: usize = 10_000;
+/// Bytes of a command by which it is told whose it is.
+const LOOKED_AT: usize = 64 << 10;
 
 /// A plugin, or what a project brings, with all its parts.
 #[derive(Default)]
@@ -88,6 +92,9 @@ pub struct ListedHandler {
     pub matcher: String,
     /// What runs.
     pub subject: String,
+    /// What its author says that it is for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 impl Loaded {
@@ -107,6 +114,7 @@ impl Loaded {
             event: handler.event.name(),
             matcher: handler.matcher.shown(),
             subject: handler.program.shown(),
+            description: handler.about.clone(),
         })
     }
 
@@ -179,14 +187,19 @@ fn is_own_text(root: &Path, folders: &Folders) -> bool {
         return false;
     }
     let commands = root.join("commands");
-    let names_itself = |file: &Path| {
-        let text = files::read(file, files::Boundary::Anywhere, 4096).map(|text| text.text);
-        text.is_ok_and(|text| text.lines().any(|line| line.starts_with("name:")))
+    let text = |file: &Path| {
+        let text = files::read(file, files::Boundary::Anywhere, LOOKED_AT).map(|text| text.text);
+        text.unwrap_or_default()
+    };
+    let names_itself = |file: &Path| text(file).lines().any(|line| line.starts_with("name:"));
+    let has_their_blanks = |file: &Path| {
+        let text = text(file);
+        text.contains("$ARGUMENTS") && !text.contains("{{")
     };
     let is_command = |entry: &Path| is_markdown(entry, folders) || folders.is_folder(entry);
     folders.is_folder(&root.join("profiles"))
         || !has(&commands, folders, is_command)
-        || has(&commands, folders, names_itself)
+        || (has(&commands, folders, names_itself) && !has(&commands, folders, has_their_blanks))
 }
 
 fn has(folder: &Path, folders: &Folders, fits: impl Fn(&Path) -> bool) -> bool {
@@ -217,6 +230,7 @@ fn unread(root: PathBuf, place: Place) -> Plugin {
 pub struct Stage {
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Hook>>,
+    owners: Vec<Arc<Handlers>>,
     wants_aides: bool,
 }
 
@@ -225,6 +239,7 @@ impl Stage {
     pub fn new<'a>(loaded: impl IntoIterator<Item = &'a Loaded>, settings: Settings) -> Self {
         let shared = Arc::new(Shared::new(settings));
         let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        let mut owners = Vec::new();
         let mut wants_aides = false;
         for one in loaded.into_iter().filter(|one| !one.handlers.is_empty()) {
             if hooks.is_empty() {
@@ -235,19 +250,21 @@ impl Stage {
                 Some(name) => format!("plugin {name}"),
                 None => "the project's .claude/settings.json".to_owned(),
             };
-            hooks.push(Arc::new(Handlers {
+            let owner = Arc::new(Handlers {
                 title,
                 plugin: one.plugin.clone().map(Arc::new),
                 values: one.values.clone(),
                 list: one.handlers.clone(),
                 shared: Arc::clone(&shared),
                 halt: Arc::default(),
-            }));
+            });
+            hooks.push(Arc::clone(&owner) as Arc<dyn Hook>);
+            owners.push(owner);
         }
         if !hooks.is_empty() {
             hooks.push(Arc::new(Filling(Arc::clone(&shared.settings.expansions))));
         }
-        Self { shared, hooks, wants_aides }
+        Self { shared, hooks, owners, wants_aides }
     }
 
     /// The hooks, in the order in which they are asked.

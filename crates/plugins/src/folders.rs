@@ -2,7 +2,6 @@
 //! folder that has not changed costs one look at its times. Says nothing of what is in files, and
 //! decides nothing about trust.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType, Metadata};
 use std::io;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::files;
@@ -17,7 +17,7 @@ use crate::index::{replace, stored};
 use crate::stamp::Stamp;
 
 /// The form of the file; another one is not read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Entries of one folder that are looked at.
 const ENTRIES: usize = 20_000;

@@ -2,13 +2,13 @@
 //! parses nothing. An entry counts only while its file has not changed; a lost or broken index
 //! costs time and nothing else.
 
-use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use foldhash::HashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::manifest;
 use crate::stamp::Stamp;
 
 /// The form of the file; another one is not read.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;

@@ -30,6 +30,7 @@ pub(crate) mod wire;
 pub(crate) mod worker;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -139,7 +140,7 @@ struct Inner {
     host: Arc<Host>,
     workers: Mutex<HashMap<Seat, Arc<Worker>>>,
     /// What the files of each plugin were like when they were last looked at.
-    stamps: Mutex<HashMap<(String, PathBuf), String>>,
+    stamps: Mutex<HashMap<(String, OsString), String>>,
 }
 
 /// The Python that scripts run with.
@@ -157,7 +158,8 @@ pub(crate) struct SystemPython {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Seat {
     name: String,
-    root: PathBuf,
+    /// A path, as text: paths are hashed part by part, which costs a start with many plugins.
+    root: OsString,
     opens_workspace: bool,
 }
 
@@ -166,7 +168,8 @@ impl Seat {
         let is_shared = plugin.manifest.dialect == Dialect::Lmao;
         let mut granted = plugin.settings.grants.write.iter();
         let opens_workspace = is_shared && granted.any(|path| path == Path::new("."));
-        Self { name: plugin.name().to_owned(), root: plugin.root.clone(), opens_workspace }
+        let root = plugin.root.clone().into_os_string();
+        Self { name: plugin.name().to_owned(), root, opens_workspace }
     }
 }
 
@@ -279,7 +282,7 @@ impl Hosts {
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.
     pub(crate) fn remember(&self, plugin: &Plugin, stamp: &str) -> Option<String> {
-        let key = (plugin.name().to_owned(), plugin.root.clone());
+        let key = (plugin.name().to_owned(), plugin.root.clone().into_os_string());
         let mut stamps = self.0.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         stamps.insert(key, stamp.to_owned())
     }

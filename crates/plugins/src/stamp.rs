@@ -1,6 +1,7 @@
 //! When and how large a file was, by which a change of it is noticed without reading it.
 
 use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,29 +11,25 @@ use serde::{Deserialize, Serialize};
 /// stands still, a file can change twice and look the same.
 const UNSETTLED: i64 = 2;
 
-/// When and how large a file or folder was, and which one it is.
+/// When a file or folder last changed, in seconds, and a hash of its times, its size and which one it
+/// is: many of them are read at every start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp(i64, i64, i64, i64, u64, u64, u64);
+pub(crate) struct Stamp(i64, u64);
 
 impl Stamp {
     /// The stamp of what was found.
     pub(crate) fn of(found: &Metadata) -> Self {
-        Self(
-            found.mtime(),
-            found.mtime_nsec(),
-            found.ctime(),
-            found.ctime_nsec(),
-            found.len(),
-            found.ino(),
-            found.dev(),
-        )
+        let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+        let mut hasher = DefaultHasher::new();
+        (times, [found.len(), found.ino(), found.dev()]).hash(&mut hasher);
+        Self(found.ctime(), hasher.finish())
     }
 
     /// Whether any change after `now` must show in another stamp. Only then may it be kept for
     /// another run. Nobody but the system sets this time, whatever a program makes of the others.
     pub(crate) fn is_settled(self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.2.saturating_add(UNSETTLED) < i64::try_from(now).unwrap_or(i64::MAX)
+        self.0.saturating_add(UNSETTLED) < i64::try_from(now).unwrap_or(i64::MAX)
     }
 }
 

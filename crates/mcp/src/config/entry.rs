@@ -8,7 +8,9 @@ use contract::sandbox::{Hosts, Network};
 use contract::secret::Secret;
 use serde_json::{Map, Value};
 
-use super::{Address, Filter, Grants, Program, Scope, Server, Source, Transport, expand};
+use super::{
+    Address, Filter, Grants, Program, Scope, Server, Source, Transport, expand, floating_entry,
+};
 
 /// The usual time to start: long enough for a package to be fetched.
 const START: Duration = Duration::from_secs(30);
@@ -19,7 +21,7 @@ const CALL: Duration = Duration::from_mins(2);
 const MARKS: [&str; 6] = ["command", "cmd", "url", "httpUrl", "uri", "type"];
 
 /// Keys that are understood.
-const KNOWN: [&str; 33] = [
+const KNOWN: [&str; 34] = [
     "type",
     "command",
     "cmd",
@@ -49,6 +51,7 @@ const KNOWN: [&str; 33] = [
     "disabled_tools",
     "excludeTools",
     "sandbox",
+    "unpinned",
     "name",
     "description",
     "display_name",
@@ -70,6 +73,9 @@ const FOREIGN: [(&str, &str); 11] = [
     ("scopes", "the server's metadata name them"),
 ];
 
+/// Keys by which the person lets a server do more.
+const GRANTS: [&str; 2] = ["sandbox", "unpinned"];
+
 /// Whether an object describes a server rather than holding several.
 pub(super) fn is_entry(object: &Map<String, Value>) -> bool {
     MARKS.iter().any(|mark| object.get(*mark).is_some_and(|value| !value.is_object()))
@@ -77,7 +83,13 @@ pub(super) fn is_entry(object: &Map<String, Value>) -> bool {
 
 /// Whether an entry grants something to a server that is described elsewhere.
 pub(super) fn is_grant_alone(value: &Value) -> bool {
-    value.as_object().is_some_and(|entry| entry.contains_key("sandbox") && !is_entry(entry))
+    let grants = |entry: &Map<String, Value>| GRANTS.iter().any(|key| entry.contains_key(*key));
+    value.as_object().is_some_and(|entry| grants(entry) && !is_entry(entry))
+}
+
+/// Whether an entry says that the newest version of a package is wanted.
+pub(super) fn is_unpinned(entry: &Value) -> bool {
+    entry.get("unpinned").and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// Reads an entry.
@@ -102,6 +114,13 @@ pub(super) fn server(
         }
         (None, _) => Grants::default(),
     };
+    let is_wanted = is_unpinned(value);
+    if is_wanted && source.scope != Scope::User {
+        problems.push(format!(
+            "cannot say `unpinned` itself (your own `mcp.servers.{name}.unpinned` can)"
+        ));
+    }
+    let floating = floating_entry(value).filter(|_| !is_wanted || source.scope != Scope::User);
     let (start_timeout, call_timeout) = reader.timeouts();
     let identity = serde_json::json!([source.scope.label(), name, without_grants(object)]);
     Ok(Server {
@@ -115,23 +134,27 @@ pub(super) fn server(
         call_timeout,
         filter: reader.filter(),
         grants,
+        floating,
         digest: crate::catalog::digest(&identity),
     })
 }
 
 fn without_grants(object: &Map<String, Value>) -> Map<String, Value> {
-    let kept = object.iter().filter(|(key, _)| *key != "sandbox" && *key != "enabled");
+    let counts = |key: &str| !GRANTS.contains(&key) && key != "enabled";
+    let kept = object.iter().filter(|(key, _)| counts(key));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn tell_ignored(object: &Map<String, Value>, problems: &mut Vec<String>) {
-    for key in object.keys() {
-        if let Some((_, instead)) = FOREIGN.iter().find(|(known, _)| known == key) {
-            problems.push(format!("has `{key}`, which is ignored: {instead}"));
-        } else if !KNOWN.contains(&key.as_str()) {
-            problems.push(format!("has `{key}`, which is unknown and ignored"));
-        }
+    problems.extend(object.keys().filter_map(|key| ignored(key)));
+}
+
+/// What is said of a key that counts for nothing; none where it counts.
+pub(super) fn ignored(key: &str) -> Option<String> {
+    if let Some((_, instead)) = FOREIGN.iter().find(|(known, _)| *known == key) {
+        return Some(format!("has `{key}`, which is ignored: {instead}"));
     }
+    (!KNOWN.contains(&key)).then(|| format!("has `{key}`, which is unknown and ignored"))
 }
 
 /// What the person grants.
@@ -194,7 +217,11 @@ impl Reader<'_> {
     }
 
     fn expanded(&self, text: &str) -> Result<String, String> {
-        expand(text, self.variables)
+        match expand(text, self.variables) {
+            // What is off need not be able to start.
+            Err(_) if !self.is_enabled() => Ok(text.to_owned()),
+            expanded => expanded,
+        }
     }
 
     fn shown(&self) -> String {
@@ -268,8 +295,9 @@ impl Reader<'_> {
         check_url(&url)?;
         let mut headers = self.secrets(&["headers", "http_headers"])?;
         let variable = |name: &str| {
-            let value = self.variables.get(name).filter(|value| !value.is_empty());
-            value.cloned().ok_or_else(|| format!("variable `{name}` is not set"))
+            let value = self.variables.get(name).filter(|value| !value.is_empty()).cloned();
+            let value = value.or_else(|| (!self.is_enabled()).then(String::new));
+            value.ok_or_else(|| format!("variable `{name}` is not set"))
         };
         if let Some(Value::Object(names)) = self.first(&["env_http_headers"]) {
             for (header, name) in names {

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::entry::ignored;
+
 /// Reads JSON that may hold comments and commas after a last item.
 pub fn lenient_json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text)
@@ -71,6 +73,20 @@ pub fn translated(entry: &Value) -> Result<Value, String> {
     })
 }
 
+/// An entry without the keys that count for nothing here, and what is said of these.
+pub fn without_ignored(entry: &Value) -> (Value, Vec<String>) {
+    let Value::Object(fields) = entry else { return (entry.clone(), Vec::new()) };
+    let mut told = Vec::new();
+    let mut kept = fields.clone();
+    kept.retain(|key, _| {
+        let ignored = ignored(key);
+        let counts = ignored.is_none();
+        told.extend(ignored);
+        counts
+    });
+    (Value::Object(kept), told)
+}
+
 fn respelled(text: &str) -> Result<String, String> {
     if text.contains("{file:") {
         return Err(format!("`{text}` names a file whose text is meant; put it into a variable"));
@@ -85,6 +101,18 @@ fn respelled(text: &str) -> Result<String, String> {
     while let Some(at) = rest.find(['$', '{']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
+        if let Some((name, _)) = rest.strip_prefix("${input:").and_then(|it| it.split_once('}')) {
+            return Err(format!(
+                "`${{input:{name}}}` is something that its client asks for; put it into a variable"
+            ));
+        }
+        if let Some(behind) = rest.strip_prefix("${userHome}") {
+            out.push_str("${HOME}");
+            rest = behind;
+            continue;
+        }
+        // Some write `${env:NAME}` where others write `{env:NAME}`.
+        rest = rest.strip_prefix('$').filter(|it| it.starts_with("{env:")).unwrap_or(rest);
         let braced = rest.strip_prefix("{env:").and_then(|inner| inner.split_once('}'));
         let plain = rest.strip_prefix('$').map(|inner| inner.split_at(name_length(inner)));
         match (braced, plain) {
@@ -136,11 +164,20 @@ mod tests {
     #[test]
     fn variables_are_spelled_one_way() {
         let entry = json!({"headers": {"A": "Bearer {env:TOK}", "B": "x $TOK-$OTHER_1", "C": "${TOK:-d}"},
-            "args": ["$5", "{x}", "a$", "{env:}"], "n": 1});
+            "args": ["$5", "{x}", "a$", "{env:}", "${env:TOK}", "${userHome}/x"], "n": 1});
         let wanted = json!({"headers": {"A": "Bearer ${TOK}", "B": "x ${TOK}-${OTHER_1}", "C": "${TOK:-d}"},
-            "args": ["$5", "{x}", "a$", "{env:}"], "n": 1});
+            "args": ["$5", "{x}", "a$", "{env:}", "${TOK}", "${HOME}/x"], "n": 1});
         assert_eq!(translated(&entry), Ok(wanted));
         assert!(translated(&json!({"k": "{file:~/key}"})).unwrap_err().contains("~/key"));
         assert!(translated(&json!(["$(pass show key)"])).is_err());
+        assert!(translated(&json!("${input:key}")).unwrap_err().contains("asks for"));
+    }
+
+    #[test]
+    fn keys_that_count_for_nothing_are_told_once_and_not_kept() {
+        let (kept, told) = without_ignored(&json!({"command": "a", "trust": true, "gallery": 1}));
+        assert_eq!(kept, json!({"command": "a"}));
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("`trust`") && told[0].contains("permission rules"), "{told:?}");
     }
 }

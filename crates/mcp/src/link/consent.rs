@@ -2,12 +2,14 @@
 //! or a program whose file is another, is used only after a person has seen the change.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use contract::id::CallId;
 
 use super::Link;
 use crate::catalog::{Catalog, Change};
 use crate::failure::Failure;
+use crate::pins::Files;
 
 /// Who agrees to what has changed.
 #[derive(Clone, Copy)]
@@ -24,7 +26,7 @@ pub(crate) enum Consent<'a> {
 #[derive(Default)]
 pub(super) struct Known {
     /// What it offers as far as a person agreed.
-    pub(super) catalog: Option<Catalog>,
+    pub(super) catalog: Option<Arc<Catalog>>,
     /// What has changed since, by the server's name for the tool.
     pending: BTreeMap<String, Change>,
     /// The calls with which a change was shown.
@@ -34,7 +36,7 @@ pub(super) struct Known {
 impl Known {
     /// What was kept.
     pub(super) fn of(catalog: Option<Catalog>) -> Self {
-        Self { catalog, ..Self::default() }
+        Self { catalog: catalog.map(Arc::new), ..Self::default() }
     }
 }
 
@@ -45,9 +47,8 @@ impl Link {
         let mut known = self.known();
         let agreed = known.catalog.take().filter(|catalog| catalog.failure.is_none());
         let Some(agreed) = agreed else {
-            let catalog = Catalog { files: self.files(), ..fresh };
-            self.keep(&catalog);
-            known.catalog = Some(catalog);
+            self.keep(&fresh);
+            known.catalog = Some(Arc::new(fresh));
             known.pending.clear();
             return;
         };
@@ -65,13 +66,12 @@ impl Link {
         let catalog = Catalog {
             tools: agreed.tools.clone(),
             instructions: agreed.instructions.clone(),
-            files: agreed.files.clone(),
             ..fresh
         };
-        if catalog != agreed {
+        if catalog != *agreed {
             self.keep(&catalog);
         }
-        known.catalog = Some(catalog);
+        known.catalog = Some(Arc::new(catalog));
         known.pending = pending;
     }
 
@@ -100,7 +100,7 @@ impl Link {
         let mut texts = Vec::new();
         if !files.is_empty() {
             texts.push(format!(
-                "MCP server `{}` would run {}, which changed since you agreed to it",
+                "MCP server `{}` would run {}, which is not what you agreed to",
                 self.server.name,
                 files.join(", ")
             ));
@@ -139,7 +139,7 @@ impl Link {
     fn take(&self, known: &mut Known, tool: &str, change: &Change) {
         known.pending.remove(tool);
         if let Some(catalog) = &mut known.catalog {
-            catalog.accept(change);
+            Arc::make_mut(catalog).accept(change);
             self.keep(catalog);
         }
     }
@@ -151,45 +151,33 @@ impl Link {
             Ok(slot) => slot.connection.as_ref().is_some_and(|it| !it.is_closed()),
             Err(_) => true,
         };
-        if is_running { Vec::new() } else { self.other_files() }
-    }
-
-    fn other_files(&self) -> Vec<String> {
-        let agreed = match &self.known().catalog {
-            Some(catalog) if catalog.failure.is_none() => catalog.files.clone(),
-            _ => return Vec::new(),
-        };
-        let files = self.files();
-        let other = files.into_iter().filter(|(file, hash)| agreed.get(file) != Some(hash));
-        other.map(|(file, _)| file).collect()
+        if is_running { Vec::new() } else { self.pins.other(&self.files()) }
     }
 
     /// Lets the program start where its files are those a person agreed to, or agrees to by this.
-    pub(super) fn settle_files(&self, consent: Consent<'_>) -> Result<(), Failure> {
-        let other = self.other_files();
+    /// Returns these.
+    pub(super) fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
+        let files = self.files();
+        let other = self.pins.other(&files);
         if other.is_empty() {
-            return Ok(());
+            return Ok(files);
         }
-        let mut known = self.known();
         let is_agreed = match consent {
             Consent::None => false,
             Consent::Person => true,
-            Consent::Call(call) => known.shown.contains(call),
+            Consent::Call(call) => self.known().shown.contains(call),
         };
         if !is_agreed {
             return Err(Failure::hinted(
                 format!(
-                    "MCP server `{}` is not started: {} changed since you agreed to it",
+                    "MCP server `{}` is not started: {} is not what you agreed to",
                     self.server.name,
                     other.join(", ")
                 ),
                 format!("`brynhild mcp approve {}` agrees to it", self.server.name),
             ));
         }
-        if let Some(catalog) = &mut known.catalog {
-            catalog.files = self.files();
-            self.keep(catalog);
-        }
-        Ok(())
+        self.agree_to_files(&files);
+        Ok(files)
     }
 }

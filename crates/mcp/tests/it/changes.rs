@@ -88,9 +88,9 @@ async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
     let echo = tool(&servers, "mcp__test__echo");
     let (one, two) = (sent("one", json!({})), sent("two", json!({})));
     let refused = echo.run(&one.call, &one.context).await.unwrap().for_model();
-    assert!(refused.contains("is not started: server.py changed"), "{refused}");
+    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
     let caution = echo.caution(&two.call).unwrap();
-    assert!(caution.contains("would run server.py, which changed"), "{caution}");
+    assert!(caution.contains("server.py, which is not what you agreed to"), "{caution}");
     let allowed = echo.run(&two.call, &two.context).await.unwrap();
     assert_eq!(allowed.output, "evil: ");
     servers.shutdown().await;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::text::head;
 use serde_json::{Map, Value};
 
 use super::event::Event;
@@ -14,6 +15,8 @@ use super::values::{Reader, Values};
 const QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a command by which people know it.
 const LONGEST: usize = 60;
+/// Bytes of what its author says of it.
+const LONGEST_ABOUT: usize = 100;
 /// How long an agent may take that looks into something.
 const INQUIRY: Duration = Duration::from_mins(1);
 
@@ -21,11 +24,20 @@ const INQUIRY: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     pub(crate) event: Event,
+    /// What its author says that it is for; empty where nothing.
+    pub(crate) about: String,
     pub(crate) matcher: Matcher,
     pub(crate) condition: Option<Condition>,
     pub(crate) program: Program,
     pub(crate) timeout: Duration,
     pub(crate) waiting: Waiting,
+}
+
+impl Handler {
+    /// By what people know it.
+    pub(crate) fn title(&self) -> String {
+        if self.about.is_empty() { self.program.shown() } else { self.about.clone() }
+    }
 }
 
 /// What is started or asked.
@@ -145,11 +157,21 @@ fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
         return read.ignored.push(format!("a hook of {name}: it has no list `hooks`"));
     };
     for handler in handlers {
+        let about = about(handler).or_else(|| about(group)).unwrap_or_default();
         match handler_of(event, handler, values) {
-            Ok(handler) => read.handlers.push(Handler { matcher: matcher.clone(), ..handler }),
+            Ok(handler) => {
+                read.handlers.push(Handler { matcher: matcher.clone(), about, ..handler });
+            }
             Err(why) => read.ignored.push(format!("a hook of {name}: {why}")),
         }
     }
+}
+
+/// What is said of an entry for people, in one line.
+fn about(entry: &Value) -> Option<String> {
+    let said = ["description", "name", "id"].iter().find_map(|key| entry.get(key)?.as_str())?;
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(head(&line, LONGEST_ABOUT).to_owned()).filter(|line| !line.is_empty())
 }
 
 fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler, String> {
@@ -181,6 +203,7 @@ fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler,
     };
     Ok(Handler {
         event,
+        about: String::new(),
         matcher: Matcher::All,
         condition: text("if").filter(|_| event.is_of_tools()).map(Condition::new),
         program,

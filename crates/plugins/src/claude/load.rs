@@ -307,8 +307,12 @@ impl Loading {
             }
         };
         for handler in &read.handlers {
-            let event = handler.event.name();
-            self.say(format!("loaded hook of {event}: {}", handler.program.shown()));
+            let matcher = match handler.matcher.shown().as_str() {
+                "*" => String::new(),
+                matcher => format!(" for {matcher}"),
+            };
+            let (event, title) = (handler.event.name(), handler.title());
+            self.say(format!("loaded hook of {event}{matcher}: {title}"));
         }
         for what in &read.ignored {
             self.ignore(what);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::sandbox::Network;
+use contract::sandbox::{Network, is_usual_port};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
@@ -67,16 +67,22 @@ fn reachable(network: &Network, url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
     let is_named = |name: &String| {
-        let name = name.strip_suffix(&format!(":{port}")).unwrap_or(name);
-        name.eq_ignore_ascii_case(host)
-            || name
-                .strip_prefix("*.")
-                .is_some_and(|end| host.strip_suffix(end).is_some_and(|start| start.ends_with('.')))
+        let with_port = name.strip_suffix(&format!(":{port}"));
+        let name = with_port.unwrap_or(name);
+        let is_host = name.eq_ignore_ascii_case(host)
+            || name.strip_prefix("*.").is_some_and(|end| {
+                host.strip_suffix(end).is_some_and(|start| start.ends_with('.'))
+            });
+        is_host && (with_port.is_some() || is_usual_port(host, port))
     };
     match network {
         Network::Host => Ok(()),
         Network::Hosts(hosts) if hosts.names.iter().any(is_named) => Ok(()),
-        Network::Hosts(hosts) => Err(format!("it may not reach {host}; `{}` allows it", hosts.key)),
+        Network::Hosts(hosts) => {
+            let place =
+                if is_usual_port(host, port) { host.to_owned() } else { format!("{host}:{port}") };
+            Err(format!("it may not reach {place}; `{place}` in `{}` allows it", hosts.key))
+        }
         Network::None => Err(format!(
             "it may not reach {host}: it has no network; `sandbox.network` under the plugin's name \
              in `plugins` allows it"
@@ -137,7 +143,12 @@ mod tests {
         for good in ["https://api.test/x", "http://a.wide.test", "https://port.test:8443/"] {
             assert_eq!(reachable(&network, &url(good)), Ok(()), "{good}");
         }
-        for bad in ["https://evil-api.test", "https://xwide.test", "https://port.test/"] {
+        for bad in [
+            "https://evil-api.test",
+            "https://xwide.test",
+            "https://port.test/",
+            "http://api.test:22",
+        ] {
             assert!(reachable(&network, &url(bad)).unwrap_err().contains("the key"), "{bad}");
         }
         assert!(reachable(&Network::None, &url("https://api.test")).is_err());

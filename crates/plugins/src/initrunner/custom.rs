@@ -15,7 +15,7 @@ use contract::tool::Tool;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::registry::suggested;
+use super::registry::{self, Maker, suggested};
 use super::role::{Finding, Role, Severity, ToolEntry};
 use crate::folders::Folders;
 use crate::plugin::Plugin;
@@ -23,6 +23,9 @@ use crate::python::tool::PythonTool;
 use crate::python::{Described, Hosts, Missing};
 use tool::RoleTool;
 pub use worker::{Depth, Wanted, plugin, variables};
+
+/// What is said of a type that nobody brings begins so.
+const UNKNOWN: &str = "Tool type ";
 
 /// The tools of a role that are Python, described.
 pub struct RolePython {
@@ -88,8 +91,19 @@ impl RolePython {
             return vec![finding(Severity::Error, words.join("; "))];
         };
         let mut findings: Vec<Finding> = Vec::new();
-        if let Some(fault) = &facts.error {
-            findings.push(finding(Severity::Error, fault.words(&entry.kind)));
+        let may_be_missing = registry::maker(entry) == Maker::PythonIfBrought;
+        match &facts.error {
+            // The type is known elsewhere, and the file that would bring it could not be loaded.
+            Some(fault) if may_be_missing && fault.message.starts_with(UNKNOWN) => {
+                let kind = &entry.kind;
+                let what = format!(
+                    "tools of type `{kind}` are left out: the file that brings them cannot be \
+                     loaded here (a file of initrunner needs initrunner installed beside the role)"
+                );
+                findings.push(finding(Severity::Warning, what));
+            }
+            Some(fault) => findings.push(finding(Severity::Error, fault.words(&entry.kind))),
+            None => {}
         }
         let warnings = facts.warnings.iter().cloned();
         findings.extend(warnings.map(|words| finding(Severity::Warning, words)));
@@ -145,7 +159,7 @@ impl Fault {
             _ => self.message.clone(),
         };
         let words = contract::text::visible(&words).into_owned();
-        if words.starts_with("Tool type ") { suggested(kind, words) } else { words }
+        if words.starts_with(UNKNOWN) { suggested(kind, words) } else { words }
     }
 }
 

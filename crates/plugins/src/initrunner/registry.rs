@@ -207,7 +207,7 @@ pub fn maker(entry: &ToolEntry) -> Maker {
 
 /// Words about an unknown type, with the one that was meant where that is likely.
 pub fn suggested(kind: &str, words: String) -> String {
-    match closest(kind, BUILT_IN) {
+    match closest(kind, BUILT_IN).filter(|meant| *meant != kind) {
         Some(meant) => format!("{words} (or did you mean `{meant}`?)"),
         None => words,
     }

@@ -1,11 +1,11 @@
 //! Descriptions from earlier runs, so that a start runs no Python: one index by the times of
 //! files, which is read whole, and one file for each content.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -14,7 +14,7 @@ use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
 use super::store::{read_json, short_hash, write_json};
 use super::{Surroundings, confine, payload};
-use crate::plugin::Plugin;
+use crate::plugin::{Dialect, Plugin};
 
 /// Plugins above which the index is begun anew.
 const MOST: usize = 4096;
@@ -117,9 +117,13 @@ impl Key {
         let grants = &plugin.settings.grants;
         let values: Vec<_> =
             grants.env.iter().map(|name| surroundings.variables.get(name)).collect();
+        // A manifest that lies among the files counts with them.
+        let is_among_files =
+            plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
+        let manifest = (!is_among_files).then_some(&plugin.manifest);
         let facts = serde_json::to_vec(&(
             (payload::identity(), &interpreter.identity),
-            (&plugin.manifest, &plugin.package),
+            (manifest, &plugin.package),
             (&plugin.settings.own, grants, values),
         ));
         base.update(&facts.ok()?);

@@ -50,18 +50,25 @@ pub struct ToolDescription {
     /// JSON Schema of the arguments.
     pub input_schema: Value,
     /// The tool's own version.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// Tags for people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// Calls that show how it is used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Value>,
     /// Whether a person must agree before it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_permission: Option<bool>,
     /// `read_only`, `mutating` or `high_impact`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub risk_level: String,
     /// `allow`, `confirm` or `deny`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub recovery_policy: String,
     /// Whether it may say something else of itself from call to call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
 }
 
@@ -80,8 +87,11 @@ pub struct ProviderDescription {
 /// The answer to `describe`, as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Answer {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolDescription>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) providers: Vec<ProviderDescription>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<Complaint>,
     /// Well-known modules that its files import and that are not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,6 +102,7 @@ pub(crate) struct Answer {
     /// Whether what it says may depend on where programs are searched for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) looks_for_programs: bool,
+    /// What its entry points gave; nothing stands for what gave nothing.
     #[serde(flatten)]
     pub(crate) offer: Map<String, Value>,
 }
@@ -124,12 +135,19 @@ impl<'de> Visitor<'de> for Reading {
                 "pretended" => answer.pretended = map.next_value()?,
                 "looks_for_programs" => answer.looks_for_programs = map.next_value()?,
                 _ => {
-                    answer.offer.insert(key, map.next_value()?);
+                    let given: Value = map.next_value()?;
+                    if !is_nothing(&given) {
+                        answer.offer.insert(key, given);
+                    }
                 }
             }
         }
         Ok(answer)
     }
+}
+
+fn is_nothing(given: &Value) -> bool {
+    given.is_null() || given.as_array().is_some_and(Vec::is_empty)
 }
 
 /// What a worker says is wrong.

@@ -223,7 +223,7 @@ impl Gathering {
             cache_write_tokens: usage.cache_write_tokens.or(known.cache_write_tokens),
             cost_usd: usage.cost_usd.or(known.cost_usd),
             generation_id: usage.generation_id.or(known.generation_id),
-            estimated: false,
+            ..Usage::default()
         });
     }
 }
@@ -241,7 +241,7 @@ fn read_usage(value: &Value) -> Option<Usage> {
         cache_write_tokens: detail("cache_write_tokens").and_then(Value::as_u64),
         cost_usd: detail("cost").and_then(Value::as_f64),
         generation_id: detail("generation_id").and_then(Value::as_str).map(str::to_owned),
-        estimated: false,
+        ..Usage::default()
     })
 }
 

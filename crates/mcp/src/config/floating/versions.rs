@@ -1,0 +1,119 @@
+//! Whether the name of a package says exactly which version is meant.
+
+use super::{Floating, Registry};
+
+/// The package, where it is not one version alone.
+pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
+    if package.is_empty() || is_local(package) {
+        return None;
+    }
+    let pinned = match registry {
+        Registry::Npm => npm(package),
+        Registry::Deno => {
+            let (kind, name) = package.split_once(':')?;
+            if !["npm", "jsr"].contains(&kind) {
+                return None;
+            }
+            npm(name).map(|pinned| format!("{kind}:{pinned}"))
+        }
+        Registry::Python => python(package),
+        Registry::Images => image(package),
+    };
+    pinned.map(|pinned| Floating { package: package.to_owned(), pinned })
+}
+
+/// Whether it is a file or folder, or names itself by a variable.
+fn is_local(package: &str) -> bool {
+    let starts = ["./", "../", "/", "~", "file:", "${"];
+    package == "." || starts.iter().any(|start| package.starts_with(start))
+}
+
+fn npm(package: &str) -> Option<String> {
+    if is_remote(package) {
+        return remote(package, '#');
+    }
+    let (scope, rest) = match package.strip_prefix('@') {
+        Some(rest) => ("@", rest),
+        None => ("", package),
+    };
+    // A name may go on with a path to one of its parts, as Deno has it.
+    let (name, version) = rest.split_once('@').unwrap_or((rest, ""));
+    let version = version.split('/').next().unwrap_or_default();
+    (!is_exact(version, 3)).then(|| format!("{scope}{name}@1.2.3"))
+}
+
+fn python(package: &str) -> Option<String> {
+    let package = package.trim();
+    if let Some((name, address)) = package.split_once('@').filter(|(_, it)| is_remote(it.trim())) {
+        return remote(address.trim(), '@').map(|pinned| format!("{name}@{pinned}"));
+    }
+    if is_remote(package) {
+        return remote(package, '@');
+    }
+    let end = package.find(['=', '<', '>', '~', '!', '@', ';', ' ']).unwrap_or(package.len());
+    let (name, rest) = package.split_at(end);
+    let rest = rest.split(';').next().unwrap_or_default().trim();
+    let version = rest.strip_prefix("===").or_else(|| rest.strip_prefix("=="));
+    let version = version.or_else(|| rest.strip_prefix('@')).unwrap_or_default().trim();
+    (!is_exact(version, 1)).then(|| format!("{name}==1.2.3"))
+}
+
+fn image(image: &str) -> Option<String> {
+    if image.contains("@sha256:") || image.contains("${") {
+        return None;
+    }
+    let (folder, last) = image.rsplit_once('/').map_or(("", image), |it| it);
+    let (name, tag) = last.split_once(':').unwrap_or((last, ""));
+    let is_date = tag.len() >= 8 && tag.bytes().filter(u8::is_ascii_digit).count() >= 8;
+    if is_exact(tag, 2) || is_date || is_commit(tag) {
+        return None;
+    }
+    let name = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    Some(format!("{name}:1.2.3"))
+}
+
+fn is_remote(package: &str) -> bool {
+    package.contains("://")
+        || ["git+", "github:", "gitlab:"].iter().any(|it| package.starts_with(it))
+}
+
+/// A repository or an archive: pinned by a commit, or by a tag that is a version.
+fn remote(package: &str, mark: char) -> Option<String> {
+    let path = package.split_once("://").map_or(package, |(_, path)| path);
+    // What stands before the first slash may be somebody's name at a host.
+    let path = path.split_once('/').map_or(path, |(_, path)| path);
+    let rest = path.rsplit_once(mark).map_or("", |(_, revision)| revision);
+    let revision = rest.split(['#', '&']).next().unwrap_or_default();
+    let is_archive = [".tgz", ".tar.gz", ".whl", ".zip"].iter().any(|end| package.ends_with(end));
+    if is_archive || is_exact(revision, 2) || is_commit(revision) {
+        return None;
+    }
+    let bare = match (rest, package.rsplit_once(mark)) {
+        ("", _) | (_, None) => package,
+        (_, Some((bare, _))) => bare,
+    };
+    Some(format!("{bare}{mark}COMMIT"))
+}
+
+/// Whether a text is one version of at least so many numbers: no range, no tag, no blank.
+fn is_exact(version: &str, numbers: usize) -> bool {
+    if version.starts_with("${") {
+        return true;
+    }
+    let version = version.strip_prefix('v').unwrap_or(version);
+    let plain = version.split(['-', '+']).next().unwrap_or_default();
+    let is_number = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_digit())
+            && part.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+_!".contains(c);
+    plain.split('.').count() >= numbers
+        && plain.split('.').take(numbers).all(is_number)
+        && version.chars().all(is_plain)
+}
+
+fn is_commit(revision: &str) -> bool {
+    (7..=64).contains(&revision.len())
+        && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && revision.bytes().any(|byte| byte.is_ascii_digit())
+}

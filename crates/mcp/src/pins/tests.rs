@@ -1,0 +1,115 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use contract::policy::Mode;
+use contract::sandbox::Limits;
+use contract::vouch::Vouch;
+use serde_json::json;
+
+use super::*;
+use crate::config::{self, Source, Transport};
+
+fn server(line: &str, scope: Scope) -> Server {
+    let mut words = line.split(' ');
+    let command = words.next().unwrap();
+    let document = json!({"s": {"command": command, "args": words.collect::<Vec<_>>()}});
+    let source = Source { origin: "o".to_owned(), scope, document };
+    config::read(&[source], &BTreeMap::new()).servers.remove(0)
+}
+
+fn around(workspace: &Path, path: &str) -> Surroundings {
+    Surroundings {
+        workspace: workspace.to_owned(),
+        env: BTreeMap::from([("PATH".to_owned(), path.to_owned())]),
+        variables: BTreeMap::new(),
+        home: None,
+        data: workspace.join("data"),
+        mode: Mode::Normal,
+        limits: Limits::default(),
+        vouch: Vouch::default(),
+    }
+}
+
+fn counted(server: &Server, surroundings: &Surroundings) -> Files {
+    let Transport::Stdio(program) = &server.transport else { unreachable!() };
+    files(server, program, surroundings)
+}
+
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn files_that_are_run_count_and_what_they_work_on_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["server.py", "tool", "notes", "t.db"] {
+        fs::write(root.join(name), if name == "tool" { "#!/bin/sh\n" } else { "x" }).unwrap();
+    }
+    let surroundings = around(&root, "/usr/bin:/bin");
+    let names = |line: &str, scope: Scope| {
+        let files = counted(&server(line, scope), &surroundings).into_keys();
+        let name = |path: String| path.rsplit('/').next().unwrap().to_owned();
+        files.map(name).collect::<Vec<_>>()
+    };
+    for scope in [Scope::User, Scope::Project] {
+        let names = |line: &str| names(line, scope.clone());
+        assert_eq!(names("mcp-server-sqlite --db-path ./t.db"), [""; 0]);
+        assert_eq!(names("mcp-server-sqlite t.db"), [""; 0]);
+        assert_eq!(names("./notes t.db"), ["notes"]);
+        assert_eq!(names("python3.12 -u notes t.db"), ["notes"]);
+        assert_eq!(names("uvx x server.py tool t.db"), ["server.py", "tool"]);
+    }
+}
+
+#[test]
+fn a_person_s_own_program_counts_wherever_it_lies_and_the_system_s_does_not() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    let (work, first, second) = (base.join("work"), base.join("first"), base.join("second"));
+    for folder in [&work, &first, &second] {
+        fs::create_dir(folder).unwrap();
+    }
+    program(&second.join("mine"), "#!/bin/sh\n");
+    fs::write(second.join("s.py"), "1").unwrap();
+    let path = format!("{}:{}:/usr/bin:/bin", first.display(), second.display());
+    let surroundings = around(&work, &path);
+    let line = format!("mine {}/s.py", second.display());
+    let own = server(&line, Scope::User);
+    let files = counted(&own, &surroundings);
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(counted(&server(&line, Scope::Project), &surroundings).is_empty());
+    assert!(counted(&server("sh", Scope::User), &surroundings).is_empty());
+    let pins = Pins::new(&base, "s", &own);
+    assert!(pins.other(&files).is_empty(), "nothing is agreed to yet");
+    pins.agree(&files).unwrap();
+    assert!(pins.other(&counted(&own, &surroundings)).is_empty());
+    // Another program of that name, before the one agreed to.
+    program(&first.join("mine"), "#!/bin/sh\n");
+    let other = pins.other(&counted(&own, &surroundings));
+    assert_eq!(other, [first.join("mine").display().to_string()]);
+}
+
+#[test]
+fn another_description_agrees_to_further_files_and_not_to_changed_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::write(root.join("a.py"), "1").unwrap();
+    fs::write(root.join("b.py"), "1").unwrap();
+    let surroundings = around(&root, "/usr/bin:/bin");
+    let of = |line: &str| {
+        let server = server(line, Scope::User);
+        let files = counted(&server, &surroundings);
+        (Pins::new(&root, "s", &server), files)
+    };
+    let (pins, files) = of("python3 a.py");
+    pins.agree(&files).unwrap();
+    let (pins, files) = of("python3 b.py x");
+    assert!(pins.other(&files).is_empty());
+    fs::write(root.join("a.py"), "2").unwrap();
+    let (pins, files) = of("python3 a.py x");
+    assert_eq!(pins.other(&files), [root.join("a.py").display().to_string()]);
+    pins.agree(&files).unwrap();
+    assert!(pins.other(&files).is_empty());
+    assert!(of("python3 a.py").0.other(&files).is_empty());
+}
