@@ -30,6 +30,8 @@ use crate::transcript::{Transcript, View};
 const DRAFT_DELAY: Duration = Duration::from_millis(600);
 /// A second interrupt within this time ends the program.
 const TWICE: Duration = Duration::from_secs(2);
+/// One that comes sooner after the one that stopped the model is the same.
+const SAME_PRESS: Duration = Duration::from_millis(300);
 
 /// When the person wanted an end, and of what.
 #[derive(Clone, Copy)]
@@ -92,6 +94,8 @@ pub struct App {
     keymap: Keymap,
     theme: Theme,
     themes: Vec<Theme>,
+    /// What is wrong with others; told when somebody wants to choose one.
+    theme_problems: Vec<String>,
     /// Counts changes of the theme.
     edition: u64,
     transcript: Transcript,
@@ -142,6 +146,7 @@ impl App {
             keymap,
             theme: theme.limited(settings.depth),
             themes: Theme::built_in(),
+            theme_problems: Vec::new(),
             edition: 0,
             transcript: Transcript::default(),
             view: View::default(),
@@ -478,9 +483,7 @@ impl App {
                 self.composer.completion.refresh(&self.composer.buffer);
             }
             Answer::Themes(themes, problems) => {
-                for problem in problems {
-                    self.transcript.notice(Level::Warning, &problem, None);
-                }
+                self.theme_problems = problems;
                 self.themes.extend(themes);
             }
             Answer::History(entries) => self.composer.history.load(entries),

@@ -273,6 +273,8 @@ pub struct Health {
     pub plugins: usize,
     /// Servers of the Model Context Protocol.
     pub servers: usize,
+    /// Servers that are being started.
+    pub starting: usize,
     /// Those of both that failed.
     pub failed: usize,
 }

@@ -44,8 +44,18 @@ pub struct Editor {
     files: Option<Box<dyn FnOnce() -> Vec<String> + Send>>,
     /// Lists what a command takes.
     arguments: Option<Arguments>,
-    /// What is looked for among what was written before, and how many that have it were seen.
-    search: Option<(String, usize)>,
+    /// What is looked for among what was written before.
+    search: Option<Search>,
+}
+
+/// A search among what was written before, letter by letter.
+struct Search {
+    /// What is looked for.
+    needle: String,
+    /// How many that have it were passed over.
+    passed: usize,
+    /// What was written when it began.
+    before: String,
 }
 
 impl Editor {
@@ -89,6 +99,7 @@ impl Editor {
             let mut inputs = std::mem::take(&mut self.waiting).into_iter();
             while let Some(input) = inputs.next() {
                 let before = self.composer.buffer.raw().to_owned();
+                let was_searching = self.search.is_some();
                 if input == Input::Key(Key::plain(Code::Tab)) {
                     let several = self.complete();
                     if !several.is_empty() {
@@ -105,7 +116,8 @@ impl Editor {
                     continue;
                 } else if input == Input::Key(Key::ctrl('c')) && !before.is_empty() {
                     self.put_aside();
-                    out.write_all(format!("\r\n{mark}").as_bytes())?;
+                    let aside = whole(&before, mark, width());
+                    out.write_all(format!("{aside}\r\n{mark}").as_bytes())?;
                     continue;
                 } else if let Some(read) = self.take(input) {
                     // What was written stays on the screen, all of it.
@@ -115,7 +127,12 @@ impl Editor {
                     self.waiting = inputs.collect();
                     return Ok(read);
                 }
-                out.write_all(self.change(&before, mark, width()).as_bytes())?;
+                let drawn = match &self.search {
+                    Some(search) => self.drawn(&search.mark(), width()),
+                    None if was_searching => self.drawn(mark, width()),
+                    None => self.change(&before, mark, width()),
+                };
+                out.write_all(drawn.as_bytes())?;
             }
             match self.arrived()? {
                 Some(inputs) => self.waiting = inputs,
@@ -171,17 +188,49 @@ impl Editor {
         lines
     }
 
-    /// Goes to the next thing that was written before and has in it what is written.
+    /// Begins to look among what was written before, for what is written; or looks farther back.
     fn look_back(&mut self) {
-        let raw = self.composer.buffer.raw().to_owned();
-        let (needle, seen) = self.search.take().unwrap_or((raw, 0));
-        let mut found = self.composer.history.newest_first().filter(|it| it.contains(&needle));
-        if let Some(text) = found.nth(seen).cloned() {
-            self.composer.buffer.set(&text);
-            self.search = Some((needle, seen + 1));
+        if let Some(search) = &mut self.search {
+            search.passed += 1;
         } else {
-            self.search = Some((needle, 0));
+            let before = self.composer.buffer.raw().to_owned();
+            self.search = Some(Search { needle: before.clone(), passed: 0, before });
         }
+        self.find();
+    }
+
+    /// Shows what is found; where nothing is, what was found before stays.
+    fn find(&mut self) {
+        let Some(search) = &mut self.search else { return };
+        let is_found = |it: &&String| !search.needle.is_empty() && it.contains(&search.needle);
+        let mut found = self.composer.history.newest_first().filter(is_found);
+        if let Some(text) = found.nth(search.passed).cloned() {
+            self.composer.buffer.set(&text);
+        } else if search.passed > 0 {
+            search.passed -= 1;
+        }
+    }
+
+    /// Takes a key of a search; `false` where it ends the search and means something of its own.
+    fn search_key(&mut self, key: Key) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        if key == Key::ctrl('g') || key.code == Code::Esc {
+            let before = std::mem::take(&mut search.before);
+            self.composer.buffer.set(&before);
+            self.search = None;
+            return true;
+        }
+        if key.code == Code::Backspace {
+            search.needle.pop();
+        } else if let Some(letter) = key.typed() {
+            search.needle.push(letter);
+        } else {
+            self.search = None;
+            return false;
+        }
+        search.passed = 0;
+        self.find();
+        true
     }
 
     /// Empties the line; it stays in the history.
@@ -209,8 +258,19 @@ impl Editor {
             self.look_back();
             return None;
         }
-        self.search = None;
+        if self.search_key(key) {
+            return None;
+        }
         match key {
+            // It is one line however many there are in it: these always lead to another.
+            key if [Key::plain(Code::Up), Key::ctrl('p')].contains(&key) => {
+                self.composer.recall_earlier();
+                None
+            }
+            key if [Key::plain(Code::Down), Key::ctrl('n')].contains(&key) => {
+                self.composer.recall_later();
+                None
+            }
             key if key == Key::ctrl('c') => {
                 self.composer.buffer.take();
                 Some(Read::Interrupted)
@@ -236,9 +296,8 @@ impl Editor {
     /// What to write so that the line on the screen is the one in the buffer.
     fn change(&self, before: &str, mark: &str, width: usize) -> String {
         let buffer = &self.composer.buffer;
-        let shown = |text: &str| contract::text::visible(text).replace('\n', "↵");
         let now = buffer.raw();
-        let (mark_width, room) = (columns(mark), width.saturating_sub(columns(mark) + 1).max(1));
+        let room = width.saturating_sub(columns(mark) + 1).max(1);
         let is_at_end = buffer.cursor() == now.len();
         if now == before && is_at_end && before.is_empty() {
             return String::new();
@@ -250,6 +309,14 @@ impl Editor {
         {
             return shown(added);
         }
+        self.drawn(mark, width)
+    }
+
+    /// What to write so that the line is drawn again.
+    fn drawn(&self, mark: &str, width: usize) -> String {
+        let buffer = &self.composer.buffer;
+        let (mark_width, room) = (columns(mark), width.saturating_sub(columns(mark) + 1).max(1));
+        let now = buffer.raw();
         let ahead = shown(&now[..buffer.cursor()]);
         let hidden = columns(&ahead).saturating_sub(room);
         let whole = shown(now);
@@ -259,9 +326,70 @@ impl Editor {
     }
 }
 
+impl Search {
+    /// What stands before what is found.
+    fn mark(&self) -> String {
+        format!("(search `{}`) ", shown(&self.needle))
+    }
+}
+
+/// A text in one line.
+fn shown(text: &str) -> String {
+    contract::text::visible(text).replace('\n', "↵")
+}
+
 impl Drop for Editor {
     fn drop(&mut self) {
         raw::restore();
+    }
+}
+
+/// While this lives, what is typed is not shown where it happens to fall among what is written.
+pub struct Quiet(());
+
+impl Quiet {
+    /// Has the terminal keep what is typed to itself.
+    pub fn new() -> Self {
+        raw::quiet();
+        Self(())
+    }
+}
+
+impl Default for Quiet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        raw::unquiet();
+    }
+}
+
+/// While this lives, what is typed is shown all the same: somebody asks.
+pub struct Aloud {
+    was_quiet: bool,
+}
+
+impl Aloud {
+    /// Has the terminal show what is typed.
+    pub fn new() -> Self {
+        Self { was_quiet: raw::unquiet() }
+    }
+}
+
+impl Default for Aloud {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Aloud {
+    fn drop(&mut self) {
+        if self.was_quiet {
+            raw::quiet();
+        }
     }
 }
 
@@ -350,6 +478,41 @@ mod tests {
             seen.push(editor.composer.buffer.raw().to_owned());
         }
         assert_eq!(seen, ["cargo run", "cargo test", "cargo test"]);
+    }
+
+    #[test]
+    fn what_was_written_before_is_looked_for_letter_by_letter() {
+        let entries = || vec!["slow one".into(), "ls\n-l".into(), "slow two".into(), "x".into()];
+        let typed = |words: &str| {
+            let mut editor = Editor::new(entries());
+            let mut read = None;
+            for word in words.split(' ') {
+                read = editor.take(Input::Key(Key::parse(word).expect("a key")));
+            }
+            (editor.composer.buffer.raw().to_owned(), read, editor.search.is_some())
+        };
+        assert_eq!(typed("ctrl+r s l o"), ("slow two".into(), None, true));
+        assert_eq!(typed("ctrl+r s l o ctrl+r"), ("slow one".into(), None, true));
+        assert_eq!(typed("ctrl+r s l o ctrl+r ctrl+r").0, "slow one");
+        assert_eq!(typed("ctrl+r l s").0, "ls\n-l");
+        assert_eq!(typed("ctrl+r s l z").0, "slow two");
+        assert_eq!(typed("d ctrl+r s ctrl+g"), ("d".into(), None, false));
+        assert_eq!(typed("ctrl+r s l o enter").1, Some(Read::Line("slow two".into())));
+        assert_eq!(typed("ctrl+r s l ctrl+a y").0, "yslow two");
+        let mut editor = Editor::new(entries());
+        editor.take(Input::Key(Key::ctrl('r')));
+        editor.take(Input::Key(Key::parse("t").expect("a key")));
+        let mark = editor.search.as_ref().expect("a search").mark();
+        assert_eq!(editor.drawn(&mark, 40), "\r(search `t`) slow two\x1b[K\r\x1b[21C");
+    }
+
+    #[test]
+    fn up_passes_over_the_lines_of_a_text() {
+        let mut editor = Editor::new(vec!["before".into(), "one\ntwo\nthree".into()]);
+        for key in ["up", "up"] {
+            editor.take(Input::Key(Key::parse(key).expect("a key")));
+        }
+        assert_eq!(editor.composer.buffer.raw(), "before");
     }
 
     #[test]

@@ -91,7 +91,9 @@ fn spoken(row: &Row) -> Option<Row> {
         used += text::columns(&span.content);
         span.content = match span.content.as_ref() {
             "│ " if is_lead => "".into(),
-            "▌ " if is_lead => "# ".into(),
+            "█ " if is_lead => "# ".into(),
+            "▌ " if is_lead => "## ".into(),
+            "▎ " if is_lead => "### ".into(),
             "• " if is_lead => "- ".into(),
             language if names_code && !language.trim().is_empty() => {
                 format!("code, {language}:").into()
@@ -177,15 +179,24 @@ mod tests {
 
     #[test]
     fn what_is_spoken_has_no_bars_and_rules() {
-        let text = "# Title\n\n- item\n\n> quoted\n\n```rust\nfn a() {}\n    b\n```\n\n---\n\n\
+        let text = "# Title\n\n## Part\n\n### Point\n\n- item\n\n> quoted\n\n```rust\nfn a() {}\n    b\n```\n\n---\n\n\
                     | a | b |\n|---|---|\n| 1 | 2 |\n";
         let mut prose = Prose::new(40, Theme::unstyled()).with(Voice::Spoken);
         prose.push(text);
         let spoken = prose.settled() + &prose.finish();
-        assert!(!spoken.contains(['│', '─', '▌', '•', '┼']), "{spoken}");
-        for line in
-            ["# Title", "- item", "quoted", "code, rust:", "fn a() {}", "    b", "a; b", "1; 2"]
-        {
+        assert!(!spoken.contains(['│', '─', '█', '▌', '▎', '•', '┼']), "{spoken}");
+        for line in [
+            "# Title",
+            "## Part",
+            "### Point",
+            "- item",
+            "quoted",
+            "code, rust:",
+            "fn a() {}",
+            "    b",
+            "a; b",
+            "1; 2",
+        ] {
             assert!(spoken.lines().any(|it| it == line), "{line:?}: {spoken}");
         }
     }

@@ -248,6 +248,10 @@ impl Status {
         if parts.plugins > 0 {
             say(counted(parts.plugins, "plugin", "plugins"));
         }
+        if parts.starting > 0 {
+            let servers = counted(parts.starting, "server", "servers");
+            right.insert(0, (Role::Soft, format!("{servers} starting")));
+        }
         if parts.failed > 0 {
             right.insert(0, (Role::Bad, format!("{} failed", parts.failed)));
         }

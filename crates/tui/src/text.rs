@@ -13,6 +13,12 @@ use crate::link::Link;
 pub(crate) const TAB: usize = 4;
 /// What the blanks of a tab have in their style, so that a copy has the tab; nothing draws it.
 pub(crate) const OF_TAB: Modifier = Modifier::RAPID_BLINK;
+/// What marks and bars among the text of a row have in their style, so that a copy leaves them out;
+/// nothing draws it.
+pub(crate) const OF_FRAME: Modifier = Modifier::SLOW_BLINK;
+
+/// What stands between the cells of a table.
+pub(crate) const BAR: &str = "│";
 
 /// A piece of text in one style.
 pub(crate) type Piece = (Style, String);

@@ -1,11 +1,9 @@
 //! What actions do, and what becomes of a message that is sent.
 
-use std::time::Instant;
-
-use contract::event::Input;
+use contract::event::{Input, Level};
 use contract::policy::Mode;
 
-use super::{App, Focus, Interruption, TWICE};
+use super::{App, Focus, Interruption, SAME_PRESS, TWICE};
 use crate::host::{Leave, Picks, Request, Stop};
 use crate::keymap::Action;
 use crate::layers::help::Page;
@@ -42,6 +40,9 @@ impl App {
             Action::Permissions => self.pick(Picks::Permissions, Request::Permissions, effects),
             Action::Fresh => self.leave(Leave::Fresh, effects),
             Action::Themes => {
+                for problem in std::mem::take(&mut self.theme_problems) {
+                    self.transcript.notice(Level::Warning, &problem, None);
+                }
                 let names = self.themes.iter().map(|theme| theme.name.clone()).collect();
                 self.layers.push(Box::new(Picker::themes(names, &self.theme.name)));
             }
@@ -203,18 +204,26 @@ impl App {
             self.tell_ready(effects);
             return;
         }
-        let is_recent = |at: Instant| self.now.saturating_duration_since(at) < TWICE;
-        match self.interrupted.filter(|before| is_recent(before.at)) {
+        let since = |before: &Interruption| self.now.saturating_duration_since(before.at);
+        match self.interrupted.filter(|before| since(before) < TWICE) {
+            // Whoever presses twice to stop the model has not read what else it does.
+            Some(before) if before.was_busy && since(&before) < SAME_PRESS => {
+                self.warn_of_end(is_busy);
+            }
             Some(before) if is_busy || before.was_busy => {
                 self.depart(Leave::Stopped(Stop::Interrupted), effects);
             }
             Some(_) => self.quit(effects),
             None => {
                 self.interrupted = Some(Interruption { at: self.now, was_busy: is_busy });
-                let doing = if is_busy { "stopping; " } else { "" };
-                self.note = format!("{doing}Ctrl+C once more ends");
+                self.warn_of_end(is_busy);
             }
         }
+    }
+
+    fn warn_of_end(&mut self, is_busy: bool) {
+        let doing = if is_busy { "stopping; " } else { "" };
+        self.note = format!("{doing}Ctrl+C once more ends");
     }
 
     fn quit(&mut self, effects: &mut Vec<Effect>) {

@@ -216,6 +216,7 @@ fn judged(id: &str, args: Value) -> What {
             decision: Decision::Allow,
             reasons: vec![reason],
             access: Access::ReadOnly,
+            search_path: None,
         },
     }
 }

@@ -121,21 +121,31 @@ impl Composer {
     }
 
     fn up(&mut self) -> Outcome {
-        if !self.buffer.move_row(self.width.max(1), true)
-            && let Some(text) = self.history.back(&self.buffer.text())
-        {
-            self.buffer.recall(&text);
+        if !self.buffer.move_row(self.width.max(1), true) {
+            self.recall_earlier();
         }
         Outcome::Taken
     }
 
     fn down(&mut self) -> Outcome {
-        if !self.buffer.move_row(self.width.max(1), false)
-            && let Some(text) = self.history.forth()
-        {
-            self.buffer.recall(&text);
+        if !self.buffer.move_row(self.width.max(1), false) {
+            self.recall_later();
         }
         Outcome::Taken
+    }
+
+    /// Brings back what was sent before what is there.
+    pub(crate) fn recall_earlier(&mut self) {
+        if let Some(text) = self.history.back(&self.buffer.text()) {
+            self.buffer.recall(&text);
+        }
+    }
+
+    /// Brings back what was sent after what is there.
+    pub(crate) fn recall_later(&mut self) {
+        if let Some(text) = self.history.forth() {
+            self.buffer.recall(&text);
+        }
     }
 }
 

@@ -80,6 +80,9 @@ impl Vim {
             self.settle(buffer);
             return Outcome::Taken;
         }
+        if self.mark.is_some() && self.mark_object(letter, buffer) {
+            return Outcome::Taken;
+        }
         self.pending.push(letter);
         if is_line {
             return Outcome::Taken;
@@ -131,15 +134,39 @@ impl Vim {
             'd' | 'x' | 'X' | 'D' => 'd',
             'c' | 's' | 'C' | 'S' => 'c',
             'y' | 'Y' => 'y',
+            'u' | 'U' | '~' => letter,
             _ => return false,
         };
-        let span = motion::between(buffer, from, is_lines || letter.is_uppercase());
+        let takes_lines = letter.is_uppercase() && letter != 'U';
+        let span = motion::between(buffer, from, is_lines || takes_lines);
         self.mark = None;
         // What is written in place of it can be written again elsewhere.
         self.change = vec![Key::plain(Code::Char('i'))];
         self.operate(operator, span, buffer);
         if operator == 'y' {
             buffer.move_to(span.from);
+        }
+        true
+    }
+
+    /// Marks what is within a pair, or a word; says whether the letter is for that.
+    fn mark_object(&mut self, letter: char, buffer: &mut Buffer) -> bool {
+        let is_around = match self.pending.as_str() {
+            "" if matches!(letter, 'i' | 'a') => {
+                self.pending.push(letter);
+                return true;
+            }
+            "i" => false,
+            "a" => true,
+            _ => return false,
+        };
+        self.pending.clear();
+        let what = What::Object { is_around, name: letter };
+        if let Some(Span { from, to, .. }) = motion::span(what, 1, 'y', (buffer, None))
+            && from < to
+        {
+            self.mark = Some((from, false));
+            buffer.move_to(motion::previous(buffer.raw(), to));
         }
         true
     }
@@ -209,6 +236,13 @@ impl Vim {
 
     fn operate(&mut self, operator: char, span: Span, buffer: &mut Buffer) {
         let Span { from, to, is_lines } = span;
+        if let 'u' | 'U' | '~' = operator {
+            let text: String =
+                buffer.raw()[from..to].chars().map(|it| cased(it, operator)).collect();
+            buffer.replace(from..to, &text);
+            buffer.move_to(from);
+            return;
+        }
         self.register = (buffer.raw()[from..to].to_owned(), is_lines);
         match operator {
             'y' => buffer.move_to(if is_lines { buffer.cursor() } else { from }),
@@ -311,15 +345,20 @@ fn join(buffer: &mut Buffer) {
     buffer.move_to(end);
 }
 
+/// A letter made big (`U`), small (`u`), or the other way round.
+fn cased(letter: char, operator: char) -> String {
+    if operator == 'U' || (operator == '~' && !letter.is_uppercase()) {
+        letter.to_uppercase().collect()
+    } else {
+        letter.to_lowercase().collect()
+    }
+}
+
 /// Makes a small letter big and the other way round, and goes on.
 fn turn_case(buffer: &mut Buffer) {
     let at = buffer.cursor();
     let Some(letter) = buffer.raw()[at..buffer.line_end()].chars().next() else { return };
-    let turned: String = if letter.is_uppercase() {
-        letter.to_lowercase().collect()
-    } else {
-        letter.to_uppercase().collect()
-    };
+    let turned = cased(letter, '~');
     buffer.replace(at..at + letter.len_utf8(), &turned);
     buffer.move_to(at + turned.len());
 }

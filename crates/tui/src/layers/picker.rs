@@ -18,6 +18,9 @@ use crate::theme::Role;
 /// Rows that are found at most.
 const MOST: usize = 500;
 
+/// Rows that are held free for why one of the list has failed.
+const REASON: u16 = 6;
+
 /// What is picked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
@@ -187,6 +190,12 @@ impl Picker {
             Subject::Sent => self.preview = Some((value.clone(), value)),
             Subject::Host(_) | Subject::Actions => {}
         }
+    }
+
+    /// Why the selected one failed, where it did.
+    fn reason(&self) -> Option<&str> {
+        let item = self.current().filter(|item| item.note.ends_with("failed"))?;
+        (self.subject == Subject::Host(Picks::Plugins)).then_some(item.detail.as_str())
     }
 
     /// Picks nothing: what was looked at is as it was.
@@ -385,7 +394,9 @@ impl Layer for Picker {
         let width = if has_preview { area.width } else { 90 };
         // As high as the whole list needs, so that it stands still while letters are typed.
         let most = share(area.height, 80).max(6);
-        let needed = narrow(self.items.len()).saturating_add(3).max(8);
+        let has_failed = |item: &Item| item.note.ends_with("failed");
+        let reasons = if self.items.iter().any(has_failed) { REASON } else { 0 };
+        let needed = narrow(self.items.len()).saturating_add(3 + reasons).max(8);
         let height = if has_preview { most } else { most.min(needed) };
         let place = centered(area, width, height);
         let count = format!("{} ({})", self.title(), self.found.len());
@@ -402,7 +413,14 @@ impl Layer for Picker {
         let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
         let list_width =
             if has_preview && inner.width >= 60 { share(inner.width, 50) } else { inner.width };
-        self.draw_list(Rect { width: list_width, ..below }, canvas);
+        let reason = self.reason().map(|text| wrapped(text, usize::from(inner.width), canvas));
+        let reason = reason.unwrap_or_default();
+        let rows = narrow(reason.len()).min(below.height.saturating_sub(2));
+        let list = Rect { width: list_width, height: below.height - rows, ..below };
+        self.draw_list(list, canvas);
+        for (y, row) in (list.bottom()..below.bottom()).zip(&reason) {
+            canvas.buffer.set_line(inner.x, y, &row.line, inner.width);
+        }
         if list_width < inner.width
             && let Some((id, text)) = &self.preview
             && self.current().is_some_and(|item| item.value == *id)

@@ -321,10 +321,17 @@ impl<'a> Page<'a> {
             leads.first.push((border, first));
             leads.rest.push((border, rest));
         }
-        if self.heading.is_some_and(|level| level <= HeadingLevel::H2) {
+        // The bar grows thinner from level to level.
+        let bar = match self.heading {
+            Some(HeadingLevel::H1) => "█ ",
+            Some(HeadingLevel::H2) => "▌ ",
+            Some(HeadingLevel::H3) => "▎ ",
+            Some(HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6) | None => "",
+        };
+        if !bar.is_empty() {
             let style = self.theme.style(Role::Heading);
-            leads.first.push((style, "▌ ".to_owned()));
-            leads.rest.push((style, "▌ ".to_owned()));
+            leads.first.push((style, bar.to_owned()));
+            leads.rest.push((style, bar.to_owned()));
         }
         leads
     }

@@ -3,7 +3,7 @@
 
 use pulldown_cmark::Alignment;
 
-use crate::text::{Leads, Piece, Row, columns, wrap};
+use crate::text::{BAR, Leads, OF_FRAME, Piece, Row, columns, wrap};
 use crate::theme::{Role, Theme};
 
 /// What stands between two columns.
@@ -79,7 +79,8 @@ fn lines(row: &[Vec<Piece>], is_head: bool, shape: &Columns<'_>, out: &mut Vec<R
         let mut pieces = Vec::new();
         for (column, (cell, width)) in cells.iter().zip(shape.widths).enumerate() {
             if column > 0 {
-                pieces.push((shape.theme.style(Role::Border), " │ ".to_owned()));
+                let bar = shape.theme.style(Role::Border).add_modifier(OF_FRAME);
+                pieces.push((bar, format!(" {BAR} ")));
             }
             let line = cell.get(at).map(|row| row.line.clone()).unwrap_or_default();
             let free = width.saturating_sub(line.width());
@@ -89,7 +90,8 @@ fn lines(row: &[Vec<Piece>], is_head: bool, shape: &Columns<'_>, out: &mut Vec<R
                 _ => (0, free),
             };
             let is_last = column + 1 == shape.widths.len();
-            let blank = |count: usize| (ratatui_core::style::Style::new(), " ".repeat(count));
+            let free = ratatui_core::style::Style::new().add_modifier(OF_FRAME);
+            let blank = |count: usize| (free, " ".repeat(count));
             pieces.push(blank(before));
             pieces
                 .extend(line.spans.into_iter().map(|span| (span.style, span.content.into_owned())));

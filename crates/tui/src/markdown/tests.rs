@@ -19,10 +19,29 @@ fn whole(text: &str, width: usize) -> Vec<String> {
 
 #[test]
 fn blocks_are_shown_with_gaps_between_them() {
-    let text = "# T\n\none *two*\n\n- a\n- b\n\n```rust\nlet x;\n\n```\nafter\n";
+    let text = "# T\n\n## U\n\n### V\n\n#### W\n\none *two*\n\n- a\n- b\n\n```rust\nlet x;\n\n```\nafter\n";
     assert_eq!(
         whole(text, 40),
-        ["▌ T", "", "one two", "", "• a", "• b", "", "rust", "│ let x;", "│ ", "", "after"]
+        [
+            "█ T",
+            "",
+            "▌ U",
+            "",
+            "▎ V",
+            "",
+            "W",
+            "",
+            "one two",
+            "",
+            "• a",
+            "• b",
+            "",
+            "rust",
+            "│ let x;",
+            "│ ",
+            "",
+            "after"
+        ]
     );
 }
 

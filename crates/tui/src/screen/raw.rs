@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 
@@ -28,6 +29,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 struct Saved {
     termios: Termios,
@@ -153,6 +155,31 @@ pub(crate) fn enter_line() -> io::Result<()> {
     entered
 }
 
+/// Has the terminal keep to itself what is typed; lines are edited as before. Fails silently where
+/// there is none.
+pub(crate) fn quiet() {
+    let stdin = io::stdin();
+    let Ok(mut termios) = tcgetattr(stdin.as_fd()) else { return };
+    if !termios.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON) {
+        return;
+    }
+    termios.local_modes.remove(LocalModes::ECHO);
+    if tcsetattr(stdin.as_fd(), OptionalActions::Now, &termios).is_ok() {
+        IS_QUIET.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Takes that back; says whether it was so.
+pub(crate) fn unquiet() -> bool {
+    let was_quiet = IS_QUIET.swap(false, Ordering::SeqCst);
+    if was_quiet && let Ok(mut termios) = tcgetattr(io::stdin().as_fd()) {
+        termios.local_modes.insert(LocalModes::ECHO);
+        // A terminal that is gone shows nothing anyway.
+        let _ = tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &termios);
+    }
+    was_quiet
+}
+
 /// Whether the terminal is taken.
 pub(super) fn is_entered() -> bool {
     SAVED.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -160,6 +187,7 @@ pub(super) fn is_entered() -> bool {
 
 /// Gives the terminal back.
 pub(crate) fn restore() {
+    unquiet();
     let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(saved) = saved else { return };
     // Every step is tried: where the terminal is gone or stuck, none of them matters.

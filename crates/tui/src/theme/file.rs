@@ -30,7 +30,9 @@ struct File {
 
 /// Reads a theme; `name` counts where the file names none.
 pub fn parse(yaml: &str, name: &str) -> Result<Theme, ThemeError> {
-    let file: File = serde_saphyr::from_str(yaml).map_err(|error| ThemeError(error.to_string()))?;
+    let options = serde_saphyr::options! { with_snippet: false };
+    let file: File =
+        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| explained(&error))?;
     let base = file.base.as_deref().unwrap_or("dark");
     let known = Theme::built_in();
     let names: Vec<&str> = known.iter().map(|theme| theme.name.as_str()).collect();
@@ -52,6 +54,13 @@ pub fn parse(yaml: &str, name: &str) -> Result<Theme, ThemeError> {
         theme.set(*role, style);
     }
     Ok(theme)
+}
+
+/// What is wrong with a file, in one line.
+fn explained(error: &serde_saphyr::Error) -> ThemeError {
+    let text = error.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    ThemeError(words.join(" "))
 }
 
 /// A style in words: a color, `on` a color, and looks of letters.
@@ -105,5 +114,8 @@ mod tests {
         assert!(message("styles: {codes: red}").contains("`codes` is no style"));
         assert!(message("styles: {code: redd}").contains("`redd` in `code`"));
         assert!(message("color: red").contains("color"));
+        for broken in ["color: red", "base: [", "styles:\n  code: {a: b}\n", "a: b\n  c: d"] {
+            assert_eq!(message(broken).lines().count(), 1, "{}", message(broken));
+        }
     }
 }

@@ -306,9 +306,9 @@ impl Transcript {
                 };
                 self.reply(Markdown::complete(text));
             }
-            Outcome::Limited { limit } => {
-                let hint = "raise it in the configuration or by a flag, then go on";
-                self.notice(Level::Error, &format!("stopped: {limit} reached"), Some(hint));
+            Outcome::Limited { told, .. } => {
+                let text = format!("stopped: a limit was reached: {}", clean(told));
+                self.notice(Level::Error, &text, Some("raise it, or go on: say so"));
             }
             Outcome::Stuck { why } => {
                 self.notice(

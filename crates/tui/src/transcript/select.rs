@@ -6,7 +6,7 @@ use ratatui_core::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Place, Transcript};
-use crate::text::{Joint, OF_TAB, TAB, columns, narrow};
+use crate::text::{BAR, Joint, OF_FRAME, OF_TAB, TAB, columns, narrow};
 use crate::theme::{Role, Theme};
 
 /// From where to where, in the order in which it was dragged.
@@ -111,18 +111,20 @@ impl Transcript {
     }
 }
 
-/// The part of a row between two columns, tabs as they were.
+/// The part of a row between two columns, tabs as they were, and one between the cells of a table.
 fn part(line: &Line<'_>, from: u16, to: u16) -> String {
     let mut at = 0_u16;
     let mut out = String::new();
     for span in &line.spans {
+        let is_frame = span.style.add_modifier.contains(OF_FRAME);
         let is_tab = span.style.add_modifier.contains(OF_TAB);
         for (number, grapheme) in span.content.graphemes(true).enumerate() {
             if at >= from && at < to {
-                match is_tab {
-                    true if number % TAB == 0 => out.push('\t'),
-                    true => {}
-                    false => out.push_str(grapheme),
+                match (is_frame, is_tab) {
+                    (true, _) if grapheme == BAR => out.push('\t'),
+                    (false, true) if number % TAB == 0 => out.push('\t'),
+                    (true, _) | (_, true) => {}
+                    (false, false) => out.push_str(grapheme),
                 }
             }
             at = at.saturating_add(narrow(columns(grapheme)));

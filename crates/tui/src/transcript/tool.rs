@@ -15,7 +15,7 @@ use super::block::{End, shortened};
 use crate::diff;
 use crate::picture::Picture;
 use crate::text::{
-    Leads, Piece, Row, clean, clipped, columns, counted, fold, one_line, printed, wrap,
+    Leads, OF_FRAME, Piece, Row, clean, clipped, columns, counted, fold, one_line, printed, wrap,
 };
 use crate::theme::{Role, Theme};
 
@@ -288,7 +288,7 @@ impl Tool {
         if !is_open && !self.summary.is_empty() && room > 4 {
             pieces.push((theme.style(Role::Text), format!(" {}", clipped(&self.summary, room))));
         }
-        pieces.push((theme.style(Role::Soft), note));
+        pieces.push((theme.style(Role::Soft).add_modifier(OF_FRAME), note));
         Row::new(&mark, pieces, crate::text::Joint::Line)
     }
 

@@ -60,7 +60,7 @@ fn the_status_line_tells_what_runs_and_what_was_used() {
         sandbox: "bubblewrap".into(),
         context_window: Some(12_340),
         processes: 2,
-        parts: crate::host::Health { plugins: 3, servers: 1, failed: 1 },
+        parts: crate::host::Health { plugins: 3, servers: 1, starting: 0, failed: 1 },
         ..crate::host::Facts::default()
     };
     stage.answer(Answer::Facts(facts));
@@ -205,8 +205,13 @@ fn how_a_turn_ended_is_told() {
     let mut stage = Stage::new(60, 30);
     let finish = |outcome: Outcome| What::TurnFinished { outcome, usage: Usage::default() };
     stage.event(finish(Outcome::Cancelled)).shows("interrupted");
-    stage.event(finish(Outcome::Limited { limit: "max_turns".into() }));
-    stage.shows("stopped: max_turns reached");
+    let limit = Outcome::Limited {
+        limit: "max_turns".into(),
+        value: 3.into(),
+        told: "--max-turns (3)".into(),
+    };
+    stage.event(finish(limit));
+    stage.shows("stopped: a limit was reached: --max-turns (3)");
     let hint = Some("try again".into());
     stage.event(finish(Outcome::Failed { error: "it broke".into(), hint }));
     stage.shows("error: it broke");
@@ -248,6 +253,28 @@ fn keys_select_characters_and_rows_and_copy_the_text() {
     assert_eq!(copied(&mut stage).as_deref(), Some("quote it"));
     stage.keys("v esc").shows("walking");
     stage.keys("esc").hides("walking");
+}
+
+#[test]
+fn a_copy_has_neither_the_bars_of_a_table_nor_the_time_of_a_call() {
+    let mut stage = Stage::new(60, 24);
+    let table = "| a | bb |\n|---|--:|\n| ccc | d |\n";
+    stage.event(prompt("q")).event(replied(table));
+    let copied = |stage: &mut Stage| {
+        std::mem::take(&mut stage.effects).into_iter().find_map(|effect| match effect {
+            Effect::Copy(text) => Some(text),
+            _ => None,
+        })
+    };
+    stage.keys("f8 V j j y");
+    assert_eq!(copied(&mut stage).as_deref(), Some("a\tbb\nccc\td"));
+    let mut stage = Stage::new(60, 24);
+    stage.event(prompt("q")).event(called("a", "Bash", json!({"command": "ls"})));
+    stage.event(finished("a", "Bash", ToolOutput::success("x")));
+    stage.shows("1.2 s");
+    stage.keys("f8 V y");
+    let text = copied(&mut stage).unwrap_or_default();
+    assert!(text.starts_with("Bash ls") && !text.contains("1.2 s"), "{text:?}");
 }
 
 #[test]
@@ -322,6 +349,7 @@ fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
         summary: None,
         strategy: "clear".into(),
         dropped: 2,
+        range: None,
         kept: 0,
         usage: Usage::default(),
     };

@@ -94,8 +94,12 @@ fn escape_stops_the_model_and_control_c_ends_in_steps() {
     let is_end = |effect: &Effect| matches!(effect, Effect::Leave(Leave::Quit));
     assert!(stage.effects.iter().any(is_end));
     let mut stage = Stage::new(60, 14);
-    stage.event(prompt("go")).keys("ctrl+c").event(ended()).keys("ctrl+c");
     let is_stop = |it: &Effect| matches!(it, Effect::Leave(Leave::Stopped(Stop::Interrupted)));
+    // An impatient second press is the same press; one after the announcement is not.
+    stage.event(prompt("go")).keys("ctrl+c").shows("stopping; Ctrl+C once more ends");
+    stage.event(ended()).keys("ctrl+c").shows("Ctrl+C once more ends");
+    assert!(!stage.effects.iter().any(is_stop));
+    stage.wait(500).keys("ctrl+c");
     assert!(stage.effects.iter().any(is_stop));
 }
 

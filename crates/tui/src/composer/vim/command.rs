@@ -5,7 +5,7 @@
 pub(super) struct Command {
     /// How many times.
     pub(super) count: usize,
-    /// What is done over the motion: `d`, `c` or `y`.
+    /// What is done over the motion: `d`, `c`, `y`, or `U`, `u`, `~` for capital and small letters.
     pub(super) operator: Option<char>,
     pub(super) what: What,
 }
@@ -55,11 +55,8 @@ pub(super) enum Parsed {
 /// Reads letters.
 pub(super) fn parse(letters: &str) -> Parsed {
     let (first, rest) = number(letters);
-    let operator = rest.chars().next().filter(|it| "dcy".contains(*it));
-    let (second, rest) = match operator {
-        Some(operator) => number(&rest[operator.len_utf8()..]),
-        None => (None, rest),
-    };
+    let (operator, after) = operator(rest);
+    let (second, rest) = if operator.is_some() { number(after) } else { (None, rest) };
     let count = (first.unwrap_or(1) * second.unwrap_or(1)).clamp(1, 999);
     let mut rest = rest.chars();
     let Some(letter) = rest.next() else { return Parsed::More };
@@ -70,6 +67,7 @@ pub(super) fn parse(letters: &str) -> Parsed {
         ('g' | 'f' | 'F' | 't' | 'T', None) => return Parsed::More,
         ('r', None) if operator.is_none() => return Parsed::More,
         ('i' | 'a', None) if operator.is_some() => return Parsed::More,
+        ('g', Some(again)) if Some(again) == operator => What::Lines,
         ('g', Some('g')) => What::Begin,
         ('f' | 'F' | 't' | 'T', Some(wanted)) => What::Find(letter, wanted),
         (';' | ',', _) => What::Find(letter, letter),
@@ -83,6 +81,18 @@ pub(super) fn parse(letters: &str) -> Parsed {
         _ => return Parsed::Nothing,
     };
     Parsed::Command(Command { count, operator, what })
+}
+
+/// The operator that letters begin with, and the rest. Those for capital and small letters have a
+/// `g` before them.
+fn operator(letters: &str) -> (Option<char>, &str) {
+    let (known, rest) = match letters.strip_prefix('g') {
+        Some(rest) => ("uU~", rest),
+        None => ("dcy", letters),
+    };
+    let mut rest = rest.chars();
+    let operator = rest.next().filter(|it| known.contains(*it));
+    (operator, rest.as_str())
 }
 
 /// The number that letters begin with, and the rest.

@@ -159,7 +159,8 @@ pub(super) fn next(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(at, |letter| at + letter.len_utf8())
 }
 
-fn previous(text: &str, at: usize) -> usize {
+/// The place of the letter before.
+pub(super) fn previous(text: &str, at: usize) -> usize {
     text[..at].chars().next_back().map_or(at, |letter| at - letter.len_utf8())
 }
 
@@ -246,15 +247,16 @@ fn object(text: &str, cursor: usize, name: char, is_around: bool) -> Option<(usi
                 .map_or(cursor, |(place, _)| place);
             let to = end_of_run(text, cursor, is_big);
             let end = end_of_line(text, cursor);
-            let blanks = if is_around { skip_blanks(text, to).min(end) } else { to };
-            Some((from, blanks.max(to.min(end))))
+            let to = to.min(end);
+            Some(if is_around { with_blanks(text, from, to) } else { (from, to) })
         }
         '"' | '\'' | '`' => {
             let (start, end) = (start_of_line(text, cursor), end_of_line(text, cursor));
             let marks: Vec<usize> =
                 text[start..end].match_indices(name).map(|(at, _)| start + at).collect();
             let pair = marks.chunks_exact(2).find(|pair| pair[1] >= cursor)?;
-            Some(inner(pair[0], pair[1]))
+            let (from, to) = inner(pair[0], pair[1]);
+            Some(if is_around { with_blanks(text, from, to) } else { (from, to) })
         }
         '(' | ')' | 'b' => bracket(text, cursor, ('(', ')')).map(|(a, b)| inner(a, b)),
         '[' | ']' => bracket(text, cursor, ('[', ']')).map(|(a, b)| inner(a, b)),
@@ -262,6 +264,18 @@ fn object(text: &str, cursor: usize, name: char, is_around: bool) -> Option<(usi
         '<' | '>' => bracket(text, cursor, ('<', '>')).map(|(a, b)| inner(a, b)),
         _ => None,
     }
+}
+
+/// A part of a line with the blanks after it; with those before it where there are none.
+fn with_blanks(text: &str, from: usize, to: usize) -> (usize, usize) {
+    let after = skip_blanks(text, to).min(end_of_line(text, to));
+    if after > to {
+        return (from, after);
+    }
+    let start = start_of_line(text, from);
+    let before = start + text[start..from].trim_end().len();
+    // What a line begins with is its indentation.
+    (if before == start { from } else { before }, to)
 }
 
 /// The pair of brackets around a place.
