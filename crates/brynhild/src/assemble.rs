@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use agent::prompt::{Ingredients, system_prompt};
 use agent::registry::Registry;
 use agent::retry::Retry;
 use agent::settings::{
-    Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Rounds,
-    Settings,
+    Bound, Budget, Execution, Known, Prices, Questions, RecoverySettings, RequestSettings, Settings,
 };
 use contract::broker::Broker;
 use contract::model_profile::ModelProfile;
@@ -20,7 +20,7 @@ use contract::secret::Secret;
 use contract::skill::Skill;
 use contract::tool::Tool;
 
-use crate::audit::Audit;
+use crate::audit::{self, Audit};
 use crate::config::{Binding, RegisteredModel};
 use crate::exit::Problem;
 use crate::learning::{Learning, When};
@@ -28,7 +28,7 @@ use crate::model_cache;
 use crate::model_names;
 use crate::output;
 use crate::permissions;
-use crate::provider_choice::{self, Choice, Key};
+use crate::provider_choice::{self, Candidate, Choice, Key};
 use crate::secrets::Secrets;
 use crate::world::World;
 
@@ -142,17 +142,25 @@ fn known(world: &World, model: &str, choice: &Choice, offered: Arc<OnceLock<Vec<
     {
         let _ = offered.set(models);
     }
-    let registered = registered(world, model, choice);
+    let registered = registered(world, model, &choice.candidate);
     let context_window = registered.and_then(|(registered, binding)| {
         let described = || registered.descriptor.as_ref()?.context_size;
         binding.max_context.or_else(described)
     });
-    let prices = registered.and_then(|(_, binding)| {
-        let (input, output) = binding.prices()?;
-        let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
-        Some(Prices { input, output, cache_read, cache_write })
-    });
-    Known { context_window, prices, offered }
+    let prices = registered.and_then(|(_, binding)| prices(binding));
+    Known { context_window, prices, offered, is_free: is_free(&choice.candidate) }
+}
+
+/// What the registry says that tokens cost.
+pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
+    let (input, output) = binding.prices()?;
+    let [cache_read, cache_write] = ["cache_read", "cache_write"].map(|it| binding.price(it));
+    Some(Prices { input, output, cache_read, cache_write })
+}
+
+/// Whether nobody charges for what answers.
+fn is_free(candidate: &Candidate) -> bool {
+    candidate.vendor().local || candidate.is_script()
 }
 
 /// The provider, asked for its models in passing where something about the model is not known.
@@ -162,29 +170,29 @@ fn learning(
     provider: Arc<dyn Provider>,
     known: &Known,
 ) -> Arc<dyn Provider> {
-    let has_limit = cost_limit(world, choice).is_some() && known.prices.is_none();
-    let is_known = known.context_window.is_some() && !has_limit;
+    let shows_cost = world.global.show_cost && !known.is_free;
+    let wants_price = cost_limit(world, choice).is_some() || shows_cost;
+    let needs_price = wants_price && known.prices.is_none();
+    let is_known = known.context_window.is_some() && !needs_price;
     if choice.candidate.is_script() || known.offered.get().is_some() || is_known {
         return provider;
     }
-    let when = if has_limit { When::First } else { When::GoingOn };
+    let when = if needs_price { When::First } else { When::GoingOn };
     let keep = model_cache::keeper(world, &choice.candidate);
     Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
 }
 
 /// What the run may cost; no limit where nothing is charged.
 fn cost_limit(world: &World, choice: &Choice) -> Option<f64> {
-    let is_free = choice.candidate.vendor().local || choice.candidate.is_script();
-    world.global.max_cost.filter(|_| !is_free)
+    world.global.max_cost.filter(|_| !is_free(&choice.candidate))
 }
 
 /// What the registry says of a model that the provider calls `model`.
 pub(crate) fn registered<'a>(
     world: &'a World,
     model: &str,
-    choice: &Choice,
+    candidate: &Candidate,
 ) -> Option<(&'a RegisteredModel, &'a Binding)> {
-    let candidate = &choice.candidate;
     world.config().models.registry.values().find_map(|registered| {
         let binding = registered.binding([&candidate.name, &candidate.vendor().name])?;
         binding.is_called(model, &registered.canonical_id).then_some((registered, binding))
@@ -342,6 +350,7 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
         home: world.environment.home.clone(),
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
+        egress: audit::egress(world),
     })
 }
 
@@ -474,10 +483,12 @@ pub(crate) fn settings(
         },
         mode: world.mode(),
         system,
-        rounds: world.global.max_turns.map_or(
-            Rounds { most: behavior.max_tool_rounds, name: Rounds::KEY },
-            |most| Rounds { most, name: "--max-turns" },
-        ),
+        rounds: world
+            .global
+            .max_turns
+            .map_or(Bound::new(behavior.max_tool_rounds, "behavior.max_tool_rounds"), |most| {
+                Bound::new(most, "--max-turns")
+            }),
         required_finish: None,
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
@@ -493,9 +504,14 @@ pub(crate) fn settings(
             .then(|| u32::try_from(profile.max_similar_tool_calls).unwrap_or(u32::MAX)),
         max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
         budget: Budget {
-            cost_usd: mind.and_then(|mind| cost_limit(world, &mind.choice)),
-            tokens: world.global.max_tokens,
-            time: world.global.timeout.map(std::time::Duration::from_secs_f64),
+            cost_usd: mind
+                .and_then(|mind| cost_limit(world, &mind.choice))
+                .map(|most| Bound::new(most, "--max-cost")),
+            tokens: world.global.max_tokens.map(|most| Bound::new(most, "--max-tokens")),
+            time: world
+                .global
+                .timeout
+                .map(|most| Bound::new(Duration::from_secs_f64(most), "--timeout")),
             ..Budget::default()
         },
         approves_all: world.global.yes,

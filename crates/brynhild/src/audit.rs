@@ -1,7 +1,7 @@
 //! What was decided that gives or refuses power, one line each, beside the person's configuration:
-//! trust, remembered permissions, answers, denials, runs without a sandbox, added servers. Each line
-//! holds the hash of the one before it, so that a change in the middle shows; lines that are cut off
-//! at the end do not.
+//! trust, remembered permissions, answers, denials, runs without a sandbox, added servers, plugins that
+//! were switched, hosts that confined processes asked for. Each line holds the hash of the one before
+//! it, so that a change in the middle shows; lines that are cut off at the end do not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -158,6 +158,20 @@ impl Audit {
 
 fn hash_of(line: &[u8]) -> String {
     blake3::hash(line).to_hex().to_string()
+}
+
+/// Writes down which hosts a process asked for that was granted single ones.
+pub(crate) fn egress(world: &World) -> Option<sandbox::Egress> {
+    let audit = Audit::new(world.loaded.config_dir.as_ref()?);
+    let project = world.root().ok().map(Path::to_owned);
+    Some(Arc::new(move |way: &sandbox::Way<'_>| {
+        let what = match way.passage {
+            sandbox::Passage::Allowed => "reached",
+            sandbox::Passage::Denied => "not reached",
+        };
+        let sandbox::Way { host, port, key, .. } = way;
+        audit.note_or_tell(what, &format!("{host}:{port} ({key})"), project.as_deref());
+    }))
 }
 
 /// A log that also writes down what was answered and denied.

@@ -213,11 +213,15 @@ fn with_world(world: &World, command: Command) -> Outcome {
     }
 }
 
+/// Steps of tasks between two looks at keys and sockets: a reply that streams in has many.
+const TASKS: u32 = 16;
+
 /// Runs a command that waits for things. One thread is enough and starts fastest.
 fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     // The runtime needs open files of its own, without which the library panics.
     drop([UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().event_interval(TASKS).build()?;
     let outcome = runtime.block_on(work);
     // A blocked thread (a search on a slow disk) must not hold up the exit.
     runtime.shutdown_background();

@@ -27,7 +27,7 @@ pub(crate) mod verdict;
 
 use crate::exit::Exit;
 use crate::output;
-use steering::Steering;
+use steering::{Steering, Typed};
 use verdict::Verdict;
 
 /// Events taken at once before the output is flushed.
@@ -42,6 +42,11 @@ pub(crate) trait View {
     fn event(&mut self, event: &Event) -> io::Result<()>;
     /// Answers a question about a call. Waits for a person where there is one.
     async fn ask(&mut self, event: &Event) -> io::Result<Answer>;
+    /// Shows a line that was typed meanwhile, and what becomes of it.
+    fn heard(&mut self, _line: &str, hint: &str) -> io::Result<()> {
+        output::hint(hint);
+        Ok(())
+    }
     /// Redraws what moves while nothing happens. `false` where nothing ever moves.
     fn tick(&mut self) -> io::Result<bool> {
         Ok(false)
@@ -100,6 +105,8 @@ pub(crate) async fn show(
         has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
         signals: Signals::new()?,
     };
+    // What is typed is shown when it is a line, not where the answer happens to stand.
+    let _quiet = steering.is_some().then(::tui::line::Quiet::new);
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
     let mut events = steering.as_deref_mut().map(Steering::rest).unwrap_or_default();
     let mut is_moving = view.tick()?;
@@ -133,9 +140,15 @@ pub(crate) async fn show(
                 }
                 let _ = conversation.inputs.send(Input::Interrupt).await;
             }
-            words = steering::next(steering.as_deref_mut()) => {
-                let _ = conversation.inputs.send(Input::Prompt(words?)).await;
-            }
+            typed = steering::next(steering.as_deref_mut()) => match typed? {
+                Typed::Words(words) => {
+                    view.heard(&words, "the model is told at its next step")?;
+                    let _ = conversation.inputs.send(Input::Prompt(words)).await;
+                }
+                Typed::Command(words) => {
+                    view.heard(&words, "commands wait for the end of the turn; Ctrl+C ends it")?;
+                }
+            },
             () = tokio::time::sleep(TICK), if is_moving => is_moving = view.tick()?,
         }
     }

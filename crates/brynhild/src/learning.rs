@@ -10,7 +10,7 @@ use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
 /// When to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before the first reply: a limit depends on the answer.
+    /// Before the first reply: a limit depends on the answer, or the person wants to see the cost.
     First,
     /// Beside the second request.
     GoingOn,

@@ -20,6 +20,7 @@ mod output;
 mod panics;
 mod permissions;
 mod plugin_set;
+mod pricing;
 mod private_file;
 mod prompt_source;
 mod provider_choice;

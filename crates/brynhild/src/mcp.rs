@@ -7,9 +7,11 @@ pub(crate) mod files;
 mod front;
 mod offered;
 mod person;
+mod starting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::mcp::config::{Found, Scope, Server, Source};
 use ::mcp::oauth::Credentials;
@@ -30,6 +32,7 @@ use crate::world::World;
 pub(crate) use dressed::Dressed;
 pub(crate) use front::Front;
 use person::Answering;
+use starting::Starting;
 
 /// The word for servers among plugins.
 const NAME: &str = "mcp";
@@ -38,12 +41,14 @@ const NAME: &str = "mcp";
 const SERVED: &str = "BRYNHILD_MCP_SERVED";
 
 /// Keys of `mcp` that are settings and no servers.
-const SETTINGS: [&str; 4] = ["servers", "defer_above", "defer_bytes", "client_metadata_url"];
+const SETTINGS: [&str; 5] =
+    ["servers", "defer_above", "defer_bytes", "client_metadata_url", "start_wait_sec"];
 
 /// The servers of this run.
 pub(crate) struct Mcp {
     pub(crate) servers: Servers,
     person: Arc<Answering>,
+    starting: Arc<Starting>,
 }
 
 impl Mcp {
@@ -69,17 +74,18 @@ impl Mcp {
             notice: Arc::new(|text| output::warning(&text)),
             others: world.made.front.get().map(|front| front.updates.clone()),
         });
-        Ok(Self { servers, person })
+        Ok(Self { servers, person, starting: Arc::default() })
     }
 
     /// Starts servers of which nothing is known, so that the model can be told what they offer.
     pub(crate) async fn learn(&self) {
-        for failure in self.servers.learn().await {
-            output::warning(&failure.to_string());
-            if let Some(hint) = failure.hint() {
-                output::hint(hint);
-            }
-        }
+        self.servers.learn().await.iter().for_each(starting::tell);
+    }
+
+    /// The same for a conversation, which goes on without those that are slow.
+    pub(crate) async fn begin(&self, world: &World) {
+        let wait = world.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
+        self.starting.begin(&self.servers, Duration::from_secs(wait.unwrap_or_default())).await;
     }
 
     /// Their tools, and those that come with them.
@@ -115,6 +121,7 @@ impl Mcp {
 
     /// Ends everything that runs.
     pub(crate) async fn shutdown(&self) {
+        self.starting.end().await;
         self.servers.shutdown().await;
     }
 }
@@ -135,14 +142,15 @@ pub(crate) async fn renewed(
         Some(before) if before.servers.are(&found.servers) => return Ok(Some(before)),
         Some(before) => {
             let servers = before.servers.replaced(found.servers).await;
-            Mcp { servers, person: Arc::clone(&before.person) }
+            let person = Arc::clone(&before.person);
+            Mcp { servers, person, starting: Arc::clone(&before.starting) }
         }
         None => Mcp::of(world, found.servers)?,
     };
     for problem in &found.problems {
         output::warning(problem);
     }
-    mcp.learn().await;
+    mcp.begin(world).await;
     Ok(Some(Arc::new(mcp)))
 }
 
@@ -174,7 +182,15 @@ pub(crate) async fn prompt(
         return Ok(None);
     }
     let mcp = Mcp::open(world)?;
-    mcp.learn().await;
+    let is_its = |server: &str| {
+        let prefix = ::mcp::name::prefix(server).unwrap_or_default();
+        name.strip_prefix("mcp__").is_some_and(|rest| rest.starts_with(&format!("{prefix}__")))
+    };
+    for learning in mcp.servers.learning().into_iter().filter(|it| is_its(&it.server)) {
+        if let Err(failure) = learning.learned.await {
+            starting::tell(&failure);
+        }
+    }
     if !mcp.servers.commands().iter().any(|command| command.name == name) {
         mcp.shutdown().await;
         return Ok(None);
@@ -232,7 +248,7 @@ pub(crate) fn found(world: &World) -> Found {
         Err(problem) => problems.push(problem),
     }
     sources.extend(world.claude().sources());
-    let mut found = ::mcp::config::read(&sources, &world.environment.variables);
+    let mut found = ::mcp::config::read(&sources, &variables(world));
     let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
@@ -241,7 +257,30 @@ pub(crate) fn found(world: &World) -> Found {
         server.enabled &= !plugin_set::is_off(world, &switches, NAME, &server.name);
     }
     found.problems.extend(problems);
+    found.problems.extend(found.servers.iter().filter_map(unpinned));
     found
+}
+
+/// What entries may name: the person's variables, and the workspace by the name that other clients
+/// have for it.
+pub(crate) fn variables(world: &World) -> BTreeMap<String, String> {
+    let mut variables = world.environment.variables.clone();
+    if let Ok(root) = world.root() {
+        let root = root.display().to_string();
+        variables.entry("workspaceFolder".to_owned()).or_insert(root);
+    }
+    variables
+}
+
+/// What is said of a server that runs another version whenever there is one. Of a project's the
+/// question for trust has said it.
+fn unpinned(server: &Server) -> Option<String> {
+    let floating = server.floating.as_ref()?;
+    (server.enabled && server.scope != Scope::Project).then(|| {
+        let (name, what) = (&server.name, floating.describe());
+        let key = format!("mcp.servers.{name}.unpinned");
+        format!("MCP server `{name}` {what} (`{key}: true` says that you want the newest)")
+    })
 }
 
 /// All servers, for whoever switches them on and off.

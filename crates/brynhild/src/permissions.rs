@@ -49,7 +49,11 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         rules,
         tools: tools(world),
         search: programs.search(),
-        ground: Ground::new(ground::Disk),
+        ground: Ground::new(ground::Disk {
+            root: root.to_owned(),
+            home: world.environment.home.clone(),
+            programs: programs.clone(),
+        }),
         approve_all: world.global.yes,
     });
     for warning in judge.warnings() {

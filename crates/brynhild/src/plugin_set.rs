@@ -71,6 +71,15 @@ impl PluginSet {
         Self { plugins, problems, notes, offers: OnceLock::new(), folders }
     }
 
+    /// Problems for which a plugin, or a folder of them, is left out; the others are doubts about
+    /// plugins that work.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &Problem> {
+        let is_of_one = |problem: &Problem| {
+            self.plugins.iter().any(|plugin| problem.path.starts_with(&plugin.root))
+        };
+        self.problems.iter().filter(move |it| it.path.is_absolute() && !is_of_one(it))
+    }
+
     /// Those that count, sorted by name.
     pub(crate) fn active(&self) -> impl Iterator<Item = &Plugin> {
         self.plugins.iter().filter(|plugin| plugin.is_active())

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::settings::{Budget, Settings, Span};
+use agent::settings::{Bound, Budget, Settings, Span};
 use contract::hook::Hook;
 use contract::tool::Tool;
 use plugins::initrunner::custom::Depth;
@@ -446,26 +446,32 @@ impl Opened {
     /// Puts the role's limits into the settings of a conversation; the narrower holds.
     pub(crate) fn tighten(&self, settings: &mut Settings) {
         let limits = &self.guardrails;
-        let least = |own: Option<u64>, limit: u64| Some(own.map_or(limit, |own| own.min(limit)));
         let budget = &mut settings.budget;
         if *budget == Budget::default() {
             // The role's limits are those of one run, which is a turn; the person's are not.
             budget.span = Span::Turn;
         }
-        budget.output_tokens = least(budget.output_tokens, limits.output_tokens);
-        budget.input_tokens = limits.input_tokens.or(budget.input_tokens);
+        lower(&mut budget.output_tokens, Bound::new(limits.output_tokens, "max_tokens_per_run"));
+        if let Some(limit) = limits.input_tokens {
+            lower(&mut budget.input_tokens, Bound::new(limit, "input_tokens_limit"));
+        }
         if let Some(limit) = limits.total_tokens {
-            budget.tokens = least(budget.tokens, limit);
+            lower(&mut budget.tokens, Bound::new(limit, "total_tokens_limit"));
         }
-        budget.time = Some(budget.time.map_or(limits.time, |own| own.min(limits.time)));
+        lower(&mut budget.time, Bound::new(limits.time, "timeout_seconds"));
         if let Some(limit) = limits.cost {
-            budget.cost_usd = Some(budget.cost_usd.map_or(limit, |own| own.min(limit)));
+            lower(&mut budget.cost_usd, Bound::new(limit, "cost_limit"));
         }
-        settings.rounds.lower(limits.requests);
+        settings.rounds.lower(Bound::new(limits.requests, "max_request_limit"));
         let request = &mut settings.request;
         request.temperature = self.temperature.or(request.temperature);
         request.max_tokens = self.max_tokens.unwrap_or(request.max_tokens);
     }
+}
+
+/// Puts a limit where there is none, or a higher one.
+fn lower<T: PartialOrd>(own: &mut Option<Bound<T>>, limit: Bound<T>) {
+    *own = Some(Bound::lower_of(own.take(), limit));
 }
 
 fn choose_model(world: &mut World, role: &Role) {

@@ -180,6 +180,7 @@ fn shortened(cut: &Cut, events: &[Event]) -> What {
         summary: Some("[Earlier messages were dropped. Look again at what you need.]".to_owned()),
         strategy: "truncate".to_owned(),
         dropped: cut.left_out,
+        range: None,
         kept,
         usage: Usage::default(),
     }

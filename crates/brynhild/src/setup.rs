@@ -87,6 +87,11 @@ impl Backstage {
         futures::future::join_all(guests.iter().map(|dialect| dialect.shutdown())).await;
     }
 
+    /// How many MCP servers are being started.
+    pub(crate) fn starting(&self) -> usize {
+        self.mcp.present().map_or(0, |mcp| mcp.servers.starting().len())
+    }
+
     /// Has everything that runs do no more than the mode lets it.
     pub(crate) fn set_mode(&self, mode: contract::policy::Mode) {
         self.ledger.set_mode(mode);
@@ -480,9 +485,12 @@ async fn servers(
         return Ok(None);
     }
     let mcp = Mcp::open(world)?;
-    mcp.learn().await;
     if let Some(mind) = mind {
         mcp.set_mind(mind);
+        mcp.begin(world).await;
+    } else {
+        // Somebody has named a tool, and waits for it.
+        mcp.learn().await;
     }
     Ok(Some(Arc::new(mcp)))
 }

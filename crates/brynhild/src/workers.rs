@@ -12,7 +12,7 @@ use plugins::plugin::Plugin;
 use plugins::python::{
     Described, HostSettings, Hosts, Missing, ProviderDescription, ProviderSettings, Surroundings,
 };
-use serde_json::Value;
+use serde_json::Map;
 
 use crate::assemble;
 use crate::exit::Problem;
@@ -111,7 +111,7 @@ fn take_in(world: &World, described: &[Described]) {
             output::warning(&format!("plugin {name}: its dependencies are not installed yet"));
             output::hint("they are when one of its tools is first called");
         }
-        if is_empty(&one.offer) {
+        if one.offer.as_object().is_some_and(Map::is_empty) {
             continue;
         }
         match Offer::read(name, one.offer.clone()) {
@@ -139,16 +139,6 @@ fn learn_names(world: &World, offers: &[Offer]) {
         Some((package, name.as_str()))
     });
     Names::load(world).learn(packages);
-}
-
-/// Whether an answer has nothing to offer, as that of most plugins.
-fn is_empty(offer: &Value) -> bool {
-    let is_nothing = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    };
-    offer.as_object().is_some_and(|offer| offer.values().all(is_nothing))
 }
 
 /// The workers of all plugins; none of them runs yet.

@@ -54,6 +54,7 @@ impl Rig {
             home: Some(self.folder.path().join("home")),
             rung: None,
             notice: None,
+            egress: None,
         })
     }
 

@@ -34,6 +34,7 @@ async fn all(report: &mut Report) {
         home: Some(home.clone()),
         rung: Some(rung),
         notice: None,
+        egress: None,
     };
     for (rung, aim) in RUNGS {
         let reports = sandbox::doctor(&settings(rung));

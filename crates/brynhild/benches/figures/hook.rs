@@ -96,6 +96,7 @@ impl Rig {
             home: Some(self.path("home")),
             rung: None,
             notice: None,
+            egress: None,
         })
     }
 

@@ -87,6 +87,7 @@ impl Rig {
             home: Some(base.join("home")),
             rung: None,
             notice: None,
+            egress: None,
         });
         let path = format!("{}:/usr/bin:/bin", self.python.parent().expect("a folder").display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
@@ -311,6 +312,7 @@ pub(crate) fn context() -> ToolContext {
         home: None,
         rung: None,
         notice: None,
+        egress: None,
     };
     let (progress, _) = mpsc::channel(1);
     ToolContext {

@@ -294,6 +294,7 @@ fn generate(folder: &Path, bytes: u64, shape: Shape) -> u64 {
                 summary: Some("All is well so far.".into()),
                 strategy: "summarize".into(),
                 dropped: 1_000,
+                range: None,
                 kept: 20,
                 usage: Usage::default(),
             });

@@ -67,8 +67,10 @@ fn servers(report: &mut Report) {
     let model = ModelServer::start([Reply::text("hello")]).repeat_last();
     let (with, without) = (Rig::with_model(&model), Rig::with_model(&model));
     let program = with.path("server.py");
-    fs::write(&program, SERVER).expect("a file");
-    let entry = json!({"command": "python3", "args": [program], "read": [with.path("")]});
+    // Without the hidden characters that its tests are about: each would be told at every start.
+    fs::write(&program, SERVER.replace(r"\u200b\U000e0041", "")).expect("a file");
+    let sandbox = json!({"read": [with.path("")]});
+    let entry = json!({"command": "python3", "args": [program], "sandbox": sandbox});
     let entries = (0..SERVERS).map(|number| (format!("server-{number}"), entry.clone()));
     let entries: Map<String, Value> = entries.collect();
     let document = json!({"mcpServers": entries}).to_string();

@@ -37,6 +37,9 @@ pub(crate) enum McpCommand {
         /// Where they go
         #[arg(long, default_value = "user")]
         scope: McpScope,
+        /// Take whatever version of their packages is newest, at every start
+        #[arg(long)]
+        unpinned: bool,
     },
     /// Sign in to a server behind an address
     Login(McpLoginArgs),
@@ -104,6 +107,9 @@ pub(crate) struct McpAddArgs {
     /// Let its program write this path; may be given more than once
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     pub(crate) allow_write: Vec<PathBuf>,
+    /// Take whatever version of its package is newest, at every start
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) unpinned: bool,
     /// Replace a server of that name
     #[arg(long)]
     pub(crate) force: bool,

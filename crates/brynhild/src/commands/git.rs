@@ -1,9 +1,12 @@
 //! `git`: commits through the broker, as the model's tool does.
 
+use std::time::Duration;
+
 use contract::broker::{BrokerError, CommitRequest, Committed};
 use contract::policy::Mode;
 use contract::text::normalize;
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::args::GitCommand;
 use crate::assemble;
@@ -11,6 +14,9 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
 use crate::output;
 use crate::world::World;
+
+/// How long a signal takes at most until we hear of it.
+const HEARD: Duration = Duration::from_millis(100);
 
 /// Runs a `git` command.
 pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
@@ -30,13 +36,19 @@ pub(crate) async fn run(world: &World, command: &GitCommand) -> Outcome {
     };
     // Before the work begins: from then on an interrupt leaves the repository as it was.
     let mut signals = Signals::new()?;
+    let interrupted = |exit| Problem::new(exit, "interrupted; nothing was committed");
     let made = tokio::select! {
         made = broker.commit(&request) => made,
-        exit = signals.next() => {
-            return Err(Problem::new(exit, "interrupted; nothing was committed"));
-        }
+        exit = signals.next() => return Err(interrupted(exit)),
     };
-    let committed = made.map_err(|error| problem(&error))?;
+    let committed = match made {
+        Ok(committed) => committed,
+        // The terminal tells git, too, which may have ended before we hear of it.
+        Err(error) => match timeout(HEARD, signals.next()).await {
+            Ok(exit) => return Err(interrupted(exit)),
+            Err(_) => return Err(problem(&error)),
+        },
+    };
     show(world, &committed, &request.message)?;
     Ok(Exit::Done)
 }

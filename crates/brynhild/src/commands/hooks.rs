@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::text::{head, visible};
-use plugins::claude::ListedHandler;
+use plugins::claude::{self, ListedHandler};
 use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::HooksCommand;
 use crate::assemble::{self, Mind};
+use crate::dialects;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::hooks::{self, Needs};
 use crate::output;
@@ -22,12 +23,15 @@ pub(crate) async fn run(world: &World, command: &HooksCommand) -> Outcome {
     match command {
         HooksCommand::List { event } => list(world, event.as_deref()),
         HooksCommand::Test { event, tool, input, message } => {
-            let Some(event) = Event::parse(event) else { return unknown(world, event) };
             let input: Value = serde_json::from_str(input)
                 .ok()
                 .filter(Value::is_object)
                 .ok_or_else(|| Problem::misuse("`--input` is no JSON object"))?;
             let cwd = world.root()?;
+            let Some(event) = Event::parse(event) else {
+                let what = claude::Pretended { event, cwd, tool, input: &input, text: message };
+                return test_foreign(world, &what).await;
+            };
             let what = Pretended { event, cwd, tool, input: &input, text: message };
             test(world, &what).await
         }
@@ -106,7 +110,8 @@ struct Foreign {
 
 impl Foreign {
     fn row(&self) -> Vec<String> {
-        let ListedHandler { event, matcher, subject } = &self.handler;
+        let ListedHandler { event, matcher, subject, description } = &self.handler;
+        let subject = if description.is_empty() { subject } else { description };
         [*event, matcher, "claude", "on", &self.source, &self.file, head(subject, 60)]
             .map(str::to_owned)
             .to_vec()
@@ -166,7 +171,45 @@ async fn test(world: &World, what: &Pretended<'_>) -> Outcome {
     if tried.hooks.is_empty() {
         output::line(format_args!("No hooks of {} were found.", what.event.name()))?;
     }
-    for hook in &tried.hooks {
+    let others = counterpart(what.event.name());
+    if !foreign(world, Some(&others)).is_empty() {
+        output::hint(&format!("`brynhild hooks test {others}` tries those of Claude plugins"));
+    }
+    show(&tried.hooks)?;
+    if let Some(result) = tried.result {
+        output::line(visible(&format!("result: {result}")))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The name that an event has in the manner of Claude Code.
+fn counterpart(event: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+    };
+    event.split('_').map(word).collect()
+}
+
+/// Tries the hooks of plugins in the manner of Claude Code.
+async fn test_foreign(world: &World, what: &claude::Pretended<'_>) -> Outcome {
+    let Some(tried) = dialects::claude::rehearsed(world, what).await? else {
+        return unknown(world, what.event);
+    };
+    if world.wants_json() {
+        output::json(&json!({"event": what.event, "hooks": tried}))?;
+        return Ok(Exit::Done);
+    }
+    if tried.is_empty() {
+        output::line(format_args!("No hooks of {} were found.", what.event))?;
+    }
+    show(&tried)?;
+    Ok(Exit::Done)
+}
+
+/// Shows what hooks said that were tried.
+fn show(hooks: &[Value]) -> std::io::Result<()> {
+    for hook in hooks {
         let text = |key: &str| hook[key].as_str().unwrap_or_default().to_owned();
         let outcome = match &hook["outcome"] {
             Value::String(words) => words.clone(),
@@ -175,10 +218,7 @@ async fn test(world: &World, what: &Pretended<'_>) -> Outcome {
         let line = format!("{} ({}, {}): {outcome}", text("name"), text("type"), text("source"));
         output::line(visible(&line))?;
     }
-    if let Some(result) = tried.result {
-        output::line(visible(&format!("result: {result}")))?;
-    }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// What is wrong with one file.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::mcp::config::foreign;
-use ::mcp::config::{Found, Scope, Server, Source, Transport};
+use ::mcp::config::{Found, Scope, Source, Transport, floating_entry};
 use ::mcp::{State, Status, name, oauth, serve};
 use contract::secret::Secret;
 use contract::text::visible;
@@ -30,7 +30,9 @@ pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
         McpCommand::Remove { name, scope } => remove(world, name, *scope),
         McpCommand::Test { name } => test(world, name).await,
         McpCommand::Approve { name } => approve(world, name).await,
-        McpCommand::Import { file, scope } => import(world, file, *scope),
+        McpCommand::Import { file, scope, unpinned } => {
+            import(world, file, *scope, Versions::wanted(*unpinned))
+        }
         McpCommand::Login(args) => login(world, args).await,
         McpCommand::Logout { name } => logout(world, name),
         McpCommand::Serve { http, token_env, .. } => {
@@ -73,7 +75,8 @@ fn add(world: &World, args: &McpAddArgs) -> Outcome {
             entry.insert("sandbox".to_owned(), Value::Object(grants));
         }
     }
-    let entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
+    let mut entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
+    pin(&mut entries, args.scope, Versions::wanted(args.unpinned))?;
     let path = write(world, args.scope, &entries, args.force)?;
     // What follows may hold a key.
     let address = args.url.as_deref().map(|url| url.split(['?', '#']).next().unwrap_or(url));
@@ -128,7 +131,6 @@ fn check(world: &World, name: &str, entry: &Value) -> Result<(), Problem> {
     for problem in &found.problems {
         output::warning(problem.trim_start_matches("this: "));
     }
-    found.servers.iter().for_each(warn_of_floating);
     Ok(())
 }
 
@@ -146,7 +148,7 @@ fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
         scope: Scope::User,
         document: json!({"mcpServers": document}),
     };
-    let found = ::mcp::config::read(&[source], &world.environment.variables);
+    let found = ::mcp::config::read(&[source], &mcp::variables(world));
     if found.servers.is_empty() {
         let text = found.problems.first().map_or("it makes no sense", String::as_str);
         // A variable may be set where the server is used.
@@ -157,20 +159,45 @@ fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
     Ok(found)
 }
 
-/// Says where a package would be whatever is newest.
-fn warn_of_floating(server: &Server) {
-    let Transport::Stdio(program) = &server.transport else { return };
-    let runner = program.command.rsplit('/').next().unwrap_or_default();
-    let is_runner = matches!(runner, "npx" | "bunx" | "uvx" | "pnpx");
-    let package = program.args.iter().find(|arg| !arg.starts_with('-'));
-    let Some(package) = package.filter(|_| is_runner) else { return };
-    let is_pinned = package.trim_start_matches('@').contains(['@', '=']);
-    if !is_pinned || package.ends_with("@latest") {
-        let bare = package.trim_end_matches("@latest");
-        output::warning(&format!(
-            "`{package}` is whatever is newest; name a version, such as `{bare}@1.2.3`"
-        ));
+/// Which versions of packages the person wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    /// Those that are named.
+    Named,
+    /// The newest, whatever it is.
+    Newest,
+}
+
+impl Versions {
+    fn wanted(is_unpinned: bool) -> Self {
+        if is_unpinned { Self::Newest } else { Self::Named }
     }
+}
+
+/// Refuses entries that would run whatever version is newest, or notes that the person wants it. A
+/// project's file cannot say that: the question for trust does.
+fn pin(
+    entries: &mut Map<String, Value>,
+    scope: McpScope,
+    versions: Versions,
+) -> Result<(), Problem> {
+    let mut refused = Vec::new();
+    for (name, entry) in entries {
+        // What a file of others says of itself is not the person's wish.
+        let Some(floating) = floating_entry(entry) else { continue };
+        match (versions, entry.as_object_mut()) {
+            (Versions::Newest, Some(entry)) if scope == McpScope::User => {
+                entry.insert("unpinned".to_owned(), Value::Bool(true));
+            }
+            (Versions::Newest, _) => {}
+            (Versions::Named, _) => refused.push(format!("`{name}` {}", floating.describe())),
+        }
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::misuse(format!("nothing was added: {}", refused.join("; ")))
+        .hint("`--unpinned` adds it as it is: it may then be another program at every start"))
 }
 
 fn told(world: &World, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
@@ -308,7 +335,7 @@ async fn approve(world: &World, name: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
+fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Outcome {
     let path = world.environment.cwd.join(file);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
@@ -335,13 +362,18 @@ fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
     let mut translated = Map::new();
     for (name, entry) in entries {
         match foreign::translated(&entry) {
-            Ok(entry) => drop(translated.insert(name, entry)),
+            Ok(entry) => {
+                let (entry, ignored) = foreign::without_ignored(&entry);
+                let told = ignored.into_iter().map(|what| format!("server `{name}` {what}"));
+                problems.extend(told.map(Problem::misuse));
+                translated.insert(name, entry);
+            }
             Err(what) => {
                 problems.push(Problem::misuse(format!("server `{name}` is left out: {what}")));
             }
         }
     }
-    let (entries, unusable) = usable(world, translated);
+    let (mut entries, unusable) = usable(world, translated);
     problems.extend(unusable);
     if entries.is_empty() {
         let problems = problems.iter().map(Problem::message).collect::<Vec<_>>();
@@ -350,6 +382,7 @@ fn import(world: &World, file: &Path, scope: McpScope) -> Outcome {
     for problem in &problems {
         output::warning(&problem.message());
     }
+    pin(&mut entries, scope, versions)?;
     let names: Vec<String> = entries.keys().cloned().collect();
     let path = write(world, scope, &entries, false)?;
     told(world, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)

@@ -127,9 +127,8 @@ pub(crate) async fn offered(world: &World) -> Result<Vec<Model>, Problem> {
     };
     let mut models = listed(world, &choice).await?;
     for model in &mut models {
-        let Some((registered, binding)) = assemble::registered(world, &model.id, &choice) else {
-            continue;
-        };
+        let found = assemble::registered(world, &model.id, &choice.candidate);
+        let Some((registered, binding)) = found else { continue };
         let size = registered.descriptor.as_ref().and_then(|it| it.context_size);
         model.context = model.context.or(binding.max_context).or(size);
         if let (Some((input, output)), None) = (binding.prices(), model.input_price) {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tools::tool_search;
 
 use crate::args::PluginCommand;
+use crate::audit::Audit;
 use crate::dialects::{self, Named};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::mcp;
@@ -384,6 +385,10 @@ fn switch(world: &World, name: &str, to: Switch) -> Outcome {
     let is_changed = write(world, name, to, &meant)?;
     let still_off = still_off(world, name, &meant).filter(|_| to == Switch::On);
     let outcome = if to == Switch::On { "enabled" } else { "disabled" };
+    if is_changed {
+        let what = format!("plugin {outcome}");
+        Audit::new(world.config_dir()?).note_or_tell(&what, name, None);
+    }
     if world.wants_json() {
         let enabled = to == Switch::On && still_off.is_none();
         output::json(&json!({"plugin": name, "enabled": enabled, "changed": is_changed}))?;

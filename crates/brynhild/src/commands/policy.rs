@@ -60,7 +60,8 @@ fn refused(tool: &str, why: &str) -> Ruling {
         why: why.to_owned(),
         origin: format!("tool {tool}"),
     };
-    Ruling { decision: Decision::Deny, reasons: vec![reason], access: Access::ReadOnly }
+    let (decision, access) = (Decision::Deny, Access::ReadOnly);
+    Ruling { decision, reasons: vec![reason], access, search_path: None }
 }
 
 fn print(ruling: &Ruling) -> std::io::Result<()> {

@@ -157,8 +157,8 @@ impl Played {
             played.output.clear();
             played.error = Some(format!("a limit was reached: {limit}"));
             played.exit = Exit::Limited;
-        } else if let Some(contract::event::Outcome::Limited { limit }) = &verdict.outcome {
-            played.error = Some(format!("a limit was reached: {limit}"));
+        } else if let Some(contract::event::Outcome::Limited { told, .. }) = &verdict.outcome {
+            played.error = Some(format!("a limit was reached: {told}"));
         } else if let Some(contract::event::Outcome::Stuck { why }) = &verdict.outcome {
             played.error = Some(format!("the model goes in circles: {why}"));
         } else if role.is_some_and(|role| role.output.is_some()) && played.exit == Exit::Done {

@@ -10,11 +10,13 @@ use sessions::statistics::{Figures, SessionFigures, Spent, Used};
 use crate::args::{StatsArgs, StatsOrder};
 use crate::exit::{Exit, Outcome};
 use crate::output;
+use crate::pricing;
 use crate::world::World;
 
 /// Shows what sessions took.
 pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
-    let sessions = world.store()?.figures()?;
+    let mut sessions = world.store()?.figures()?;
+    pricing::complete(world, &mut sessions);
     let first = args.days.map(first_day).unwrap_or_default();
     let mut total = Figures::default();
     for session in &sessions {
@@ -130,6 +132,9 @@ pub(crate) fn money(spent: &Spent) -> String {
 
 fn spent_data(name: &str, spent: &Spent) -> Value {
     let mut data = json!(spent);
+    if let Some(fields) = data.as_object_mut() {
+        fields.remove("unpriced");
+    }
     if !name.is_empty() {
         data["name"] = name.into();
     }

@@ -180,6 +180,11 @@ impl Checker<'_> {
         }
         match (kind, &mut node.content) {
             (Kind::Anything, _) | (Kind::List, Content::List(_)) => return Verdict::Keep,
+            (Kind::Prices, _) => {
+                let Some(wrong) = below_nothing(node) else { return Verdict::Keep };
+                self.report.wrong(wrong, &self.path, "prices from 0 up");
+                return Verdict::Drop;
+            }
             (Kind::Maybe(kind), _) => return self.value(node, kind),
             (Kind::Section(section) | Kind::ShortOr(_, section), Content::Map(entries)) => {
                 self.section(entries, section);
@@ -210,7 +215,7 @@ impl Checker<'_> {
 
     fn null(&mut self, node: &mut Node, kind: &'static Kind) -> Verdict {
         match kind {
-            Kind::Maybe(_) | Kind::Anything => Verdict::Keep,
+            Kind::Maybe(_) | Kind::Anything | Kind::Prices => Verdict::Keep,
             // A section whose lines are all commented out says nothing.
             Kind::Section(_) => Verdict::Drop,
             Kind::Each(_) => {
@@ -257,6 +262,7 @@ impl Checker<'_> {
             Kind::Texts
             | Kind::List
             | Kind::Anything
+            | Kind::Prices
             | Kind::Maybe(_)
             | Kind::Section(_)
             | Kind::Each(_)
@@ -291,6 +297,15 @@ impl Checker<'_> {
             Node::new(Content::Scalar(text), node.origin.clone())
         });
         Some(Content::List(nodes.collect()))
+    }
+}
+
+/// The first number within a value that is below nothing.
+fn below_nothing(node: &Node) -> Option<&Node> {
+    match &node.content {
+        Content::Scalar(value) => value.as_f64().is_some_and(|it| it < 0.0).then_some(node),
+        Content::List(items) => items.iter().find_map(below_nothing),
+        Content::Map(entries) => entries.iter().find_map(|(_, node)| below_nothing(node)),
     }
 }
 
@@ -337,6 +352,7 @@ fn expected(kind: &Kind, node: &Node) -> String {
         Kind::Paths => "a list of paths, or paths separated by colons".into(),
         Kind::List => "a list".into(),
         Kind::Anything => "any value".into(),
+        Kind::Prices => "prices from 0 up".into(),
         Kind::Maybe(kind) => format!("{}, or null", expected(kind, node)),
         Kind::Section(_) | Kind::Each(_) => "a mapping".into(),
         Kind::ShortOr(kind, _) => format!("{}, or a mapping", expected(kind, node)),

@@ -281,9 +281,9 @@ fn inside(
             descend(rest, section, in_force, path)
         }
         Kind::Each(named) => choose(rest, named, in_force, path),
-        Kind::Anything => {
+        Kind::Anything | Kind::Prices => {
             path.extend(rest.split("__").map(str::to_lowercase));
-            Some(Place { path, kind: &Kind::Anything })
+            Some(Place { path, kind })
         }
         _ => None,
     }
@@ -315,8 +315,9 @@ fn value(variable: &Variable, place: &Place, report: &mut Report) -> Option<Node
     let is_json = text.trim_start().starts_with(['{', '[']);
     let value = match place.kind {
         Kind::Maybe(_) if matches!(text, "null" | "none" | "~") => Value::Null,
-        Kind::Anything if !is_json => yaml::resolve(text),
+        Kind::Anything | Kind::Prices if !is_json => yaml::resolve(text),
         Kind::Anything
+        | Kind::Prices
         | Kind::Section(_)
         | Kind::Each(_)
         | Kind::ShortOr(..)

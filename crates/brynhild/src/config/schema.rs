@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     List,
     /// Anything.
     Anything,
+    /// Anything, in which no number is below nothing.
+    Prices,
     /// This, or null.
     Maybe(&'static Kind),
     /// A map with known keys.
@@ -223,7 +225,7 @@ static BINDING: Section = Section {
     keys: &[
         key("model_id", Kind::Text, Project::Never),
         key("max_context", Kind::Maybe(&Kind::Count { least: 1, most: ENDLESS }), Project::Never),
-        key("pricing_tiers", Kind::Anything, Project::Never),
+        key("pricing_tiers", Kind::Prices, Project::Never),
         key("alternatives", Kind::Texts, Project::Never),
         key("extra", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
     ],
@@ -412,6 +414,7 @@ static MCP: Section = Section {
         key("servers", Kind::Each(each(&Kind::Anything, Project::Never)), Project::Never),
         key("defer_above", Kind::Count { least: 0, most: 100_000 }, Project::Never),
         key("defer_bytes", Kind::Count { least: 0, most: ENDLESS }, Project::Never),
+        key("start_wait_sec", Kind::Count { least: 0, most: 600 }, Project::Never),
         key("client_metadata_url", TEXT, OWN),
     ],
     others: Others::Named(each(&Kind::Anything, Project::Never)),

@@ -11,7 +11,9 @@ use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::sandbox::Network;
 use contract::tool::Tool;
-use plugins::claude::{self, AgentFile, Declared, Loaded, ProjectFiles, Settings, Stage};
+use plugins::claude::{
+    self, AgentFile, Declared, Loaded, Pretended, ProjectFiles, Settings, Stage,
+};
 use plugins::commands::Command;
 use plugins::discovery::Trust;
 use plugins::offer::Contributions;
@@ -239,6 +241,16 @@ pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
     let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
     let stage = if has_hooks { Some(Stage::new(&set.loaded, settings(world)?)) } else { None };
     Ok(Some(Arc::new(Claude { stage, listing: listing(set) })))
+}
+
+/// What each hook of an event says of something that did not happen; none where there is no such
+/// event.
+pub(crate) async fn rehearsed(
+    world: &World,
+    what: &Pretended<'_>,
+) -> Result<Option<Vec<Value>>, Problem> {
+    let stage = Stage::new(&world.claude().loaded, settings(world)?);
+    Ok(stage.rehearse(what).await)
 }
 
 fn listing(set: &ClaudeSet) -> Vec<Listed> {

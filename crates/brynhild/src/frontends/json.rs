@@ -91,6 +91,9 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
     if let Some(cost) = usage.cost_usd {
         fields.insert("cost_usd".into(), json!(cost));
     }
+    if usage.unpriced {
+        fields.insert("cost_incomplete".into(), json!(true));
+    }
     if let Some(tokens) = usage.reasoning_tokens {
         fields.insert("reasoning_tokens".into(), json!(tokens));
     }
@@ -115,8 +118,10 @@ pub(crate) fn result(result: &super::verdict::CallResult) -> Value {
 
 fn errors(verdict: &Verdict, fields: &mut Map<String, Value>) {
     let mut errors = verdict.errors.clone();
-    if let Some(Outcome::Limited { limit }) = &verdict.outcome {
-        errors.push(format!("a limit was reached: {limit}"));
+    if let Some(Outcome::Limited { limit, value, told }) = &verdict.outcome {
+        errors.push(format!("a limit was reached: {told}"));
+        fields.insert("limit".into(), json!(limit));
+        fields.insert("limit_value".into(), value.clone());
     }
     if let Some(Outcome::Stuck { why }) = &verdict.outcome {
         errors.push(format!("the model goes in circles: {why}"));

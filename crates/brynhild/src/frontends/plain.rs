@@ -23,6 +23,7 @@ use super::nested::{self, Nesting};
 use super::question;
 use super::style::{Palette, paint};
 use super::verdict::Verdict;
+use crate::output;
 use crate::session_choice::Keeping;
 
 /// Lines of a tool's output that are shown.
@@ -426,6 +427,13 @@ impl View for Plain {
         Ok(Answer::Nobody)
     }
 
+    fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {
+        self.erase()?;
+        writeln!(io::stderr().lock(), "> {}", visible(line))?;
+        output::hint(hint);
+        Ok(())
+    }
+
     fn tick(&mut self) -> io::Result<bool> {
         if !self.options.is_terminal {
             return Ok(false);
@@ -479,13 +487,11 @@ impl View for Plain {
             Some(Outcome::Failed { error, hint }) => {
                 self.notice(Level::Error, error, hint.as_deref())?;
             }
-            Some(Outcome::Limited { limit }) => {
-                let text = format!("stopped: a limit was reached: {limit}");
+            Some(Outcome::Limited { told, .. }) => {
+                let text = format!("stopped: a limit was reached: {told}");
                 let hint = match self.options.keeping {
-                    Keeping::Kept => {
-                        "raise it by its flag or in the configuration, or go on with `--continue`"
-                    }
-                    Keeping::Unsaved => "raise it by its flag or in the configuration",
+                    Keeping::Kept => "raise it, or go on with `--continue`",
+                    Keeping::Unsaved => "raise it",
                 };
                 self.notice(Level::Error, &text, Some(hint))?;
             }
@@ -546,7 +552,12 @@ fn spent(usage: &Usage) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cached = usage.cached_tokens.filter(|tokens| *tokens > 0);
     let cached = cached.map_or_else(String::new, |tokens| format!(" ({tokens} cached)"));
-    let cost = usage.cost_usd.map_or_else(String::new, |cost| format!(" | ${cost:.4}"));
+    let cost = match (usage.cost_usd, usage.unpriced) {
+        (None, false) => String::new(),
+        (None, true) => " | cost unknown".to_owned(),
+        (Some(cost), false) => format!(" | ${cost:.4}"),
+        (Some(cost), true) => format!(" | ${cost:.4} + unknown"),
+    };
     let (input, output) = (usage.input_tokens, usage.output_tokens);
     format!("Tokens: {about}{input} in{cached} / {output} out{cost}")
 }

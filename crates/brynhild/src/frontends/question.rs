@@ -16,6 +16,8 @@ use super::style::{Palette, paint};
 const WIDE_GAP: usize = 20;
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
+/// The key that leaves things alone, before the end of a line.
+const ESCAPE: &str = "\u{1b}";
 
 /// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
 pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
@@ -28,8 +30,9 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
     };
     show(&words(event, palette))?;
     loop {
+        // Whoever ends the input at a question was there, and would not.
         let Some(line) = line(choices).await? else {
-            return Ok(Answer::Nobody);
+            return Ok(Answer::Deny { reason: None });
         };
         let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
@@ -38,7 +41,7 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
             "s" | "session" if can_remember => return Ok(Answer::Session),
             "p" | "project" if can_remember => return Ok(Answer::Project),
             "a" | "always" if can_remember => return Ok(Answer::Always),
-            "n" | "no" | "" => return Ok(Answer::Deny { reason }),
+            "n" | "no" | "" | ESCAPE => return Ok(Answer::Deny { reason }),
             "c" | "cancel" => return Ok(Answer::Cancel),
             _ => {
                 let more = if can_remember { "s, p, a, " } else { "" };
@@ -72,6 +75,7 @@ async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duratio
 /// Asks for a line; none where nobody will ever type one. What was typed before the question is
 /// shown, be it shown again, is no answer to it.
 pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
+    let _aloud = ::tui::line::Aloud::new();
     ready().await;
     let mut out = io::stderr();
     write!(out, "{choices}")?;

@@ -10,11 +10,18 @@ use std::time::Duration;
 use contract::event::{Event, PERSON, UNSENT, What};
 use rustix::io::{ioctl_fionread, read};
 
-use crate::output;
 use crate::slash;
 
 /// How often it is looked whether a line was typed.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// A line that was typed.
+pub(super) enum Typed {
+    /// Words for the model.
+    Words(String),
+    /// A command, which has to wait.
+    Command(String),
+}
 
 /// The lines of one turn, and of those that follow because of them.
 #[derive(Default)]
@@ -56,8 +63,8 @@ impl Steering {
         self.owed = self.owed.saturating_sub(usize::from(is_heard));
     }
 
-    /// The next words for the model.
-    async fn words(&mut self) -> io::Result<String> {
+    /// The next line that says something.
+    async fn words(&mut self) -> io::Result<Typed> {
         loop {
             let line = self.line().await?;
             let words = line.trim();
@@ -65,13 +72,11 @@ impl Steering {
                 continue;
             }
             if slash::parse(words).is_some() {
-                output::hint("commands wait for the end of the turn; Ctrl+C ends it");
                 self.later.push_back(words.to_owned());
-                continue;
+                return Ok(Typed::Command(words.to_owned()));
             }
-            output::hint("the model is told at its next step");
             self.owed += 1;
-            return Ok(words.to_owned());
+            return Ok(Typed::Words(words.to_owned()));
         }
     }
 
@@ -93,8 +98,8 @@ impl Steering {
     }
 }
 
-/// The next words for the model; never any where nobody is listened to.
-pub(super) async fn next(steering: Option<&mut Steering>) -> io::Result<String> {
+/// The next line; never any where nobody is listened to.
+pub(super) async fn next(steering: Option<&mut Steering>) -> io::Result<Typed> {
     match steering {
         Some(steering) => steering.words().await,
         None => future::pending().await,

@@ -86,6 +86,10 @@ impl View for Tee<'_> {
         self.view.ask(event).await
     }
 
+    fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {
+        self.view.heard(line, hint)
+    }
+
     fn tick(&mut self) -> io::Result<bool> {
         self.view.tick()
     }

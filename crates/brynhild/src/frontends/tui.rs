@@ -373,20 +373,21 @@ impl Desk<'_> {
             is_unconfined: self.world.is_unconfined(),
             context_window: self.mind.known.context_window_of(&self.mind.model),
             processes: sandbox::running(),
-            parts: Self::health(present.world.as_deref().unwrap_or(self.world)),
+            parts: self.health(present.world.as_deref().unwrap_or(self.world)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
             session: self.id.to_string(),
         }
     }
 
-    fn health(world: &World) -> Health {
+    fn health(&self, world: &World) -> Health {
         let set = world.plugins();
         let listed = mcp::listing(world).unwrap_or_default();
         let failed = |listed: &dialects::Listed| listed.failure().is_some();
         Health {
             plugins: dialects::active(world),
             servers: listed.iter().filter(|listed| listed.enabled).count(),
-            failed: set.problems.len() + listed.iter().filter(|listed| failed(listed)).count(),
+            starting: self.backstage.starting(),
+            failed: set.failures().count() + listed.iter().filter(|listed| failed(listed)).count(),
         }
     }
 }

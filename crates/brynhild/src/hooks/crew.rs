@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::mcp::config::Scope;
 use agent::conversation::Conversation;
-use agent::settings::{Budget, Questions, Settings};
+use agent::settings::{Bound, Budget, Questions, Settings};
 use async_trait::async_trait;
 use contract::event::{Event, Input, Outcome, What};
 use contract::hook::{
@@ -64,7 +64,7 @@ impl Crew {
         let root = world.place();
         let mut settings =
             assemble::settings(world, root, gear.mind.map(AsRef::as_ref), TASK.to_owned());
-        settings.rounds.lower(ROUNDS);
+        settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;
         let looks = |tool: &Arc<dyn Tool>| {
@@ -165,7 +165,7 @@ impl Aides for Crew {
         });
         match outcome {
             Some(Outcome::Answered { .. }) => Ok(words.unwrap_or_default()),
-            Some(Outcome::Limited { limit }) => Err(format!("the agent reached {limit}")),
+            Some(Outcome::Limited { told, .. }) => Err(format!("the agent reached {told}")),
             Some(Outcome::Failed { error, .. }) => Err(format!("the agent failed: {error}")),
             Some(
                 Outcome::Finished(_)

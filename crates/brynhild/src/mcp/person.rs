@@ -227,10 +227,6 @@ fn shown_choices(field: &Value) -> String {
 
 #[async_trait]
 impl Person for Answering {
-    fn can_answer(&self) -> bool {
-        self.has_agreed || self.is_present() || self.front.is_some()
-    }
-
     async fn answer(&self, question: Question) -> Answer {
         let asker = self.front.as_ref().and_then(|front| front.asker(&question.server));
         if let Some(asker) = asker
@@ -287,6 +283,9 @@ impl Person for Answering {
         let verb = "wants the model to write, at your cost";
         let asking = Asking { server: &server, verb, words: &format!("\n{words}") };
         let _hush = Hush::new();
+        if !self.has_agreed && !self.is_present() {
+            return Err("declined: nobody is there to agree to it".to_owned());
+        }
         if !self.has_agreed && !self.agrees(&asking, "Let it?", "Let it").await {
             return Err("declined by the person".to_owned());
         }

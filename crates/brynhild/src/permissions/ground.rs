@@ -7,13 +7,22 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 use policy::ground::{Look, Sought, Width};
 
+use super::programs::Programs;
+
 /// Larger folders are not listed.
 const MOST_NAMES: usize = 5000;
 /// More files than this are not gone through for the sake of a decision.
 const MOST_FILES: usize = 50_000;
 
 /// The disk as it is at the moment.
-pub(super) struct Disk;
+pub(super) struct Disk {
+    /// The project.
+    pub(super) root: PathBuf,
+    /// The user's home.
+    pub(super) home: Option<PathBuf>,
+    /// Where programs are found.
+    pub(super) programs: Programs,
+}
 
 impl Look for Disk {
     fn real(&self, path: &Path) -> Option<PathBuf> {
@@ -27,6 +36,14 @@ impl Look for Disk {
 
     fn git_runs(&self, folder: &Path) -> Option<String> {
         sandbox::git_runs(folder)
+    }
+
+    fn git_obeys(&self, path: &Path) -> Option<String> {
+        sandbox::git_obeys(path, &self.root, self.home.as_deref())
+    }
+
+    fn is_own(&self, program: &str) -> bool {
+        self.programs.is_own(program)
     }
 
     fn seek(&self, folder: &Path, width: Width, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {

@@ -12,24 +12,30 @@ const SYSTEM: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/s
 /// The search path that commands get, with the places that others than the user write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs {
+    /// The places before the first doubtful one.
     folders: Vec<PathBuf>,
     doubtful: Option<PathBuf>,
+    /// The places after that which are not doubtful themselves.
+    later: Vec<PathBuf>,
 }
 
 impl Programs {
     /// Reads a search path. A folder in one of `open` is doubtful, and so is one that depends on
     /// the working directory or that everybody may write.
     pub(crate) fn new(search_path: &str, open: &[PathBuf]) -> Self {
-        let mut folders = Vec::new();
+        let mut found = Self::default();
         for folder in std::env::split_paths(search_path) {
             let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             let is_within = |place: &PathBuf| real.starts_with(place) || folder.starts_with(place);
             if !folder.is_absolute() || open.iter().any(is_within) || is_everybodys(&real) {
-                return Self { folders, doubtful: Some(folder) };
+                found.doubtful.get_or_insert(folder);
+            } else if found.doubtful.is_none() {
+                found.folders.push(folder);
+            } else {
+                found.later.push(folder);
             }
-            folders.push(folder);
         }
-        Self { folders, doubtful: None }
+        found
     }
 
     /// The program of this name, where it is found before any doubtful place.
@@ -42,9 +48,8 @@ impl Programs {
 
     /// What the policy needs of it. Lists folders only where something is doubtful.
     pub(crate) fn search(&self) -> Search {
-        let own = policy::versioned().filter(|name| self.is_own(name)).map(str::to_owned).collect();
         let Some(doubtful) = &self.doubtful else {
-            return Search { own, ..Search::default() };
+            return Search::default();
         };
         let files = self.folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten();
         let certain = files
@@ -52,11 +57,13 @@ impl Programs {
             .filter(|entry| is_program(&entry.path()))
             .filter_map(|entry| entry.file_name().into_string().ok())
             .collect();
-        Search { doubtful: Some(doubtful.clone()), certain, own }
+        let sure = std::env::join_paths(self.folders.iter().chain(&self.later)).ok();
+        let sure = sure.and_then(|path| path.into_string().ok()).filter(|path| !path.is_empty());
+        Search { doubtful: Some(doubtful.clone()), certain, sure }
     }
 
     /// Whether a program is found first where only the system puts programs, or Rust's installer.
-    fn is_own(&self, name: &str) -> bool {
+    pub(crate) fn is_own(&self, name: &str) -> bool {
         let mut places = self.folders.iter();
         let Some(folder) = places.find(|folder| is_program(&folder.join(name))) else {
             return false;
@@ -105,6 +112,7 @@ mod tests {
             let search = programs.search();
             assert_eq!(search.doubtful, Some(PathBuf::from(doubtful)));
             assert_eq!(search.certain.into_iter().collect::<Vec<_>>(), ["ls"]);
+            assert_eq!(search.sure, Some(format!("{}:{}", text("bin"), text("late"))));
         }
         let plain = format!("{}:{}", text("bin"), text("late"));
         let programs = Programs::new(&plain, &[root.join("work")]);
@@ -120,7 +128,9 @@ mod tests {
         program(&root.join(".cargo/bin/cargo"));
         let text = |name: &str| root.join(name).display().to_string();
         let path = format!("{}:{}:/usr/bin:/bin", text("shims"), text(".cargo/bin"));
-        let own = Programs::new(&path, &[]).search().own;
-        assert!(own.contains("cargo") && own.contains("cat") && !own.contains("sed"), "{own:?}");
+        let programs = Programs::new(&path, &[]);
+        let own: Vec<&str> =
+            ["cargo", "cat", "sed"].into_iter().filter(|name| programs.is_own(name)).collect();
+        assert_eq!(own, ["cargo", "cat"]);
     }
 }

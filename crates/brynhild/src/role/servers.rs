@@ -89,6 +89,8 @@ pub(super) fn described(
         return Err(format!("the server {}{why}", said.join("; ")));
     };
     problems.extend(said.iter().map(|text| format!("the server {text}")));
+    let floating = server.floating.iter();
+    problems.extend(floating.map(|floating| format!("the server {}", floating.describe())));
     let prefix = fields.get("tool_prefix").and_then(Value::as_str);
     let prefix = prefix.filter(|prefix| !prefix.is_empty()).map(str::to_owned);
     Ok(Described { server, prefix, problems })

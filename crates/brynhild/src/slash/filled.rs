@@ -173,6 +173,7 @@ impl<'a> Clerk<'a> {
             profile.read.push(self.recipe.root.clone());
         }
         profile.env.extend(self.recipe.env.clone());
+        profile.env.extend(ruling.search_path.map(|path| ("PATH".to_owned(), path)));
         let sandbox = assemble::sandbox(self.world)?;
         match shell::output(&*sandbox, &profile, line, self.root).await {
             Ok(printed) => Ok(printed),

@@ -16,6 +16,7 @@ use crate::dialects::{self, Named};
 use crate::exit::Problem;
 use crate::output::table;
 use crate::permissions::remembered::Memories;
+use crate::pricing;
 use crate::world::World;
 
 /// Sessions that are listed.
@@ -103,13 +104,16 @@ pub(super) fn permissions(world: &World, facts: &Facts<'_>) -> Result<String, Pr
 
 /// What a conversation took that is kept.
 pub(super) fn took(world: &World, id: &SessionId) -> Option<String> {
-    let figures = world.store().ok()?.figures_of(id).ok()?;
-    Some(stats::conversation(&figures))
+    let mut figures = [world.store().ok()?.figures_of(id).ok()?];
+    pricing::complete(world, &mut figures);
+    Some(stats::conversation(&figures[0]))
 }
 
 /// What a conversation took that is kept nowhere.
 pub(super) fn cost(usage: &Usage) -> String {
-    let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), |it| format!("${it:.4}"));
+    let more = if usage.unpriced { " + unknown" } else { "" };
+    let known = |it| format!("${it:.4}{more}");
+    let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), known);
     let count = |count: Option<u64>| count.unwrap_or(0);
     format!(
         "{} tokens in ({} read from the cache, {} written to it), {} out, {cost}\n",

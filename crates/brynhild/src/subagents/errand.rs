@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agent::nested::{Ended, Errand, Parent};
 use agent::prompt::{self, Ingredients};
-use agent::settings::{Budget, Questions, Settings};
+use agent::settings::{Bound, Budget, Questions, Settings};
 use contract::event::{Level, What};
 use contract::model_profile::ModelProfile;
 use contract::policy::Mode;
@@ -95,7 +95,9 @@ pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
     if file.permission_mode.as_deref() == Some("dontAsk") {
         settings.questions = Questions::Refused;
     }
-    settings.rounds.lower(file.max_turns.filter(|rounds| *rounds > 0).unwrap_or(u32::MAX));
+    if let Some(most) = file.max_turns.filter(|rounds| *rounds > 0) {
+        settings.rounds.lower(Bound::new(most, "maxTurns"));
+    }
 }
 
 impl Workplace {
@@ -273,7 +275,10 @@ impl Workplace {
     fn inherited(&self, parent: &Parent) -> Settings {
         let mut settings = parent.settings().clone();
         settings.required_finish = None;
-        settings.budget = Budget { time: self.time, ..Budget::default() };
+        settings.budget = Budget {
+            time: self.time.map(|time| Bound::new(time, "timeout_seconds")),
+            ..Budget::default()
+        };
         settings
     }
 
@@ -352,7 +357,7 @@ fn other_model(
     let mind = assemble::with_model(world, mind, &name)?;
     let is_meant = || {
         world.is_configured(&["models", "aliases", &name])
-            || assemble::registered(world, &mind.model, &mind.choice).is_some()
+            || assemble::registered(world, &mind.model, &mind.choice.candidate).is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;

@@ -42,8 +42,8 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
                 _ => ToolOutput::success(text),
             }
         }
-        Outcome::Limited { limit } => {
-            partial(format!("the agent {agent} was stopped: a limit was reached: {limit}"))
+        Outcome::Limited { told, .. } => {
+            partial(format!("the agent {agent} was stopped: a limit was reached: {told}"))
         }
         Outcome::Stuck { why } => {
             partial(format!("the agent {agent} was stopped: it went in circles: {why}"))
@@ -105,11 +105,16 @@ mod tests {
         let answered = || Outcome::Answered { stop_reason: "end_turn".into() };
         assert_eq!(told(answered(), "found").for_model(), "found");
         assert!(!told(answered(), " ").success);
-        let limited = told(Outcome::Limited { limit: "max_tool_rounds (2)".into() }, "half");
+        let limit = Outcome::Limited {
+            limit: "max_turns".into(),
+            value: 2.into(),
+            told: "maxTurns (2)".into(),
+        };
+        let limited = told(limit, "half");
         assert!(!limited.success);
         assert_eq!(
             limited.for_model(),
-            "half\n\nthe agent scout was stopped: a limit was reached: max_tool_rounds (2)"
+            "half\n\nthe agent scout was stopped: a limit was reached: maxTurns (2)"
         );
         let finish = |status: &str| {
             Outcome::Finished(Finish {

@@ -28,7 +28,21 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
     match value {
         Ok(value) => {
             let mut lines = Vec::new();
-            look(&value, &mut lines);
+            match (&value, path.rsplit('/').next()) {
+                (_, Some(".mcp.json")) => look(&value, Runs::Servers, &mut lines),
+                (Value::Object(fields), Some("config.yaml")) => {
+                    lines.extend(
+                        fields.iter().filter_map(|(name, value)| {
+                            line(name, value, (fields, Runs::Anything))
+                        }),
+                    );
+                    for (name, value) in fields {
+                        let runs = if name == "mcp" { Runs::Servers } else { Runs::Anything };
+                        look(value, runs, &mut lines);
+                    }
+                }
+                _ => look(&value, Runs::Anything, &mut lines),
+            }
             lines
         }
         Err(problem) => vec![format!("(cannot be told: {problem})")],
@@ -50,18 +64,27 @@ fn granted(text: &str) -> Option<String> {
         .then(|| format!("lets these run without a question while it is used: {tools}"))
 }
 
-fn look(value: &Value, lines: &mut Vec<String>) {
+/// What the commands of a file are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// MCP servers.
+    Servers,
+    Anything,
+}
+
+fn look(value: &Value, runs: Runs, lines: &mut Vec<String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| look(item, lines)),
+        Value::Array(items) => items.iter().for_each(|item| look(item, runs, lines)),
         Value::Object(fields) => {
-            lines.extend(fields.iter().filter_map(|(name, value)| line(name, value, fields)));
-            fields.values().for_each(|value| look(value, lines));
+            let within = (fields, runs);
+            lines.extend(fields.iter().filter_map(|(name, value)| line(name, value, within)));
+            fields.values().for_each(|value| look(value, runs, lines));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn line(name: &str, value: &Value, fields: &Map<String, Value>) -> Option<String> {
+fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) -> Option<String> {
     let is = |names: &[&str]| {
         names.iter().any(|known| known.eq_ignore_ascii_case(name)) || name.ends_with("Helper")
     };
@@ -89,6 +112,12 @@ fn line(name: &str, value: &Value, fields: &Map<String, Value>) -> Option<String
     {
         let names: Vec<&str> = env.keys().map(String::as_str).collect();
         let _ = write!(line, " (with {})", names.join(", "));
+    }
+    let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()));
+    if runs == Runs::Servers
+        && let Some(floating) = floating()
+    {
+        let _ = write!(line, " ({})", floating.describe());
     }
     Some(line)
 }
@@ -138,6 +167,18 @@ mod tests {
         let settings =
             br#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "id"}]}]}}"#;
         assert_eq!(command_lines(".claude/settings.json", settings), ["id"]);
+    }
+
+    #[test]
+    fn a_server_that_takes_the_newest_version_says_so() {
+        let entry = br#"{"a": {"command": "npx", "args": ["-y", "x"]}}"#;
+        let found = command_lines(".mcp.json", entry).concat();
+        assert!(found.contains("whatever version of `x` is newest"), "{found}");
+        let yaml = b"mcp: {servers: {a: {command: uvx, args: [x]}}}\nother: {command: npx x}\n";
+        let found = command_lines(".brynhild/config.yaml", yaml);
+        assert!(found[0].contains("newest") && found[1] == "npx x", "{found:?}");
+        let settings = br#"{"hooks": {"Stop": [{"hooks": [{"command": "npx tsc"}]}]}}"#;
+        assert_eq!(command_lines(".claude/settings.json", settings), ["npx tsc"]);
     }
 
     #[test]

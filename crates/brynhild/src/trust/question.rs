@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::changes::{Change, changes};
 use super::command_lines::command_lines;
+use super::scripts;
 use super::snapshot::{Entry, Kind, Snapshot};
 use super::store::{Decision, Record, Store};
 use crate::frontends::question::{line, one_line, show};
@@ -20,6 +21,8 @@ pub(crate) struct Brief<'a> {
     /// Settings that trust would let through.
     held_back: &'a [String],
     commands: Vec<(String, String)>,
+    /// Files with what they run that trust cannot cover.
+    unfollowed: Vec<(String, String)>,
     /// What was decided before, and what is different since.
     past: Option<(Record, Vec<Change>)>,
 }
@@ -47,7 +50,8 @@ impl<'a> Brief<'a> {
             (record, changes)
         });
         let commands = snapshot.entries.iter().flat_map(read).collect();
-        Self { root, snapshot, held_back, commands, past }
+        let unfollowed = scripts::unfollowed(&snapshot.entries);
+        Self { root, snapshot, held_back, commands, unfollowed, past }
     }
 
     /// The same for programs.
@@ -69,6 +73,7 @@ impl<'a> Brief<'a> {
             "hash": self.snapshot.hash,
             "files": self.snapshot.entries.iter().map(file).collect::<Vec<_>>(),
             "commands": self.commands.iter().map(command).collect::<Vec<_>>(),
+            "unfollowed": self.unfollowed.iter().map(command).collect::<Vec<_>>(),
             "settings": self.held_back,
             "changes": changed.collect::<Vec<_>>(),
         })
@@ -93,6 +98,13 @@ impl<'a> Brief<'a> {
             &mut text,
             "It names these commands and addresses:",
             self.commands
+                .iter()
+                .map(|(path, line)| format!("{}: {}", one_line(path), one_line(line))),
+        );
+        section(
+            &mut text,
+            "What these run cannot be found by reading, so a change of it will not be noticed:",
+            self.unfollowed
                 .iter()
                 .map(|(path, line)| format!("{}: {}", one_line(path), one_line(line))),
         );

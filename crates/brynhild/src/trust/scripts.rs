@@ -2,6 +2,9 @@
 //! these name in turn. Trust covers them, wherever they lie. Only reads, and runs nothing; a name too
 //! many makes trust asked for once more, one too few would let a change pass.
 
+mod unfollowed;
+mod words;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,6 +16,7 @@ use contract::text::normalize;
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
+use words::{goes_through_folders, names_itself, words};
 
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 1 << 20;
@@ -36,6 +40,18 @@ const RUNNERS: [(&[&str], &[&str]); 4] = [
     (&["npm", "npx", "yarn", "pnpm", "bun"], &["package.json"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
+];
+
+/// What interpreters take a folder for.
+const ENTRANCES: [&str; 8] = [
+    "__init__.py",
+    "__main__.py",
+    "index.js",
+    "index.mjs",
+    "index.cjs",
+    "index.ts",
+    "index.mts",
+    "package.json",
 ];
 
 /// How a file came to be named.
@@ -82,6 +98,23 @@ pub(crate) fn named(
     Ok(paths.filter(|path| !known.contains(path)).map(str::to_owned).collect())
 }
 
+/// Of each entry that runs something which no reading finds, its path and that something.
+pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
+    let of = |entry: &Entry| {
+        let path = &entry.part.path;
+        let found = if is_data(path) {
+            let mut lines = command_lines(path, &entry.bytes).into_iter();
+            lines.find_map(|line| unfollowed::in_shell(&line))
+        } else if entry.part.effect() == Effect::Runs || entry.part.is_named {
+            unfollowed::in_script(path, &String::from_utf8_lossy(&entry.bytes))
+        } else {
+            None
+        };
+        found.map(|found| (path.clone(), found))
+    };
+    entries.iter().filter(|entry| entry.part.kind == Kind::File).filter_map(of).collect()
+}
+
 struct Search<'a> {
     root: &'a Path,
     home: &'a Path,
@@ -96,21 +129,73 @@ impl Search<'_> {
     /// Looks for names of files in a text.
     fn take(&mut self, text: &str, folder: &Path, by: By) {
         let words: Vec<String> = words(text).into_iter().take(MOST_WORDS).collect();
-        for base in self.bases(&words, folder) {
+        let (own, named) = self.bases(&words, folder);
+        if goes_through_folders(text) {
+            for folder in &named {
+                self.note_all(folder, 0);
+            }
+        }
+        let near = [folder.to_owned(), self.home.to_owned()];
+        if names_itself(text) {
+            let above = near.iter().filter_map(|near| near.parent());
+            let places: Vec<_> = near.iter().map(PathBuf::as_path).chain(above).collect();
+            for place in places {
+                self.enter(place);
+            }
+        }
+        for base in own.union(&named) {
             for word in &words {
                 let runs = RUNNERS.iter().filter(|(names, _)| names.contains(&word.as_str()));
                 for file in runs.flat_map(|(_, files)| files.iter()) {
                     self.note(&base.join(file), By::CommandLine);
                 }
-                self.note_word(&base, word, by);
+                if let Some(parts) = word.split_once(['$', '{', '%']) {
+                    self.note_open(base, parts, near.contains(base));
+                }
+                self.note_word(base, word, by);
             }
         }
     }
 
+    /// A path with a part that is not known: all in the folder that its known part names.
+    fn note_open(&mut self, base: &Path, (start, end): (&str, &str), is_near: bool) {
+        let folder = match start.rsplit_once('/') {
+            Some((folder, _)) if !["", "."].contains(&folder) => self.within(base, folder),
+            // Without such a part it is a neighbour of the text.
+            Some((".", _)) if is_near => Some(base.to_owned()),
+            None if is_near && ENDINGS.iter().any(|it| end.ends_with(&format!(".{it}"))) => {
+                Some(base.to_owned())
+            }
+            Some(_) | None => None,
+        };
+        if let Some(folder) = folder {
+            self.note_all(&folder, end.matches('/').count());
+        }
+    }
+
+    /// What could run in a folder, and so many levels below it.
+    fn note_all(&mut self, folder: &Path, levels: usize) {
+        for name in self.names(folder).clone() {
+            let path = folder.join(name);
+            if levels > 0 && path.is_dir() {
+                self.note_all(&path, levels - 1);
+            }
+            self.note(&path, By::Script);
+        }
+    }
+
+    /// What runs where a folder is run.
+    fn enter(&mut self, folder: &Path) {
+        for name in ENTRANCES {
+            let by = if name == "package.json" { By::CommandLine } else { By::Script };
+            self.note(&folder.join(name), by);
+        }
+    }
+
     /// Where the words of a text may be meant from: also from the folders above it, and from any
-    /// folder that it names, since it may go there, look for programs there, or take modules from
-    /// there.
-    fn bases(&self, words: &[String], folder: &Path) -> BTreeSet<PathBuf> {
+    /// folder that it names, which come second, since it may go there, look for programs there, or
+    /// take modules from there.
+    fn bases(&self, words: &[String], folder: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
         let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
         let own: Vec<PathBuf> = above.chain([self.home]).map(Path::to_path_buf).collect();
         let named = words.iter().flat_map(|word| {
@@ -118,18 +203,15 @@ impl Search<'_> {
                 .flat_map(|base| [word.clone(), word.replace('.', "/")].map(|it| base.join(it)))
         });
         let is_within = |path: &PathBuf| path.starts_with(self.root) && path.is_dir();
-        let named = named.map(|path| normalize(&path)).filter(is_within).take(MOST_FOLDERS);
-        own.iter().cloned().chain(named).collect()
+        let named = named.map(|path| normalize(&path)).filter(is_within);
+        let named = named.filter(|path| !own.contains(path)).take(MOST_FOLDERS).collect();
+        (own.iter().cloned().collect(), named)
     }
 
     fn note_word(&mut self, base: &Path, word: &str, by: By) {
         let Some(path) = self.within(base, word) else { return };
         if word.contains(['*', '?']) {
-            let folder = path.parent().unwrap_or(self.root).to_owned();
-            for name in self.names(&folder).clone() {
-                self.note(&folder.join(name), By::Script);
-            }
-            return;
+            return self.note_all(path.parent().unwrap_or(self.root), 0);
         }
         self.note(&path, by);
         self.note_module(base, word);
@@ -142,7 +224,6 @@ impl Search<'_> {
 
     /// What a language takes a name without an ending for, with the packages that it lies in.
     fn note_module(&mut self, base: &Path, word: &str) {
-        let word = word.strip_prefix("-m").unwrap_or(word);
         let dotted = word.trim_start_matches('.').replace('.', "/");
         let packages = Path::new(&dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
         for package in packages.filter(|it| it.components().count() > 1).collect::<Vec<_>>() {
@@ -155,9 +236,7 @@ impl Search<'_> {
                 file.push(format!(".{ending}"));
                 self.note(Path::new(&file), By::Script);
             }
-            for inner in ["__init__.py", "__main__.py", "index.js", "index.ts"] {
-                self.note(&path.join(inner), By::Script);
-            }
+            self.enter(&path);
         }
     }
 
@@ -202,50 +281,6 @@ impl Search<'_> {
 
 fn is_data(path: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
-}
-
-/// Words that could be paths, each once. What output is sent to is none.
-fn words(text: &str) -> BTreeSet<String> {
-    let mut words = split(text);
-    // The shell joins what stands on both sides of a quote.
-    words.extend(split(&text.replace(['"', '\''], "")));
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn split(text: &str) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
-    for quote in ['\'', '"'] {
-        words.extend(text.split(quote).skip(1).step_by(2).filter(|it| it.len() < 1024).map(plain));
-    }
-    let is_end = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(c);
-    let mut start = 0;
-    for (at, c) in text.char_indices().filter(|(_, c)| is_end(*c)).chain([(text.len(), ' ')]) {
-        let before = text[..start].trim_end_matches(|c: char| c.is_whitespace() || c == '"');
-        if start < at && !before.ends_with('>') {
-            let word = &text[start..at];
-            words.insert(plain(word));
-            // What follows a variable or a command lies in the folder that it names.
-            if text[..start].ends_with(['}', ')', '"', '\'']) {
-                words.insert(plain(word.trim_start_matches('/')));
-            }
-        }
-        start = at + c.len_utf8();
-        if at == text.len() {
-            break;
-        }
-    }
-    words
-}
-
-/// A word without the variable that stands for the project's folder.
-fn plain(word: &str) -> String {
-    let rest = word.trim().trim_end_matches([':', '.']);
-    let rest = match rest.strip_prefix('$').and_then(|rest| rest.split_once('/')) {
-        Some((_, rest)) => rest,
-        None => rest,
-    };
-    rest.to_owned()
 }
 
 #[cfg(test)]
@@ -341,6 +376,44 @@ mod tests {
                 ],
             ),
             ("node h.js", &[("h.js", "require(\"dep\")"), ("node_modules/dep/index.js", "")]),
+            ("run-parts hooks.d", &[("hooks.d/a", "#!/bin/sh"), ("hooks.d/b", "#!/bin/sh")]),
+            ("node .", &[("package.json", "{\"main\": \"m.js\"}"), ("m.js", "")]),
+            ("node ./srv", &[("srv/package.json", "{\"main\": \"m\"}"), ("srv/m.js", "")]),
+            ("python3 .", &[("__main__.py", "")]),
+            ("perl -Ilib -MY::Z -e1", &[("lib/Y/Z.pm", "")]),
+            ("git -c alias.z='!./x.sh' z", &[("x.sh", "")]),
+            (
+                "bash x.sh",
+                &[
+                    ("x.sh", "for m in a b; do . lib/$m.sh; . \"parts/${m}/go.sh\"; done"),
+                    ("lib/a.sh", ""),
+                    ("lib/b.sh", ""),
+                    ("parts/a/go.sh", ""),
+                ],
+            ),
+            (
+                "bash tools/x.sh",
+                &[("tools/x.sh", ". \"$(dirname \"$0\")/$m.sh\""), ("tools/y.sh", "")],
+            ),
+            (
+                "node x.js",
+                &[
+                    (
+                        "x.js",
+                        "readdirSync(\"lib\").forEach(f => require(\"./lib/\" + f)); \
+                         import(`./more/${n}`)",
+                    ),
+                    ("lib/y.js", ""),
+                    ("more/z.js", ""),
+                ],
+            ),
+            (
+                "python3 x.py",
+                &[
+                    ("x.py", "for n in os.listdir('lib'): importlib.import_module('lib.' + n)"),
+                    ("lib/y.py", ""),
+                ],
+            ),
         ];
         for (command, files) in shapes {
             let folder = tempfile::tempdir().unwrap();

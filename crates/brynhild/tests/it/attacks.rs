@@ -102,11 +102,40 @@ fn a_program_that_the_project_brings_is_not_taken_for_the_system_s() {
         project.command(&["policy", "check", "ls"]).env("PATH", path).run().status.code()
     };
     assert_eq!(decide(String::from("/usr/bin:/bin")), Some(0));
-    assert_eq!(decide(format!("{}:/usr/bin:/bin", own.display())), Some(3));
-    assert_eq!(decide(String::from(".:/usr/bin:/bin")), Some(3));
-    assert_eq!(decide(String::from(":/usr/bin:/bin")), Some(3));
-    assert_eq!(decide(String::from("node_modules/.bin:/usr/bin")), Some(3));
     assert_eq!(decide(format!("/usr/bin:/bin:{}", own.display())), Some(0));
+    // Nothing but the project's own folder has it.
+    assert_eq!(decide(own.display().to_string()), Some(3));
+    assert_eq!(decide(String::from(".")), Some(3));
+}
+
+#[test]
+fn with_a_folder_of_the_project_on_the_search_path_what_looks_runs_from_the_system() {
+    let project = project();
+    let own = project.path().join(".venv/bin");
+    project.file("a.txt", "plain\n");
+    for name in ["cat", "grep", "gzip", "git"] {
+        project.file(format!(".venv/bin/{name}"), "#!/bin/sh\necho fooled\n");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(own.join(name), executable).unwrap();
+    }
+    for front in [own.display().to_string(), ".".to_owned(), String::new()] {
+        let path = format!("{front}:/usr/bin:/bin");
+        let run = |words: &[&str]| project.command(words).env("PATH", &path).run();
+        for command in ["cat a.txt", "egrep plain a.txt", "cat a.txt | head -1"] {
+            let input = json!({"command": command}).to_string();
+            let run = run(&["tools", "exec", "Bash", "--input", &input]);
+            run.success();
+            assert!(run.stdout.contains("plain"), "{command}: {run}");
+            assert!(!run.stdout.contains("fooled"), "{command}: {run}");
+        }
+        // What tells where programs lie is not given another answer, and what needs its own programs
+        // keeps them.
+        assert_eq!(run(&["policy", "check", "cat a.txt && which cat"]).status.code(), Some(3));
+        assert_eq!(run(&["policy", "check", "cat a.txt && make"]).status.code(), Some(3));
+        let input = json!({"command": "cat a.txt; : > made"}).to_string();
+        let run = run(&["tools", "exec", "Bash", "--input", &input, "--yes"]);
+        assert_eq!(run.stdout.contains("fooled"), front == own.display().to_string(), "{run}");
+    }
 }
 
 #[test]

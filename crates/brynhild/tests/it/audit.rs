@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use testkit::{ModelServer, Reply};
 
-use crate::project_with;
+use crate::{project, project_with};
 
 #[test]
 fn decisions_are_written_down_and_a_changed_line_is_named() {
@@ -32,4 +32,21 @@ fn decisions_are_written_down_and_a_changed_line_is_named() {
     fs::write(&file, text.replacen("denied", "allowed", 1)).unwrap();
     let verified = project.brynhild(&["audit", "verify"]);
     assert!(verified.code(1).stderr.contains("audit.jsonl:2: it was changed"), "{verified}");
+}
+
+#[test]
+fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
+    let project = project();
+    project.config("permissions: {deny: [\"Bash(curl:*)\"]}\n");
+    let manifest = project.config_folder().join("plugins/net/plugin.yaml");
+    fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    fs::write(manifest, "name: net\nversion: '1'\n").unwrap();
+    project.brynhild(&["plugin", "disable", "net"]).success();
+    project.brynhild(&["plugin", "disable", "net"]).success();
+    project.brynhild(&["plugin", "enable", "net"]).success();
+    project.brynhild(&["tools", "exec", "Bash", "--input", r#"{"command": "curl x"}"#]);
+    let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
+    let words: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    assert_eq!(words, ["plugin disabled", "plugin enabled", "denied"], "{listed:#}");
 }

@@ -308,3 +308,16 @@ fn the_example_loads_whole_from_a_named_folder() {
 fn printed(project: &Project, path: &str) -> Value {
     serde_json::from_str(&project.read(path)).unwrap()
 }
+
+#[test]
+fn a_folder_without_a_manifest_is_known_by_the_blanks_of_its_commands() {
+    let project = project();
+    let folder = project.home().join("theirs");
+    fs::create_dir_all(folder.join("commands")).unwrap();
+    let text = "---\nname: seek\ndescription: Seeks: all of it\n---\nSeek $ARGUMENTS\n";
+    fs::write(folder.join("commands/seek.md"), text).unwrap();
+    let named = folder.display().to_string();
+    let run = project.brynhild(&["--plugin-dir", &named, "command", "render", "seek", "a", "b"]);
+    assert!(run.success().stdout.contains("Seek a b"), "{run}");
+    project.brynhild(&["plugin", "validate", &named]).success();
+}

@@ -23,7 +23,7 @@ fn try_shell(project: &Project, script: &str) -> std::process::Output {
 }
 
 /// What a script prints that must succeed.
-fn shell(project: &Project, script: &str) -> String {
+pub(crate) fn shell(project: &Project, script: &str) -> String {
     let output = try_shell(project, script);
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -62,7 +62,7 @@ fn a_message_is_sent_and_answered_and_the_session_is_kept() {
     terminal.send("hi there\r");
     terminal.wait_for("I am here.");
     let screen = terminal.wait_for("10 in, 5 out");
-    assert!(screen.contains("┃ hi there") && screen.contains("▌ Hello"), "{screen}");
+    assert!(screen.contains("┃ hi there") && screen.contains("█ Hello"), "{screen}");
     assert!(screen.contains("test-model"), "{screen}");
     terminal.send("\x14q");
     assert_eq!(terminal.wait_for_end(), Some(0));

@@ -5,7 +5,9 @@ mod answers;
 mod forwarded;
 mod oauth;
 pub(crate) mod offering;
+mod pinned;
 mod real;
+mod starting;
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -105,6 +107,22 @@ fn variables_of_other_clients_are_taken_over_and_what_cannot_be_is_told() {
     assert!(run.success().stderr.contains("server `two` is left out"), "{run}");
     let said = exec(&project, "mcp__one__environment", &json!({}));
     assert!(said.json()["output"].as_str().unwrap().contains("KEY=tokval"), "{said}");
+}
+
+#[test]
+fn what_other_clients_alone_know_is_told_once_and_not_kept() {
+    let project = project();
+    let theirs = json!({"mcpServers": {
+        "g": {"command": "python3", "args": ["${workspaceFolder}/server.py"], "trust": true},
+        "off": {"command": "x", "args": ["{env:NOBODY_HAS_IT}"], "enabled": false},
+    }});
+    project.file("theirs.json", theirs.to_string()).file("server.py", SERVER);
+    let run = project.brynhild(&["mcp", "import", "theirs.json"]);
+    assert!(run.success().stderr.contains("server `g` has `trust`, which is ignored"), "{run}");
+    let list = project.brynhild(&["mcp", "list"]);
+    assert_eq!(crate::beside_the_sandbox(&list.success().stderr), "", "{list}");
+    assert!(list.stdout.contains("off"), "{list}");
+    exec(&project, "mcp__g__echo", &json!({"text": "x"})).success();
 }
 
 #[test]
@@ -286,7 +304,7 @@ fn a_broken_server_costs_a_warning_and_not_the_turn() {
     assert!(run.stderr.contains("sandbox.network: true"), "{run}");
     let again = project.brynhild(&["chat", "go"]);
     again.success();
-    assert!(!again.stderr.contains("did not start"), "it is left alone for a while: {again}");
+    assert!(again.stderr.contains("it is tried again some minutes later"), "{again}");
 }
 
 #[test]

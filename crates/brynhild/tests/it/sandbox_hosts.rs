@@ -159,6 +159,29 @@ fn a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
     assert!(run.stderr.contains(told), "{run}");
     let run = exec(&project, &["--mode", "yolo"], "around_it", &json!({"port": granted}));
     assert!(run.stdout.contains("\"[]\""), "{run}");
+    let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
+    let decided = |entry: &Value| format!("{} {}", entry["what"], entry["detail"]).replace('"', "");
+    let decided: Vec<String> = listed.as_array().unwrap().iter().map(decided).collect();
+    let key = "(plugins.net.sandbox.network)";
+    let wanted = [
+        format!("reached 127.0.0.1:{granted} {key}"),
+        format!("not reached 127.0.0.1:{other} {key}"),
+    ];
+    assert!(wanted.iter().all(|line| decided.contains(line)), "{decided:?}");
+}
+
+#[test]
+fn a_granted_name_opens_the_ports_of_the_web_and_no_others() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = plugged("[docs.x.test]");
+    for port in [22, 25, 3306] {
+        let url = json!({"url": format!("http://docs.x.test:{port}/")});
+        let run = exec(&project, &["--mode", "yolo"], "fetch_it", &url);
+        assert!(run.stdout.contains("403"), "{run}");
+        assert!(run.stderr.contains(&format!("`docs.x.test:{port}` in `plugins.net")), "{run}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
+use crate::git::shell;
 use crate::project_with;
 use crate::python_plugins::{plugin, tool};
 
@@ -182,6 +183,46 @@ fn the_repository_is_not_touched_and_ignored_files_stay() {
     let after: BTreeMap<_, _> =
         tree(&project).into_iter().filter(|(path, _)| path.starts_with(&git)).collect();
     assert_eq!(before, after);
+}
+
+#[test]
+fn what_git_tracks_is_undone_though_an_ignore_file_names_it() {
+    let server = worker();
+    let project = project_with(&server);
+    project.file(".gitignore", "*.log\nout/\n").file("keep.log", "1\n").file("loose.log", "1\n");
+    project.file("out/made", "1\n").file("out/kept/x", "1\n").file("out/kept/y", "1\n");
+    shell(&project, "git init -q && git add -f keep.log out/kept/x");
+    work(
+        &project,
+        "run: rm keep.log out/kept/x; for f in loose.log out/made out/kept/y; do echo 2 > $f; done",
+    );
+    let shown = session(&project, &["changes", "--json"]).success().json();
+    let files: Vec<_> =
+        shown[0]["files"].as_array().unwrap().iter().map(|it| &it["path"]).collect();
+    assert_eq!(files, ["keep.log", "out/kept/x"]);
+    session(&project, &["undo"]).success();
+    assert_eq!(
+        (project.read("keep.log"), project.read("out/kept/x")),
+        ("1\n".into(), "1\n".into())
+    );
+    // What is tracked from here on counts from here on.
+    shell(&project, "git add -f loose.log");
+    work(&project, "run: rm loose.log");
+    session(&project, &["undo"]).success();
+    assert_eq!(project.read("loose.log"), "2\n");
+}
+
+#[test]
+fn what_cannot_be_brought_back_is_left_where_it_was_moved() {
+    let server = worker();
+    let project = project_with(&server);
+    project.config_more("undo: {max_file_mb: 1}\n").file("large", "x".repeat(2 << 20));
+    work(&project, "run: mv large moved");
+    for flags in [&["undo"][..], &["undo", "--force"]] {
+        let run = session(&project, flags);
+        assert!(!run.code(1).stdout.contains("`--force`"), "{run}");
+        assert!(project.path().join("moved").exists(), "{run}");
+    }
 }
 
 #[test]

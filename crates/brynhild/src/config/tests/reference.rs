@@ -136,6 +136,7 @@ fn holds(kind: &Kind) -> String {
         Kind::Paths => "list of paths".into(),
         Kind::List => "list".into(),
         Kind::Anything => "anything".into(),
+        Kind::Prices => "prices".into(),
         Kind::Maybe(kind) => format!("{} or null", holds(kind)),
         Kind::ShortOr(kind, _) => format!("{} or a map", holds(kind)),
         Kind::Section(_) | Kind::Each(_) => "map".into(),

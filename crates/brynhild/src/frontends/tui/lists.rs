@@ -226,8 +226,9 @@ pub(super) fn plugins(world: &World) -> Answer {
             label: named.name,
         }
     };
-    let broken = world.plugins().problems.iter().map(|problem| Item {
-        label: problem.to_string(),
+    let broken = world.plugins().failures().map(|problem| Item {
+        label: problem.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        detail: format!("{problem} ({})", problem.hint),
         note: "failed".to_owned(),
         ..Item::default()
     });

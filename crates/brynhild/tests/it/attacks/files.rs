@@ -201,3 +201,51 @@ fn what_is_kept_is_the_owner_s_alone_whatever_the_mask() {
     }
     assert!(seen >= 2, "only {seen} files were kept");
 }
+
+/// Puts a program into git's way by four files that look harmless, then lets git look.
+#[test]
+fn no_tool_makes_a_repository_that_names_a_program_to_git() {
+    for folder in ["", "sub/"] {
+        let project = project();
+        let write = |path: &str, content: &str| {
+            let input = json!({"file_path": format!("{folder}{path}"), "content": content});
+            exec(&project, "Write", &input)
+        };
+        write("HEAD", "ref: refs/heads/main\n").success();
+        write("objects/k", "x").success();
+        write("refs/k", "x").success();
+        let settings =
+            "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch PWN; false\"\n";
+        let run = write("config", settings);
+        assert_ne!(run.status.code(), Some(0), "{run}");
+        assert!(run.stderr.contains("what git runs"), "{run}");
+        assert!(!project.path().join(folder).join("config").exists());
+        assert_ne!(write("hooks/pre-commit", "x").status.code(), Some(0));
+
+        // The other way round: the settings first, what makes a repository of them last.
+        let project = self::project();
+        let write = |path: &str, content: &str| {
+            let input = json!({"file_path": format!("{folder}{path}"), "content": content});
+            exec(&project, "Write", &input)
+        };
+        write("config", settings).success();
+        write("objects/k", "x").success();
+        write("refs/k", "x").success();
+        assert_ne!(write("HEAD", "ref: refs/heads/main\n").status.code(), Some(0));
+        assert!(!project.path().join(folder).join("HEAD").exists());
+    }
+}
+
+#[test]
+fn a_program_that_the_repository_names_is_not_made_by_a_tool() {
+    let project = project();
+    project.file(".git/config", "[core]\n\tfsmonitor = \"sh scripts/fsm.sh\"\n");
+    fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
+    symlink("../../scripts/pc", project.path().join(".git/hooks/pre-commit")).unwrap();
+    for path in ["scripts/fsm.sh", "scripts/pc"] {
+        let run = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
+        assert_ne!(run.status.code(), Some(0), "{path}: {run}");
+        assert!(!project.path().join(path).exists(), "{path}");
+    }
+    exec(&project, "Write", &json!({"file_path": "scripts/other.sh", "content": "x"})).success();
+}

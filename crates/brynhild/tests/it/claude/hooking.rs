@@ -52,6 +52,29 @@ fn exit_code_two_blocks_a_call_and_the_model_reads_why() {
 }
 
 #[test]
+fn hooks_can_be_tried_and_are_listed_with_what_they_are_for() {
+    let refuse = json!({"type": "command", "command": "echo 'not today' >&2; exit 2"});
+    let hooks = json!({"hooks": {"PreToolUse": [
+        {"matcher": "Bash", "description": "Guards the shell", "hooks": [refuse]},
+        {"matcher": "Edit", "hooks": [{"type": "command", "command": "true"}]},
+    ]}});
+    let (project, _server) = playing([], &hooks.to_string());
+    let tried = project.brynhild(&["hooks", "test", "PreToolUse", "--json"]).json();
+    assert_eq!(tried["hooks"][0]["outcome"], json!({"block": "not today"}), "{tried}");
+    assert_eq!(tried["hooks"][1]["outcome"], "no match", "{tried}");
+    let tried = project.brynhild(&["hooks", "test", "PreToolUse", "--tool", "Edit"]);
+    assert!(tried.success().stdout.contains("no objection"), "{tried}");
+    let own = project.brynhild(&["hooks", "test", "pre_tool_use"]);
+    assert!(own.success().stderr.contains("hooks test PreToolUse"), "{own}");
+    project.brynhild(&["hooks", "test", "PreToolMuse"]).code(1);
+    let shown = project.brynhild(&["plugin", "show", "guard"]);
+    let wanted = "loaded hook of PreToolUse for Bash: Guards the shell";
+    assert!(shown.success().stdout.contains(wanted), "{shown}");
+    let listed = project.brynhild(&["hooks", "list"]);
+    assert!(listed.success().stdout.contains("Guards the shell"), "{listed}");
+}
+
+#[test]
 fn a_matcher_for_another_tool_and_another_exit_code_let_the_call_run() {
     let hooks = json!({"hooks": {"PreToolUse": [
         {"matcher": "Edit", "hooks": [{"type": "command", "command": "exit 2"}]},

@@ -100,7 +100,7 @@ fn more_is_said_on_request_and_the_cost_is_part_of_it() {
     assert!(quiet.contains("● Inspect") && !quiet.contains("Tokens:"), "{quiet}");
     let flag = told("behavior: {show_cost: false}", &["--verbose", "--show-cost"]);
     assert!(flag.contains("Tokens: 30 in"), "{flag}");
-    assert_eq!(told("", &["--show-cost"]), "Tokens: 30 in / 12 out\n");
+    assert_eq!(told("", &["--show-cost"]), "Tokens: 30 in / 12 out | cost unknown\n");
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn session(project: &Project, turns: usize, summary_after: Option<usize>) {
                 summary: Some("the summary".into()),
                 strategy: "summarize".into(),
                 dropped: 1,
+                range: None,
                 kept: 2,
                 usage: Usage::default(),
             });

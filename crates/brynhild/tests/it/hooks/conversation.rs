@@ -363,3 +363,16 @@ fn a_guard_of_ones_own_that_makes_no_sense_blocks_what_it_could_be_about() {
         assert!(ran && run.stderr.contains("this hook is left out"), "{yaml}: {run}");
     }
 }
+
+#[test]
+fn a_script_in_the_folder_for_hooks_is_found_by_the_home() {
+    for home in ["~", "$HOME"] {
+        let project = project();
+        let command = format!("sh {home}/.config/brynhild/hooks/gate.sh");
+        let hook = json!({"name": "a", "type": "command", "command": command});
+        own(&project, "hooks.yaml", &json!({"hooks": {"session_start": [hook]}}).to_string());
+        own(&project, "hooks/gate.sh", "touch ran\n");
+        let run = project.brynhild(&["hooks", "test", "session_start"]);
+        assert!(project.path().join("ran").exists(), "{home}: {run}");
+    }
+}

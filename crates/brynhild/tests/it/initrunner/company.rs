@@ -133,7 +133,7 @@ fn an_agent_that_takes_too_long_is_ended_and_its_conversation_closed() {
     assert_eq!(run.success().stdout.trim(), "It did not.");
     let last = &model.chats()[2].text;
     assert!(last.contains("[DELEGATION ERROR] the agent slow was stopped"), "{last}");
-    assert!(last.contains("timeout (1 s)"), "{last}");
+    assert!(last.contains("timeout_seconds (1 s)"), "{last}");
 }
 
 #[test]

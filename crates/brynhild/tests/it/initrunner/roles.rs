@@ -120,10 +120,10 @@ fn guardrails_end_a_run() {
     };
     for (more, wanted) in [
         ("guardrails: {max_tool_calls: 1}\n", "max_tool_calls (1)"),
-        ("guardrails: {max_tokens_per_run: 8}\n", "output tokens (8)"),
-        ("guardrails: {input_tokens_limit: 15}\n", "input tokens (15)"),
-        ("guardrails: {total_tokens_limit: 15}\n", "max_tokens (15)"),
-        ("guardrails: {max_request_limit: 2}\n", "max_tool_rounds (2)"),
+        ("guardrails: {max_tokens_per_run: 8}\n", "max_tokens_per_run (8)"),
+        ("guardrails: {input_tokens_limit: 15}\n", "input_tokens_limit (15)"),
+        ("guardrails: {total_tokens_limit: 15}\n", "total_tokens_limit (15)"),
+        ("guardrails: {max_request_limit: 2}\n", "max_request_limit (2)"),
     ] {
         let run = run(more);
         let object = run.code(5).json();

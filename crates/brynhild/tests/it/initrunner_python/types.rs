@@ -321,3 +321,16 @@ fn a_module_that_changed_between_two_prompts_is_loaded_again() {
     let last = &chats[3].text;
     assert!(last.contains("it says after") && last.contains("there is more"), "{last}");
 }
+
+#[test]
+fn a_file_that_cannot_be_loaded_leaves_its_type_out_and_the_role_goes_on() {
+    let project = project();
+    let file = REDIS.replace("redis", "calculator");
+    project.file("calc.py", format!("import a_module_that_nobody_has\n{file}"));
+    project.file("role.yaml", role("calculator", ""));
+    trust(&project);
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    let said = &run.success().stderr;
+    assert!(said.contains("tools of type `calculator` are left out"), "{run}");
+    assert!(said.contains("installed beside the role") && !said.contains("did you mean"), "{run}");
+}

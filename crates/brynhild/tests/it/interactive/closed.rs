@@ -193,12 +193,15 @@ fn a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end() {
 }
 
 #[test]
-fn control_c_twice_while_the_model_works_ends_like_the_signal() {
-    let server = ModelServer::start([Reply::text("never").withhold()]);
+fn control_c_twice_at_once_stops_the_model_and_not_the_conversation() {
+    let server = ModelServer::start([Reply::text("never").withhold(), Reply::text("back")]);
     let project = project_with(&server);
     let terminal = start(&project);
     terminal.send("go\r");
     server.wait_for_requests(1);
     terminal.send("\x03\x03");
-    assert_eq!(terminal.wait_for_end(), Some(130));
+    terminal.wait_for("Ctrl+C once more ends");
+    terminal.wait_for("interrupted");
+    terminal.send("again\r");
+    terminal.wait_for("back");
 }

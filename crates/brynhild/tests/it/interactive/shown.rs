@@ -64,6 +64,10 @@ fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
     write(&themes.join("broken.yaml"), "styles:\n  headline: red\n");
     let terminal = with_heading(&project);
     terminal.wait_for_output("38;2;255;1;2");
+    assert!(!terminal.output().contains("broken.yaml"), "it is told to whoever chooses");
+    terminal.send("\x14d");
+    terminal.wait_for("Themes");
+    terminal.send("\x1b");
     terminal.wait_for("broken.yaml");
 }
 

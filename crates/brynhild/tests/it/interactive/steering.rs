@@ -50,3 +50,53 @@ fn a_line_that_comes_too_late_for_a_turn_is_the_next_one_and_a_command_waits() {
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }
+
+#[test]
+fn what_is_typed_meanwhile_is_never_written_into_the_answer() {
+    let server =
+        ModelServer::start([Reply::text("first answer").withhold(), Reply::text("second answer")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("go\r");
+    server.wait_for_stalls(1);
+    terminal.send("typing meanwhile");
+    server.release();
+    terminal.wait_for("> typing meanwhile");
+    let history = terminal.history();
+    assert!(history.lines().any(|line| line.trim_end() == "first answer"), "{history}");
+    terminal.send("\r");
+    terminal.wait_for("second answer");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert_eq!(last_words(&server, 1), "typing meanwhile");
+}
+
+#[test]
+fn the_end_of_input_at_a_question_is_a_no() {
+    let call = Reply::calls([("Write", json!({"file_path": "a", "content": "x"}))]);
+    let server = ModelServer::start([call, Reply::text("as you wish")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("go\r");
+    terminal.wait_for("Run it?");
+    terminal.send("\x04");
+    terminal.wait_for("as you wish");
+    let told = last_words(&server, 1);
+    assert!(!told.contains("nobody can be asked"), "{told}");
+    assert!(!project.path().join("a").exists());
+}
+
+#[test]
+fn a_long_line_that_is_put_aside_stays_on_the_screen_whole() {
+    let server = ModelServer::start([]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], (40, 12));
+    terminal.wait_for("> ");
+    let long = "head of it and many more words that do not fit, to the tail";
+    terminal.send(long);
+    terminal.wait_for("to the tail");
+    terminal.send("\x03");
+    terminal.wait_for("> head of it");
+}

@@ -37,7 +37,7 @@ fn a_limit_on_money_stops_where_nobody_knows_the_price() {
     let answer = run.code(5).json();
     assert_eq!(server.chats().len(), 1, "{run}");
     let error = answer["error"].as_str().unwrap();
-    assert!(error.contains("max_cost ($5): the price of the model is not known"), "{error}");
+    assert!(error.contains("--max-cost ($5): the price of the model is not known"), "{error}");
     assert_eq!(answer["stop_reason"], "limit");
 }
 
@@ -48,7 +48,7 @@ fn a_limit_on_money_asks_the_provider_for_its_prices_first() {
     let run = project_with(&server).brynhild(&["chat", "--json", "--max-cost", "0.2", "go"]);
     let answer = run.code(5).json();
     assert_eq!(server.chats().len(), 2, "{run}");
-    assert!(answer["error"].as_str().unwrap().contains("max_cost ($0.2)"), "{answer:#}");
+    assert!(answer["error"].as_str().unwrap().contains("--max-cost ($0.2)"), "{answer:#}");
     assert!(answer["cost_usd"].as_f64().unwrap() > 0.2, "{answer:#}");
 }
 
@@ -86,9 +86,69 @@ fn what_a_provider_had_cached_is_shown() {
     let server = ModelServer::start([reply(), reply()]);
     let project = project_with(&server);
     let shown = project.brynhild(&["chat", "--show-cost", "go"]);
-    assert_eq!(shown.success().stderr, "Tokens: 1000 in (800 cached) / 10 out\n");
+    assert_eq!(shown.success().stderr, "Tokens: 1000 in (800 cached) / 10 out | cost unknown\n");
     let answer = project.brynhild(&["chat", "--json", "go"]).success().json();
     assert_eq!(answer["usage"]["cached_tokens"], 800);
+    assert_eq!((&answer["cost_usd"], &answer["cost_incomplete"]), (&json!(null), &json!(true)));
+}
+
+#[test]
+fn replies_that_came_before_their_price_are_priced_when_it_is_known() {
+    let prices = || offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
+    let mut replies = looks(3);
+    replies.extend(looks(0));
+    let server = ModelServer::start(replies).models_reply(prices());
+    let project = project_with(&server);
+    let answer = project.brynhild(&["chat", "--show-cost", "--json", "go"]).success().json();
+    // Four replies of 1000 and 100 tokens.
+    assert!((answer["cost_usd"].as_f64().unwrap() - 0.0048).abs() < 1e-9, "{answer:#}");
+    assert_eq!(answer["cost_incomplete"], json!(null));
+
+    let single = ModelServer::start(looks(0)).models_reply(prices());
+    let project = project_with(&single);
+    let answer = project.brynhild(&["chat", "--json", "go"]).success().json();
+    assert_eq!(answer["cost_incomplete"], true, "{answer:#}");
+    let spent =
+        || project.brynhild(&["stats", "--json"]).success().json()["total"]["spent"].clone();
+    assert_eq!((&spent()["cost_usd"], &spent()["unpriced_replies"]), (&json!(null), &json!(1)));
+    project.brynhild(&["models", "list"]).success();
+    assert!((spent()["cost_usd"].as_f64().unwrap() - 0.0012).abs() < 1e-9, "{}", spent());
+    assert_eq!(spent()["unpriced_replies"], 0);
+    let shown = project.command(&["--continue"]).stdin("/cost\n").run();
+    assert!(shown.success().stdout.contains("$0.0012"), "{shown}");
+}
+
+#[test]
+fn prices_below_nothing_are_refused() {
+    let server = ModelServer::start(looks(0));
+    let project = project_with(&server);
+    project.config_more(
+        "models:\n  registry:\n    test-model:\n      bindings: {test: {pricing_tiers: [{input: -1, \
+         output: 2}]}}\n",
+    );
+    let run = project.brynhild(&["chat", "go"]);
+    let wanted =
+        "models.registry.test-model.bindings.test.pricing_tiers is -1, expected prices from 0";
+    assert!(run.code(2).stderr.contains(wanted), "{run}");
+}
+
+#[test]
+fn a_summary_that_uses_up_the_budget_is_the_last_request() {
+    let server = ModelServer::respond_with(|request| {
+        if request.text.contains("Write a summary of this conversation") {
+            return Reply::text("A summary.").usage(1_000_000, 10);
+        }
+        if request.body["messages"].as_array().unwrap().len() > 8 {
+            return Reply::failure(400)
+                .body(r#"{"error": {"message": "maximum context length exceeded"}}"#);
+        }
+        let number = request.text.len();
+        Reply::calls([("Glob", json!({"pattern": format!("*.{number}")}))]).usage(10, 1)
+    });
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "--json", "--max-tokens", "300000", "go"]);
+    assert_eq!(run.code(5).json()["limit"], "max_tokens", "{run}");
+    assert!(server.chats().last().unwrap().text.contains("Write a summary"), "{run}");
 }
 
 /// A server that refuses what is longer than it takes, as often as it must.

@@ -101,8 +101,8 @@ fn a_model_that_only_talks_for_five_replies_is_reminded_of_its_open_todos() {
 #[test]
 fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
     for flags in [&[][..], &["--require-finish"]] {
-        let talk = Reply::text("I will now read the file and fix it.");
-        let server = ModelServer::start([talk]).repeat_last();
+        let talk = |number| Reply::text(format!("I will now read file {number} and fix it."));
+        let server = ModelServer::start((1..=5).map(talk));
         let words = [&["chat", "--json", "go"], flags].concat();
         let answer = project_with(&server).brynhild(&words).code(5).json();
         assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
@@ -116,14 +116,32 @@ fn talk_without_an_act_is_mentioned_and_stopped_where_nobody_can_be_asked() {
 }
 
 #[test]
+fn an_answer_that_sounds_like_an_announcement_is_taken_when_it_is_repeated() {
+    let said = || Reply::text("I will run the tests and fix the failures.");
+    let server = ModelServer::start([said()]).repeat_last();
+    let project = project_with(&server);
+    let run = project.brynhild(&["chat", "what would you do next? do not do it"]);
+    assert_eq!(run.success().stdout, "I will run the tests and fix the failures.\n");
+    assert_eq!(server.chats().len(), 2, "{run}");
+    // A model that has begun to work, or noted what is left, has not answered so.
+    for first in
+        [inspect(), ("TodoWrite", json!({"todos": [{"content": "x", "status": "pending"}]}))]
+    {
+        let replies = [Reply::calls([first]), said()];
+        let server = ModelServer::start(replies).repeat_last();
+        project_with(&server).brynhild(&["chat", "go"]).code(5);
+    }
+}
+
+#[test]
 fn a_person_decides_whether_a_model_that_only_talks_goes_on() {
-    let talk = || Reply::text("Let me look at the file.");
+    let talk = |number| Reply::text(format!("Let me look at file {number}."));
     let server = ModelServer::start([
-        talk(),
-        talk(),
-        talk(),
-        talk(),
-        talk(),
+        talk(1),
+        talk(2),
+        talk(3),
+        talk(4),
+        talk(5),
         Reply::calls([inspect()]),
         Reply::text("Looked."),
     ]);
@@ -272,14 +290,18 @@ fn calls_beyond_what_the_profile_allows_in_one_reply_are_not_run() {
 #[test]
 fn a_run_stops_at_what_it_may_cost_and_can_be_resumed() {
     let reply = || Reply::calls([inspect()]).usage(900, 100).cost(0.3);
-    let flags: [&[&str]; 2] = [&["--max-tokens", "2000"], &["--max-cost", "0.5"]];
-    for flag in flags {
+    let flags = [(["--max-tokens", "2000"], json!(2000)), (["--max-cost", "0.5"], json!(0.5))];
+    for (flag, value) in flags {
         let server = ModelServer::start([reply(), reply(), reply(), Reply::text("done")]);
         let project = project_with(&server);
-        let run = project.brynhild(&[&["chat", "--session", "s", "--json", "go"], flag].concat());
+        let run =
+            project.brynhild(&[&["chat", "--session", "s", "--json", "go"][..], &flag].concat());
         let answer = run.code(5).json();
         assert_eq!(server.chats().len(), 2, "{run}");
         assert_eq!(answer["stop_reason"], "limit");
+        let word = flag[0].trim_start_matches('-').replace('-', "_");
+        assert_eq!((&answer["limit"], &answer["limit_value"]), (&json!(word), &value));
+        assert!(answer["error"].as_str().unwrap().contains(flag[0]), "{answer:#}");
         project.brynhild(&["chat", "--resume", "s", "on"]).success();
         check_history(&server.chats()[2]);
     }
@@ -290,7 +312,8 @@ fn a_run_stops_when_its_time_is_over() {
     let server = ModelServer::start([Reply::text("never").withhold()]);
     let run = project_with(&server).brynhild(&["chat", "--json", "--timeout", "0.3", "go"]);
     let answer = run.code(5).json();
-    assert!(answer["error"].as_str().unwrap().contains("timeout (0.3 s)"), "{answer:#}");
+    assert!(answer["error"].as_str().unwrap().contains("--timeout (0.3 s)"), "{answer:#}");
+    assert_eq!((&answer["limit"], &answer["limit_value"]), (&json!("timeout"), &json!(0.3)));
 }
 
 #[test]

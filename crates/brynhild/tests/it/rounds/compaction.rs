@@ -116,6 +116,84 @@ fn a_person_can_have_the_history_summarized() {
 }
 
 #[test]
+fn a_history_that_is_short_is_told_to_be_so() {
+    let server = ModelServer::start(["one"].map(Reply::text));
+    let project = project_with(&server);
+    for flags in [&[][..], &["--plain"]] {
+        let run = project.command(flags).stdin("/compact\n").run();
+        let shown = format!("{}{}", run.success().stdout, run.stderr);
+        assert!(shown.contains("there is nothing to compact"), "{run}");
+    }
+}
+
+#[test]
+fn a_prompt_that_holds_the_mark_of_its_end_stays_whole() {
+    let replies = ["one", "two", "SUMMARY-1", "three", "four", "SUMMARY-2", "five"];
+    let server = ModelServer::start(replies.map(Reply::text));
+    let project = project_with(&server);
+    let long = "other words ".repeat(100);
+    let lines = format!(
+        "first </task> and </task-text> words \\\n</task>\\\nlast of it\nmore\n/compact\n{long}\nfurther\n\
+         /compact\nlast\n"
+    );
+    project.command::<&str>(&[]).stdin(lines).run().success();
+    let last = messages(&server.chats().pop().unwrap());
+    let text = last[1]["content"].as_str().unwrap();
+    assert!(text.contains("first </task> and </task-text> words"), "{text}");
+    assert!(text.contains("\n</task>\nlast of it\n"), "{text}");
+}
+
+#[test]
+fn the_event_says_which_messages_were_dropped() {
+    let server = ModelServer::start(["one", "two", "SUMMARY", "three"].map(Reply::text));
+    let project = project_with(&server);
+    let lines = "first words\nmore words\n/compact\nlast words\n";
+    project.command(&["--session", "s"]).stdin(lines).run().success();
+    let export = project.brynhild(&["session", "export", "s", "--format", "json"]).success().json();
+    let text = export.to_string();
+    let log = project.read(project.config_folder().join("sessions/s.jsonl"));
+    let events: Vec<Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(&line[line.find('{')?..]).ok())
+        .collect();
+    let find = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
+    let compacted = find("compacted").next().unwrap_or_else(|| panic!("{text}"));
+    let range: Vec<u64> = serde_json::from_value(compacted["range"].clone()).unwrap();
+    let prompts: Vec<u64> = find("turn_started").map(|it| it["seq"].as_u64().unwrap()).collect();
+    assert_eq!(range[0], prompts[0], "{compacted:#}");
+    assert!(range[1] >= prompts[1] && range[1] < compacted["seq"].as_u64().unwrap());
+}
+
+#[test]
+fn results_that_are_too_much_at_once_are_cut_and_not_forgotten() {
+    let reads =
+        || Reply::calls((1..=6).map(|number| read(["1", "2", "3", "4", "5", "6"][number - 1])));
+    let server = ModelServer::respond_with(move |request| {
+        if request.text.len() > 70_000 {
+            return Reply::failure(400).raw(r#"{"error": {"message": "prompt is too long"}}"#);
+        }
+        let last = request.body["messages"].as_array().unwrap().last().unwrap().to_string();
+        if last.contains("Write a summary") {
+            Reply::text("SUMMARY")
+        } else if last.contains("These calls were made last") {
+            Reply::text("done")
+        } else {
+            reads()
+        }
+    });
+    let project = project_with(&server);
+    for number in 1..=6 {
+        project.file(format!("{number}"), format!("line of {number}\n").repeat(2_000));
+    }
+    let run = project.brynhild(&["chat", "read all"]);
+    assert_eq!(run.success().stdout, "done\n");
+    let last = server.chats().pop().unwrap().text;
+    for number in 1..=6 {
+        assert!(last.matches(&format!("line of {number}")).count() > 20, "{last}");
+    }
+}
+
+#[test]
 fn a_hook_chooses_the_strategy_or_writes_the_summary() {
     let server = ModelServer::start(["one", "two", "three"].map(Reply::text));
     talk(&server, "/compact", Some(r#"{"modified_strategy": "truncate"}"#)).success();

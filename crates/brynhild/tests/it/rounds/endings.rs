@@ -18,13 +18,14 @@ fn a_limit_of_rounds_ends_the_turn_visibly() {
     let run = project.brynhild(&["chat", "--session", "s", "go"]);
     run.code(5);
     assert_eq!(run.stdout, "so far\n");
-    assert!(run.stderr.contains("max_tool_rounds (3)"), "{run}");
-    assert!(run.stderr.contains("hint:"), "{run}");
+    assert!(run.stderr.contains("behavior.max_tool_rounds (3)"), "{run}");
+    assert!(run.stderr.contains("hint: raise it, or go on with `--continue`"), "{run}");
     assert_eq!(server.chats().len(), 3);
     let run = project.brynhild(&["chat", "--json", "go"]);
     let answer = run.code(5).json();
     assert_eq!(answer["stop_reason"], "limit");
     assert!(answer["error"].as_str().unwrap().contains("max_tool_rounds"), "{answer:#}");
+    assert_eq!((&answer["limit"], &answer["limit_value"]), (&json!("max_turns"), &json!(3)));
     let run = project.brynhild(&["chat", "--resume", "s", "on"]);
     run.code(5);
     let resumed = &server.chats()[6];
@@ -156,6 +157,14 @@ fn an_answer_that_is_cut_off_or_declined_says_so() {
         assert_eq!(run.success().stdout, "This is a cut ans\n");
         assert!(run.stderr.contains(said), "{run}");
     }
+}
+
+#[test]
+fn a_refusal_without_a_word_is_told_and_not_asked_for_again() {
+    let server = ModelServer::start([Reply::text("").stop("content_filter")]).repeat_last();
+    let run = project_with(&server).brynhild(&["chat", "go"]);
+    assert!(run.code(1).stderr.contains("the provider declined to answer"), "{run}");
+    assert_eq!(server.chats().len(), 1, "{run}");
 }
 
 #[test]

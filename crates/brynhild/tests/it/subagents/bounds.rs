@@ -124,7 +124,7 @@ fn limits_failures_and_circles_of_an_agent_are_told() {
     own(&project, "brief", "maxTurns: 2\n", "Be brief.");
     project.brynhild(&["chat", "go"]).success();
     let told = result(&server.chats()[3]);
-    let wanted = "the agent brief was stopped: a limit was reached: max_tool_rounds (2)";
+    let wanted = "the agent brief was stopped: a limit was reached: maxTurns (2)";
     assert!(told.ends_with(wanted), "{told}");
 
     let (project, server) = playing([

@@ -134,3 +134,48 @@ fn a_script_that_is_exchanged_all_the_time_never_runs_as_another() {
     }
     stop();
 }
+
+#[test]
+fn what_a_command_line_leads_to_by_folders_options_and_variables_is_covered_and_the_rest_is_told() {
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let shapes: &[(&str, Files<'_>, &str)] = &[
+        ("run-parts hooks.d", &[("hooks.d/a", "#!/bin/sh\n")], "hooks.d/a"),
+        ("node .", &[("package.json", "{\"main\": \"m.js\"}"), ("m.js", "")], "m.js"),
+        ("perl -Ilib -MY -e1", &[("lib/Y.pm", "1;")], "lib/Y.pm"),
+        ("git -c alias.z='!./x.sh' z", &[("x.sh", "")], "x.sh"),
+        (
+            "bash x.sh",
+            &[("x.sh", "for m in a b; do . lib/$m.sh; done"), ("lib/b.sh", "")],
+            "lib/b.sh",
+        ),
+        (
+            "node x.js",
+            &[
+                ("x.js", "readdirSync(\"lib\").forEach(f => require(\"./lib/\" + f))"),
+                ("lib/y.js", ""),
+            ],
+            "lib/y.js",
+        ),
+    ];
+    for (command, files, changed) in shapes {
+        let project = project();
+        let hooks = json!({"hooks": {"session_start": [{"name": "a", "type": "command", "command": command}]}});
+        project.file(".brynhild/hooks.yaml", hooks.to_string());
+        for (path, text) in *files {
+            project.file(path, text);
+        }
+        trust(&project);
+        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        let before = project.read(changed);
+        project.file(changed, format!("{before}\n"));
+        project.brynhild(&["--require-trust", "hooks", "list"]).code(3);
+    }
+    let project = project();
+    project.file(
+        ".brynhild/hooks.yaml",
+        "hooks:\n  session_start:\n    - {name: a, type: command, command: cargo run}\n",
+    );
+    let shown = project.brynhild(&["trust", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["unfollowed"][0]["command"], "cargo run", "{shown}");
+}

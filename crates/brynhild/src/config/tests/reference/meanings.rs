@@ -142,6 +142,10 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ),
     ("mcp.defer_bytes", "The same, above so many bytes of descriptions and schemas"),
     (
+        "mcp.start_wait_sec",
+        "Seconds a conversation waits at its start for MCP servers of which nothing is known",
+    ),
+    (
         "mcp.client_metadata_url",
         "The address of a document that describes this program to servers that are signed in to",
     ),

@@ -1,0 +1,178 @@
+//! What a person agreed to stays what runs: versions of packages, and the files of a program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+use testkit::{Project, Run};
+
+use super::{SERVER, exec};
+use crate::project;
+
+#[test]
+fn a_server_without_a_version_is_refused_unless_somebody_insists() {
+    let project = project();
+    for line in ["npx -y some-server", "uvx x", "env X=1 npx x@next", "docker run -i --rm img"] {
+        let mut args = vec!["mcp", "add", "a", "--"];
+        args.extend(line.split(' '));
+        let run = project.brynhild(&args);
+        run.code(2);
+        assert!(run.stderr.contains("is newest; name one, such as `"), "{run}");
+        assert!(run.stderr.contains("--unpinned"), "{run}");
+    }
+    assert_eq!(project.brynhild(&["mcp", "list", "--json"]).json()["servers"], json!([]));
+    project.brynhild(&["mcp", "add", "b", "--", "npx", "-y", "some-server@1.2.3"]).success();
+    project.brynhild(&["mcp", "add", "a", "--unpinned", "--", "npx", "some-server"]).success();
+    let list = project.brynhild(&["mcp", "list", "--json"]).json();
+    assert_eq!(list["servers"].as_array().unwrap().len(), 2);
+    assert_eq!(list["problems"], json!([]), "they said that they want it");
+}
+
+#[test]
+fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
+    let project = project();
+    let theirs = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "${X}", "x"]},
+        "b": {"command": "npx", "args": ["-y", "some"], "unpinned": true}, "c": {"command": "uvx", "args": ["d"]}}}"#;
+    project.file("theirs.json", theirs);
+    let run = project.brynhild(&["mcp", "import", "theirs.json"]);
+    run.code(2);
+    assert!(run.stderr.contains("`some@1.2.3`") && run.stderr.contains("`d==1.2.3`"), "{run}");
+    assert_eq!(project.brynhild(&["mcp", "list", "--json"]).json()["servers"], json!([]));
+    project.brynhild(&["mcp", "import", "theirs.json", "--unpinned"]).success();
+}
+
+#[test]
+fn one_s_own_files_go_on_with_a_warning() {
+    let project = project();
+    let file = project.config_folder().join("mcp.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}"#).unwrap();
+    let list = project.brynhild(&["mcp", "list"]);
+    assert_eq!(list.success().stderr.matches("`x@1.2.3`").count(), 1, "{list}");
+    project.config("mcp: {servers: {a: {unpinned: true}}}\n");
+    let list = project.brynhild(&["mcp", "list"]);
+    assert!(!list.success().stderr.contains("newest"), "{list}");
+    assert!(list.stdout.contains("npx -y x"), "{list}");
+}
+
+#[test]
+fn the_question_for_trust_names_a_version_that_floats() {
+    let project = project();
+    let entry =
+        r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "unpinned": true}}}"#;
+    project.file(".mcp.json", entry);
+    let shown = project.brynhild(&["trust"]);
+    assert!(shown.code(3).stderr.contains("takes whatever version of `x` is newest"), "{shown}");
+    project.brynhild(&["trust", "--yes"]).success();
+    let list = project.brynhild(&["mcp", "list", "--json"]).json();
+    assert_eq!(list["servers"][0]["name"], "a");
+    let problems = list["problems"].to_string();
+    assert!(problems.contains("cannot say `unpinned` itself"), "{problems}");
+}
+
+fn put(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A program of the person's, outside of the project.
+fn with_own_server() -> (Project, std::path::PathBuf) {
+    let project = project();
+    let script = project.home().join("servers/mine.py");
+    put(&script, &format!("#!/usr/bin/env python3\n{SERVER}"));
+    project.config("permissions: {allow: [\"mcp__*\"]}\n");
+    (project, script)
+}
+
+fn asked(run: &Run, what: &str) {
+    assert!(!run.status.success(), "{run}");
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(said.contains("is not what you agreed to") && said.contains(what), "{run}");
+}
+
+#[test]
+fn a_changed_program_of_one_s_own_asks_again_wherever_it_lies() {
+    let (project, script) = with_own_server();
+    let named = script.display().to_string();
+    project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
+    exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+    put(&script, &format!("#!/usr/bin/env python3\n# Other words.\n{SERVER}"));
+    asked(&project.brynhild(&["tools", "exec", "mcp__m__echo", "--input", "{}"]), "mine.py");
+    // To describe it otherwise is not to agree to what was changed.
+    let more = ["mcp", "add", "m", "--force", "--", "python3", &named, "more"];
+    project.brynhild(&more).success();
+    asked(&project.brynhild(&["mcp", "test", "m"]), "mcp approve m");
+    project.brynhild(&["mcp", "approve", "m"]).success();
+    exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+}
+
+#[test]
+fn another_program_of_the_same_name_is_not_started_in_its_place() {
+    let (project, script) = with_own_server();
+    let (first, second) = (project.home().join("a"), project.home().join("b"));
+    put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
+    fs::create_dir_all(&first).unwrap();
+    let folders = [first.display().to_string(), second.display().to_string()];
+    project.brynhild(&["mcp", "add", "m", "--", "mysrv"]).success();
+    let read = folders.join(", ");
+    project.config_more(&format!("mcp: {{servers: {{m: {{sandbox: {{exec: [{read}]}}}}}}}}\n"));
+    let path = format!("{}:/usr/bin:/bin", folders.join(":"));
+    let call = || {
+        let args = ["tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
+        project.command(&args).env("PATH", &path).run()
+    };
+    call().success();
+    put(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n# Not theirs.\n{SERVER}"));
+    asked(&call(), "a/mysrv");
+}
+
+#[test]
+fn two_tools_of_one_name_are_one_that_works() {
+    let project = project();
+    let twins = "found[:0] = [tool('echo', 'One.'), tool('echo', 'Two.')]\n    return found";
+    project.file("server.py", SERVER.replacen("return found", twins, 1));
+    project.brynhild(&["mcp", "add", "m", "--", "python3", "server.py"]).success();
+    let tested = project.brynhild(&["mcp", "test", "m"]);
+    assert!(tested.success().stderr.contains("two tools `echo`; the first one"), "{tested}");
+    assert_eq!(tested.stdout.matches("mcp__m__echo").count(), 1, "{tested}");
+    for _ in 0..2 {
+        exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+    }
+    let other = SERVER.replacen("annotations={\"readOnlyHint\": True}", "annotations={}", 1);
+    project.file("server.py", other);
+    let approved = project.brynhild(&["mcp", "approve", "m"]);
+    assert!(!approved.success().stdout.contains("Some("), "{approved}");
+}
+
+#[test]
+fn what_a_server_offers_does_not_depend_on_who_is_there() {
+    let project = project();
+    // Servers of the usual kind offer a tool that asks only to clients which can be asked.
+    let gate =
+        "if CAPABLE:\n        found.append(tool('sample', 'Asks the model.'))\n    return found";
+    let text = SERVER.replacen("return found", gate, 1);
+    let text = text.replacen("STATE =", "CAPABLE = {}\nSTATE =", 1);
+    let noted = "if method == \"initialize\":\n        CAPABLE.update(request[\"params\"][\"capabilities\"].get(\"sampling\") is not None and {1: 1} or {})";
+    project.file("server.py", text.replacen("if method == \"initialize\":", noted, 1));
+    project.brynhild(&["mcp", "add", "m", "--", "python3", "server.py"]).success();
+    let tested = project.brynhild(&["mcp", "test", "m"]);
+    assert!(tested.success().stdout.contains("mcp__m__sample"), "{tested}");
+    for args in [vec![], vec!["--yes"]] {
+        let mut args = args;
+        args.extend(["tools", "exec", "mcp__m__echo", "--input", "{}"]);
+        let run = project.brynhild(&args);
+        assert!(!run.stderr.contains("has changed"), "{run}");
+    }
+}
+
+#[test]
+fn a_role_says_that_its_server_takes_the_newest_version() {
+    let project = project();
+    let role =
+        "name: r\nprompt: x\ntools:\n  - type: mcp\n    command: npx\n    args: [-y, some]\n";
+    project.file("role.yaml", role);
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.success().stderr.contains("whatever version of `some` is newest"), "{run}");
+}

@@ -1,0 +1,119 @@
+//! Servers that are slow, or never answer: a conversation goes on without them, says so, and takes
+//! their tools when they come.
+
+use testkit::{ModelServer, Project, Reply};
+
+use super::{SERVER, left_running, until};
+use crate::{project, project_with};
+
+const SIZE: (u16, u16) = (100, 30);
+
+/// A server that answers once a file `go` is there.
+const GATED: &str = "until [ -e go ]; do sleep 0.02; done; exec python3 server.py";
+
+fn gated(server: &ModelServer) -> Project {
+    let project = project_with(server);
+    project.config_more("mcp: {start_wait_sec: 0}\n");
+    project.file("server.py", SERVER);
+    project.brynhild(&["mcp", "add", "slow", "--", "sh", "-c", GATED]).success();
+    project
+}
+
+#[test]
+fn a_task_goes_on_without_a_server_that_does_not_answer() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = gated(&server);
+    let run = project.brynhild(&["chat", "go"]);
+    run.success();
+    assert!(run.stderr.contains("MCP servers are still starting: slow"), "{run}");
+    assert!(!run.stderr.contains("did not say what it offers"), "{run}");
+    assert!(!server.chats()[0].body.to_string().contains("mcp__slow__"));
+    until("everything ends", || left_running(&project).is_empty());
+}
+
+#[test]
+fn a_task_waits_a_little_for_a_server_that_is_not_known() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = gated(&server);
+    project.config_more("");
+    let config = project.config_folder().join("config.yaml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("start_wait_sec: 0", "start_wait_sec: 60")).unwrap();
+    project.file("go", "");
+    project.brynhild(&["chat", "go"]).success();
+    assert!(server.chats()[0].body["tools"].to_string().contains("mcp__slow__echo"));
+}
+
+#[test]
+fn tools_of_a_late_server_come_with_the_prompt_that_follows() {
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = gated(&server);
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.send("one\r");
+    terminal.wait_for("MCP servers are still starting: slow");
+    terminal.wait_for("first answer");
+    terminal.wait_for("1 server starting");
+    project.file("go", "");
+    terminal.wait_for("MCP server `slow` has started");
+    terminal.send("two\r");
+    terminal.wait_for("second answer");
+    let chats = server.chats();
+    assert!(!chats[0].body["tools"].to_string().contains("mcp__slow__"));
+    assert!(chats[1].body["tools"].to_string().contains("mcp__slow__echo"));
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_server_that_failed_says_why_at_every_start_and_in_whole_in_the_panel() {
+    let server = ModelServer::start([Reply::text("fine")]).repeat_last();
+    let project = project_with(&server);
+    let line = "echo the very last words of this server are long and end with MARMALADE >&2";
+    project.brynhild(&["mcp", "add", "dies", "--", "sh", "-c", line]).success();
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(run.success().stderr.contains("MARMALADE"), "{run}");
+    let again = project.brynhild(&["chat", "go"]);
+    assert!(again.success().stderr.contains("MARMALADE"), "{again}");
+    assert!(again.stderr.contains("tried again some minutes later"), "{again}");
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("1 failed");
+    terminal.send("/plugins\r");
+    terminal.wait_until("the panel says why", |screen| {
+        let text = screen.contents();
+        let panel = text.split("Plugins (").nth(1).unwrap_or_default().to_owned();
+        panel.contains("MARMALADE")
+    });
+    terminal.send("\x1b");
+    terminal.wait_until("the panel closes", |screen| !screen.contents().contains("Plugins ("));
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_doubt_about_a_plugin_is_no_failure() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = project_with(&server);
+    let folder = project.config_folder().join("plugins/doubtful");
+    std::fs::create_dir_all(&folder).unwrap();
+    let manifest = "name: doubtful\nversion: 1.0.0\ndescription: \"a \\e[31mred\"\n";
+    std::fs::write(folder.join("plugin.yaml"), manifest).unwrap();
+    let list = project.brynhild(&["plugin", "list", "--json"]).json();
+    assert!(!list["problems"].as_array().unwrap().is_empty(), "{list}");
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.send("hi\r");
+    terminal.wait_for("fine");
+    let screen = terminal.wait_for("1 plugin");
+    assert!(!screen.contains("failed"), "{screen}");
+    terminal.send("\x11");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_named_tool_waits_for_its_server() {
+    let project = project();
+    project.config("mcp: {start_wait_sec: 0}\n");
+    project.file("server.py", SERVER);
+    project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
+    let run = super::exec(&project, "mcp__test__echo", &serde_json::json!({"text": "x"}));
+    assert_eq!(run.json()["output"], "said: x");
+}
