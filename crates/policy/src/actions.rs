@@ -47,8 +47,13 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
     findings.extend(unconditional(call, actions, granted));
     let access =
         if read_only || call.mode == Mode::ReadOnly { Access::ReadOnly } else { Access::Workspace };
-    // One path for all processes of the call: each of them was proven to do with it.
-    let search_path = search_path.filter(|_| read_only);
+    // One path for all processes of the call: each of them was proven to do with it. Where one was
+    // not, none gets it, and what was allowed on its account is not.
+    if search_path.is_some() && !read_only {
+        search_path = None;
+        let why = "a command was judged by another search path than it would get";
+        findings.push(ask(&call.tool.name, why, BUILT_IN));
+    }
     Judged { findings, access, search_path }
 }
 

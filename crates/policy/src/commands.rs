@@ -1,9 +1,11 @@
 //! The judgment on a shell command: deny rules, the floor, ask rules, and then the proof that every
 //! part of it is allowed.
 
+mod elsewhere;
 mod grant;
 mod hosts;
 mod index;
+mod launchers;
 mod meanings;
 mod sweep;
 mod writes;
@@ -23,6 +25,7 @@ use crate::call::Call;
 use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
 use crate::floor;
 use crate::glob::Reading;
+use crate::ground::Ends;
 use crate::rules::{CommandPattern, Rule, Target, Touch};
 use crate::shell::{Flow, Found, Piece, Simple, Survey, prove, resolve, survey};
 pub(crate) use index::Index;
@@ -42,6 +45,7 @@ struct Read<'a> {
     text: &'a str,
     survey: &'a Survey,
     index: &'a Index,
+    ends: Ends<'a>,
 }
 
 /// Steps past this number are left out of a list of the same kind.
@@ -58,10 +62,12 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
     let survey = survey(command, cwd, call.places.home.as_deref(), proof.grammar);
     let index = Index::new(&survey);
-    let read = Read { text: command, survey: &survey, index: &index };
+    let ends = Ends::new(call.ground);
+    let read = Read { text: command, survey: &survey, index: &index, ends };
     let mut findings = rule_steps(call, &read, Decision::Deny);
     findings.extend(forbidden(call, &survey));
     findings.extend(sweep::sweeps(call, &survey));
+    findings.extend(elsewhere::shown_from_elsewhere(call, &read));
     for danger in floor::dangers(command, &survey, &index, call.places) {
         findings.push(match danger.decision {
             Decision::Deny => deny(&danger.subject, &danger.why, BUILT_IN),
@@ -71,6 +77,11 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         });
     }
     findings.extend(unknown_text(call, &survey));
+    findings.extend(launchers::launched(call, &survey));
+    if survey.is_cut_short() {
+        let why = "it holds too many commands within commands to follow them all";
+        findings.push(ask(contract::text::head(command, 200), why, FLOOR).lifted_by(Lift::Never));
+    }
     findings.extend(rule_steps(call, &read, Decision::Ask));
     let parts = match proof.parts {
         Ok(parts) => parts,
@@ -144,13 +155,13 @@ fn judge_part(call: &Call<'_>, part: &Simple, findings: &mut Vec<Finding>) -> bo
 
 /// The steps that the rules of one decision make.
 fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Finding> {
-    let Read { text, survey, index } = *read;
+    let Read { text, survey, index, .. } = *read;
     let mut steps = Vec::new();
     for rule in call.rules_that(decision) {
         let hit = match &rule.matcher.target {
             Target::Command(pattern) => index.first_hit(survey, pattern),
             Target::AnyCommand => survey.commands.first().map(|found| floor::shown(found.argv())),
-            Target::Path(..) => named_file(call, survey, rule),
+            Target::Path(..) => named_file(call, read, rule),
             Target::Host(_) => hosts::named_host(text, survey, rule),
             // Rules for whole tools are applied to the whole call.
             Target::Anything | Target::What(_) => None,
@@ -175,7 +186,8 @@ fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Findi
 
 /// The first file that the text names and a rule about files speaks of. Any word may be read; a
 /// word is taken to be written unless its program is known to only look.
-fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
+fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> Option<String> {
+    let survey = read.survey;
     let Target::Path(touch, pattern) = &rule.matcher.target else {
         return None;
     };
@@ -184,11 +196,12 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
     let is_short = count <= LINKED;
     // Most words are in the same few folders.
     let mut near_folders: Option<(*const PathBuf, bool)> = None;
-    // Many words come again and again, and did not fit the first time.
-    let mut tried: HashSet<(Piece, *const PathBuf)> = HashSet::new();
+    // Many words come again and again, and did not fit the first time: all folders, or one of them.
+    let mut tried: HashSet<(&Piece, *const PathBuf)> = HashSet::new();
+    let mut tried_in: HashSet<(&str, [bool; 4], &Path)> = HashSet::new();
     // So many parts of words were looked up on disk.
     let mut led = 0;
-    let mut fits = |word: &Piece, folders: &[PathBuf]| {
+    let mut fits = |word: &'a Piece, folders: &'a [PathBuf]| {
         let (seen, is_near) = near_folders.unwrap_or((std::ptr::null(), false));
         let is_near = if seen == folders.as_ptr() {
             is_near
@@ -199,7 +212,7 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
         // A link may have any name.
         let may_be_link = is_short && call.ground.look().is_some();
         if (!is_near && !word.home && !may_be_link && !pattern.could_be(&word.text))
-            || !tried.insert((word.clone(), folders.as_ptr()))
+            || !tried.insert((word, folders.as_ptr()))
         {
             return false;
         }
@@ -214,7 +227,10 @@ fn named_file(call: &Call<'_>, survey: &Survey, rule: &Rule) -> Option<String> {
             let home = word.home && text.starts_with('~');
             let word = Piece { text: text.to_owned(), home, ..word.clone() };
             let links = if may_lead { Links::Followed } else { Links::AsNamed };
-            folders.iter().any(|folder| is_file_of(call, rule, (&word, folder), links))
+            let kind = [word.dynamic, word.home, word.glob, may_lead];
+            let is_new = |folder: &&'a PathBuf| tried_in.insert((text, kind, folder.as_path()));
+            let mut folders = folders.iter().filter(is_new);
+            folders.any(|folder| is_file_of((call, &read.ends), rule, (&word, folder), links))
         })
     };
     for redirection in &survey.redirections {
@@ -247,7 +263,12 @@ enum Links {
 }
 
 /// Whether a rule about files speaks of the path that a word means in a folder.
-fn is_file_of(call: &Call<'_>, rule: &Rule, named: (&Piece, &Path), links: Links) -> bool {
+fn is_file_of(
+    (call, ends): (&Call<'_>, &Ends<'_>),
+    rule: &Rule,
+    named: (&Piece, &Path),
+    links: Links,
+) -> bool {
     let (word, folder) = named;
     let Target::Path(_, pattern) = &rule.matcher.target else {
         return false;
@@ -259,7 +280,7 @@ fn is_file_of(call: &Call<'_>, rule: &Rule, named: (&Piece, &Path), links: Links
     let reading = if word.glob { Reading::Shell } else { Reading::Literal };
     fits(&path, reading)
         || (!word.glob && links == Links::Followed && {
-            let end = call.ground.leads(&path);
+            let end = ends.of(&path);
             end != path && fits(&end, Reading::Literal)
         })
 }

@@ -1,9 +1,16 @@
 //! What judging asks about the disk, of whoever can look: this crate reads no file itself. Where nobody
 //! answers, names are taken for what they say.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// A longer path leads nowhere.
+const LONGEST: usize = 4096;
+/// Few paths have more parts.
+const DEEP: usize = 32;
 
 /// Answers about the disk.
 pub trait Look: Send + Sync {
@@ -15,6 +22,12 @@ pub trait Look: Send + Sync {
 
     /// What in the repository around `folder` makes git run a program when it only looks.
     fn git_runs(&self, folder: &Path) -> Option<String>;
+
+    /// Why git may take its files from elsewhere than where the repository around `folder` is.
+    fn git_elsewhere(&self, folder: &Path) -> Option<String>;
+
+    /// The first file that is `wanted` among those that the repository around `folder` keeps.
+    fn git_keeps(&self, folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought;
 
     /// Why git would obey a file at `path`, once it is written.
     fn git_obeys(&self, path: &Path) -> Option<String>;
@@ -44,7 +57,7 @@ pub enum Sought {
     Nothing,
     /// There is this one.
     Found(PathBuf),
-    /// There are too many files to tell.
+    /// There are too many files to tell, or they cannot be told.
     TooMany,
 }
 
@@ -64,13 +77,50 @@ impl Ground {
 
     /// Where a path leads once every link in it is followed; what does not exist stays as it is.
     pub(crate) fn leads(&self, path: &Path) -> PathBuf {
-        let found = path.ancestors().find_map(|ancestor| {
+        // No file has so long a path.
+        if path.as_os_str().len() > LONGEST {
+            return path.to_owned();
+        }
+        let is_there = |part: &&Path| self.look().is_some_and(|look| look.real(part).is_some());
+        // Of a deep path the least part is there, so that it is quicker to begin at the root.
+        let deep: Vec<&Path> = path.ancestors().skip(DEEP).collect();
+        let top = deep.iter().rev().copied().take_while(is_there).last();
+        let start = if deep.is_empty() || top == deep.first().copied() { Some(path) } else { top };
+        let found = start.into_iter().flat_map(Path::ancestors).find_map(|ancestor| {
             let real = self.look()?.real(ancestor)?;
             let rest = path.strip_prefix(ancestor).ok()?;
             // Joining nothing would add a slash.
             Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
         });
         found.unwrap_or_else(|| path.to_owned())
+    }
+}
+
+/// Where paths lead, each asked about once: long texts name the same ones again and again.
+pub(crate) struct Ends<'a> {
+    ground: &'a Ground,
+    known: RefCell<HashMap<PathBuf, PathBuf>>,
+}
+
+impl<'a> Ends<'a> {
+    pub(crate) fn new(ground: &'a Ground) -> Self {
+        Self { ground, known: RefCell::default() }
+    }
+
+    /// Where a path leads.
+    pub(crate) fn of(&self, path: &Path) -> PathBuf {
+        if let Some(end) = self.known.borrow().get(path) {
+            return end.clone();
+        }
+        let is_deep = path.ancestors().nth(DEEP).is_some();
+        let real = self.ground.look().filter(|_| !is_deep).and_then(|look| look.real(path));
+        let end = match (real, path.parent(), path.file_name()) {
+            (Some(real), ..) => real,
+            (None, Some(folder), Some(name)) if !is_deep => self.of(folder).join(name),
+            (None, ..) => self.ground.leads(path),
+        };
+        self.known.borrow_mut().insert(path.to_owned(), end.clone());
+        end
     }
 }
 

@@ -2,6 +2,7 @@
 //! down to a single letter, is asked about.
 
 mod archives;
+pub(crate) mod builds;
 mod facts;
 mod find;
 pub(crate) mod git;

@@ -10,29 +10,11 @@ use crate::call::{Call, Verdict};
 use crate::commands::{Grant, grant, unsure, unwrapped};
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
+use crate::programs::builds;
 use crate::rules::{
     ANY_WORDS, CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Tail, Target, Touch,
 };
 use crate::shell::{Flow, Simple, prove, wrappers};
-
-/// Commands whose first words say what they do, so that other arguments are covered too.
-const PREFIXES: &[&[&str]] = &[
-    &["cargo", "test"],
-    &["cargo", "build"],
-    &["cargo", "check"],
-    &["cargo", "clippy"],
-    &["cargo", "fmt"],
-    &["cargo", "doc"],
-    &["go", "test"],
-    &["go", "build"],
-    &["go", "vet"],
-    &["npm", "test"],
-    &["pnpm", "test"],
-    &["yarn", "test"],
-    &["dotnet", "build"],
-    &["dotnet", "test"],
-    &["pytest"],
-];
 
 /// The rules that cover `actions` from here on.
 pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
@@ -127,7 +109,7 @@ fn program_target(call: &Call<'_>, part: &Simple) -> Option<Target> {
     if unsure(call, program, &[]).is_some() {
         return None;
     }
-    if let Some(prefix) = PREFIXES.iter().find(|prefix| words.starts_with(prefix)) {
+    if let Some(prefix) = builds::ordinary(argv) {
         let pattern = CommandPattern::of(prefix, Tail::Open, folder.clone());
         return Some(Target::Command(pattern));
     }

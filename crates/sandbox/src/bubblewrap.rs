@@ -21,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
-use crate::guard::{After, Snapshot};
+use crate::guard::{After, Linked, Snapshot};
 use crate::launch::{self, Descriptors, Launcher, Outcome};
 use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
@@ -72,6 +72,8 @@ impl Bubblewrap {
                 if !hold.more.is_empty() {
                     after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
                 }
+                let linked = Linked::find(&hold.present)?;
+                after.linked.extend(linked.map(|linked| (root.clone(), linked)));
                 after.holds.push(hold);
             }
         }
@@ -302,6 +304,7 @@ fn plan(request: &Request) -> Result<Plan, String> {
         args: request.args.clone(),
         cwd: request.cwd.clone(),
         env,
+        home: request.own_home.clone(),
         walls: Walls::Inner,
         limits: request.limits,
         read: vec![PathBuf::from("/")],

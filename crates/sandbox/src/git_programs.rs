@@ -1,5 +1,6 @@
 //! What in a repository makes git run a program when it only looks: `status`, `diff`, `log` and their
-//! like. What is not known to be harmless counts. Only reads.
+//! like, or take files for its own that lie elsewhere. What is not known to be harmless counts. Only
+//! reads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,53 +118,121 @@ const CORE: &[&str] = &[
     "worktree",
 ];
 
-/// What makes git run a program when it looks at the repository around `folder`, in words.
+/// A repository that git looks into.
+struct Repository {
+    directory: PathBuf,
+    tree: PathBuf,
+}
+
+/// What makes git run a program when it looks at the repository around `folder`, or show what lies
+/// elsewhere, in words.
 pub fn git_runs(folder: &Path) -> Option<String> {
+    match repositories(folder) {
+        Ok(repositories) => repositories.iter().find_map(Repository::runs),
+        Err(why) => Some(why),
+    }
+}
+
+/// Why git may take its files from elsewhere than the folder that holds the repository around
+/// `folder`, in words.
+pub fn git_elsewhere(folder: &Path) -> Option<String> {
+    match repositories(folder) {
+        Ok(repositories) => repositories.iter().find_map(Repository::leads_away),
+        Err(why) => Some(why),
+    }
+}
+
+/// The repository around `folder`, and those in it. Fails where there is something else.
+fn repositories(folder: &Path) -> Result<Vec<Repository>, String> {
     let top = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
     let Some(top) = top else {
         let is_bare = |folder: &&Path| crate::protected::is_bare_repository(folder);
-        return folder.ancestors().find(is_bare).and_then(|bare| in_directory(bare, bare));
+        let bare = folder.ancestors().find(is_bare).map(Path::to_owned);
+        let whole = |bare: PathBuf| Repository { directory: bare.clone(), tree: bare };
+        return Ok(bare.map(whole).into_iter().collect());
     };
-    let trees = std::iter::once(top.to_owned()).chain(gitlinks::find(top));
-    trees.into_iter().find_map(|tree| {
-        let directory = gitlinks::git_directory(&tree);
-        match directory {
-            Some(directory) => in_directory(&directory, &tree),
-            None if tree == top => Some(format!("{} is no repository", top.join(".git").display())),
-            None => None,
-        }
-    })
-}
-
-fn in_directory(directory: &Path, tree: &Path) -> Option<String> {
-    let common = match fs::read_to_string(directory.join("commondir")) {
-        Ok(text) => directory.join(text.trim()),
-        Err(_) => directory.to_owned(),
-    };
-    let mut hooks = common.join("hooks");
-    for file in [common.join("config"), directory.join("config.worktree")] {
-        match read(&file) {
-            Ok(None) => {}
-            Ok(Some(text)) => {
-                let Some(settings) = settings(&text) else {
-                    return Some(format!("{} cannot be understood", file.display()));
-                };
-                if let Some(setting) = settings.iter().find(|setting| !is_harmless(setting)) {
-                    let Setting { section, key, .. } = setting;
-                    return Some(format!("`{section}.{key}` in {}", file.display()));
-                }
-                let path =
-                    settings.iter().rev().find(|it| it.section == "core" && it.key == "hookspath");
-                hooks = path.map_or(hooks, |path| tree.join(path.value.trim_matches('"')));
+    let mut found = Vec::new();
+    for tree in std::iter::once(top.to_owned()).chain(gitlinks::find(top)) {
+        match gitlinks::git_directory(&tree) {
+            Some(directory) => found.push(Repository { directory, tree }),
+            None if tree == top => {
+                return Err(format!("{} is no repository", top.join(".git").display()));
             }
-            Err(()) => return Some(format!("{} cannot be read", file.display())),
+            None => {}
         }
     }
-    let hook = hooks.join(HOOK);
-    hook.symlink_metadata().is_ok().then(|| format!("the hook {}", hook.display()))
+    Ok(found)
 }
 
-fn read(file: &PathBuf) -> Result<Option<String>, ()> {
+impl Repository {
+    /// The folder that it shares with others of which it is a further tree.
+    fn common(&self) -> PathBuf {
+        match fs::read_to_string(self.directory.join("commondir")) {
+            Ok(text) => self.directory.join(text.trim()),
+            Err(_) => self.directory.clone(),
+        }
+    }
+
+    fn files(&self) -> [PathBuf; 2] {
+        [self.common().join("config"), self.directory.join("config.worktree")]
+    }
+
+    fn runs(&self) -> Option<String> {
+        let mut hooks = self.common().join("hooks");
+        for file in self.files() {
+            let Some(text) = read(&file).transpose() else { continue };
+            let Ok(text) = text else { return Some(format!("{} cannot be read", file.display())) };
+            let Some(settings) = settings(&text) else {
+                return Some(format!("{} cannot be understood", file.display()));
+            };
+            let is_harmful = |it: &&Setting<'_>| !is_harmless(it) || self.is_led_away(it);
+            if let Some(setting) = settings.iter().find(is_harmful) {
+                return Some(named(setting, &file));
+            }
+            let path =
+                settings.iter().rev().find(|it| it.section == "core" && it.key == "hookspath");
+            hooks = path.map_or(hooks, |path| self.tree.join(path.value.trim_matches('"')));
+        }
+        let hook = hooks.join(HOOK);
+        hook.symlink_metadata().is_ok().then(|| format!("the hook {}", hook.display()))
+    }
+
+    fn leads_away(&self) -> Option<String> {
+        self.files().iter().find_map(|file| {
+            let Ok(text) = read(file) else {
+                return Some(format!("{} cannot be read", file.display()));
+            };
+            let text = text?;
+            let Some(settings) = settings(&text) else {
+                return Some(format!("{} cannot be understood", file.display()));
+            };
+            let setting = settings.iter().find(|setting| self.is_led_away(setting));
+            setting.map(|setting| named(setting, file))
+        })
+    }
+
+    /// Whether a setting gives the repository the files of another folder, or could.
+    fn is_led_away(&self, setting: &Setting<'_>) -> bool {
+        match setting.section.as_str() {
+            "include" | "includeif" => true,
+            "core" if setting.key == "worktree" => {
+                let meant = self.directory.join(setting.value.trim_matches('"'));
+                let is_own = match (meant.canonicalize(), self.tree.canonicalize()) {
+                    (Ok(meant), Ok(tree)) => meant == tree,
+                    (Ok(_) | Err(_), _) => false,
+                };
+                !is_own
+            }
+            _ => false,
+        }
+    }
+}
+
+fn named(setting: &Setting<'_>, file: &Path) -> String {
+    format!("`{}.{}` in {}", setting.section, setting.key, file.display())
+}
+
+fn read(file: &Path) -> Result<Option<String>, ()> {
     match fs::metadata(file) {
         Ok(found) if found.is_file() && found.len() <= MOST_BYTES => {
             fs::read_to_string(file).map(Some).map_err(|_| ())
@@ -222,6 +291,30 @@ mod tests {
         ] {
             let (_base, tree) = repository(config);
             assert_eq!(git_runs(&tree.join("a/b")).is_some(), is_found, "{config}");
+        }
+    }
+
+    #[test]
+    fn a_repository_whose_files_are_elsewhere_is_asked_about() {
+        for (config, is_found) in [
+            ("[core]\nbare = false", false),
+            ("[core]\nworktree = ..", false),
+            ("[core]\nworktree = \"../../tree\"", false),
+            ("[core]\nworktree = /etc", true),
+            ("[core]\nworktree = ../a", true),
+            ("[CORE] WorkTree=/etc", true),
+            ("[core]\nworktree = \\\n/etc", true),
+            ("[core]\nworktree = ..\nworktree = /etc", true),
+            ("[include]\npath = x", true),
+            ("[includeIf \"gitdir:/\"]\npath = x", true),
+            ("[core", true),
+        ] {
+            let (_base, tree) = repository(config);
+            assert_eq!(git_elsewhere(&tree.join("a/b")).is_some(), is_found, "{config}");
+            assert_eq!(git_runs(&tree.join("a/b")).is_some(), is_found, "{config}");
+            let (_base, tree) = repository("");
+            fs::write(tree.join(".git/config.worktree"), config).unwrap();
+            assert_eq!(git_elsewhere(&tree).is_some(), is_found, "{config}");
         }
     }
 

@@ -1,9 +1,11 @@
 //! The folders that git on the host looks into whenever it looks at a repository: its submodules, and
-//! theirs. They stand in the index, whatever `.gitmodules` says. Only reads, and follows no link.
+//! theirs. They stand in the index, whatever `.gitmodules` says, as do the files that it keeps. Only reads,
+//! and follows no link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,43 @@ pub(crate) fn find(root: &Path) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
+/// The first file that is `wanted` among those that the repository around `folder` keeps, by its index.
+/// Fails where the index cannot be understood.
+pub fn git_keeps(
+    folder: &Path,
+    wanted: &mut dyn FnMut(&Path) -> bool,
+) -> Result<Option<PathBuf>, String> {
+    let top = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
+    let Some((top, git)) = top.and_then(|top| Some((top, git_directory(top)?))) else {
+        return Ok(None);
+    };
+    for file in indexes(&git) {
+        let bytes = match fs::symlink_metadata(&file) {
+            Ok(found) if found.is_file() && found.len() <= MOST_BYTES => fs::read(&file),
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Ok(_) | Err(_) => return Err(format!("{} is no index", file.display())),
+        };
+        let bytes = bytes.map_err(|error| format!("{}: {error}", file.display()))?;
+        let names = [20, 32].into_iter().find_map(|hash| entries(&bytes, hash, |_| true));
+        let Some(names) = names else {
+            return Err(format!("{} cannot be understood", file.display()));
+        };
+        let mut paths = names.iter().map(|name| top.join(OsStr::from_bytes(name)));
+        if let Some(path) = paths.find(|path| wanted(path)) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// The index of a git directory, and what it shares with others.
+fn indexes(git: &Path) -> Vec<PathBuf> {
+    let is_shared = |name: &OsStr| name.as_bytes().starts_with(b"sharedindex.");
+    let shared = fs::read_dir(git).into_iter().flatten().flatten();
+    let shared = shared.filter(|entry| is_shared(&entry.file_name())).map(|entry| entry.path());
+    shared.chain([git.join("index")]).collect()
+}
+
 /// The git directory of a working tree.
 pub(crate) fn git_directory(folder: &Path) -> Option<PathBuf> {
     let path = folder.join(".git");
@@ -55,10 +94,7 @@ pub(crate) fn git_directory(folder: &Path) -> Option<PathBuf> {
 fn links(git: &Path) -> Vec<PathBuf> {
     static KNOWN: Mutex<BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)>> = Mutex::new(BTreeMap::new());
     let mut all = Vec::new();
-    let is_shared = |name: &OsStr| name.as_bytes().starts_with(b"sharedindex.");
-    let shared = fs::read_dir(git).into_iter().flatten().flatten();
-    let shared = shared.filter(|entry| is_shared(&entry.file_name())).map(|entry| entry.path());
-    for file in shared.chain([git.join("index")]) {
+    for file in indexes(git) {
         let Ok(found) = fs::symlink_metadata(&file) else { continue };
         if !found.is_file() || found.len() > MOST_BYTES {
             continue;
@@ -80,13 +116,16 @@ fn parse(bytes: &[u8]) -> Vec<PathBuf> {
     if !bytes.windows(4).any(|four| four == LINK.to_be_bytes()) {
         return Vec::new();
     }
-    let links = [20, 32].into_iter().find_map(|hash| entries(bytes, hash)).unwrap_or_default();
+    let is_link = |kind| kind == LINK;
+    let links = [20, 32].into_iter().find_map(|hash| entries(bytes, hash, is_link));
+    let links = links.unwrap_or_default();
     let is_plain = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
     let paths = links.into_iter().map(|link| PathBuf::from(OsStr::from_bytes(&link)));
     paths.filter(|path| path.components().all(is_plain)).collect()
 }
 
-fn entries(bytes: &[u8], hash: usize) -> Option<Vec<Vec<u8>>> {
+/// The names of the entries of some kinds, where hashes have this length.
+fn entries(bytes: &[u8], hash: usize, is_meant: fn(u32) -> bool) -> Option<Vec<Vec<u8>>> {
     let number = |at: usize| {
         let four = bytes.get(at..at + 4)?.try_into().ok()?;
         Some(u32::from_be_bytes(four))
@@ -118,7 +157,7 @@ fn entries(bytes: &[u8], hash: usize) -> Option<Vec<Vec<u8>>> {
         if told & 0xfff != name.len().min(0xfff) {
             return None;
         }
-        if kind == LINK {
+        if is_meant(kind) {
             links.push(name.clone());
         }
         let end = start + length + 1;
@@ -184,6 +223,12 @@ mod tests {
                 let found = find(&root);
                 let wanted = [root.join("lib/inner"), root.join("lib/inner/deep")];
                 assert_eq!(found, wanted, "{format} {version}");
+                let keeps = |name: &str| {
+                    let wanted = root.join(name);
+                    git_keeps(&root.join("lib"), &mut |path| path == wanted).unwrap().is_some()
+                };
+                assert!(keeps("some-file") && keeps("lib/inner"), "{format} {version}");
+                assert!(!keeps("other-file"), "{format} {version}");
                 git(&root, "update-index --split-index");
                 assert_eq!(find(&root), wanted, "split, {format} {version}");
             }
@@ -201,6 +246,11 @@ mod tests {
         for bytes in [b"".as_slice(), b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x09\0\0\xe0\0", b"\0\0\xe0\0"]
         {
             assert!(parse(bytes).is_empty());
+            let base = tempfile::tempdir().unwrap();
+            fs::create_dir(base.path().join(".git")).unwrap();
+            assert_eq!(git_keeps(base.path(), &mut |_| true), Ok(None));
+            fs::write(base.path().join(".git/index"), bytes).unwrap();
+            assert!(git_keeps(base.path(), &mut |_| true).is_err());
         }
     }
 }

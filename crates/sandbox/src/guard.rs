@@ -3,6 +3,7 @@
 //!
 //! By then nothing confined runs, but what it left is hostile: no link is followed.
 
+mod linked;
 mod print;
 #[cfg(target_os = "linux")]
 mod sentry;
@@ -18,6 +19,7 @@ use crate::nested::{self, Nested};
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
 
+pub(crate) use linked::{Birth, Linked};
 pub(crate) use print::is_exhausted;
 #[cfg(target_os = "linux")]
 pub(crate) use sentry::Sentry;
@@ -39,6 +41,8 @@ pub(crate) struct After {
     pub(crate) nested: Vec<(PathBuf, Nested)>,
     /// Protected names as they were before, where nothing else keeps them.
     pub(crate) snapshots: Vec<Snapshot>,
+    /// Protected files that have other names too, by which they could be written.
+    pub(crate) linked: Vec<(PathBuf, Linked)>,
     /// Stubs in use.
     pub(crate) holds: Vec<Hold>,
     /// Scratch space.
@@ -82,6 +86,14 @@ impl Drop for After {
         for snapshot in &self.snapshots {
             snapshot.restore(&mut moved);
         }
+        for (root, linked) in &self.linked {
+            moved.extend(linked.restore(root));
+        }
+        for hold in &self.holds {
+            let (planted, replaced) = hold.exchanged();
+            moved.extend(planted.iter().map(|path| quarantine(&hold.root, path)));
+            moved.extend(replaced.iter().map(|path| Ok(unwalled(path))));
+        }
         for (root, before) in &self.nested {
             let (planted, is_cut) = before.planted(root);
             moved.extend(planted.iter().map(|path| quarantine(root, path)));
@@ -115,6 +127,15 @@ impl After {
         after.notice = notice;
         after
     }
+}
+
+/// What the person should know of a protected path at which the host has put something else.
+fn unwalled(path: &Path) -> String {
+    format!(
+        "`{}` was replaced while a command ran, which could write it from then on; look at it before \
+         something obeys it",
+        path.display()
+    )
 }
 
 /// Takes the head off a bare repository at `root`, where there was none before.

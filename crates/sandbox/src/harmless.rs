@@ -123,11 +123,8 @@ pub(crate) fn settings(text: &str) -> Option<Vec<Setting<'_>>> {
     for line in text.lines() {
         let mut line = line.trim();
         if let Some(rest) = line.strip_prefix('[') {
-            let (name, after) = rest.split_once(']')?;
-            // A bracket within quotes would end the name for git later than it does here.
-            if name.matches('"').count() % 2 != 0 {
-                return None;
-            }
+            let (name, after) = rest.split_at(end_of_section(rest)?);
+            let after = &after[1..];
             section = name.split([' ', '\t', '"']).next().unwrap_or_default().to_lowercase();
             line = after.trim();
         }
@@ -139,6 +136,17 @@ pub(crate) fn settings(text: &str) -> Option<Vec<Setting<'_>>> {
         found.push(Setting { section: section.clone(), key, value: value.trim() });
     }
     Some(found)
+}
+
+/// Where the bracket stands that ends the name of a section: not within quotes.
+fn end_of_section(text: &str) -> Option<usize> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.char_indices().find_map(|(at, c)| {
+        let was_escaped = is_escaped;
+        is_escaped = is_quoted && !was_escaped && c == '\\';
+        is_quoted ^= c == '"' && !was_escaped;
+        (c == ']' && !is_quoted).then_some(at)
+    })
 }
 
 #[cfg(test)]

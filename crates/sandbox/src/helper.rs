@@ -23,7 +23,7 @@ use rustix::process::{
 
 use crate::guard::{Sentry, Snapshot};
 use crate::plan::Plan;
-use crate::{proxy, walls};
+use crate::{home, proxy, walls};
 
 /// The code with which the helper ends when it could not do its work.
 const FAILED: u8 = 125;
@@ -132,7 +132,7 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
         .map_err(|error| format!("cannot be tied to its parent: {error}"))?;
     let bytes =
         fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
-    let plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
+    let mut plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
     if let Some(group) = handed.group {
         fs::write(path_of(group), "0")
             .map_err(|error| format!("cannot enter its control group: {error}"))?;
@@ -149,6 +149,9 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("cannot enter {}: {error}", plan.cwd.display()))?;
     walls::raise(&plan)?;
+    if let Some(folder) = &plan.home {
+        home::settle(folder, &mut plan.env);
+    }
     // A warden's mask is not its charge's.
     SigSet::empty().thread_set_mask().map_err(|error| format!("cannot hear signals: {error}"))?;
     let mut command = command(Path::new(&plan.program));

@@ -185,6 +185,10 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     let text = |name: &str| scratch.join(name).to_string_lossy().into_owned();
     env.insert("HOME".to_owned(), text("home"));
     env.insert("TMPDIR".to_owned(), text("tmp"));
+    if !request.fixed.is_empty() {
+        // What Python has cached beside modules would be taken in their place.
+        env.insert("PYTHONPYCACHEPREFIX".to_owned(), text("tmp/pycache"));
+    }
     let mut read: Vec<PathBuf> = PROC.map(PathBuf::from).into();
     // Only root could read secrets among them.
     let is_root = rustix::process::geteuid().is_root();
@@ -207,6 +211,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         args: request.args.clone(),
         cwd: request.cwd.clone(),
         env,
+        home: request.own_home.clone(),
         walls: Walls::Alone,
         limits: request.limits,
         read,

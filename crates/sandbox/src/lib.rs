@@ -27,6 +27,7 @@ mod harmless;
 #[cfg(target_os = "linux")]
 mod helper;
 mod hide;
+mod home;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
@@ -35,6 +36,7 @@ mod low_disk;
 mod mirror;
 mod nested;
 mod none;
+mod other_repositories;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -71,7 +73,8 @@ pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
 pub use git_plants::git_obeys;
 pub use git_pointers::git_pointers;
-pub use git_programs::git_runs;
+pub use git_programs::{git_elsewhere, git_runs};
+pub use gitlinks::git_keeps;
 pub use hide::hide_process;
 
 /// The first argument with which the program starts itself as the helper.
@@ -90,7 +93,8 @@ pub struct Settings {
     pub rung: Option<Rung>,
     /// Told when something was moved to quarantine or a weaker rung was taken.
     pub notice: Option<Notice>,
-    /// Told of each host that a process which was granted single hosts asks for.
+    /// Told of each host that a process which was granted single hosts asks for, before it is
+    /// reached; of too many refused ones only the first. May block.
     pub egress: Option<Egress>,
 }
 
@@ -108,6 +112,8 @@ pub struct Way<'a> {
     pub key: &'a str,
     /// What came of it.
     pub passage: Passage,
+    /// Whether there are too many of these: further ones of this process are not told of.
+    pub is_last: bool,
 }
 
 /// Whether a way out was open.

@@ -22,6 +22,9 @@ use crate::stubs::{Hold, private_directory};
 /// The folder that they lie in.
 pub(crate) const VIEWS: &str = "views";
 
+/// Where Python keeps what it made of modules, which it would take in their place.
+const CACHE: &str = "__pycache__";
+
 /// More entries in all these folders make too many mounts.
 const MOST: usize = 1_000;
 
@@ -117,6 +120,10 @@ impl Mirror {
             let (name, path) = (entry.file_name(), way.join(entry.file_name()));
             let (from, to) = (source.join(&name), target.join(&name));
             let mut number = None;
+            if name == CACHE {
+                known.insert(name, None);
+                continue;
+            }
             if places.contains(path.as_path()) {
                 File::create(&to)?;
             } else if !ways.contains(&path) {

@@ -14,10 +14,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use contract::protected::{OTHERS, protected};
 
 use crate::git_pointers::git_pointers;
-use crate::gitlinks;
+use crate::gitlinks::{self, git_directory};
 use crate::guard::is_exhausted;
 use crate::harmless::{is_harmless, is_harmless_directory};
-use crate::protected::is_bare_repository;
+use crate::other_repositories;
+use crate::protected::{is_bare_repository, is_empty_folder};
 
 /// How far is looked before a command, and after it: by then it may have made very much.
 const DEPTH: [usize; 2] = [5, 64];
@@ -26,6 +27,10 @@ const ENTRIES: [usize; 2] = [3000, 300_000];
 const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
+/// A folder in which another assistant looks for what it runs, with the one above it.
+const HOOKS: (&str, &str) = (".github", "hooks");
+/// What git obeys in a repository, whatever lies there.
+const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 /// What makes a folder a repository for git, together or with another folder behind it.
 const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
@@ -34,8 +39,10 @@ const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 pub(crate) struct Nested {
     /// Protected names below the top; of a link where it leads.
     pub(crate) names: BTreeMap<PathBuf, Option<PathBuf>>,
-    /// Folders that git takes for repositories by what is in them.
+    /// Folders that git takes for repositories by what is in them, or because a `.git` leads there.
     bare: BTreeSet<PathBuf>,
+    /// What git obeys in these; of a link where it leads.
+    pub(crate) parts: BTreeMap<PathBuf, Option<PathBuf>>,
     /// The `.git` of every submodule, there or not.
     pub(crate) links: BTreeSet<PathBuf>,
     /// What the repository's settings lead to, there or not.
@@ -71,7 +78,7 @@ fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
     for path in found.links.union(&found.pointers).cloned().collect::<Vec<_>>() {
         found.note(path);
     }
-    let (mut level, mut seen) = (vec![root.to_owned()], 0);
+    let (mut level, mut seen, mut aside) = (vec![root.to_owned()], 0, BTreeSet::new());
     for depth in 0..deepest {
         let mut below = Vec::new();
         for folder in level {
@@ -82,15 +89,20 @@ fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
                 seen += 1;
                 if seen > most {
                     found.is_cut = true;
+                    found.follow(root);
                     return found;
                 }
                 let name = entry.file_name();
                 parts += usize::from(BARE.iter().any(|part| name == *part));
-                if is_protected(&name, depth) {
+                if is_protected(&folder, &name, depth) {
                     found.note(entry.path());
                     continue;
                 }
                 match entry.file_type() {
+                    Ok(kind) if kind.is_symlink() => {
+                        let place = leads_aside(root, &entry.path());
+                        below.extend(place.filter(|place| aside.insert(place.clone())));
+                    }
                     Ok(kind) if kind.is_socket() => found.sockets.push(entry.path()),
                     Ok(kind) if kind.is_dir() && !SKIPPED.iter().any(|skip| name == *skip) => {
                         below.push(entry.path());
@@ -98,21 +110,49 @@ fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
                     _ => {}
                 }
             }
-            if depth > 0 && parts > 1 && is_bare_repository(&folder) {
+            if parts > 1 && is_bare_repository(&folder) {
                 found.bare.insert(folder);
             }
         }
         level = below;
     }
     found.is_cut |= !level.is_empty();
+    found.follow(root);
     found
+}
+
+/// The folder that a link leads to, where no walk from `root` comes to it.
+fn leads_aside(root: &Path, link: &Path) -> Option<PathBuf> {
+    // Most links lead to files, which costs less to find out.
+    let place =
+        fs::metadata(link).ok().filter(fs::Metadata::is_dir).and(fs::canonicalize(link).ok())?;
+    let below = place.strip_prefix(root).ok()?;
+    let is_skipped = below.iter().any(|part| SKIPPED.iter().any(|skip| part == *skip));
+    (is_skipped && !below.starts_with(".git")).then_some(place)
 }
 
 impl Nested {
     fn note(&mut self, path: PathBuf) {
-        if let Ok(found) = fs::symlink_metadata(&path) {
-            let target = if found.is_symlink() { fs::read_link(&path).ok() } else { None };
+        // Nobody obeys an empty folder, and those that another sandbox holds are such.
+        if let Some(target) = target(&path).filter(|_| !is_empty_folder(&path)) {
             self.names.insert(path, target);
+        }
+    }
+
+    /// Adds the repositories beneath `root` that a `.git` leads to, and what git obeys in all of them.
+    fn follow(&mut self, root: &Path) {
+        let own = root.join(".git");
+        let files = self.names.keys().filter(|path| path.ends_with(".git") && path.is_file());
+        let led = files.filter_map(|path| git_directory(path.parent()?));
+        let led: Vec<PathBuf> = led.flat_map(|git| [shared(&git), Some(git)]).flatten().collect();
+        let is_within = |git: &PathBuf| git.starts_with(root) && !git.starts_with(&own);
+        self.bare.extend(led.into_iter().filter(is_within));
+        let parts = self.bare.iter().flat_map(|git| OBEYED.map(|part| git.join(part)));
+        let others = self.names.keys().filter_map(|path| other_repositories::obeyed(path));
+        for part in parts.chain(others.flatten()).collect::<Vec<_>>() {
+            if let Some(target) = target(&part) {
+                self.parts.insert(part, target);
+            }
         }
     }
 
@@ -123,7 +163,8 @@ impl Nested {
         let mut planted = Vec::new();
         for (path, target) in &later.names {
             let is_known = self.names.get(path) == Some(target);
-            if is_known || (path.ends_with(".git") && is_harmless(root, path)) {
+            let is_plain = || other_repositories::obeyed(path).is_some_and(|it| it.is_empty());
+            if is_known || is_plain() || (path.ends_with(".git") && is_harmless(root, path)) {
                 continue;
             }
             // Of what was not looked at before, only what has changed since was put there.
@@ -132,6 +173,12 @@ impl Nested {
                 planted.push(path.clone());
             }
         }
+        let is_new = |part: &&PathBuf| self.parts.get(*part) != later.parts.get(*part);
+        let is_old = |part: &&PathBuf| {
+            let mut above = part.ancestors().skip(1);
+            above.any(|it| self.bare.contains(it) || self.names.contains_key(it))
+        };
+        planted.extend(later.parts.keys().filter(is_new).filter(is_old).cloned());
         let bare = later.bare.difference(&self.bare);
         let bare = bare.filter(|folder| !self.is_cut || self.has_changed(folder));
         let bare = bare.filter(|folder| !is_harmless_directory(folder, 0));
@@ -153,7 +200,8 @@ impl Nested {
         let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         let is_repository = path.ends_with(".git") || is_bare_repository(path);
         if !is_directory || !is_repository {
-            return is_later(path);
+            let obeyed = other_repositories::obeyed(path).unwrap_or_default();
+            return is_later(path) || obeyed.iter().any(|file| is_later(file));
         }
         let parts = ["config", "config.worktree", "commondir", "hooks"].map(|name| path.join(name));
         let hooks = fs::read_dir(path.join("hooks")).into_iter().flatten().flatten();
@@ -166,8 +214,26 @@ impl Nested {
     }
 }
 
-/// Whether nothing else keeps this name at this depth.
-fn is_protected(name: &OsStr, depth: usize) -> bool {
+/// Where a link leads; none where nothing is.
+#[expect(clippy::option_option, reason = "what is there need not be a link")]
+fn target(path: &Path) -> Option<Option<PathBuf>> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some(if found.is_symlink() { fs::read_link(path).ok() } else { None })
+}
+
+/// The repository whose settings a git directory shares.
+fn shared(git: &Path) -> Option<PathBuf> {
+    let file = git.join("commondir");
+    let is_small = fs::symlink_metadata(&file).is_ok_and(|it| it.is_file() && it.len() <= 4096);
+    let text = is_small.then(|| fs::read(&file).ok()).flatten()?;
+    fs::canonicalize(git.join(OsStr::from_bytes(text.trim_ascii()))).ok()
+}
+
+/// Whether nothing else keeps this name in this folder, at this depth.
+fn is_protected(folder: &Path, name: &OsStr, depth: usize) -> bool {
+    if name == HOOKS.1 && folder.ends_with(HOOKS.0) {
+        return true;
+    }
     // Few names begin so, and the look at a name is not free.
     let may_be =
         name.as_bytes().first().is_some_and(|first| b".cCgGoO".contains(first) || *first > 127);

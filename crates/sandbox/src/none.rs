@@ -23,6 +23,7 @@ pub(crate) fn start(
         args: request.args.clone(),
         cwd: request.cwd.clone(),
         env: request.env.clone(),
+        home: None,
         walls: crate::plan::Walls::Open,
         limits: request.limits,
         read: Vec::new(),

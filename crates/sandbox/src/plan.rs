@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) env: BTreeMap<String, String>,
+    /// A folder in which its home is made.
+    pub(crate) home: Option<PathBuf>,
     pub(crate) walls: Walls,
     pub(crate) limits: Limits,
     /// Readable and executable hierarchies.
@@ -68,6 +70,9 @@ impl Plan {
         for (name, value) in &self.env {
             put("env", format!("{name}={value}").as_bytes());
         }
+        if let Some(home) = &self.home {
+            put("home", home.as_os_str().as_bytes());
+        }
         put("walls", self.walls.name().as_bytes());
         for (key, value) in limit_pairs(&self.limits) {
             put(key, value.to_string().as_bytes());
@@ -92,6 +97,7 @@ impl Plan {
             args: Vec::new(),
             cwd: PathBuf::new(),
             env: BTreeMap::new(),
+            home: None,
             walls: Walls::Alone,
             limits: Limits::default(),
             read: Vec::new(),
@@ -120,6 +126,7 @@ impl Plan {
                 let (name, value) = std::str::from_utf8(value).ok()?.split_once('=')?;
                 self.env.insert(name.to_owned(), value.to_owned());
             }
+            "home" => self.home = Some(text().into()),
             "walls" => {
                 self.walls = [Walls::Inner, Walls::Alone, Walls::Open]
                     .into_iter()
@@ -165,6 +172,7 @@ mod tests {
             args: vec![OsString::new(), OsString::from_vec(vec![0xff, b'a'])],
             cwd: PathBuf::from("/work dir"),
             env: BTreeMap::from([("A".to_owned(), "x=y\nz".to_owned())]),
+            home: Some(PathBuf::from("/data/home")),
             walls: Walls::Inner,
             limits: Limits { processes: 7, ..Limits::default() },
             read: vec![PathBuf::from("/usr")],

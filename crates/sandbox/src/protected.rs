@@ -9,6 +9,7 @@ use contract::protected::{FOREMOST, OTHERS};
 use contract::sandbox::SandboxError;
 
 use crate::nested::Nested;
+use crate::other_repositories;
 
 const MODULES_BYTES: usize = 64 * 1024;
 const MODULES: usize = 128;
@@ -48,7 +49,7 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     // For the many names that few use a stub each would cost too much: what is planted there is
     // found when the command has ended.
     let mut others = Protected::default();
-    for name in OTHERS {
+    for name in OTHERS.into_iter().filter(|name| !other_repositories::is_name(name)) {
         sort(root.join(name), &mut others)?;
     }
     found.present.extend(others.present);
@@ -83,9 +84,11 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
 /// Repositories come first, then other names; a link is not protected by itself.
 fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
     let is_new = |path: &&PathBuf| !found.present.contains(path) && is_real(root, path);
-    let names = nested.names.iter().filter(|(_, target)| target.is_none()).map(|(path, _)| path);
-    let (mut names, others): (Vec<_>, Vec<_>) =
-        names.filter(is_new).cloned().partition(|path| path.ends_with(".git"));
+    let is_git = |path: &PathBuf| path.ends_with(".git") || nested.parts.contains_key(path);
+    let names = nested.names.iter().chain(&nested.parts);
+    let names = names.filter(|(_, target)| target.is_none()).map(|(path, _)| path);
+    let names = names.filter(|path| other_repositories::obeyed(path).is_none());
+    let (mut names, others): (Vec<_>, Vec<_>) = names.filter(is_new).cloned().partition(is_git);
     names.extend(others);
     found.more = names.split_off(names.len().min(MOUNTS));
     found.present.extend(names);
@@ -95,6 +98,12 @@ fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
 fn is_real(root: &Path, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
         && path.parent().is_some_and(|folder| is_real_directory(root, folder))
+}
+
+/// Whether it is a folder, not a link to one, with nothing in it.
+pub(crate) fn is_empty_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Whether a bare repository lies at `root`: git would take its configuration.
@@ -182,7 +191,8 @@ mod tests {
         let found = find(root.path()).unwrap();
         assert_eq!(found.present, [root.path().join(".git"), root.path().join(".mcp.json")]);
         assert_eq!(found.absent.len(), FOREMOST.len() - 2);
-        assert_eq!(found.watched.len(), OTHERS.len());
+        let others = OTHERS.into_iter().filter(|name| !other_repositories::is_name(name));
+        assert_eq!(found.watched.len(), others.count());
     }
 
     #[test]
@@ -230,9 +240,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         for number in 0..MOUNTS {
-            fs::create_dir_all(path(&format!("a/{number}/.vscode"))).unwrap();
+            fs::create_dir_all(path(&format!("a/{number}/.vscode/x"))).unwrap();
         }
-        fs::create_dir_all(path("b/c/.git")).unwrap();
+        fs::create_dir_all(path("b/c/.git/x")).unwrap();
         std::os::unix::fs::symlink("x", path("b/.mcp.json")).unwrap();
         let found = find(root.path()).unwrap();
         assert_eq!(found.present.len(), MOUNTS);

@@ -50,7 +50,7 @@ impl Drop for Proxy {
 
 impl Proxy {
     /// Serves `hosts` on `listener`. The receiver hears of each host that was refused, once, and
-    /// `egress` of all ways out. Needs a runtime.
+    /// `egress` of the ways out. Needs a runtime.
     pub(crate) fn start(
         listener: TcpListener,
         hosts: &Hosts,

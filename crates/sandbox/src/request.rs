@@ -33,7 +33,10 @@ pub(crate) struct Request {
     pub(crate) access: Access,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
+    /// The person's home.
     pub(crate) home: Option<PathBuf>,
+    /// A folder that is to be its home.
+    pub(crate) own_home: Option<PathBuf>,
 }
 
 /// Folders that nothing may be granted as a whole.
@@ -111,6 +114,7 @@ impl Request {
             network: profile.network.clone(),
             limits: profile.limits,
             home: None,
+            own_home: spawn.home.clone(),
         }
     }
 }
@@ -172,6 +176,7 @@ mod tests {
             stdin: Stdin::Null,
             channel: Channel::None,
             env: BTreeMap::from([("B".to_owned(), "spawn".to_owned())]),
+            home: None,
         }
     }
 

@@ -11,11 +11,11 @@ use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::Cause;
-use crate::guard::After;
+use crate::guard::{After, Linked};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Rung, Settings, protected, proxy, view};
+use crate::{Rung, Settings, home, protected, proxy, view};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -84,6 +84,8 @@ pub(crate) fn start(
         after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
         for (root, nested) in &after.nested {
             let found = protected::find(root, nested)?;
+            let linked = Linked::find(&found.present)?;
+            after.linked.extend(linked.map(|linked| (root.clone(), linked)));
             kept.extend([found.present, found.absent, found.watched, found.more].concat());
         }
     }
@@ -94,6 +96,9 @@ pub(crate) fn start(
     command.arg("-p").arg(profile(request, &kept, &path));
     if let Some([heard, told]) = &theirs {
         command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
+    }
+    if let Some(folder) = &request.own_home {
+        command.args(["/bin/sh", "-c", home::SCRIPT, "sh"]).arg(folder);
     }
     command
         .arg(&request.program)
@@ -206,6 +211,7 @@ mod tests {
             network,
             limits: Limits::default(),
             home: None,
+            own_home: None,
         }
     }
 

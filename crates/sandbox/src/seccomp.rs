@@ -24,6 +24,9 @@ pub(crate) struct Openings {
     pub(crate) ipc: bool,
     /// Modes, owners, times and further attributes of files.
     pub(crate) attributes: bool,
+    /// Whether namespaces hide what belongs to others. Without them no call may reach their processes
+    /// by number, or label their files by name.
+    pub(crate) hidden: bool,
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -139,6 +142,10 @@ const ATTRIBUTES: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
+    FILE_SETATTR,
+];
+/// Calls that label files, which programs do without where a file system has no labels.
+const LABELS: &[c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
@@ -147,8 +154,16 @@ const ATTRIBUTES: &[c_long] = &[
     libc::SYS_fremovexattr,
     SETXATTRAT,
     REMOVEXATTRAT,
-    FILE_SETATTR,
 ];
+/// Calls that say when and where the process with a number runs; zero is the caller.
+const SCHEDULING: &[c_long] = &[
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+];
+/// The like of these for a process, a group or all of a user, with the number of the last kind.
+const PRIORITIES: [(c_long, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 #[cfg(target_arch = "x86_64")]
 const ATTRIBUTES_HERE: &[c_long] = &[
     libc::SYS_chmod,
@@ -204,12 +219,17 @@ fn write(filter: &[sock_filter]) -> String {
 }
 
 /// The filters, in the order in which they are to be loaded.
-fn filters(openings: Openings) -> Result<[BpfProgram; 2], String> {
+fn filters(openings: Openings) -> Result<Vec<BpfProgram>, String> {
     let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
     let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
     let mut first = own_interface_only();
     first.extend(compile(absent, errno(libc::ENOSYS))?);
-    Ok([first, compile(rules(openings)?, errno(libc::EPERM))?])
+    let mut filters = vec![first, compile(rules(openings)?, errno(libc::EPERM))?];
+    if !openings.hidden {
+        let labels = LABELS.iter().map(|&call| (call, Vec::new())).collect();
+        filters.push(compile(labels, errno(libc::EOPNOTSUPP))?);
+    }
+    Ok(filters)
 }
 
 /// Turns away calls through another processor interface than this program's own.
@@ -266,9 +286,19 @@ fn rules(openings: Openings) -> Result<Rules, String> {
         add(&mut rules, libc::SYS_socket, &[families])?;
     }
     if !openings.attributes {
-        rules.extend(ATTRIBUTES.iter().chain(ATTRIBUTES_HERE).map(|&call| (call, Vec::new())));
+        let calls = ATTRIBUTES.iter().chain(ATTRIBUTES_HERE).chain(LABELS);
+        rules.extend(calls.map(|&call| (call, Vec::new())));
         let flags = SET_FLAGS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]);
         add(&mut rules, libc::SYS_ioctl, &flags)?;
+    }
+    if !openings.hidden {
+        let other = |argument| vec![(argument, SeccompCmpOp::Ne, 0)];
+        for &call in SCHEDULING {
+            add(&mut rules, call, &[other(0)])?;
+        }
+        for (call, user) in PRIORITIES {
+            add(&mut rules, call, &[other(1), vec![(0, SeccompCmpOp::Eq, user)]])?;
+        }
     }
     let pair = (0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     add(&mut rules, libc::SYS_socketpair, &[vec![pair]])?;

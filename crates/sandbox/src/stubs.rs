@@ -5,6 +5,7 @@
 //! Git shows no empty folder, so a stub is never litter in its status. Stubs are moved in and out
 //! of a store of spare ones where they can be: removing a folder can cost milliseconds.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,8 +15,9 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::SandboxError;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
+use crate::guard::Birth;
 use crate::nested::Nested;
-use crate::protected::{self, Protected};
+use crate::protected::{self, Protected, is_empty_folder};
 
 /// How many spare stubs are kept.
 const SPARES: usize = 64;
@@ -37,6 +39,9 @@ pub(crate) struct Hold {
     pub(crate) way: Vec<PathBuf>,
     /// Protected paths for which there should be no mount.
     pub(crate) more: Vec<PathBuf>,
+    pub(crate) root: PathBuf,
+    /// What stands at the protected paths, stubs included.
+    births: BTreeMap<PathBuf, Birth>,
     stubs: Stubs,
     record: PathBuf,
     file: File,
@@ -77,8 +82,11 @@ impl Stubs {
         let is_stub = |path: &PathBuf| recorded.contains(path) && is_empty_folder(path);
         let (stubs, present): (Vec<_>, Vec<_>) = found.present.into_iter().partition(is_stub);
         let absent = [stubs, found.absent].concat();
-        let (way, more) = (found.way, found.more);
-        Ok(Hold { present, absent, way, more, stubs: self.clone(), record, file })
+        let (way, more, root) = (found.way, found.more, root.to_owned());
+        let births = present.iter().chain(&absent);
+        let births = births.filter_map(|path| Some((path.clone(), Birth::of(path)?))).collect();
+        let stubs = self.clone();
+        Ok(Hold { present, absent, way, more, root, births, stubs, record, file })
     }
 
     fn fault(&self, error: &io::Error) -> SandboxError {
@@ -138,6 +146,21 @@ impl Stubs {
     }
 }
 
+impl Hold {
+    /// The protected paths at which something else stands than before, those first that were absent:
+    /// where the host moves or removes what a mount lies on, the mount is gone.
+    pub(crate) fn exchanged(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let is_other = |path: &&PathBuf| {
+            let birth = Birth::of(path);
+            birth.is_some() && birth.as_ref() != self.births.get(*path)
+        };
+        // Another sandbox may have put its own stub there.
+        let is_planted = |path: &&PathBuf| is_other(path) && !is_empty_folder(path);
+        let planted = self.absent.iter().filter(is_planted).cloned().collect();
+        (planted, self.present.iter().filter(is_other).cloned().collect())
+    }
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
         // What cannot be removed here is removed by the sweep of a later start.
@@ -177,10 +200,6 @@ fn put_away(path: &Path, place: &Path) -> bool {
 
 fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
-}
-
-fn is_empty_folder(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn open(path: &Path) -> io::Result<File> {

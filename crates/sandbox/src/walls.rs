@@ -105,10 +105,11 @@ fn openings(walls: Walls, network: &Network, strength: Strength) -> Openings {
             local: *network != Network::Host || strength == Strength::Scoped,
             ipc: true,
             attributes: true,
+            hidden: true,
         },
         Walls::Alone | Walls::Open => {
             let internet = *network == Network::Host;
-            Openings { internet, local: false, ipc: false, attributes: true }
+            Openings { internet, local: false, ipc: false, attributes: true, hidden: false }
         }
     }
 }

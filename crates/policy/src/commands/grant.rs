@@ -9,7 +9,7 @@ use crate::findings::BUILT_IN;
 use crate::glob::{Reading, meet};
 use crate::ground::Look;
 use crate::paths::{Place, normalize};
-use crate::programs::{self, Knowledge, Looked, Operand, git, versions};
+use crate::programs::{self, Knowledge, Looked, Operand, builds, git, versions};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::{Cwd, Flow, Simple, Word, wrappers};
 
@@ -223,8 +223,15 @@ fn rule(
     let at_home = !cwd.moved || cwd.folders.iter().all(|it| *it == call.places.workspace);
     let is_meant =
         |pattern: &CommandPattern| at_home || pattern.cwd.is_some() || !pattern.names_file();
+    // A remembered rule for first words was made by an approval that had none but ordinary others.
+    let is_narrow = |pattern: &CommandPattern| {
+        pattern.is_exact() || pattern.cwd.is_none() || builds::ordinary(argv).is_some()
+    };
     let covers = |pattern: &CommandPattern| {
-        wanted(pattern) && pattern.covers(argv, &cwd.folders) && is_meant(pattern)
+        wanted(pattern)
+            && pattern.covers(argv, &cwd.folders)
+            && is_meant(pattern)
+            && is_narrow(pattern)
     };
     let rule = call
         .rules_that(Decision::Allow)

@@ -65,10 +65,16 @@ impl Index {
         let name = key(name).into_owned();
         let exact = self.exact.get(&name).into_iter().flatten();
         let loose = self.loose.get(&name).into_iter().flatten();
+        // The same pattern often comes again at once.
+        let mut last = ("", false);
         let could_be = move |(at, position): &&(usize, usize)| {
             let program = base_name(&survey.commands[*at].argv()[*position].text);
-            // A pattern that is longer than any name is not tried: it could mean every one.
-            program.len() > LONGEST || meet((program, Reading::Shell), (&name, Reading::Literal))
+            if program != last.0 || program.is_empty() {
+                // A pattern that is longer than any name is not tried: it could mean every one.
+                let fits = || meet((program, Reading::Shell), (&name, Reading::Literal));
+                last = (program, program.len() > LONGEST || fits());
+            }
+            last.1
         };
         exact.map(|at| (&survey.commands[*at], 0)).chain(
             self.patterns

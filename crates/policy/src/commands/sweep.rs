@@ -1,6 +1,8 @@
 //! Commands that read whole folders, and what they would come upon there that a rule denies or
 //! that looks like a secret. Sees too many rather than too few; never used to allow.
 
+mod kept;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -16,10 +18,16 @@ use crate::rules::{Rule, Target, Touch};
 use crate::shell::{Fit, Piece, Survey, Word, base_name, resolve};
 
 /// Folders beyond this number are not gone through for one command.
-const FOLDERS: usize = 16;
+const FOLDERS: usize = 32;
 
 /// Searches beyond this number are not looked at one by one.
 const SEARCHES: usize = 64;
+
+/// Nor are searches beyond this number of words, each with all words that follow it.
+const WORDS: usize = 8 * 1024;
+
+/// More patterns for names are not tried.
+const PATTERNS: usize = 32;
 
 /// Programs that can search folders.
 const SEARCHERS: &[&str] = &[
@@ -64,7 +72,7 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
     }
     let mut steps: Vec<Finding> = Vec::new();
     let mut known = HashSet::new();
-    let mut count = 0;
+    let (mut count, mut words) = (0, 0);
     for found in &survey.commands {
         let argv = found.argv();
         let starts = match found.fit {
@@ -72,16 +80,28 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
             Fit::Loose => 0..argv.len(),
         };
         let handed = (found.fit == Fit::Handed).then(|| listed(argv)).flatten();
-        for sweep in starts.filter_map(|at| sweep(&argv[at..])).chain(handed) {
-            count += 1;
-            if count > SEARCHES {
+        let starts = starts.filter(|at| SEARCHERS.contains(&base_name(&argv[*at].text)));
+        let length = |at: usize| argv.len() - at;
+        let searches = starts.map(|at| (length(at), sweep(&argv[at..])));
+        for (length, sweep) in searches.chain(handed.map(|sweep| (length(0), Some(sweep)))) {
+            words += length;
+            count += usize::from(sweep.is_some());
+            if count > SEARCHES || words > WORDS {
                 let why = "it searches too often to tell what it comes upon";
                 steps.push(ask("search", why, BUILT_IN).lifted_by(Lift::Never));
                 return steps;
             }
+            let Some(sweep) = sweep else { continue };
             for folder in found.folders.iter().flat_map(|folder| folders(call, &sweep, folder)) {
-                if known.len() >= FOLDERS || !known.insert((folder.clone(), sweep.width)) {
+                let (only, never) = (sweep.only.clone(), sweep.never.clone());
+                if !known.insert((folder.clone(), sweep.width, sweep.kept, only, never)) {
                     continue;
+                }
+                if known.len() > FOLDERS {
+                    let why = "it searches too many folders to tell what it comes upon";
+                    let lift = if has_rules(call) { Lift::Never } else { Lift::ByMode };
+                    steps.push(ask("search", why, BUILT_IN).lifted_by(lift));
+                    return steps;
                 }
                 let seen = seen(call, &sweep, &folder);
                 steps.extend(judged(&sweep, &folder, seen));
@@ -115,14 +135,21 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
     steps
 }
 
+/// Whether rules deny the reading of files, or want it asked about.
+pub(super) fn has_rules(call: &Call<'_>) -> bool {
+    [Decision::Deny, Decision::Ask].into_iter().any(|it| call.rules_that(it).any(is_about_reading))
+}
+
+fn is_about_reading(rule: &Rule) -> bool {
+    matches!(&rule.matcher.target, Target::Path(touch, _) if touch.includes(Touch::Read))
+}
+
 /// Goes through a folder for what rules deny or ask about, and for secrets.
 fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
     let rules: Vec<&Rule> = [Decision::Deny, Decision::Ask]
         .into_iter()
         .flat_map(|decision| call.rules_that(decision))
-        .filter(|rule| {
-            matches!(&rule.matcher.target, Target::Path(touch, _) if touch.includes(Touch::Read))
-        })
+        .filter(|rule| is_about_reading(rule))
         .collect();
     let speaks = |rule: &Rule, path: &Path, text: &str| match &rule.matcher.target {
         Target::Path(_, pattern) => {
@@ -136,7 +163,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         | Target::What(_) => false,
     };
     let mut seen = Seen::default();
-    let mut look = |path: &Path| {
+    let mut look = |path: &Path, is_read: bool| {
         if !sweep.opens(path, folder) {
             return false;
         }
@@ -149,7 +176,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         }
         let below = path.strip_prefix(&call.places.workspace).unwrap_or(path);
         if seen.secret.is_none()
-            && !sweep.kept
+            && is_read
             && is_secret(&below.to_string_lossy(), Reading::Literal)
             && matches!(call.may_read(path, Reading::Literal), Verdict::Doubtful(..))
         {
@@ -158,8 +185,14 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         seen.ruled.as_ref().is_some_and(|(rule, _)| rule.decision == Decision::Deny)
     };
     let Some(ground) = call.ground.look() else { return seen };
-    let sought = ground.seek(folder, sweep.width, &mut look);
-    seen.is_unsure = sought == Sought::TooMany && (!sweep.kept || !rules.is_empty());
+    let sought = ground.seek(folder, sweep.width, &mut |path| look(path, !sweep.kept));
+    let is_below = |path: &Path| path.starts_with(folder);
+    // Of what lies there git may keep less, and also what is ignored or gone.
+    let is_told = !sweep.kept
+        || ground.git_keeps(folder, &mut |path| is_below(path) && look(path, true))
+            != Sought::TooMany;
+    let is_known = sought != Sought::TooMany || (sweep.kept && rules.is_empty());
+    seen.is_unsure = !is_known || !is_told;
     seen
 }
 
@@ -183,7 +216,8 @@ impl Sweep<'_> {
 /// The folders that a sweep goes through when it runs in `folder`.
 fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    for place in &sweep.places {
+    let mut known: HashSet<&Piece> = HashSet::new();
+    for place in sweep.places.iter().filter(|place| known.insert(*place)) {
         // What comes before the first wildcard holds all that it could mean.
         let wild = if place.glob { place.text.find(['*', '?', '[']) } else { None };
         let text = match wild {
@@ -208,10 +242,6 @@ fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
 fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     let (program, args) = words.split_first()?;
     let name = base_name(&program.text);
-    // Texts may be very long: most words are done with here.
-    if !SEARCHERS.contains(&name) {
-        return None;
-    }
     let long = |names: &[&str]| {
         args.iter().any(|arg| names.contains(&arg.text.split('=').next().unwrap_or_default()))
     };
@@ -219,7 +249,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         let mut clusters = args.iter().filter_map(|arg| arg.text.strip_prefix('-'));
         clusters.any(|cluster| !cluster.starts_with('-') && cluster.contains(letters))
     };
-    let plain = Sweep {
+    let plain = || Sweep {
         places: places(name, words),
         width: Width::Everything,
         kept: false,
@@ -227,7 +257,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         never: Vec::new(),
     };
     match name {
-        "git" => kept(args),
+        "git" => kept::sweep(args),
         "find" | "gfind" => found(args),
         "rg" if long(&["--files", "--type-list", "--version"]) || short(&['V']) => None,
         "rg" => {
@@ -243,59 +273,20 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
             } else {
                 Width::Visible
             };
-            Some(Sweep { width, only, ..plain })
+            Some(Sweep { width, only: few(only), ..plain() })
         }
         // Of two folders `diff` compares the files, also without being told to go further down.
-        "ag" | "ack" | "ugrep" | "rgrep" | "diff" => Some(plain),
+        "ag" | "ack" | "ugrep" | "rgrep" | "diff" => Some(plain()),
         "grep" | "egrep" | "fgrep" | "zgrep"
             if long(&["--recursive", "--dereference-recursive", "--directories"])
                 || short(&['r', 'R', 'd']) =>
         {
-            let only = values(args, &["--include"]);
-            let never = values(args, &["--exclude-dir"]);
-            Some(Sweep { only, never, ..plain })
+            let only = few(values(args, &["--include"]));
+            let never = few(values(args, &["--exclude-dir"]));
+            Some(Sweep { only, never, ..plain() })
         }
         _ => None,
     }
-}
-
-/// What git shows of files that it keeps.
-fn kept(args: &[Piece]) -> Option<Sweep<'_>> {
-    let takes_value = |word: &Piece| ["-C", "-c"].contains(&word.text.as_str());
-    let mut at = 0;
-    while args.get(at)?.text.starts_with('-') {
-        at += if takes_value(&args[at]) { 2 } else { 1 };
-    }
-    let rest = &args[at + 1..];
-    let has = |names: &[&str]| {
-        rest.iter().any(|word| names.contains(&word.text.split('=').next().unwrap_or_default()))
-    };
-    let shows = match args[at].text.as_str() {
-        "grep" | "archive" | "fast-export" | "bundle" => true,
-        "diff" | "show" | "stash" | "format-patch" | "diff-tree" | "diff-index" | "diff-files" => {
-            let lists = ["--stat", "--numstat", "--shortstat", "--name-only", "--name-status"];
-            !has(&lists) && !has(&["--no-patch", "-s", "list"])
-        }
-        "log" | "reflog" | "whatchanged" => has(&["-p", "-u", "--patch", "-U", "--cc", "-L"]),
-        _ => false,
-    };
-    // Of an object such as `HEAD:src` it is the path that matters.
-    let place = |word: &Piece| match word.text.split_once(':') {
-        Some((_, path)) => Piece { text: path.to_owned(), ..word.clone() },
-        None => word.clone(),
-    };
-    let places = rest.iter().filter(|word| !word.text.starts_with('-')).map(place).collect();
-    let (only, never) = (Vec::new(), Vec::new());
-    // Programs take the beginning of an option for all of it.
-    let is_foreign = |word: &Piece| {
-        let text = word.text.as_str();
-        text.len() > 4
-            && ["--untracked", "--no-index"].iter().any(|option| option.starts_with(text))
-    };
-    let kept = !rest.iter().any(is_foreign);
-    let is_bare = has(&["--no-exclude-standard", "--no-index"]);
-    let width = if is_bare { Width::Everything } else { Width::Unignored };
-    shows.then_some(Sweep { places, width, kept, only, never })
 }
 
 /// What `find` gives to a program that shows it.
@@ -314,7 +305,7 @@ fn below(args: &[Piece]) -> Sweep<'_> {
     let places = args.iter().skip(options.count()).take_while(is_place).cloned().collect();
     let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
     let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
-    let only = if is_plain { values(args, &["-name", "-iname"]) } else { Vec::new() };
+    let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
     Sweep { places, width: Width::Everything, kept: false, only, never: Vec::new() }
 }
 
@@ -350,12 +341,24 @@ fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
     if let Knowledge::Checked { outcome: Ok(looked), .. } = programs::check(&words)
         && is_literal
     {
-        let is_place = |piece: &&Piece| looked.contents.iter().any(|it| it.text == piece.text);
+        let contents: HashSet<&str> = looked.contents.iter().map(|it| it.text.as_str()).collect();
+        let is_place = |piece: &&Piece| contents.contains(piece.text.as_str());
         return argv[1..].iter().filter(is_place).cloned().collect();
     }
     let here = Piece { text: String::from("."), dynamic: false, home: false, glob: false };
     let others = argv[1..].iter().filter(|piece| !piece.text.starts_with('-'));
     others.cloned().chain([here]).collect()
+}
+
+/// The values that leave files out; none of too many, which leaves out nothing: each is held against
+/// each file.
+fn few(mut values: Vec<&str>) -> Vec<&str> {
+    values.sort_unstable();
+    values.dedup();
+    if values.len() > PATTERNS {
+        values.clear();
+    }
+    values
 }
 
 /// The values of options, attached or in the word after.

@@ -17,6 +17,11 @@ const LAST: &[&str] = &["cp", "install", "ln", "rsync", "scp", "link"];
 const OUTPUTS: &[&str] = &["-o", "-O", "-t", "--output", "--output-document"];
 const ATTACHED: &[&str] = &["of=", "--output=", "--target-directory=", "--directory="];
 
+/// Whether it is known of a program which operands it writes.
+pub(crate) fn is_known(name: &str) -> bool {
+    EVERY.contains(&name) || LAST.contains(&name)
+}
+
 /// The words of a command that name what it writes.
 pub(crate) fn written(words: &[Piece]) -> Vec<Cow<'_, Piece>> {
     let mut targets = written_by_program(words);

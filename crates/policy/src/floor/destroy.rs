@@ -1,5 +1,6 @@
 //! Deleting, moving and re-owning whole trees.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
@@ -109,7 +110,15 @@ pub(crate) fn judge(
     }
     let filtered = name == "find" && args.windows(2).any(|pair| is_filter(&pair[0], &pair[1]));
     let mut worst: Option<(Decision, String)> = None;
+    let mut known: HashSet<&Piece> = HashSet::new();
+    let mut last: Option<&Piece> = None;
     for target in targets {
+        // Nothing is worse than the worst, and many words come again and again.
+        let is_worst = worst.as_ref().is_some_and(|(decision, _)| *decision == Decision::Deny);
+        if is_worst || last == Some(target) || !known.insert(target) {
+            continue;
+        }
+        last = Some(target);
         for loss in losses(target, command, places, filtered) {
             let (decision, why) = match loss {
                 Loss::None => continue,

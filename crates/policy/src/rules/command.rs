@@ -180,6 +180,20 @@ impl CommandPattern {
         }
     }
 
+    /// Whether the words at `at` are those of a command that is meant. One word alone counts only as the
+    /// first operand: elsewhere, as after an option, it is the name of something else more often.
+    pub(crate) fn is_given_at(&self, args: &[Piece], at: usize) -> bool {
+        let is_option = |word: &Piece| word.text.starts_with('-');
+        let follows_option =
+            |at: usize| at.checked_sub(1).is_some_and(|before| is_option(&args[before]));
+        let is_first = || {
+            let is_behind = at > 0 && args[at - 1].text == "--";
+            let leads = |before: usize| is_option(&args[before]) || follows_option(before);
+            (is_behind || !follows_option(at)) && (0..at).all(leads)
+        };
+        self.follows(&args[at + 1..]) && (self.length() > 1 || is_first())
+    }
+
     /// Whether the remaining words come in order, nothing but options and their values between.
     fn follows(&self, args: &[Piece]) -> bool {
         let git = self.program() == "git";

@@ -2,11 +2,15 @@
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
 mod made;
+mod merge;
 mod names;
+mod put;
 mod runners;
 mod sources;
+mod variables;
+mod written;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -16,7 +20,7 @@ use super::wrappers::{self, Inner};
 use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
 use names::Names;
-use sources::Sources;
+use sources::{Flow, Sources};
 
 /// How deep shell text within shell text is followed; deeper text is read by its words.
 pub(crate) const NESTING: usize = 8;
@@ -30,11 +34,14 @@ const REPEATED: usize = 64;
 const RESOLVED: usize = 4;
 /// So many words of a pipeline are kept for a command that takes them as arguments.
 const GATHERED: usize = 64;
+/// So many words are looked through for commands within commands, and one more for every two bytes: words
+/// that are no wrappers are seen once, so that no ordinary text comes near.
+const PATIENCE: usize = 8 * 1024;
 /// How many folders a script may be in.
 const FOLDERS: usize = 32;
 
 /// How certain it is that a run of words is a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fit {
     /// The first word is the program.
     Exact,
@@ -116,6 +123,9 @@ pub(crate) struct Survey {
     runs_file: bool,
     /// Bytes that may yet be read as shell text within shell text.
     effort: usize,
+    /// Words that may yet be looked through for commands within commands; none where they were not
+    /// enough, so that what was left was read by its words alone.
+    patience: Option<usize>,
     /// What variables are set to.
     constants: Constants,
     /// What the text itself gives a meaning.
@@ -136,6 +146,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         adrift: false,
         runs_file: false,
         effort: 4 * text.len() + 4096,
+        patience: Some(text.len() / 2 + PATIENCE),
         loose: grammar == Grammar::Broken || deceptive(text).is_some(),
         constants: Constants::default(),
         names: Names::of(text),
@@ -143,7 +154,8 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         sources: Sources::default(),
     };
     for (name, values) in names::arrays(text) {
-        // What is added to an array becomes words of their own.
+        // What is added to an array becomes words of their own; the end of a substitution is not its.
+        let values = values.split("$(").next().unwrap_or_default();
         survey.constants.set(name, &format!(" {values}"));
     }
     survey.script(text, 0);
@@ -156,6 +168,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
     if survey.loose || (survey.writes_file() && runs_written()) {
         survey.loosen(text);
     }
+    survey.merge();
     survey
 }
 
@@ -191,7 +204,7 @@ impl Survey {
             }
         }
         let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
-        let mut sources: HashMap<usize, String> = HashMap::new();
+        let mut flow = Flow::default();
         for segment in scan.segments {
             let pipeline = segment.pipeline;
             if stages[pipeline] > 1 || fed.contains_key(&pipeline) {
@@ -207,16 +220,9 @@ impl Survey {
             let texts: Vec<String> =
                 texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
             let seen = is_long.then_some(&mut known);
-            let is_shell = stages[pipeline] > 1 && sources::has_shell(&segment.words);
-            let source = (stages[pipeline] > 1).then(|| sources::unclear(&segment.words)).flatten();
-            self.sources.wrote(&segment, sources.get(&pipeline));
+            let passed = self.sources.pass(&segment, &mut flow);
             let listens = self.segment(segment, depth, seen);
-            if listens == Listens::Shell && is_shell && self.sources.unclear.is_none() {
-                self.sources.unclear = sources.get(&pipeline).cloned();
-            }
-            if let Some(source) = source {
-                sources.insert(pipeline, source);
-            }
+            self.sources.settle(passed, listens == Listens::Shell);
             if listens == Listens::Interpreter {
                 for text in said.remove(&pipeline).into_iter().flatten() {
                     self.words_of(&text);
@@ -237,8 +243,13 @@ impl Survey {
                     // Of a word that is nothing but an expansion nothing is left.
                     let begin = text.trim_start();
                     self.sources.substituted |= begin.is_empty() || begin.starts_with(['$', '`']);
+                    let unclear = self.sources.unclear.clone();
                     self.script(&text, depth + 1);
                     self.words_of(&text);
+                    // A program in another language has no substitutions.
+                    if !flow.has_shell(pipeline) {
+                        self.sources.unclear = unclear;
+                    }
                 }
                 Some(Listens::Interpreter) => self.words_of(&text),
                 Some(Listens::No) | None => {}
@@ -350,8 +361,11 @@ impl Survey {
             self.script(&format!("git {value}"), depth + 1);
         }
         let holds_command = for_program && value.contains(char::is_whitespace);
-        if holds_command || runners::names_program(name) {
+        if holds_command || variables::names_program(name) {
             self.script(value, depth + 1);
+        }
+        if variables::holds_text(name) {
+            self.words_of(value);
         }
     }
 
@@ -375,7 +389,14 @@ impl Survey {
             self.loose = true;
             return Listens::No;
         }
+        // Git goes through them for each of the ways in which it runs others.
+        let is_git = base_name(&first.text) == "git";
+        if !self.affords((words.len() - start) * if is_git { 4 } else { 1 }) {
+            self.add(words, start, words.len(), Fit::Loose);
+            return Listens::No;
+        }
         self.options_that_run(&words[start..], depth);
+        let mut is_set = false;
         for _ in 0..WRAPPED {
             let Some(program) = words.get(start) else {
                 return Listens::No;
@@ -395,7 +416,12 @@ impl Survey {
             let Some(wrapper) = wrappers::find(name) else {
                 return Listens::No;
             };
-            if name == "env" {
+            // All words to the end are looked at, so that another `env` among them has no more to say.
+            if name == "env" && !is_set {
+                is_set = true;
+                for word in &words[args..] {
+                    self.assigned(word, false, depth);
+                }
                 self.split_strings(&words[args..], depth);
                 self.loose |= words[args..].iter().any(is_start_file);
             }
@@ -428,6 +454,18 @@ impl Survey {
         Listens::No
     }
 
+    /// Takes so many words from what may yet be looked through; says whether there were as many left.
+    fn affords(&mut self, words: usize) -> bool {
+        self.patience = self.patience.and_then(|left| left.checked_sub(words));
+        self.loose |= self.is_cut_short();
+        !self.is_cut_short()
+    }
+
+    /// Whether there were more commands within commands than could be followed.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.patience.is_none()
+    }
+
     fn change_folder(&mut self, args: &[Piece]) {
         let target = args.iter().find(|word| !matches!(word.text.as_str(), "-L" | "-P" | "--"));
         let home = Piece { text: String::from("~"), home: true, ..Piece::default() };
@@ -443,7 +481,8 @@ impl Survey {
                 self.adrift = true;
                 return;
             };
-            if !folders.contains(&moved) {
+            // They are all normal, so that their bytes tell.
+            if !folders.iter().any(|known| known.as_os_str() == moved.as_os_str()) {
                 folders.push(moved);
             }
         }
@@ -462,14 +501,6 @@ impl Survey {
         }
     }
 
-    /// Whether the text writes a file.
-    fn writes_file(&self) -> bool {
-        let redirected = |redirection: &Redirection| {
-            redirection.target.writes && redirection.target.word.text != "/dev/null"
-        };
-        self.redirections.iter().any(redirected) || self.commands.iter().any(writes_files)
-    }
-
     /// Reads the whole text by its words, and every command found as if any word could run.
     fn loosen(&mut self, text: &str) {
         for found in self.commands.iter_mut().filter(|found| found.fit == Fit::Exact) {
@@ -485,55 +516,11 @@ impl Survey {
             self.words_of(&raw::unescaped(text));
         }
     }
-
-    /// Whether a file runs, by its path or by what reads it, whose name the text writes.
-    fn runs_written_file(&self) -> bool {
-        let mut written: HashSet<&str> = HashSet::new();
-        let targets = self.redirections.iter().filter(|it| it.target.writes);
-        written.extend(targets.map(|it| base_name(&it.target.word.text)));
-        for found in self.commands.iter().filter(|found| writes_files(found)) {
-            written.extend(found.argv()[1..].iter().map(|word| base_name(&word.text)));
-        }
-        let is_written = |word: &Piece| written.contains(base_name(&word.text));
-        self.commands.iter().any(|found| {
-            let Some((program, args)) = found.argv().split_first() else { return false };
-            let name = base_name(&program.text);
-            let made = ["Makefile", "makefile", "GNUmakefile"];
-            let is_made = |word: &Piece| {
-                let file = word.text.trim_start_matches("--file=").trim_start_matches("-f");
-                written.contains(base_name(file))
-            };
-            (program.text.contains('/') && is_written(program))
-                || (wrappers::is_interpreter(name) && args.iter().any(is_written))
-                || (wrappers::listens(name) && args.iter().any(is_made))
-                || (["make", "gmake"].contains(&name) && made.iter().any(|it| written.contains(it)))
-        })
-    }
 }
 
 /// Whether a variable is set that names a file which a shell runs first.
 fn is_start_file(word: &Piece) -> bool {
     word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")
-}
-
-/// Programs that write files which they name, or whose names they make.
-const WRITERS: &[&str] = &[
-    "tee", "dd", "cp", "mv", "install", "split", "csplit", "sponge", "patch", "ed", "ex", "tar",
-    "cpio", "unzip", "rsync", "awk", "gawk", "mawk", "xxd", "base64", "uudecode", "ln",
-];
-
-/// Whether a command writes the files that it names.
-fn writes_files(found: &Found) -> bool {
-    let program = found.argv().first().map_or("", |program| base_name(&program.text));
-    let has = |starts: &[&str]| {
-        found.argv()[1..].iter().any(|word| starts.iter().any(|it| word.text.contains(it)))
-    };
-    match program {
-        "sort" | "shuf" => has(&["-o", "--o"]),
-        "uniq" => found.argv()[1..].iter().filter(|word| !word.text.starts_with("--")).count() > 1,
-        "sed" | "gsed" => has(&["-i", "w"]),
-        _ => WRITERS.contains(&program),
-    }
 }
 
 /// The path that a word means in `folder`; none where that cannot be known.

@@ -1,7 +1,12 @@
 //! Splits any text into the commands a shell might run, in one pass over its bytes, whether or not
 //! it is well-formed. It never gives up and never decides; it would rather see too much.
 
+mod quoting;
+
+use std::ops::Range;
+
 use super::survey::NESTING;
+use quoting::{ansi_c, is_sum};
 
 /// Substitutions nested deeper are read as if they stood side by side.
 const DEEPEST: usize = 256;
@@ -28,6 +33,32 @@ pub(crate) struct Segment {
     pub(crate) redirects: Vec<Target>,
     /// Segments of one pipeline share this number.
     pub(crate) pipeline: usize,
+    /// What is put into its words.
+    pub(crate) expansions: Vec<Expansion>,
+    /// Whether its words are no command: a here-document, an array, a sum.
+    pub(crate) is_data: bool,
+    /// How many parentheses open right before it.
+    pub(crate) opens: usize,
+    /// Whether one closes there.
+    pub(crate) closes: bool,
+}
+
+/// Something that a shell puts into a word.
+#[derive(Clone, Debug)]
+pub(crate) struct Expansion {
+    /// The word; none where it is what the segment reads as its input.
+    pub(crate) word: Option<usize>,
+    /// What is put there.
+    pub(crate) value: Value,
+}
+
+/// What an expansion stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// What a variable holds; `@` for any argument.
+    Variable(String),
+    /// What these segments print.
+    Printed(Range<usize>),
 }
 
 /// A redirection's file.
@@ -91,6 +122,10 @@ struct Frame {
     word_quoted: bool,
     pending: Option<Pending>,
     heredocs: Vec<(Piece, bool, bool, usize)>,
+    /// How many segments there were when it began.
+    from: usize,
+    /// How many parentheses are open around what is no command.
+    data: Option<usize>,
 }
 
 struct Scanner<'a> {
@@ -103,7 +138,11 @@ struct Scanner<'a> {
 }
 
 fn run(scan: &mut Scan, text: &str, start: Start, depth: usize) {
-    let first = new_frame(scan, Closer::End, start == Start::Quoted);
+    let mut first = new_frame(scan, Closer::End, start == Start::Quoted);
+    if start == Start::Quoted {
+        first.data = Some(0);
+        first.segment.is_data = true;
+    }
     let mut scanner =
         Scanner { text, bytes: text.as_bytes(), at: 0, frames: vec![first], scan, depth };
     while scanner.at < scanner.bytes.len() {
@@ -129,6 +168,8 @@ fn new_frame(scan: &mut Scan, closer: Closer, quoted: bool) -> Frame {
         word_quoted: false,
         pending: None,
         heredocs: Vec::new(),
+        from: scan.segments.len(),
+        data: None,
     }
 }
 
@@ -260,14 +301,29 @@ impl Scanner<'_> {
             }
             Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
                 self.word().dynamic = true;
+                if c.is_ascii_digit() || b"@*".contains(&c) {
+                    self.expands_to(Value::Variable(String::from("@")));
+                }
                 self.at += 2;
             }
             Some(_) | None => self.push(self.at),
         }
     }
 
+    /// Notes what is put into the word that is being read.
+    fn expands_to(&mut self, value: Value) {
+        let top = self.top();
+        let word = match top.pending {
+            None => Some(top.segment.words.len()),
+            Some(Pending::Read | Pending::Feed) => None,
+            Some(Pending::Write | Pending::Heredoc { .. }) => return,
+        };
+        top.segment.expansions.push(Expansion { word, value });
+    }
+
     fn variable(&mut self, name: &str, length: usize) {
         self.at += length;
+        self.expands_to(Value::Variable(name.trim_matches(['$', '{', '}']).to_owned()));
         let word = self.word();
         match name {
             "${HOME}" if word.text.is_empty() => {
@@ -292,12 +348,28 @@ impl Scanner<'_> {
 
     fn close(&mut self) {
         // What stands in `${...}` is no command, but what it holds may be run as one.
+        let mut values = Vec::new();
         if self.top().closer == Closer::Brace {
-            self.top().word = None;
+            let top = self.top();
+            values.extend(top.segment.expansions.drain(..).map(|it| it.value));
+            let text = top.word.take().unwrap_or_default().text;
+            let name = text.trim_start_matches(['!', '#']);
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let name = &name[..end.unwrap_or(name.len())];
+            let is_argument = name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit());
+            let name = if is_argument { "@" } else { name };
+            values.push(Value::Variable(name.to_owned()));
         }
         self.end_segment(Next::Fresh);
         if self.frames.len() > 1 {
+            let from = self.top().from;
             self.frames.pop();
+            if values.is_empty() {
+                values.push(Value::Printed(from..self.scan.segments.len()));
+            }
+            for value in values {
+                self.expands_to(value);
+            }
         }
     }
 
@@ -332,17 +404,18 @@ impl Scanner<'_> {
                 self.at += rest.iter().position(end).unwrap_or(rest.len());
             }
             b';' | b'&' | b'|' => self.separator(byte),
-            b'(' => {
-                self.end_segment(Next::Fresh);
-                self.top().parentheses += 1;
-                self.at += 1;
-            }
+            b'(' => self.parenthesis(),
             b')' => {
                 self.at += 1;
                 let top = self.top();
                 if top.parentheses > 0 {
                     top.parentheses -= 1;
+                    let depth = top.parentheses;
                     self.end_segment(Next::Fresh);
+                    let top = self.top();
+                    top.data = top.data.filter(|from| *from <= depth);
+                    top.segment.is_data = top.data.is_some();
+                    top.segment.closes = true;
                 } else if top.closer == Closer::Parenthesis {
                     self.close();
                 } else {
@@ -369,6 +442,25 @@ impl Scanner<'_> {
                 self.push(self.at);
             }
         }
+    }
+
+    fn parenthesis(&mut self) {
+        let is_second = self.at > 0 && self.bytes[self.at - 1] == b'(';
+        let is_sum = is_second && is_sum(&self.bytes[self.at + 1..]);
+        let top = self.top();
+        let is_array = top.word.as_ref().is_some_and(|word| word.text.ends_with('='));
+        let is_first = top.word.is_none() && top.segment.words.is_empty();
+        let opens = if is_first { std::mem::take(&mut top.segment.opens) } else { 0 };
+        // What begins a pipeline's further part reads what comes from the part before.
+        self.end_segment(if is_first { Next::Same } else { Next::Fresh });
+        let top = self.top();
+        top.parentheses += 1;
+        if top.data.is_none() && (is_array || is_sum) {
+            top.data = Some(top.parentheses);
+        }
+        top.segment.is_data = top.data.is_some();
+        top.segment.opens = opens + 1;
+        self.at += 1;
     }
 
     fn separator(&mut self, byte: u8) {
@@ -447,9 +539,11 @@ impl Scanner<'_> {
             Next::Same => top.segment.pipeline,
             Next::Fresh => fresh,
         };
-        let following = Segment { pipeline, ..Segment::default() };
+        let is_data = top.data.is_some();
+        let following = Segment { pipeline, is_data, ..Segment::default() };
         let segment = std::mem::replace(&mut top.segment, following);
-        if !segment.words.is_empty() || !segment.redirects.is_empty() {
+        let is_group = segment.opens > 0 || segment.closes;
+        if !segment.words.is_empty() || !segment.redirects.is_empty() || is_group {
             self.scan.segments.push(segment);
         }
     }
@@ -485,48 +579,4 @@ impl Scanner<'_> {
 /// Whether a path could follow as the value of an option.
 fn is_option(text: &str) -> bool {
     text.starts_with('-') && (text.len() == 2 || text.ends_with(['=', ':', ',', '@']))
-}
-
-/// Decodes the inside of `$'...'`; returns the text and how many bytes it took with its quote.
-fn ansi_c(text: &str) -> (String, usize) {
-    let mut decoded = String::new();
-    let mut rest = text.char_indices();
-    while let Some((at, c)) = rest.next() {
-        match c {
-            '\'' => return (decoded, at + 1),
-            '\\' => {
-                let Some((from, kind)) = rest.next() else { break };
-                let (base, limit, skip) = match kind {
-                    'x' => (16, 2, 1),
-                    'u' => (16, 4, 1),
-                    'U' => (16, 8, 1),
-                    '0'..='7' => (8, 3, 0),
-                    'n' => {
-                        decoded.push('\n');
-                        continue;
-                    }
-                    't' => {
-                        decoded.push('\t');
-                        continue;
-                    }
-                    other => {
-                        decoded.push(other);
-                        continue;
-                    }
-                };
-                let digits: String = text[from + skip..]
-                    .chars()
-                    .take(limit)
-                    .take_while(|c| c.is_digit(base))
-                    .collect();
-                let value = u32::from_str_radix(&digits, base).unwrap_or(0);
-                decoded.extend(char::from_u32(value));
-                for _ in 0..(digits.len() + skip).saturating_sub(1) {
-                    rest.next();
-                }
-            }
-            other => decoded.push(other),
-        }
-    }
-    (decoded, text.len())
 }

@@ -31,6 +31,94 @@ fn a_compound_command_gives_one_rule_for_each_part_that_was_asked_about() {
     }
 }
 
+/// What was approved, what that covers, and what it does not.
+const BUILDS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "cargo build",
+        &["cargo build --release -p a", "cargo build --features=x --locked"],
+        &[
+            "cargo build --config 'build.rustc-wrapper=\"x\"'",
+            "cargo build --manifest-path=/tmp/x/Cargo.toml",
+            "cargo build --target ./x.json",
+            "cargo build --target-dir /tmp/x",
+            "cargo build -Zunstable",
+            "cargo build -C /tmp",
+        ],
+    ),
+    (
+        "cargo test",
+        &["cargo test --all", "cargo test -q name", "cargo test -- --nocapture --skip x"],
+        &["cargo test --config x.toml", "cargo test --manifest-path ../Cargo.toml"],
+    ),
+    (
+        "cargo clippy",
+        &["cargo clippy --all-targets -- -D warnings", "cargo clippy -- -Dwarnings"],
+        &["cargo clippy -- -C linker=./x", "cargo clippy --fix", "cargo clippy -- -Clinker=x"],
+    ),
+    (
+        "go test ./...",
+        &["go test -v ./pkg", "go test -run TestA -count=1 ./...", "go test --race ./..."],
+        &[
+            "go test -exec rm ./...",
+            "go test -toolexec=./x ./...",
+            "go test -C / ./...",
+            "go test -ldflags=-extld=./x",
+            "go test /tmp/x",
+            "go test ../x",
+            "go test -modfile=x ./...",
+        ],
+    ),
+    (
+        "npm test",
+        &["npm test --silent", "npm test -- src/a.test.js"],
+        &[
+            "npm test --script-shell=./x",
+            "npm test --prefix /tmp/x",
+            "npm test --node-options=--require=./x",
+            "npm test -- --config /tmp/x",
+        ],
+    ),
+    (
+        "pytest -q",
+        &["pytest -q", "pytest tests/test_a.py -x -k 'a or b'", "pytest --maxfail=1 --tb=short"],
+        &[
+            "pytest /etc",
+            "pytest -p evil",
+            "pytest -pevil",
+            "pytest --rootdir=/",
+            "pytest --import-mode=importlib /tmp/x.py",
+            "pytest -c /tmp/x.ini",
+            "pytest ~/x",
+            "pytest a/../../x",
+            "pytest *",
+        ],
+    ),
+    (
+        "dotnet test",
+        &["dotnet test --no-build -c Release"],
+        &["dotnet test -p:X=y", "dotnet test /p:X=y"],
+    ),
+];
+
+#[test]
+fn options_that_name_a_program_or_another_project_are_asked_about_again() {
+    for (approved, covered, asked) in BUILDS {
+        let judge = policy(bare());
+        judge.remember(&bash(), &[command(approved)]);
+        let decided = |text: &str| run(&judge, text, Mode::Normal).decision;
+        assert_eq!(decided(approved), Decision::Allow, "{approved}");
+        for text in *covered {
+            assert_eq!(decided(text), Decision::Allow, "{text} after {approved}");
+        }
+        for text in *asked {
+            assert_eq!(decided(text), Decision::Ask, "{text} after {approved}");
+        }
+    }
+    // With such an option the very words are remembered, and no others.
+    assert_eq!(remembered("go test -exec ./x ./..."), ["Bash(go test -exec ./x ./...)"]);
+    assert_eq!(remembered("npm test --prefix x"), [""; 0]);
+}
+
 #[test]
 fn of_several_parts_those_are_named_that_are_asked_about_every_time() {
     let again = |text: &str| policy(bare()).asked_again(&bash(), &[command(text)]);

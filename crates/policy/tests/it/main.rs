@@ -6,6 +6,7 @@ mod approvals;
 mod bash;
 mod corpus;
 mod hosts;
+mod long;
 mod oracles;
 mod properties;
 mod rules;

@@ -154,6 +154,44 @@ fn yolo_and_yes_lift_questions_but_not_the_floor() {
 }
 
 #[test]
+fn an_unknown_program_that_is_given_a_denied_command_is_asked_about_in_yolo() {
+    let rules = rules(&json!({ "deny": ["Bash(git push:*)", "Bash(curl:*)"] }), Scope::User);
+    let judge = policy(Settings { rules, ..bare() });
+    let decide = |text: &str| run(&judge, text, Mode::Yolo).decision;
+    for text in [
+        "mylauncher git push",
+        "mylauncher --fast -n 3 git -C . push origin main",
+        "mylauncher run /usr/bin/git push",
+        "./with-keys curl http://x",
+        "mylauncher -v -- curl http://x",
+        "python3 launch.py git push",
+        "cargo run -- git push",
+        "echo a; mylauncher git push",
+    ] {
+        assert_eq!(decide(text), Decision::Ask, "{text}");
+    }
+    for text in [
+        "echo git push",
+        "grep 'git push' file",
+        "grep -rn git push",
+        "git commit -m 'git push'",
+        "git log --grep push",
+        "mytool pull git",
+        "pytest -k curl",
+        "mytool 'git push'",
+        "apt-get install -y curl",
+        "man curl",
+        "which curl",
+        "mkdir curl",
+        "cargo add curl",
+        "printf '%s' git push",
+        "mylauncher git pull",
+    ] {
+        assert_eq!(decide(text), Decision::Allow, "{text}");
+    }
+}
+
+#[test]
 fn a_forced_push_to_a_branch_that_others_build_on_is_on_the_floor() {
     let judge = policy(bare());
     for text in [

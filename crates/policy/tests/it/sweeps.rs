@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::policy::{Decision, Hidden, Mode, Policy};
+use contract::policy::{Action, Decision, Hidden, Mode, Policy};
 use contract::tool::Risk;
-use policy::Settings;
 use policy::ground::{Ground, Look, Sought, Width};
 use policy::rules::Scope;
+use policy::{Search, Settings};
 use serde_json::json;
 
-use crate::setting::{bare, rules, run, tool};
+use crate::setting::{bare, bash, command, rules, run, tool};
 
 const FILES: &[&str] = &[
     "/w/README.md",
@@ -19,9 +19,14 @@ const FILES: &[&str] = &[
     "/w/keys/server.pem",
     "/w/src/b.rs",
     "/w/old/rust-toolchain.toml",
+    "/usr/bin/ls",
+    "/w/d/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/25/26/27/28/29/30/31/32/x",
 ];
 
-/// A disk with a few files, and `/w/link` that leads to one of them.
+/// What git keeps of them: a secret among it, and one that is ignored all the same.
+const KEPT: &[&str] = &["/w/README.md", "/w/keys/server.pem", "/w/src/a.rs", "/w/hidden/kept"];
+
+/// A disk with a few files, a repository with another working tree at `/w/away`, and `/w/link` that leads to one of them.
 struct Fixed;
 
 impl Look for Fixed {
@@ -47,6 +52,15 @@ impl Look for Fixed {
 
     fn git_runs(&self, _folder: &Path) -> Option<String> {
         None
+    }
+
+    fn git_elsewhere(&self, folder: &Path) -> Option<String> {
+        folder.starts_with("/w/away").then(|| String::from("`core.worktree`"))
+    }
+
+    fn git_keeps(&self, _folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        let mut files = KEPT.iter().map(Path::new);
+        files.find(|path| wanted(path)).map_or(Sought::Nothing, |path| Sought::Found(path.into()))
     }
 
     fn git_obeys(&self, _path: &Path) -> Option<String> {
@@ -132,6 +146,146 @@ fn what_git_keeps_of_a_denied_file_is_asked_about_in_every_mode() {
 }
 
 #[test]
+fn every_way_to_have_git_show_contents_is_asked_about() {
+    let commands = [
+        "git log -U0",
+        "git log --unified=3",
+        "git log --unified",
+        "git log --binary",
+        "git log --patch-with-stat",
+        "git log --patch-with-raw",
+        "git log --check",
+        "git log -c",
+        "git log --cc",
+        "git log --dd",
+        "git log --remerge-diff",
+        "git log -wp",
+        "git log -wU0",
+        "git log --pat",
+        "git log --uni",
+        "git log --stat -p",
+        "git diff --stat -p",
+        "git diff --name-only --patch",
+        "git stash list -p",
+        "git reflog -p",
+        "git status -v",
+        "git status -vv",
+        "git status --verbose",
+        "git range-diff a..b c..d",
+        "git --work-tree . log -p",
+        "git --namespace x log -p",
+        "git cat-file -p 1234abcd",
+        "git cat-file blob 1234abcd",
+        "git cat-file --batch",
+        "git show 1234abcd",
+        "git show 1234abcd -- src",
+        "git show 1234abcd:k",
+        "git show x-1-g1234abcd",
+        "git show 1234abcd^{blob}",
+        "git diff 1234abcd HEAD:src/a.rs",
+        "git diff 1234abcd..5678abcd src",
+        "git diff 1234abcd src/a.rs",
+        "git diff -- ':(glob)s*/k' src",
+        "git diff -- ':!src' src",
+        "git log -p -- 's*' src",
+        "git grep -e s 1234abcd src",
+    ];
+    for mode in [Mode::Normal, Mode::Yolo] {
+        for (command, decision) in decisions(&["Read(secret/**)"], mode, &commands) {
+            assert_eq!(decision, Decision::Ask, "{command} in {mode:?}");
+        }
+    }
+    let others = [
+        "git log --stat",
+        "git log --oneline -n5 --patience",
+        "git log -Supdate",
+        "git log --pretty=oneline",
+        "git cat-file -t 1234abcd",
+        "git cat-file -p HEAD",
+        "git diff main -- src",
+        "git grep feed src",
+        "git stash list",
+        "git status -s",
+        "git status --short --branch",
+    ];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Normal, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_denied_file_that_git_keeps_although_it_is_ignored_is_asked_about() {
+    for mode in [Mode::Normal, Mode::Yolo] {
+        for (command, decision) in
+            decisions(&["Read(hidden/**)"], mode, &["git grep x", "git diff"])
+        {
+            assert_eq!(decision, Decision::Ask, "{command} in {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn git_with_files_of_another_folder_asks_where_files_are_denied() {
+    let commands = [
+        "cd away && git diff",
+        "git -C away blame k",
+        "git -C away status",
+        "timeout 5 git -C ./away grep x",
+        "git --work-tree=/etc diff -- passwd",
+        "git --work-tree /etc diff -- passwd",
+        "git -c core.workTree=/etc diff -- passwd",
+        "git --git-dir=x/.git diff",
+        "GIT_WORK_TREE=/etc git diff -- passwd",
+        "GIT_WORK_TREE=/etc; export GIT_WORK_TREE; git diff -- passwd",
+        "env GIT_DIR=x git blame k",
+    ];
+    for (command, decision) in decisions(&["Read(/etc/passwd)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Ask, "{command}");
+    }
+    for (command, decision) in decisions(&[], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+    let others = ["git status", "git blame README.md", "git -C src status", "cd away && ls"];
+    for (command, decision) in decisions(&["Read(/etc/passwd)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_narrow_search_says_nothing_of_a_wide_one_in_the_same_folder() {
+    let commands = [
+        "grep -r --include=*.md s . ; grep -r s .",
+        "grep -r --exclude-dir=secret s . ; grep -r s .",
+        "rg -g '*.md' s; rg -uu s",
+        "git diff; git grep --untracked s",
+        "find . -name '*.md' -exec cat {} + ; find . -exec cat {} +",
+    ];
+    for mode in [Mode::Normal, Mode::Yolo] {
+        for (command, decision) in decisions(&["Read(secret/**)"], mode, &commands) {
+            assert_eq!(decision, Decision::Deny, "{command} in {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_search_of_too_many_folders_is_asked_about() {
+    let deep = |count: usize| {
+        let folders = (1..=count).map(|last| {
+            let parts: Vec<String> = (1..=last).map(|part| part.to_string()).collect();
+            format!("d/{}", parts.join("/"))
+        });
+        format!("grep -r s {}", folders.collect::<Vec<_>>().join(" "))
+    };
+    let (few, many) = (deep(32), format!("{} ./", deep(32)));
+    let rule = ["Read(secret/**)"];
+    assert_eq!(decisions(&rule, Mode::Yolo, &[&few])[0].1, Decision::Allow);
+    assert_eq!(decisions(&rule, Mode::Yolo, &[&many])[0].1, Decision::Ask);
+    // Without a rule only a secret could be among them, and the mode says that nobody minds.
+    assert_eq!(decisions(&[], Mode::Normal, &[&many])[0].1, Decision::Ask);
+    assert_eq!(decisions(&[], Mode::Yolo, &[&many])[0].1, Decision::Allow);
+}
+
+#[test]
 fn a_search_that_comes_upon_a_secret_asks() {
     let commands = [
         "grep -r x .",
@@ -147,6 +301,13 @@ fn a_search_that_comes_upon_a_secret_asks() {
         "rg --glob-case-insensitive -g .ENV x",
         "rg -g '{.env,x}' KEY",
         "rg -g '{*.rs,.env}' KEY src .",
+        "git diff",
+        "git grep x",
+        "git show HEAD",
+        "git show 1234abcd",
+        "git cat-file -p 1234abcd",
+        "git log -p",
+        "git log -p -- keys",
     ];
     for (command, decision) in decisions(&[], Mode::Normal, &commands) {
         assert_eq!(decision, Decision::Ask, "{command}");
@@ -157,8 +318,10 @@ fn a_search_that_comes_upon_a_secret_asks() {
         "rg -g '*.rs' x",
         "rg --files",
         "grep x README.md",
-        "git diff",
-        "git grep x",
+        "git diff -- src",
+        "git grep x -- src",
+        "git diff --stat",
+        "git log",
         "rg -g '*.{rs,md}' x src",
     ];
     for (command, decision) in decisions(&[], Mode::Normal, &others) {
@@ -230,4 +393,21 @@ fn a_way_up_is_followed_where_no_link_is_in_the_way() {
     for (command, decision) in decisions(&[], Mode::Normal, &others) {
         assert_eq!(decision, Decision::Ask, "{command}");
     }
+}
+
+#[test]
+fn a_search_path_that_a_call_does_not_get_proves_nothing() {
+    let search = Search {
+        doubtful: Some("node_modules/.bin".into()),
+        sure: Some("/usr/bin".into()),
+        ..Search::default()
+    };
+    let judge = policy::policy(Settings { search, ground: Ground::new(Fixed), ..bare() });
+    let looks = judge.judge(&bash(), &[command("ls")], Mode::Normal);
+    assert_eq!((looks.decision, looks.search_path.as_deref()), (Decision::Allow, Some("/usr/bin")));
+    let write = Action::Write { path: "/w/x".into(), diff: None };
+    let both = judge.judge(&bash(), &[command("ls"), write], Mode::Normal);
+    assert_eq!((both.decision, both.search_path), (Decision::Ask, None));
+    let why = "a command was judged by another search path than it would get";
+    assert!(both.reasons.iter().any(|reason| reason.why == why), "{:?}", both.reasons);
 }

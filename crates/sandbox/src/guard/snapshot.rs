@@ -16,8 +16,8 @@ use super::quarantine;
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
-const SAVED_ENTRIES: usize = 20_000;
-const SAVED_BYTES: u64 = 64 << 20;
+pub(super) const SAVED_ENTRIES: usize = 20_000;
+pub(super) const SAVED_BYTES: u64 = 64 << 20;
 /// How many entries are looked at for a folder that was moved.
 const SEARCHED: usize = 100_000;
 
@@ -245,7 +245,7 @@ fn find_folder(root: &Path, number: u64) -> Option<PathBuf> {
 }
 
 /// The protected name itself, or the parts of a git directory that matter.
-fn parts(name: &Path) -> Vec<PathBuf> {
+pub(super) fn parts(name: &Path) -> Vec<PathBuf> {
     let is_folder = fs::symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir());
     if !name.ends_with(".git") || !is_folder {
         return vec![name.to_owned()];
@@ -321,7 +321,7 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Saved>> {
     Ok(Some(Saved::File { bytes: fs::read(path)?, mode: metadata.mode() & 0o7777 }))
 }
 
-fn write(path: &Path, saved: &Saved) -> io::Result<()> {
+pub(super) fn write(path: &Path, saved: &Saved) -> io::Result<()> {
     match saved {
         Saved::Folder => fs::create_dir(path),
         Saved::Link(target) => std::os::unix::fs::symlink(target, path),

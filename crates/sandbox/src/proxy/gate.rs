@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,8 +17,10 @@ use super::request::authority;
 use crate::{Egress, Passage, Way};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many refused hosts are told of.
+/// How many refused hosts are told of, and written down.
 const TOLD: usize = 50;
+/// How many ways that were open are written down.
+const OPENED: usize = 10_000;
 
 /// What a process was granted.
 pub(super) struct Gate {
@@ -27,7 +29,25 @@ pub(super) struct Gate {
     told: Mutex<BTreeSet<String>>,
     teller: mpsc::Sender<String>,
     egress: Option<Egress>,
-    seen: Mutex<BTreeSet<(String, u16, Passage)>>,
+    seen: Mutex<Seen>,
+    /// Held by whoever has something written down.
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// Ways out that were written down. Those that were refused take no place of the others.
+#[derive(Default)]
+struct Seen {
+    open: BTreeSet<(String, u16)>,
+    shut: BTreeSet<(String, u16)>,
+}
+
+impl Seen {
+    fn of(&mut self, passage: Passage) -> (&mut BTreeSet<(String, u16)>, usize) {
+        match passage {
+            Passage::Allowed => (&mut self.open, OPENED),
+            Passage::Denied => (&mut self.shut, TOLD),
+        }
+    }
 }
 
 /// One entry of the list.
@@ -81,15 +101,18 @@ impl Grant {
         Some(Self { name, port })
     }
 
-    /// Whether it speaks of `host`.
+    /// Whether it speaks of `host` at this port.
     fn covers(&self, host: &str, port: u16) -> bool {
-        let is_named = match &self.name {
+        self.names(host) && self.has_port(host, port)
+    }
+
+    fn names(&self, host: &str) -> bool {
+        match &self.name {
             Name::Any => true,
             Name::Beneath(end) => host.len() > end.len() && host.ends_with(end.as_str()),
             Name::Exact(name) => name == host,
             Name::Address(address) => host.parse() == Ok(*address),
-        };
-        is_named && self.has_port(host, port)
+        }
     }
 
     /// Whether it speaks of an address by itself, whatever name led there.
@@ -110,7 +133,7 @@ impl Grant {
 }
 
 impl Gate {
-    /// A gate for `hosts`, which tells `teller` of what it refuses, and `egress` of all.
+    /// A gate for `hosts`, which tells `teller` of what it refuses, and `egress` of what it opens too.
     pub(super) fn new(hosts: &Hosts, teller: mpsc::Sender<String>, egress: Option<Egress>) -> Self {
         let mut grants = Vec::new();
         for text in &hosts.names {
@@ -127,7 +150,8 @@ impl Gate {
             }
         }
         let key = hosts.key.clone();
-        Self { grants, key, told: Mutex::default(), teller, egress, seen: Mutex::default() }
+        let (told, seen, writing) = Default::default();
+        Self { grants, key, told, teller, egress, seen, writing }
     }
 
     /// Whether a host was granted by name.
@@ -142,22 +166,11 @@ impl Gate {
 
     /// Connects to a host that was granted.
     pub(super) async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Refusal> {
-        let key = &self.key;
         if !self.is_granted(host, port) {
-            let is_elsewhere = [80, 443].into_iter().any(|usual| self.is_granted(host, usual));
-            let why = if is_elsewhere {
-                format!(
-                    "the host `{host}` is granted for the ports 80 and 443; `{host}:{port}` in \
-                     `{key}` would open port {port}"
-                )
-            } else {
-                format!(
-                    "the host `{host}` is not granted; `{key}` lists those that are (asked for \
-                     port {port})"
-                )
-            };
-            return Err(self.refuse(host, port, why));
+            return Err(self.refuse(host, port, self.not_granted(host, port)).await);
         }
+        // To look up a name is a way out too.
+        self.witness(host, port, Passage::Allowed).await?;
         let broken = |error: io::Error| Refusal {
             status: "502 Bad Gateway",
             why: format!("cannot reach {host}:{port}: {error}"),
@@ -170,17 +183,44 @@ impl Gate {
             let why = format!(
                 "the host `{host}` leads to the private address {}; add `{address}` to `{key}` as \
                  well if that is meant",
-                address.ip()
+                address.ip(),
+                key = self.key
             );
-            return Err(self.refuse(host, port, why));
+            return Err(self.refuse(host, port, why).await);
         }
-        self.witness(host, port, Passage::Allowed);
         let dialed = tokio::time::timeout(PATIENCE, TcpStream::connect(&open[..])).await;
         dialed.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)
     }
 
-    fn refuse(&self, host: &str, port: u16, why: String) -> Refusal {
-        self.witness(host, port, Passage::Denied);
+    /// Why a host is not granted at this port, with the entry that would grant it.
+    fn not_granted(&self, host: &str, port: u16) -> String {
+        let key = &self.key;
+        let named = self.grants.iter().filter(|grant| grant.names(host));
+        let ports: BTreeSet<u16> =
+            named.flat_map(|grant| grant.port.map_or(vec![80, 443], |port| vec![port])).collect();
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let (word, ports) = match &ports[..] {
+            [] => {
+                return format!(
+                    "the host `{host}` is not granted; `{key}` lists those that are (asked for \
+                     port {port})"
+                );
+            }
+            [only] => ("port", only.clone()),
+            [first @ .., last] => ("the ports", format!("{} and {last}", first.join(", "))),
+        };
+        let is_bare = host.parse::<Ipv6Addr>().is_ok();
+        let place = if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        format!(
+            "the host `{host}` is granted for {word} {ports}; `{place}` in `{key}` would open port \
+             {port}"
+        )
+    }
+
+    async fn refuse(&self, host: &str, port: u16, why: String) -> Refusal {
+        if let Err(refusal) = self.witness(host, port, Passage::Denied).await {
+            return refusal;
+        }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD && told.insert(host.to_owned()) {
             // Whoever does not listen any more need not be told.
@@ -189,18 +229,42 @@ impl Gate {
         Refusal { status: "403 Forbidden", why }
     }
 
-    /// Tells whoever writes it down of a way out, once for each.
-    fn witness(&self, host: &str, port: u16, passage: Passage) {
-        let Some(egress) = &self.egress else { return };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() < TOLD && seen.insert((host.to_owned(), port, passage)) {
-            egress(&Way { host, port, key: &self.key, passage });
+    /// Has a way out written down, once for each, before anybody takes it. Whoever writes may wait
+    /// for a file, so that happens beside the other tasks.
+    async fn witness(&self, host: &str, port: u16, passage: Passage) -> Result<(), Refusal> {
+        let Some(egress) = self.egress.clone() else { return Ok(()) };
+        let way = (host.to_owned(), port);
+        let is_settled = || {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let (seen, most) = seen.of(passage);
+            (seen.contains(&way) || seen.len() > most, seen.len() == most)
+        };
+        if is_settled().0 {
+            return Ok(());
         }
+        let _writing = self.writing.lock().await;
+        let (is_settled, is_last) = is_settled();
+        if is_settled {
+            return Ok(());
+        }
+        let (host, key) = (host.to_owned(), self.key.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            egress(&Way { host: &host, port, key: &key, passage, is_last });
+        });
+        written.await.map_err(|error| Refusal {
+            status: "500 Internal Server Error",
+            why: format!("that it was asked for cannot be written down: {error}"),
+        })?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.of(passage).0.insert(way);
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn gate(names: &[&str]) -> (Gate, mpsc::Receiver<String>) {
@@ -239,22 +303,76 @@ mod tests {
         }
     }
 
+    /// A gate, and what it has written down.
+    fn watched(names: &[&str]) -> (Gate, Arc<Mutex<Vec<String>>>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&seen);
+        let egress: Egress = Arc::new(move |way: &Way<'_>| {
+            let last = if way.is_last { " last" } else { "" };
+            let line = format!("{}:{} {:?}{last}", way.host, way.port, way.passage);
+            ear.lock().unwrap().push(line);
+        });
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        let (teller, _) = mpsc::channel(64);
+        (Gate::new(&Hosts { names, key: "k".into() }, teller, Some(egress)), seen)
+    }
+
     #[tokio::test]
     async fn a_port_that_was_not_granted_is_refused_with_the_form_that_grants_it() {
-        let seen = std::sync::Arc::new(Mutex::new(Vec::new()));
-        let ear = std::sync::Arc::clone(&seen);
-        let egress: Egress = std::sync::Arc::new(move |way: &Way<'_>| {
-            ear.lock().unwrap().push(format!("{}:{} {:?}", way.host, way.port, way.passage));
-        });
-        let (teller, _heard) = mpsc::channel(64);
-        let names = vec!["docs.x.com".to_owned(), "localhost".to_owned()];
-        let gate = Gate::new(&Hosts { names, key: "k".into() }, teller, Some(egress));
+        let (gate, seen) = watched(&["docs.x.com", "localhost", "z.test:443", "2001:db8::1"]);
         assert!(gate.is_granted("localhost", 8000));
         for _ in 0..2 {
             let refusal = gate.dial("docs.x.com", 22).await.unwrap_err();
             assert!(refusal.why.contains("`docs.x.com:22` in `k`"), "{}", refusal.why);
+            assert!(refusal.why.contains("for the ports 80 and 443"), "{}", refusal.why);
         }
         assert_eq!(*seen.lock().unwrap(), ["docs.x.com:22 Denied"]);
+        let refusal = gate.dial("z.test", 80).await.unwrap_err();
+        assert!(refusal.why.contains("is granted for port 443; `z.test:80`"), "{}", refusal.why);
+        let refusal = gate.dial("2001:db8::1", 22).await.unwrap_err();
+        assert!(refusal.why.contains("`[2001:db8::1]:22` in `k`"), "{}", refusal.why);
+    }
+
+    #[tokio::test]
+    async fn refused_ways_hide_none_that_was_open_and_their_end_is_told() {
+        // No name has so long a part, so nobody is asked for it.
+        let nowhere = format!("{}.test", "a".repeat(64));
+        let (gate, seen) = watched(&["127.0.0.1", &nowhere]);
+        for number in 0..TOLD + 10 {
+            gate.dial(&format!("h{number}.test"), 443).await.unwrap_err();
+        }
+        // Neither of them has a server.
+        gate.dial(&nowhere, 443).await.unwrap_err();
+        gate.dial("127.0.0.1", 1).await.unwrap_err();
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen.len(), TOLD + 3, "{seen:?}");
+        assert_eq!(seen[TOLD - 1..=TOLD], ["h49.test:443 Denied", "h50.test:443 Denied last"]);
+        let open = [format!("{nowhere}:443 Allowed"), "127.0.0.1:1 Allowed".to_owned()];
+        assert_eq!(seen[TOLD + 1..], open);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_waits_holds_up_nothing_but_the_way_that_it_is_of() {
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        let (begun, mut beginning) = mpsc::channel(1);
+        let wait = Mutex::new(wait);
+        let egress: Egress = Arc::new(move |way: &Way<'_>| {
+            if way.host == "slow.test" {
+                begun.blocking_send(()).unwrap();
+                wait.lock().unwrap().recv().unwrap();
+            }
+        });
+        let (teller, _) = mpsc::channel(64);
+        let gate = Gate::new(&Hosts::default(), teller, Some(egress));
+        gate.dial("known.test", 443).await.unwrap_err();
+        let slow = async { gate.dial("slow.test", 443).await.unwrap_err() };
+        let other = async {
+            beginning.recv().await.unwrap();
+            // All of it runs on one thread.
+            gate.dial("known.test", 443).await.unwrap_err();
+            release.send(()).unwrap();
+        };
+        assert_eq!(tokio::join!(slow, other).0.status, "403 Forbidden");
     }
 
     #[test]

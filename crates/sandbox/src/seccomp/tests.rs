@@ -6,7 +6,8 @@ const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0001;
 const ENOSYS: u32 = 0x0005_0026;
 
-const OPEN: Openings = Openings { internet: true, local: true, ipc: true, attributes: true };
+const OPEN: Openings =
+    Openings { internet: true, local: true, ipc: true, attributes: true, hidden: true };
 
 /// What one filter says to a call; loads and jumps as the kernel does them.
 fn run(program: &[sock_filter], data: &[u8; 64]) -> u32 {
@@ -113,7 +114,7 @@ fn only_the_opened_socket_families_exist() {
     for denied in [0, 16, 17, 38, 40] {
         assert_eq!(family(OPEN, denied), EPERM);
     }
-    let closed = Openings { internet: false, local: false, ipc: false, attributes: false };
+    let closed = Openings { internet: false, local: false, ipc: false, attributes: false, ..OPEN };
     for denied in [1, 2, 10, 16] {
         assert_eq!(family(closed, denied), EPERM);
     }
@@ -146,5 +147,25 @@ fn attributes_of_files_are_kept_where_nothing_may_be_written() {
     for request in SET_FLAGS {
         let under = |openings| call_as(openings, ARCHITECTURE.1, libc::SYS_ioctl, &[3, request]);
         assert_eq!((under(OPEN), under(closed)), (ALLOW, EPERM));
+    }
+}
+
+#[test]
+fn nobody_else_s_processes_and_files_are_touched_where_nothing_hides_them() {
+    const EOPNOTSUPP: u32 = 0x0005_005f;
+    let alone = Openings { hidden: false, ..OPEN };
+    let under = |openings, number, args: &[u64]| call_as(openings, ARCHITECTURE.1, number, args);
+    for &number in SCHEDULING {
+        assert_eq!(under(alone, number, &[0]), ALLOW, "{number}");
+        assert_eq!(under(alone, number, &[77]), EPERM, "{number}");
+        assert_eq!(under(OPEN, number, &[77]), ALLOW, "{number}");
+    }
+    for (number, user) in PRIORITIES {
+        assert_eq!(under(alone, number, &[0, 0]), ALLOW, "{number}");
+        assert_eq!(under(alone, number, &[0, 77]), EPERM, "{number}");
+        assert_eq!(under(alone, number, &[user, 0]), EPERM, "{number}");
+    }
+    for &number in LABELS {
+        assert_eq!((under(alone, number, &[]), under(OPEN, number, &[])), (EOPNOTSUPP, ALLOW));
     }
 }

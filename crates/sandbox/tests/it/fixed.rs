@@ -11,7 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use sandbox::Rung;
 use tokio::io::AsyncWriteExt;
 
-use crate::rig::{Mode, World, collect, has_bubblewrap, rungs};
+use crate::rig::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
 
 fn fix(world: &mut World, name: &str, text: &str) {
     let place = world.work.join(name);
@@ -101,4 +101,27 @@ async fn a_rung_without_mounts_ends_what_would_find_something_else() {
     fs::write(world.work.join("h.sh"), "#!/bin/sh\necho EVIL\n").unwrap();
     let error = world.start(Mode::Confined(Rung::Landlock), "sleep 60").err().unwrap();
     assert!(error.to_string().contains("h.sh` was changed while it was started"), "{error}");
+}
+
+#[tokio::test]
+async fn what_python_has_cached_is_not_taken_for_a_module() {
+    const PLANT: &str = "mkdir -p t; echo 'print(\"evil\")' > evil.py; $PY -c '
+import importlib.util, py_compile
+unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+cache = importlib.util.cache_from_source(\"t/lib.py\")
+py_compile.compile(\"evil.py\", cfile=cache, invalidation_mode=unchecked)'";
+    for rung in rungs() {
+        let mut world = World::new();
+        let python = world.profile.env["SP"].split(' ').next().unwrap().to_owned();
+        fs::create_dir(world.work.join("t")).unwrap();
+        for (name, text) in [("t/x.py", "import lib\n"), ("t/lib.py", "print('trusted')\n")] {
+            fs::write(world.work.join(name), text).unwrap();
+            let (place, bytes) = (world.work.join(name), text.as_bytes().into());
+            world.profile.fixed.push(Fixed { place, bytes, mode: 0o644 });
+        }
+        let planted = host_shell(&world, &format!("PY={python}; {PLANT}; $PY t/x.py"));
+        assert_eq!(String::from_utf8_lossy(&planted.stdout), "evil\n", "it proves nothing");
+        let output = world.run(Mode::Confined(rung), &format!("{python} t/x.py")).await;
+        assert_eq!(output.stdout, "trusted\n", "{rung}: {output:?}");
+    }
 }

@@ -121,6 +121,30 @@ async fn a_program_is_looked_up_by_name_inside() {
 }
 
 #[tokio::test]
+async fn a_home_of_its_own_lasts_and_costs_no_process() {
+    for mode in modes().into_iter().filter(|mode| *mode != Mode::Open) {
+        let mut world = World::new();
+        let data = world.base().join("data");
+        fs::create_dir(&data).unwrap();
+        fs::create_dir_all(world.home.join(".cargo/bin")).unwrap();
+        world.profile.own.push(data.clone());
+        let script =
+            "echo $$ $HOME; cd; echo x >> .count; cat .count; [ -d .cargo/bin ] && echo shared";
+        let spawn = Spawn { home: Some(data.join("home")), ..world.spawn(script) };
+        let mut last = String::new();
+        for _ in 0..2 {
+            let child = world.sandbox(mode).start(&spawn, &world.profile).unwrap();
+            last = collect(child).await.stdout;
+        }
+        let (process, rest) = last.split_once(' ').unwrap();
+        assert!(mode != Mode::Confined(Rung::Bubblewrap) || process == "2", "{mode:?}: {process}");
+        let home = data.join("home");
+        assert_eq!(rest, format!("{}\nx\nx\nshared\n", home.display()), "{mode:?}");
+        assert!(!world.home.join(".count").exists(), "{mode:?}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_outlives_the_command() {
     for mode in modes() {
         let world = World::new();

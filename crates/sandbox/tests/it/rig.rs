@@ -194,6 +194,7 @@ impl World {
             stdin: Stdin::Null,
             channel: Channel::None,
             env: BTreeMap::new(),
+            home: None,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Fit, Survey, base_name};
+use super::{Fit, Survey, WRAPPED, base_name};
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -122,9 +122,29 @@ impl Survey {
         let mut given = before.to_vec();
         given.extend(raw::runs(fed).into_iter().flatten());
         for first in 0..given.len().min(HANDED) {
-            let words = [&command, &given[first..]].concat();
-            let end = words.len();
-            self.add(&Rc::new(words), 0, end, Fit::Handed);
+            // They are copied, and judged on their own.
+            if !self.affords(2 * (command.len() + given.len() - first)) {
+                return;
+            }
+            let words = Rc::new([&command, &given[first..]].concat());
+            self.handed(&words);
+        }
+    }
+
+    /// Adds a command whose last words come from elsewhere, and what it runs if it is a wrapper.
+    fn handed(&mut self, words: &Rc<Vec<Piece>>) {
+        let mut start = 0;
+        for _ in 0..WRAPPED {
+            let Some(program) = words.get(start) else { return };
+            self.add(words, start, words.len(), Fit::Handed);
+            let Some(wrapper) = wrappers::find(base_name(&program.text)) else { return };
+            let args = start + 1;
+            let texts = words[args..].iter().map(|word| word.text.as_str()).take(LONG);
+            match wrapper.inner(&texts.collect::<Vec<_>>()) {
+                Inner::At(at) => start = args + at,
+                Inner::Unclear => return self.add(words, args, words.len(), Fit::Loose),
+                Inner::Nothing => return,
+            }
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Programs that run what their arguments or their input say, each in its own way: shells,
 //! interpreters, `find`, git, editors. Sees too much rather than too little.
 
-use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::LazyLock;
 
 use super::{Fit, Listens, NESTING, Survey, base_name};
 use crate::programs;
@@ -18,7 +16,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("bsdtar", "-I"),
     ("rsync", "-e"),
     ("scp", "-S"),
+    ("scp", "-o"),
     ("sftp", "-S"),
+    ("sftp", "-o"),
     ("zip", "-TT"),
     ("man", "-P"),
     ("mapfile", "-C"),
@@ -43,13 +43,6 @@ pub(super) const REMOTE: &[&str] = &[
     "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux", "screen",
     "newgrp",
 ];
-
-/// Variables that programs take for the name or text of something to run.
-const PROGRAM_VARIABLES: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PAGER MANPAGER \
-    BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
-    GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH \
-    RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTC RUSTDOC RUSTFMT CARGO_BUILD_RUSTC \
-    CARGO_BUILD_RUSTC_WRAPPER NODE PYTHON PERL FC HOSTCC CC CXX LD AR MAKE SHELL TAR_OPTIONS";
 
 /// So much of a long option names it.
 const SHORTENED: usize = 6;
@@ -104,9 +97,16 @@ impl Survey {
         if !wrappers::embeds(name) {
             return;
         }
-        for (word, next) in args.iter().zip(args.iter().skip(1)) {
+        for (at, word) in args.iter().enumerate() {
+            let next = args.get(at + 1).map_or("", |word| word.text.as_str());
             if PROGRAMS.contains(&(name, word.text.as_str())) {
-                self.option_runs(&next.text, depth);
+                self.option_runs(next, depth);
+            } else if let Some(value) = clustered(name, &word.text) {
+                self.option_runs(if value.is_empty() { next } else { value }, depth);
+            }
+            // Make takes variables as arguments.
+            if name.ends_with("make") && wrappers::is_assignment(&word.text) {
+                self.assigned(word, true, depth);
             }
         }
         for (option, value) in args.iter().filter_map(|word| word.text.split_once('=')) {
@@ -120,14 +120,14 @@ impl Survey {
         // A script that is known to only edit text runs nothing.
         let runs = |word: &&Piece| !name.ends_with("sed") || !programs::only_edits(&word.text);
         for word in args.iter().filter(runs) {
-            if word.text.contains(char::is_whitespace) || word.text.contains('!') {
+            if word.text.contains(|c: char| c.is_whitespace() || "!;(".contains(c)) {
                 self.words_of(&word.text);
             }
         }
     }
 
     /// The value of an option that is run: words, words between commas, or the value of a setting.
-    fn option_runs(&mut self, value: &str, depth: usize) {
+    pub(super) fn option_runs(&mut self, value: &str, depth: usize) {
         self.script(value, depth + 1);
         if value.contains(',') {
             self.script(&value.replace(',', " "), depth + 1);
@@ -148,7 +148,7 @@ impl Survey {
     /// Variables that a builtin or a loop sets.
     fn set_by(&mut self, name: &str, args: &[Piece], depth: usize) {
         match name {
-            "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
                 for word in args {
                     self.assigned(word, false, depth);
                 }
@@ -215,6 +215,7 @@ impl Survey {
         self.loose |= is_dynamic;
         self.sources.substituted |= is_dynamic;
         let from_input = args.first().is_some_and(is_input);
+        self.behind_descriptor(args);
         if from_input { Listens::Shell } else { Listens::No }
     }
 
@@ -245,8 +246,16 @@ impl Survey {
                 self.run_file(words, args);
                 return Some(self.sourced(rest));
             }
+            "fc" | "history" => self.remembered(name, words, args, depth),
+            "jobs" => {
+                let runs = rest.iter().position(|word| word.text == "-x");
+                if let Some(at) = runs.filter(|_| depth < NESTING) {
+                    return Some(self.command(words, args + at + 1, depth + 1));
+                }
+            }
             "npm" | "pnpm" | "yarn" | "bun" | "cargo" => {
                 const RUN: &[&str] = &["exec", "x", "dlx", "watch"];
+                self.given_settings(rest, depth);
                 if rest.iter().any(|word| RUN.contains(&word.text.as_str())) {
                     self.add(words, args, words.len(), Fit::Loose);
                     self.texts(rest);
@@ -308,7 +317,7 @@ impl Survey {
                 let setting = word.text.trim_start().split_once(char::is_whitespace);
                 let setting = setting.filter(|(name, _)| name.starts_with(char::is_uppercase));
                 self.script(setting.map_or("", |(_, value)| value), depth + 1);
-            } else if name == "alias" && !value.is_empty() {
+            } else if ["alias", "ssh"].contains(&name) && !value.is_empty() {
                 self.script(value, depth + 1);
             }
             let is_letter = word.text.starts_with('-') && !word.text.starts_with("--");
@@ -335,6 +344,7 @@ impl Survey {
         let is_printed = |word: &Piece| word.dynamic && word.text.is_empty();
         self.sources.substituted |= !is_remote && operands.clone().any(is_printed);
         self.runs_file |= !takes_text;
+        self.behind_descriptor(&words[args..]);
         if !takes_text && !is_remote {
             self.run_file(words, args);
         }
@@ -489,6 +499,8 @@ impl Survey {
             "--use-askpass",
             "--pre-invoke",
             "--post-invoke",
+            "--script-shell",
+            "--run_under",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {
@@ -508,13 +520,6 @@ impl Survey {
             }
         }
     }
-}
-
-/// Whether programs take a variable's value for something to run.
-pub(super) fn names_program(variable: &str) -> bool {
-    static NAMES: LazyLock<HashSet<&str>> =
-        LazyLock::new(|| PROGRAM_VARIABLES.split(' ').collect());
-    NAMES.contains(variable)
 }
 
 /// What `xargs` runs: a word that it fills in is one that only the running shell knows.
@@ -542,12 +547,34 @@ fn runs_lines(word: &Piece) -> bool {
     before.is_some_and(is_command) && !programs::only_edits(&word.text)
 }
 
+/// The value of an option of one letter that names a program, where it stands among other letters or
+/// has its value attached; empty where that is the next word.
+fn clustered<'a>(name: &str, word: &'a str) -> Option<&'a str> {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let options = PROGRAMS.iter().filter(|(program, _)| *program == name);
+    let mut known = options.filter_map(|(_, option)| option.strip_prefix('-'));
+    known.find_map(|option| {
+        let is_letter = option.len() == 1;
+        letters.split_once(option).filter(|_| is_letter).map(|(_, value)| value)
+    })
+}
+
 /// Whether `xargs` could put the name of a program behind these words.
 pub(super) fn ends_open(words: &[Piece]) -> bool {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).take(GIVEN).collect();
+    let mut rest = texts.as_slice();
+    while let Some((program, args)) = rest.split_first()
+        && let Some(wrapper) = wrappers::find(base_name(program))
+    {
+        match wrapper.inner(args) {
+            Inner::At(at) => rest = &args[at..],
+            Inner::Unclear | Inner::Nothing => return true,
+        }
+    }
     let last = words.last().map_or("", |word| base_name(&word.text));
     last == "-c" || wrappers::find(last).is_some() || wrappers::is_shell(last)
 }
 
-fn is_input(word: &Piece) -> bool {
+pub(super) fn is_input(word: &Piece) -> bool {
     matches!(word.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }

@@ -1,25 +1,31 @@
 //! Programs whose output a shell runs. Of those that print what stands in the text the words are
 //! known; what any other prints, only it knows. Names them, decides nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use super::runners::REMOTE;
-use super::{Found, base_name, program_index};
-use crate::shell::tolerant::{Piece, Segment};
-use crate::shell::wrappers;
+use super::{Found, WRAPPED, base_name, program_index};
+use crate::shell::tolerant::{Expansion, Piece, Segment, Value};
+use crate::shell::wrappers::{self, Inner};
 
 /// Programs that print what they are given, or nothing that could be a command.
-const CLEAR: &str =
-    "echo printf cat cd pwd true : nproc whoami hostname uname id mktemp set which command dirname";
+const CLEAR: &str = "echo printf cat cd pwd true : nproc whoami hostname uname id mktemp set which \
+    dirname test [ false read shift break continue return exit unset sleep wait mkdir touch rm cp \
+    mv chmod";
 /// More substitutions are not looked at one by one.
 const MOST: usize = 64;
-/// Longer texts are not looked through for names that substitutions put together.
-const NAMED: usize = 64 << 10;
-/// What a command can follow.
-const BEFORE: [&str; 9] = ["!", "{", "then", "do", "else", "exec", "time", "command", "env"];
 /// Of a substitution no more is looked at.
 const LONG: usize = 256;
+/// Words after which stands no program, though it could be one.
+const NO_PROGRAM: [&str; 5] = ["case", "[[", "]]", "in", "function"];
+/// Words that open a group of commands, and those that close one.
+const OPENING: [&str; 7] = ["{", "if", "while", "until", "case", "for", "select"];
+const CLOSING: [&str; 4] = ["}", "fi", "done", "esac"];
+
+/// The name of a program that alone knows what it prints.
+type Source = Rc<str>;
 
 /// Where text comes from that a shell runs.
 #[derive(Default)]
@@ -28,34 +34,278 @@ pub(crate) struct Sources {
     pub(super) substituted: bool,
     /// A program whose output a shell runs, where only that program knows what it prints.
     pub(crate) unclear: Option<String>,
-    /// Names of files that such a program has filled, each with the program.
-    written: Vec<(String, String)>,
+    /// Variables that hold such output, by name.
+    held: HashMap<String, Source>,
+    /// Files that such output was written to, by their last name.
+    written: HashMap<String, Source>,
+}
+
+/// What goes from one segment of a text to others.
+#[derive(Default)]
+pub(super) struct Flow {
+    /// How many segments there were so far.
+    count: usize,
+    /// Those of them of which it is not known what they print, in their order.
+    outputs: Vec<(usize, Source)>,
+    /// The same for the part of each pipeline that was seen.
+    pipelines: HashMap<usize, Option<Source>>,
+    groups: Vec<Group>,
+    /// The pipelines with a shell of this machine.
+    shells: HashSet<usize>,
+    /// The variable and the files that were set last.
+    variable: String,
+    files: Vec<String>,
+}
+
+/// What a segment is given, where that is not known.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// Its input, where a shell of this machine is among its words.
+    input: Option<Source>,
+    /// What is put into its words.
+    words: Option<Source>,
+    /// Whether a shell ran what a substitution prints before it came.
+    was_substituted: bool,
+}
+
+/// A group of commands that is open.
+#[derive(Default)]
+struct Group {
+    input: Option<Source>,
+    output: Option<Source>,
+}
+
+impl Flow {
+    pub(super) fn has_shell(&self, pipeline: usize) -> bool {
+        self.shells.contains(&pipeline)
+    }
+
+    /// Opens and closes groups around a segment; returns what comes out of those that it closes.
+    fn nest(&mut self, segment: &Segment, keywords: &[Piece]) -> Option<Source> {
+        let mut closed = if segment.closes { self.groups.pop() } else { None };
+        let input = self.input_of(segment);
+        let mut opens = segment.opens;
+        for word in keywords {
+            if OPENING.contains(&word.text.as_str()) {
+                opens += 1;
+            } else if CLOSING.contains(&word.text.as_str()) {
+                closed = self.groups.pop().or(closed);
+            }
+        }
+        for _ in 0..opens {
+            self.groups.push(Group { input: input.clone(), output: None });
+        }
+        closed.and_then(|group| group.output)
+    }
+
+    /// What comes out of the pipeline before a segment; what begins one reads what its group does.
+    fn input_of(&self, segment: &Segment) -> Option<Source> {
+        let of_group = || self.groups.last().and_then(|group| group.input.clone());
+        self.pipelines.get(&segment.pipeline).cloned().unwrap_or_else(of_group)
+    }
+
+    fn printed(&mut self, segment: &Segment, output: Option<Source>) {
+        let pipeline = self.pipelines.entry(segment.pipeline).or_default();
+        if let Some(output) = &output {
+            *pipeline = Some(Rc::clone(output));
+            if let Some(group) = self.groups.last_mut() {
+                group.output.get_or_insert_with(|| Rc::clone(output));
+            }
+        }
+        self.outputs.extend(output.map(|output| (self.count, output)));
+        self.count += 1;
+    }
 }
 
 impl Sources {
     /// Looks for such a program in the substitutions of the text, where a shell runs any.
     pub(super) fn look_into(&mut self, text: &str) {
-        let is_run = self.substituted || text.len() <= NAMED && names_a_program(text);
-        if is_run && self.unclear.is_none() {
+        if self.substituted && self.unclear.is_none() {
             self.unclear = substituted(text);
         }
     }
 
-    /// Notes the files that a segment writes, whose input comes from `fed` if that is not known.
-    pub(super) fn wrote(&mut self, segment: &Segment, fed: Option<&String>) {
-        let is_file = |word: &Piece| !word.text.is_empty() && word.text != "/dev/null";
-        let words = &segment.words[program_index(&segment.words)..];
-        let is_tee = words.first().is_some_and(|name| base_name(&name.text) == "tee");
-        let copied = words.iter().skip(1).filter(|word| is_tee && !word.text.starts_with('-'));
-        let targets = segment.redirects.iter().filter(|it| it.writes).map(|it| &it.word);
-        let mut files = targets.chain(copied).filter(|word| is_file(word)).peekable();
-        if files.peek().is_none() || self.written.len() >= MOST {
-            return;
+    /// Follows what a segment reads, sets, writes and prints. Its commands are looked at after
+    /// that, and then this is settled.
+    pub(super) fn pass(&mut self, segment: &Segment, flow: &mut Flow) -> Passed {
+        let was_substituted = std::mem::take(&mut self.substituted);
+        if segment.is_data {
+            self.hold_data(segment, flow);
+            return Passed { was_substituted, ..Passed::default() };
         }
-        let own = unclear(&segment.words).filter(|_| !is_tee);
-        if let Some(source) = own.or_else(|| fed.cloned()) {
-            let named = |word: &Piece| (base_name(&word.text).to_owned(), source.clone());
-            self.written.extend(files.map(named).take(MOST));
+        let words = &segment.words;
+        let start = program_index(words);
+        let at = program_at(words, start);
+        let is_loop = words.get(start).is_some_and(|word| OPENING.contains(&word.text.as_str()));
+        let ended = flow.nest(segment, &words[..start + usize::from(is_loop)]);
+        let piped = flow.pipelines.get(&segment.pipeline).cloned().flatten();
+        let input = self.reads(segment, flow).or(piped);
+        let given = input.clone().or_else(|| flow.input_of(segment));
+        self.set(segment, start, flow, given.as_ref());
+        let is_program = start == 0 || !NO_PROGRAM.contains(&words[start - 1].text.as_str());
+        let is_program = is_program && !is_loop;
+        if is_program && self.unclear.is_none() {
+            self.unclear = self.put_into(segment, flow, Some(at)).map(|it| it.to_string());
+        }
+        let own = if is_program { self.prints(segment, at, flow) } else { None }.or(ended);
+        let passes_on = words.get(at).is_none_or(|word| base_name(&word.text) == "cat");
+        let output = own.or(if passes_on { given.clone() } else { input });
+        self.write(segment, at, flow, output.as_ref(), given.as_ref());
+        let names_file = names_file(words.get(at..).unwrap_or_default());
+        let mut put = segment.expansions.iter().filter(|it| it.word.is_some());
+        let put = put.find_map(|expansion| match &expansion.value {
+            // That is the name of a script, which is like any other.
+            Value::Variable(_) if names_file => None,
+            Value::Variable(_) | Value::Printed(_) => self.stands_for(expansion, flow),
+        });
+        flow.printed(segment, output);
+        let is_shell = has_shell(words);
+        if is_shell {
+            flow.shells.insert(segment.pipeline);
+        }
+        let input = given.filter(|_| is_shell);
+        Passed { input, words: put, was_substituted }
+    }
+
+    /// Says what became of a segment: whether a shell in it runs its input.
+    pub(super) fn settle(&mut self, passed: Passed, is_run: bool) {
+        let words = passed.words.filter(|_| self.substituted);
+        let run = passed.input.filter(|_| is_run).or(words);
+        if self.unclear.is_none() {
+            self.unclear = run.map(|source| source.to_string());
+        }
+        self.substituted |= passed.was_substituted;
+    }
+
+    /// What such output is put into: a word, or the input.
+    fn put_into(&self, segment: &Segment, flow: &Flow, word: Option<usize>) -> Option<Source> {
+        let each = segment.expansions.iter().filter(|expansion| expansion.word == word);
+        each.take(MOST).find_map(|expansion| self.stands_for(expansion, flow))
+    }
+
+    fn stands_for(&self, expansion: &Expansion, flow: &Flow) -> Option<Source> {
+        match &expansion.value {
+            Value::Variable(name) => self.held.get(name).cloned(),
+            Value::Printed(made) => {
+                let first = flow.outputs.partition_point(|(at, _)| *at < made.start);
+                let (at, source) = flow.outputs.get(first)?;
+                (*at < made.end).then(|| Rc::clone(source))
+            }
+        }
+    }
+
+    /// What a segment reads by redirection.
+    fn reads(&self, segment: &Segment, flow: &Flow) -> Option<Source> {
+        let files = segment.redirects.iter().filter(|target| !target.writes);
+        let mut files = files.filter_map(|target| self.written.get(base_name(&target.word.text)));
+        files.next().cloned().or_else(|| self.put_into(segment, flow, None))
+    }
+
+    /// Words that are no command go into a variable, or into the file of a here-document.
+    fn hold_data(&mut self, segment: &Segment, flow: &mut Flow) {
+        let mut each = segment.expansions.iter();
+        let source = each.find_map(|expansion| self.stands_for(expansion, flow));
+        if let Some(source) = source {
+            self.held.insert(flow.variable.clone(), Rc::clone(&source));
+            let files = flow.files.iter().map(|file| (file.clone(), Rc::clone(&source)));
+            self.written.extend(files);
+        }
+        flow.count += 1;
+    }
+
+    /// Notes the variables that a segment sets.
+    fn set(&mut self, segment: &Segment, start: usize, flow: &mut Flow, given: Option<&Source>) {
+        let words = &segment.words;
+        let program = words.get(start).map_or("", |word| word.text.as_str());
+        let rest = words.get(start + 1..).unwrap_or_default();
+        let declares =
+            matches!(program, "declare" | "typeset" | "export" | "local" | "readonly" | "let");
+        let end = if declares { words.len() } else { start };
+        let name_of = |word: &Piece| {
+            let (name, _) = word.text.split_once('=')?;
+            Some(name.trim_end_matches('+').to_owned())
+        };
+        if let Some(name) = words[..end].iter().rev().find_map(name_of) {
+            flow.variable = name;
+        }
+        for expansion in &segment.expansions {
+            let word = expansion.word.and_then(|at| words[..end].get(at));
+            if let Some(name) = word.and_then(name_of)
+                && let Some(source) = self.stands_for(expansion, flow)
+            {
+                self.held.insert(name, source);
+            }
+        }
+        let any = || segment.expansions.iter().find_map(|it| self.stands_for(it, flow));
+        let names = match program {
+            "read" | "mapfile" | "readarray" => given.cloned().zip(Some(rest)),
+            "for" | "select" => any().zip(rest.get(..1)),
+            "printf" if rest.first().is_some_and(|word| word.text == "-v") => {
+                any().zip(rest.get(1..2))
+            }
+            "set" => {
+                let source = any();
+                self.held.extend(source.map(|source| (String::from("@"), source)));
+                None
+            }
+            _ => None,
+        };
+        if let Some((source, names)) = names {
+            let names = names.iter().filter(|name| !name.text.starts_with('-'));
+            self.held.extend(names.map(|name| (name.text.clone(), Rc::clone(&source))));
+            let unnamed = ["REPLY", "MAPFILE"].map(|name| (name.to_owned(), Rc::clone(&source)));
+            self.held.extend(unnamed);
+        }
+    }
+
+    /// What a segment prints, where only its program knows that.
+    fn prints(&self, segment: &Segment, at: usize, flow: &Flow) -> Option<Source> {
+        let (program, args) = segment.words.get(at..)?.split_first()?;
+        let name = base_name(&program.text);
+        let mut given = segment.expansions.iter().filter(|it| it.word.is_some_and(|it| it > at));
+        if program.dynamic || !(name.is_empty() || is_clear(name, args.first())) {
+            return Some(Source::from(name));
+        }
+        let mut files = args.iter().filter(|_| name == "cat" && !self.written.is_empty());
+        let file = files.find_map(|word| self.written.get(base_name(&word.text)));
+        let put = || given.find_map(|expansion| self.stands_for(expansion, flow));
+        file.cloned().or_else(put)
+    }
+
+    /// Notes the files that a segment writes.
+    fn write(
+        &mut self,
+        segment: &Segment,
+        at: usize,
+        flow: &mut Flow,
+        output: Option<&Source>,
+        given: Option<&Source>,
+    ) {
+        let words = segment.words.get(at..).unwrap_or_default();
+        let name = words.first().map_or("", |word| base_name(&word.text));
+        let args = words.get(1..).unwrap_or_default();
+        let operands = args.iter().map(|word| word.text.as_str()).filter(|it| !it.starts_with('-'));
+        let taken = || operands.clone().find_map(|word| self.written.get(base_name(word)));
+        let (source, copies): (_, Vec<&str>) = match name {
+            "tee" | "sponge" => (given.cloned(), operands.collect()),
+            "dd" => {
+                let value = |name: &str| operands.clone().find_map(|word| word.strip_prefix(name));
+                let read = value("if=").and_then(|file| self.written.get(base_name(file)));
+                (read.or(given).cloned(), value("of=").into_iter().collect())
+            }
+            "cp" | "mv" | "ln" | "install" => (taken().cloned(), operands.collect()),
+            _ => (output.cloned(), Vec::new()),
+        };
+        let targets = segment.redirects.iter().filter(|target| target.writes);
+        let files = targets.map(|target| target.word.text.as_str()).chain(copies);
+        let files = files.filter(|file| !file.is_empty() && *file != "/dev/null");
+        let files: Vec<String> = files.map(|file| base_name(file).to_owned()).collect();
+        if let Some(source) = source {
+            let filled = files.iter().map(|file| (file.clone(), Rc::clone(&source)));
+            self.written.extend(filled);
+        }
+        if !files.is_empty() {
+            flow.files = files;
         }
     }
 
@@ -64,11 +314,8 @@ impl Sources {
         if self.written.is_empty() || self.unclear.is_some() {
             return;
         }
-        let source = |word: &Piece| {
-            let name = base_name(&word.text);
-            self.written.iter().find(|(file, _)| file == name).map(|(_, source)| source.clone())
-        };
-        self.unclear = commands.iter().find_map(|found| {
+        let source = |word: &Piece| self.written.get(base_name(&word.text));
+        let found = commands.iter().find_map(|found| {
             let (program, args) = found.argv().split_first()?;
             let name = base_name(&program.text);
             let runs = wrappers::is_shell(name) || wrappers::is_interpreter(name);
@@ -76,42 +323,44 @@ impl Sources {
             let file = if runs { args.iter().take(MOST).find_map(source) } else { None };
             file.or_else(|| source(program).filter(|_| program.text.contains('/')))
         });
+        self.unclear = found.map(ToString::to_string);
     }
 }
 
-/// The program of these words, where what it prints is not known.
-pub(super) fn unclear(words: &[Piece]) -> Option<String> {
-    let program = words.get(program_index(words))?;
-    let name = base_name(&program.text);
-    (program.dynamic || !(name.is_empty() || is_clear(name))).then(|| name.to_owned())
-}
-
 /// Whether a shell of this machine is among these words.
-pub(super) fn has_shell(words: &[Piece]) -> bool {
+fn has_shell(words: &[Piece]) -> bool {
     let is_shell = |name: &str| {
         matches!(name, "source" | ".") || (wrappers::is_shell(name) && !REMOTE.contains(&name))
     };
     words.iter().any(|word| is_shell(base_name(&word.text)))
 }
 
-/// Whether a substitution stands where the name of a program is, or in a variable that does.
-fn names_a_program(text: &str) -> bool {
-    let every = |mark| text.match_indices(mark).take(MOST);
-    let is_command = |at: usize| {
-        let before = text[..at].trim_end_matches([' ', '\t', '"']);
-        let word = before.rsplit([' ', '\t', '\n', ';', '|', '&']).next().unwrap_or_default();
-        before.is_empty() || before.ends_with(['\n', ';', '|', '&']) || BEFORE.contains(&word)
-    };
-    let is_substituted = every("$(").chain(every("`").step_by(2)).any(|(at, _)| {
-        let is_number = text[at..].starts_with("$((");
-        !is_number && is_command(at)
-    });
-    let is_held = ["=$(", "=\"$(", "=`", "=\"`"].iter().any(|held| text.contains(held));
-    let is_variable = |at: usize| {
-        let next = text[at + 1..].chars().next();
-        next.is_some_and(|next| next.is_alphabetic() || "_{".contains(next)) && is_command(at)
-    };
-    is_substituted || (is_held && every("$").any(|(at, _)| is_variable(at)))
+/// Whether these words are a shell with a file to run, and no text.
+fn names_file(words: &[Piece]) -> bool {
+    let Some((program, args)) = words.split_first() else { return false };
+    let name = base_name(&program.text);
+    let is_text = |word: &Piece| word.text.starts_with('-') && word.text.contains('c');
+    match name {
+        "source" | "." => true,
+        "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "fish" => !args.iter().any(is_text),
+        _ => false,
+    }
+}
+
+/// Where the program stands that does the work, behind those that only start it.
+fn program_at(words: &[Piece], start: usize) -> usize {
+    let mut at = start;
+    for _ in 0..WRAPPED {
+        let Some((program, args)) = words.get(at..).and_then(<[Piece]>::split_first) else { break };
+        let name = base_name(&program.text);
+        // What these add to the words is not known.
+        let wrapper = wrappers::find(name).filter(|_| !matches!(name, "xargs" | "parallel"));
+        let Some(wrapper) = wrapper else { break };
+        let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
+        let Inner::At(inner) = wrapper.inner(&texts) else { break };
+        at += 1 + inner;
+    }
+    at
 }
 
 /// A program in a substitution of the text, where what it prints is not known.
@@ -127,15 +376,26 @@ fn substituted(text: &str) -> Option<String> {
     let parts = bodies.flat_map(|body| body.split(['|', ';', '&', '\n']));
     let mut names = parts.filter_map(|part| {
         let is_set = |word: &&str| wrappers::is_assignment(word) || matches!(*word, "{" | "(");
-        let word = part.split_whitespace().find(|word| !is_set(word))?;
-        let word = word.trim_matches(['"', '\'', '\\']);
+        let mut words = part.split_whitespace().skip_while(is_set);
+        let word = words.next()?.trim_matches(['"', '\'', '\\']);
         let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || "/.~:".contains(c));
-        is_name.then(|| base_name(word))
+        let name = base_name(word);
+        let is_look = name == "command" && words.next().is_some_and(only_looks_up);
+        (is_name && !is_look).then_some(name)
     });
-    names.find(|name| !is_clear(name)).map(str::to_owned)
+    names.find(|name| !is_known(name)).map(str::to_owned)
 }
 
-fn is_clear(name: &str) -> bool {
+fn is_clear(name: &str, first: Option<&Piece>) -> bool {
+    is_known(name) || name == "command" && first.is_none_or(|word| only_looks_up(&word.text))
+}
+
+/// Whether `command` says by this word where a program is, and does not run it.
+fn only_looks_up(word: &str) -> bool {
+    matches!(word, "-v" | "-V")
+}
+
+fn is_known(name: &str) -> bool {
     static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| CLEAR.split(' ').collect());
     NAMES.contains(name)
 }

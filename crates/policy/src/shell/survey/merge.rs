@@ -1,0 +1,53 @@
+//! What a text says again and again, said once: all that is judged later would be judged as often.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Fit, Found, REPEATED, Redirection, Survey};
+use crate::shell::tolerant::Piece;
+
+/// What makes commands equal: their words, the part of them that they are, and how certain that is.
+type Said = (Rc<Vec<Piece>>, usize, usize, Fit);
+
+/// Fewer are quicker to judge than to compare.
+const FEW: usize = 32;
+
+impl Survey {
+    /// Leaves one of equal commands, and of equal redirections. Folders only ever become more, so that
+    /// the last of them runs in all that the others do.
+    pub(super) fn merge(&mut self) {
+        if self.commands.len() > FEW {
+            let mut known: HashMap<Said, usize> = HashMap::new();
+            let mut kept: Vec<Found> = Vec::new();
+            for found in self.commands.drain(..) {
+                // Long runs are seldom repeated, and slow to compare.
+                if found.words.len() > REPEATED {
+                    kept.push(found);
+                    continue;
+                }
+                let key = (Rc::clone(&found.words), found.start, found.end, found.fit);
+                let at = *known.entry(key).or_insert(kept.len());
+                if let Some(first) = kept.get_mut(at) {
+                    (first.folders, first.adrift) = (found.folders, found.adrift);
+                } else {
+                    kept.push(found);
+                }
+            }
+            self.commands = kept;
+        }
+        if self.redirections.len() > FEW {
+            let mut known: HashMap<(Piece, bool), usize> = HashMap::new();
+            let mut kept: Vec<Redirection> = Vec::new();
+            for redirection in self.redirections.drain(..) {
+                let key = (redirection.target.word.clone(), redirection.target.writes);
+                let at = *known.entry(key).or_insert(kept.len());
+                if let Some(first) = kept.get_mut(at) {
+                    first.folders = redirection.folders;
+                } else {
+                    kept.push(redirection);
+                }
+            }
+            self.redirections = kept;
+        }
+    }
+}

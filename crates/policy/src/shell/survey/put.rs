@@ -1,0 +1,51 @@
+//! Text that was put somewhere before it is run: behind a descriptor, into the shell's history, into a
+//! setting for one run. Sees too much rather than too little.
+
+use std::rc::Rc;
+
+use super::{Survey, runners};
+use crate::shell::tolerant::Piece;
+
+impl Survey {
+    /// Shell text behind a descriptor, which something else in the text has opened.
+    pub(super) fn behind_descriptor(&mut self, args: &[Piece]) {
+        let is_descriptor = |word: &Piece| {
+            let is_listed = word.text.starts_with("/proc/") && word.text.contains("/fd/");
+            word.text.starts_with("/dev/fd/") || is_listed
+        };
+        let is_given = args.iter().any(|word| is_descriptor(word) && !runners::is_input(word));
+        self.loose |= is_given;
+        self.sources.substituted |= is_given;
+    }
+
+    /// Settings for one run, such as that of cargo for the program that starts tests.
+    pub(super) fn given_settings(&mut self, args: &[Piece], depth: usize) {
+        for (at, word) in args.iter().enumerate() {
+            let next = args.get(at + 1).map_or("", |word| word.text.as_str());
+            match word.text.strip_prefix("--config") {
+                Some("") => self.option_runs(next, depth),
+                Some(value) => self.option_runs(value, depth),
+                None => {}
+            }
+        }
+    }
+
+    /// Commands that are put into the shell's history, and those that are run out of it.
+    pub(super) fn remembered(
+        &mut self,
+        name: &str,
+        words: &Rc<Vec<Piece>>,
+        args: usize,
+        depth: usize,
+    ) {
+        let rest = &words[args..];
+        let letters = |word: &Piece| word.text.starts_with('-') && word.text.contains(['s', 'e']);
+        if name == "history" {
+            let text: Vec<&str> = rest.iter().skip(1).map(|word| word.text.as_str()).collect();
+            self.script(&text.join(" "), depth + 1);
+        } else if rest.is_empty() || rest.iter().any(letters) {
+            self.loose = true;
+            self.sources.unclear.get_or_insert_with(|| String::from("fc"));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Texts that say the same again and again: they are judged with little work, and no more lightly.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use contract::policy::{Decision, Mode};
+use policy::Settings;
+use policy::ground::{Ground, Look, Sought, Width};
+use policy::rules::Scope;
+use serde_json::json;
+
+use crate::setting::{bare, rules, run};
+
+/// An empty disk that counts how often it is asked.
+struct Counted(Arc<AtomicUsize>);
+
+impl Look for Counted {
+    fn real(&self, _path: &Path) -> Option<PathBuf> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    fn names(&self, _folder: &Path) -> Option<Vec<String>> {
+        None
+    }
+
+    fn git_runs(&self, _folder: &Path) -> Option<String> {
+        None
+    }
+
+    fn git_elsewhere(&self, _folder: &Path) -> Option<String> {
+        None
+    }
+
+    fn git_keeps(&self, _folder: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        Sought::Nothing
+    }
+
+    fn git_obeys(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn is_own(&self, _program: &str) -> bool {
+        true
+    }
+
+    fn seek(
+        &self,
+        _folder: &Path,
+        _width: Width,
+        _wanted: &mut dyn FnMut(&Path) -> bool,
+    ) -> Sought {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Sought::Nothing
+    }
+}
+
+/// Pieces whose repetition holds commands within commands, or many commands in many folders.
+const PIECES: &[&str] = &[
+    "git submodule foreach ",
+    "git bisect run ",
+    "find -exec ",
+    "find -x ",
+    "xargs ",
+    "a | xargs ",
+    "a | xargs b |",
+    "env a=b ",
+    "nice -n 5 ",
+    "sh -c ",
+    "cd a; b;",
+    "cd ..;",
+    "rg a ",
+    "rg -g a ",
+    "grep -r a ",
+    "[alias]\n",
+    "* ",
+    "/a/b/",
+    "~/a",
+];
+
+/// The decision on a piece, repeated up to `size`, and how often the disk was asked.
+fn judged(piece: &str, end: &str, size: usize, mode: Mode) -> (Decision, usize) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let rules = rules(&json!({ "deny": ["Bash(curl:*)", "Read(secret/**)"] }), Scope::User);
+    let ground = Ground::new(Counted(Arc::clone(&asked)));
+    let judge = policy::policy(Settings { rules, ground, ..bare() });
+    let decision = run(&judge, &(piece.repeat(size / piece.len()) + end), mode).decision;
+    (decision, asked.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_denied_command_behind_any_repetition_is_denied() {
+    for piece in PIECES {
+        let (decision, _) = judged(piece, "\ncurl x", 10_000, Mode::Yolo);
+        assert_eq!(decision, Decision::Deny, "{piece}");
+    }
+    for piece in ["git submodule foreach ", "git bisect run ", "find -exec ", "xargs ", "nice "] {
+        let (decision, _) = judged(piece, "curl x", 10_000, Mode::Yolo);
+        assert_eq!(decision, Decision::Deny, "{piece}");
+    }
+}
+
+#[test]
+fn commands_within_commands_beyond_number_are_asked_about_in_every_mode() {
+    for piece in ["git submodule foreach ", "git bisect run ", "a | xargs "] {
+        let (decision, _) = judged(piece, "b", 10_000, Mode::Yolo);
+        assert_eq!(decision, Decision::Ask, "{piece}");
+    }
+}
+
+#[test]
+fn the_disk_is_asked_no_more_often_about_the_same_words() {
+    for piece in PIECES {
+        let (_, once) = judged(piece, "", 5000, Mode::Normal);
+        let (_, twice) = judged(piece, "", 10_000, Mode::Normal);
+        assert!(twice <= 600 && twice <= 2 * once + 64, "{piece}: {once}, {twice}");
+    }
+}

@@ -1,0 +1,128 @@
+//! A home that lasts, for processes that start anew each time: a folder of their own, in which links
+//! lead to what the confinement shows of the person's. It is made inside of the walls, so that
+//! nothing that a process leaves there can lead out of them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// Folders that programs share. They are made anew, so that what is kept in them lasts too.
+const SHARED: [&str; 6] = [".cache", ".cargo", ".config", ".local", "share", "state"];
+
+/// Variables that name places in the home that was there before.
+const PLACES: [&str; 4] = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
+
+/// The same for a rung without a helper: a shell's script that makes the home in `$1` and goes on
+/// with the rest of its words.
+pub(crate) const SCRIPT: &str = r#"
+settle() {
+    [ -d "$2" ] || mkdir -p "$2" 2>/dev/null || return 1
+    for entry in "$1"/* "$1"/.[!.]*; do
+        name=${entry##*/}
+        case $name in
+        .cache | .cargo | .config | .local | share | state)
+            if [ -d "$entry" ] && [ ! -L "$entry" ]; then settle "$entry" "$2/$name"; fi ;;
+        *)
+            if [ -e "$entry" ] && [ ! -e "$2/$name" ]; then
+                ln -s "$entry" "$2/$name" 2>/dev/null
+            fi ;;
+        esac
+    done
+    return 0
+}
+folder=$1
+shift
+if [ -n "$HOME" ] && settle "$HOME" "$folder"; then
+    HOME=$folder
+    export HOME
+    unset XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME
+fi
+unset folder entry name
+unset -f settle
+exec "$@"
+"#;
+
+/// Makes the home in `folder` and lets the variables say so. Where it cannot be made, they name the
+/// one that was there before.
+pub(crate) fn settle(folder: &Path, env: &mut BTreeMap<String, String>) {
+    let Some(before) = env.get("HOME").filter(|home| !home.is_empty()) else { return };
+    if fill(Path::new(before), folder).is_ok() {
+        env.insert("HOME".to_owned(), folder.to_string_lossy().into_owned());
+        env.retain(|name, _| !PLACES.contains(&name.as_str()));
+    }
+}
+
+fn fill(from: &Path, to: &Path) -> io::Result<()> {
+    if !to.is_dir() {
+        fs::create_dir_all(to)?;
+    }
+    // What the confinement does not show is not missed.
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let place = to.join(&name);
+        if SHARED.map(OsStr::new).contains(&name.as_os_str()) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                fill(&path, &place)?;
+            }
+        } else if path.exists() && !place.exists() {
+            link(&path, &place);
+        }
+    }
+    Ok(())
+}
+
+/// Puts a link in the place of one that leads nowhere, or of nothing. What cannot be linked is not
+/// there, as before.
+fn link(path: &Path, place: &Path) {
+    if place.is_symlink() {
+        let _ = fs::remove_file(place);
+    }
+    // Not to a link, which may be gone the next time.
+    let _ = symlink(fs::read_link(path).as_deref().unwrap_or(path), place);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_home_is_found_in_the_other() {
+        let base = tempfile::tempdir().unwrap();
+        let (home, folder) = (base.path().join("home"), base.path().join("data/home"));
+        fs::create_dir_all(home.join(".rustup/bin")).unwrap();
+        fs::create_dir_all(home.join(".config/git")).unwrap();
+        fs::create_dir_all(folder.join(".config/mine")).unwrap();
+        symlink("/nowhere", home.join("dangling")).unwrap();
+        let home = home.to_string_lossy().into_owned();
+        for _ in 0..2 {
+            let pairs = [("HOME", home.as_str()), ("XDG_CONFIG_HOME", "/x"), ("A", "b")];
+            let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let mut env = BTreeMap::from(pairs);
+            settle(&folder, &mut env);
+            assert_eq!(env["HOME"], folder.to_string_lossy());
+            assert_eq!(env.keys().collect::<Vec<_>>(), ["A", "HOME"]);
+        }
+        assert!(folder.join(".rustup").is_symlink() && folder.join(".rustup/bin").is_dir());
+        assert!(!folder.join(".config").is_symlink() && folder.join(".config/git").is_symlink());
+        assert!(folder.join(".config/mine").is_dir() && !folder.join("dangling").is_symlink());
+        fs::remove_file(folder.join(".rustup")).unwrap();
+        symlink("/nowhere", folder.join(".rustup")).unwrap();
+        let mut env = BTreeMap::from([("HOME".to_owned(), home)]);
+        settle(&folder, &mut env);
+        assert!(folder.join(".rustup/bin").is_dir());
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_made_changes_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let file = base.path().join("file");
+        fs::write(&file, "").unwrap();
+        let before = BTreeMap::from([("HOME".to_owned(), "/".to_owned())]);
+        let mut env = before.clone();
+        settle(&file.join("home"), &mut env);
+        assert_eq!(env, before);
+    }
+}
