@@ -290,7 +290,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
     file.write_all(bytes)?;
-    fs::rename(&draft, path)
+    // After a crash too: half of what a person agreed to is worth nothing.
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

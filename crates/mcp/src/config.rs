@@ -5,6 +5,7 @@ mod entry;
 mod expand;
 mod floating;
 pub mod foreign;
+pub(crate) mod shell;
 #[cfg(test)]
 mod tests;
 

@@ -55,6 +55,13 @@ impl Surroundings {
     }
 }
 
+/// Keeps Python from what lies cached beside a project's modules, which it would take in their place.
+fn own_cache(server: &Server, data: &Path) -> BTreeMap<String, String> {
+    let cache = data.join("pycache").to_string_lossy().into_owned();
+    let is_theirs = server.scope == Scope::Project;
+    is_theirs.then(|| ("PYTHONPYCACHEPREFIX".to_owned(), cache)).into_iter().collect()
+}
+
 /// A server's program that runs. Dropping it ends the program and all it started.
 pub(crate) struct Running {
     process: Mutex<Option<Box<dyn Process>>>,
@@ -90,13 +97,11 @@ impl Running {
         let spawn = Spawn {
             program: located(&program.command, &surroundings.workspace),
             args: program.args.iter().map(Into::into).collect(),
-            cwd: match &program.cwd {
-                Some(cwd) => surroundings.workspace.join(home_path(cwd, surroundings)),
-                None => surroundings.workspace.clone(),
-            },
+            cwd: working_folder(program, surroundings),
             stdin: Stdin::Piped,
             channel: Channel::None,
-            env: BTreeMap::new(),
+            env: own_cache(server, &data),
+            home: None,
         };
         let started = sandbox.start(&spawn, &profile);
         let child = started.map_err(|error| not_started(server, &spawn, surroundings, error))?;
@@ -186,9 +191,17 @@ async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Arc<Mutex<
     }
 }
 
-/// The program: a path of the workspace, or a name to look up.
-fn located(command: &str, workspace: &Path) -> PathBuf {
-    if command.contains('/') { workspace.join(command) } else { PathBuf::from(command) }
+/// The program: a path as seen from a folder, or a name to look up.
+fn located(command: &str, folder: &Path) -> PathBuf {
+    if command.contains('/') { folder.join(command) } else { PathBuf::from(command) }
+}
+
+/// Where a server's program runs.
+pub(crate) fn working_folder(program: &Program, surroundings: &Surroundings) -> PathBuf {
+    match &program.cwd {
+        Some(cwd) => surroundings.workspace.join(home_path(cwd, surroundings)),
+        None => surroundings.workspace.clone(),
+    }
 }
 
 fn home_path(path: &Path, surroundings: &Surroundings) -> PathBuf {
@@ -333,18 +346,23 @@ fn environment(
     env
 }
 
-/// The file that a server's command stands for: a path, or what the server's search path leads to.
-pub(crate) fn resolved(
+/// Where a server's program looks for others.
+pub(crate) fn search_path(
     server: &Server,
     program: &Program,
     surroundings: &Surroundings,
-) -> Option<PathBuf> {
-    let path = located(&program.command, &surroundings.workspace);
-    if program.command.contains('/') {
+) -> String {
+    let mut env = environment(server, program, surroundings, Path::new(""));
+    env.remove("PATH").unwrap_or_default()
+}
+
+/// The file that a command stands for: a path as seen from a folder, or what a search path leads to.
+pub(crate) fn resolved(command: &str, folder: &Path, search: &str) -> Option<PathBuf> {
+    let path = located(command, folder);
+    if command.contains('/') {
         return Some(path);
     }
-    let env = environment(server, program, surroundings, Path::new(""));
-    let mut places = std::env::split_paths(env.get("PATH")?).map(|folder| folder.join(&path));
+    let mut places = std::env::split_paths(search).map(|folder| folder.join(&path));
     places.find(|place| is_executable(place))
 }
 

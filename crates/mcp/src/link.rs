@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, Shelf, Trouble};
-use crate::config::{Server, Transport};
+use crate::config::Server;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::pins::{self, Files, Pins};
+use crate::pins::{Files, Pins};
 use crate::servers::{Shared, now};
 use crate::{name, schema};
 
@@ -41,6 +42,8 @@ pub(crate) struct Link {
     is_told: AtomicBool,
     /// Whether it is being asked what it offers.
     is_starting: AtomicBool,
+    /// Set once nobody wants it any more.
+    ended: CancellationToken,
 }
 
 /// A server that is asked what it offers, until this is dropped.
@@ -72,7 +75,7 @@ impl Link {
     pub(crate) fn new(server: Server, shared: Arc<Shared>) -> Self {
         let prefix = name::prefix(&server.name).unwrap_or_default();
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
-        let pins = Pins::new(&shared.cache, &prefix, &server);
+        let pins = Pins::new(&shared.pins, &prefix, &server, &shared.surroundings.workspace);
         Self {
             known: Mutex::new(Known::of(shelf.read())),
             server,
@@ -84,6 +87,7 @@ impl Link {
             is_stale: Arc::default(),
             is_told: AtomicBool::new(false),
             is_starting: AtomicBool::new(false),
+            ended: CancellationToken::new(),
         }
     }
 
@@ -128,6 +132,26 @@ impl Link {
         }
     }
 
+    /// Whether it was asked before what it offers, in vain.
+    pub(crate) fn was_tried(&self) -> bool {
+        self.known().catalog.as_ref().is_some_and(|catalog| catalog.failure.is_some())
+    }
+
+    /// Notes that it was waited for in vain, so that the next start does not wait: it is tried then
+    /// all the same.
+    pub(crate) fn note_wait(&self, waited: Duration) {
+        let mut known = self.known();
+        if self.is_starting() && known.catalog.is_none() {
+            let name = &self.server.name;
+            let message =
+                format!("MCP server `{name}` did not say what it offers within {waited:?}");
+            let catalog =
+                Catalog { failure: Some(Trouble { message, at: 0 }), ..Catalog::default() };
+            self.keep(&catalog);
+            known.catalog = Some(Arc::new(catalog));
+        }
+    }
+
     /// Whether it is being asked what it offers.
     pub(crate) fn is_starting(&self) -> bool {
         self.is_starting.load(Ordering::Relaxed)
@@ -146,8 +170,9 @@ impl Link {
             slot.failures += 1;
             slot.failed_at = Some(Instant::now());
         }
-        let files = self.settle_files(consent)?;
         slot.wait(&self.server.name).await?;
+        // What is looked at is what is started: nothing waits in between.
+        let files = self.settle_files(consent).await?;
         match self.start().await {
             Ok(connection) => {
                 self.agree_to_files(&files);
@@ -223,7 +248,11 @@ impl Link {
     /// Starts the server to learn what it offers, and keeps in mind where that fails.
     pub(crate) async fn learn(&self) -> Result<(), Failure> {
         let _starting = Starting::new(&self.is_starting);
-        let learned = self.connect(Consent::None).await;
+        let learned = tokio::select! {
+            biased;
+            () = self.ended.cancelled() => return Err(Failure::Cancelled),
+            learned = self.connect(Consent::None) => learned,
+        };
         match learned {
             Ok(_) => Ok(()),
             Err(failure) => {
@@ -248,8 +277,9 @@ impl Link {
         *self.known() = Known::default();
     }
 
-    /// Ends the conversation. One that is only beginning ends with whoever waits for it.
+    /// Ends the conversation. One that is only beginning is given up by whoever waits for it.
     pub(crate) async fn close(&self) {
+        self.ended.cancel();
         if self.is_starting() {
             return;
         }
@@ -278,16 +308,6 @@ impl Link {
     fn say(&self, text: &str) {
         let text = self.server.without_keys(text);
         (self.shared.notice)(format!("MCP server `{}`: {text}", self.server.name));
-    }
-
-    /// The files that its command runs.
-    fn files(&self) -> Files {
-        match &self.server.transport {
-            Transport::Stdio(program) => {
-                pins::files(&self.server, program, &self.shared.surroundings)
-            }
-            Transport::Http(_) => Files::new(),
-        }
     }
 
     fn agree_to_files(&self, files: &Files) {

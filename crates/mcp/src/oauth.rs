@@ -1,18 +1,22 @@
 //! Signing in to servers: an authorization code with PKCE, taken back on an address of this
-//! machine, once and within minutes; or a client's own secret, where no person is there. Keys are
-//! kept in files of the person's own.
+//! machine, once and within minutes; or a client's own secret or key, or the word of an
+//! organization, where no page is opened. Keys are kept in files of the person's own.
 
 mod browser;
 mod discovery;
 mod keeper;
+mod signing;
+mod unattended;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::secret::Secret;
 use futures::future::BoxFuture;
+use reqwest::Url;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    ClientCredentialsConfig, OAuthClientConfig,
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
+    AuthorizationSession, OAuthClientConfig,
 };
 use tokio::net::TcpListener;
 
@@ -20,6 +24,8 @@ use crate::config::Address;
 use crate::failure::Failure;
 
 pub use keeper::Credentials;
+pub use signing::SigningKey;
+pub use unattended::{Voucher, sign_in_unattended, sign_in_vouched};
 
 /// How long the person has to sign in.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -32,8 +38,19 @@ const NAME: &str = "Brynhild";
 pub struct Client {
     /// Its id.
     pub id: String,
-    /// Its secret, where it has one.
-    pub secret: Option<Secret<String>>,
+    /// How it shows that it is that client.
+    pub proof: Proof,
+}
+
+/// How a client shows who it is.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// Not at all.
+    None,
+    /// By a secret.
+    Secret(Secret<String>),
+    /// By a signature.
+    Key(Arc<SigningKey>),
 }
 
 /// As whom to sign in. Where nothing is said, we register.
@@ -77,6 +94,7 @@ fn fresh(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError
 /// What signs in to an address.
 struct Prepared {
     manager: AuthorizationManager,
+    metadata: AuthorizationMetadata,
     /// Whether the authorization server takes the address of a document for a client's id.
     reads_documents: bool,
 }
@@ -88,8 +106,8 @@ async fn prepared(address: &Address) -> Result<Prepared, Failure> {
     let metadata = discovery::metadata(&manager, address, challenge.as_deref()).await?;
     let reads = metadata.additional_fields.get("client_id_metadata_document_supported");
     let reads_documents = reads.is_some_and(|reads| *reads == true);
-    manager.set_metadata(metadata);
-    Ok(Prepared { manager, reads_documents })
+    manager.set_metadata(metadata.clone());
+    Ok(Prepared { manager, metadata, reads_documents })
 }
 
 /// The scopes to ask for: those the server names, and with a key, what it granted and what it
@@ -126,14 +144,23 @@ pub async fn sign_in(
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let port = listener.local_addr().map_err(broken)?.port();
     let redirect = format!("http://127.0.0.1:{port}/callback");
-    let Prepared { mut manager, reads_documents } = prepared(address).await?;
+    let Prepared { mut manager, reads_documents, .. } = prepared(address).await?;
     let scopes = scopes(&manager, address, credentials).await?;
     let request = AuthorizationRequest::new(redirect.as_str())
         .with_initial_scope_selection()
         .with_scopes(scopes.clone());
     let (request, secret) = match (&identity.client, &identity.metadata_url) {
         (Some(client), _) => {
-            let secret = client.secret.as_ref().map(|secret| secret.expose().clone());
+            let secret = match &client.proof {
+                Proof::None => None,
+                Proof::Secret(secret) => Some(secret.expose().clone()),
+                Proof::Key(_) => {
+                    return Err(Failure::hinted(
+                        "a page cannot be signed by a key",
+                        "`--client-credentials` signs in by the key alone",
+                    ));
+                }
+            };
             (request.with_preregistered_client(&client.id), secret)
         }
         (None, Some(document)) if reads_documents => {
@@ -165,42 +192,44 @@ pub async fn sign_in(
     Ok(())
 }
 
-/// Signs in as a program with a secret of its own: there is no page, and no person.
-pub async fn sign_in_unattended(
-    address: &Address,
-    credentials: &Credentials,
-    client: &Client,
-) -> Result<(), Failure> {
-    let url = &address.url;
-    let wrong = |error: AuthError| failed(url, &error);
-    let Some(secret) = &client.secret else {
-        return Err(Failure::hinted(
-            "a client that signs in by itself needs a secret",
-            "`--client-secret-env` names the variable that holds it",
-        ));
-    };
-    let Prepared { mut manager, .. } = prepared(address).await?;
-    let config = ClientCredentialsConfig::ClientSecret {
-        client_id: client.id.clone(),
-        client_secret: secret.expose().clone(),
-        scopes: scopes(&manager, address, credentials).await?,
-        resource: Some(url.clone()),
-    };
-    // It is not kept: such a key is not renewed, and whoever signs in has the secret.
-    manager.set_credential_store(credentials.keeper(url, None));
-    manager.validate_client_credentials_metadata(&config).map_err(wrong)?;
-    manager.configure_client_credentials(&config).map_err(wrong)?;
-    manager.exchange_client_credentials(&config).await.map_err(wrong)?;
-    Ok(())
-}
-
 /// Refuses pages that are none: what a server names as its page is opened by a person.
 fn check_page(page: &str) -> Result<(), Failure> {
-    let is_web = page.starts_with("https://")
-        || page.starts_with("http://127.0.0.1")
-        || page.starts_with("http://localhost");
-    if is_web && page.chars().all(|c| c.is_ascii_graphic()) {
+    if is_safe(page) {
         return Ok(());
     }
     Err(Failure::new(format!("the server names a page to sign in that is not safe: {page}")))
+}
+
+/// Whether nobody on the way can read what is sent to an address.
+fn is_safe(address: &str) -> bool {
+    let is_plain = address.chars().all(|c| c.is_ascii_graphic());
+    let Some(url) = Url::parse(address).ok().filter(|_| is_plain) else { return false };
+    match url.scheme() {
+        "https" => true,
+        "http" => matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_addresses_are_safe_on_this_machine_alone() {
+        for address in ["https://a.example/x", "http://127.0.0.1:8/x", "http://localhost/x"] {
+            assert!(is_safe(address), "{address}");
+        }
+        for address in [
+            "http://a.example/x",
+            "http://127.0.0.1.a.example/x",
+            "http://localhost@a.example/x",
+            "file:///x",
+            "javascript:x",
+            "https://a.example/ x",
+            "",
+        ] {
+            assert!(!is_safe(address), "{address}");
+        }
+    }
 }

@@ -1,142 +1,125 @@
-//! The files that a server's command runs, and what they held when the person agreed to them. They
-//! can change without its description changing. What a server works on is none of them: that
-//! changes all the time.
+//! What a person agreed to of the files that a server's command runs. They can change without its
+//! description changing.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt;
+mod files;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::catalog;
-use crate::config::{Program, Scope, Server};
-use crate::launch::{self, Surroundings};
+use crate::config::{Scope, Server};
 
-/// Programs that run the file which they are given first.
-const INTERPRETERS: [&str; 16] = [
-    "bash", "bun", "deno", "java", "lua", "node", "perl", "php", "pypy", "python", "ruby", "sh",
-    "ts-node", "tsx", "uv", "zsh",
-];
-/// The endings of files that are run.
-const SCRIPTS: [&str; 16] = [
-    "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
-    "ts", "wasm",
-];
-/// Folders of the system, whose files are its packages' where nobody but root can write them.
-const SYSTEM: [&str; 9] =
-    ["/bin", "/lib", "/lib64", "/opt", "/sbin", "/snap", "/usr", "/Library", "/System"];
-/// Folders that a package manager fills, whoever owns them.
-const PACKAGES: [&str; 5] = [
-    "/gnu/store",
-    "/home/linuxbrew/.linuxbrew",
-    "/nix/store",
-    "/opt/homebrew",
-    "/usr/local/Cellar",
-];
+pub(crate) use files::files;
 
 /// Paths of files with their hashes.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// What a person agreed to.
+/// What a person agreed to of one server.
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 struct Agreed {
-    /// The description with which they did.
-    description: String,
+    /// What each file held, whatever description it was run by.
     files: Files,
+    /// The files that each description has run.
+    runs: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Why a program is not started before somebody agrees to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// The files that it would run, and that nobody agreed to as they are.
+    pub(crate) files: Files,
+    /// Why nobody knows what was agreed to, where that is so.
+    pub(crate) unknown: Option<String>,
+}
+
+impl Doubt {
+    /// The files in words.
+    pub(crate) fn names(&self) -> String {
+        self.files.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The file that keeps what was agreed to for one server, however its description changes.
 pub(crate) struct Pins {
     path: PathBuf,
     description: String,
+    workspace: PathBuf,
 }
 
 impl Pins {
-    /// Those of a server whose name for tools is `prefix`.
-    pub(crate) fn new(folder: &Path, prefix: &str, server: &Server) -> Self {
-        let identity = serde_json::json!([server.scope.label(), server.name]);
-        let name = format!("{prefix}-{}.files", catalog::digest(&identity));
-        Self { path: folder.join(name), description: server.digest.clone() }
+    /// Those of a server whose name for tools is `prefix`. What a project brings is trusted in its
+    /// own folder, and says nothing of a server that another project calls the same.
+    pub(crate) fn new(folder: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let place = (server.scope == Scope::Project).then(|| workspace.to_string_lossy());
+        let identity = serde_json::json!([server.scope.label(), server.name, place]);
+        let name = format!("{prefix}-{}.json", catalog::digest(&identity));
+        Self { path: folder.join(name), description: server.digest.clone(), workspace }
     }
 
-    fn read(&self) -> Option<Agreed> {
-        serde_json::from_slice(&fs::read(&self.path).ok()?).ok()
+    /// What is kept. Only where there is no file was nothing agreed to.
+    fn read(&self) -> io::Result<Option<Agreed>> {
+        match fs::read(&self.path) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// The files that are other than those agreed to. Where the person has described the server
-    /// otherwise, files that were never run are agreed to by that.
-    pub(crate) fn other(&self, files: &Files) -> Vec<String> {
-        let Some(agreed) = self.read() else { return Vec::new() };
-        let is_other = |(path, hash): &(&String, &String)| match agreed.files.get(*path) {
-            Some(known) => known != *hash,
-            None => agreed.description == self.description,
+    /// What somebody has to agree to before these files are run. Where the person has described the
+    /// server as never before, files that were never run are agreed to by that.
+    pub(crate) fn doubt(&self, files: &Files) -> Option<Doubt> {
+        let agreed = match self.read() {
+            Ok(agreed) => agreed?,
+            Err(error) => {
+                let unknown = Some(format!("{}: {error}", self.path.display()));
+                return Some(Doubt { files: files.clone(), unknown });
+            }
         };
-        files.iter().filter(is_other).map(|(path, _)| path.clone()).collect()
+        let run = agreed.runs.get(&self.description);
+        let is_other = |(path, hash): &(&String, &String)| match agreed.files.get(*path) {
+            Some(known) if known != *hash => true,
+            _ => run.is_some_and(|run| {
+                !run.contains(*path) && !self.is_known_elsewhere((path, hash), run, &agreed.files)
+            }),
+        };
+        let other = files.iter().filter(is_other);
+        let files: Files = other.map(|(path, hash)| (path.clone(), hash.clone())).collect();
+        (!files.is_empty()).then_some(Doubt { files, unknown: None })
+    }
+
+    /// Whether a file of the workspace was run with the same bytes at the same place of another one:
+    /// who names a script from wherever they are means each that is the same.
+    fn is_known_elsewhere(
+        &self,
+        (path, hash): (&String, &String),
+        run: &BTreeSet<String>,
+        files: &Files,
+    ) -> bool {
+        let Ok(place) = Path::new(path).strip_prefix(&self.workspace) else { return false };
+        run.iter().any(|other| Path::new(other).ends_with(place) && files.get(other) == Some(hash))
     }
 
     /// Agrees to files.
     pub(crate) fn agree(&self, files: &Files) -> io::Result<()> {
-        let before = self.read();
-        let mut files = files.clone();
-        for (path, hash) in before.iter().flat_map(|before| &before.files) {
-            files.entry(path.clone()).or_insert_with(|| hash.clone());
-        }
-        let agreed = Agreed { description: self.description.clone(), files };
+        // Somebody was asked about what cannot be read.
+        let before = self.read().ok().flatten();
+        let known = before.iter();
+        let mut agreed = Agreed {
+            files: known.clone().flat_map(|it| it.files.clone()).collect(),
+            runs: known.flat_map(|it| it.runs.clone()).collect(),
+        };
+        agreed.files.extend(files.clone());
+        agreed.runs.entry(self.description.clone()).or_default().extend(files.keys().cloned());
         if before.as_ref() == Some(&agreed) {
             return Ok(());
         }
         catalog::replace(&self.path, &serde_json::to_vec(&agreed)?)
     }
-}
-
-/// The files that a server's command runs. Of servers that are not the person's own only those in
-/// the workspace count: the rest is judged where these come from.
-pub(crate) fn files(server: &Server, program: &Program, surroundings: &Surroundings) -> Files {
-    let root = fs::canonicalize(&surroundings.workspace);
-    let command = launch::resolved(server, program, surroundings);
-    let name = program.command.rsplit('/').next().unwrap_or_default();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let mut is_run_next = INTERPRETERS.contains(&name);
-    let arguments = program.args.iter().filter(|word| !word.starts_with('-'));
-    let arguments = arguments.filter_map(|word| {
-        let path = surroundings.workspace.join(word).canonicalize().ok()?;
-        let is_run = std::mem::take(&mut is_run_next) || can_run(&path);
-        is_run.then_some(path)
-    });
-    let run = command.and_then(|path| path.canonicalize().ok()).into_iter().chain(arguments);
-    let counts = |path: &PathBuf| {
-        let is_inside = root.as_ref().is_ok_and(|root| path.starts_with(root));
-        path.is_file() && (is_inside || (server.scope == Scope::User && !is_of_system(path)))
-    };
-    let hashed = |path: PathBuf| Some((path.display().to_string(), hash(&path).ok()?));
-    run.filter(counts).filter_map(hashed).collect()
-}
-
-fn hash(path: &Path) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
-    Ok(hasher.finalize().to_hex().to_string())
-}
-
-/// Whether a file can be a part of the program, and not only something that it works on.
-fn can_run(path: &Path) -> bool {
-    let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
-    if extension.is_some_and(|it| SCRIPTS.contains(&it.as_str())) {
-        return true;
-    }
-    let mut start = [0; 2];
-    let begun = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    launch::is_executable(path) || (begun.is_ok() && start == *b"#!")
-}
-
-/// Whether a file is the system's or a package manager's: these change with every upgrade, by
-/// somebody who could change everything else.
-fn is_of_system(path: &Path) -> bool {
-    let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
-    let is_of_root = || path.metadata().is_ok_and(|it| it.uid() == 0 && it.mode() & 0o022 == 0);
-    is_below(&PACKAGES) || (is_below(&SYSTEM) && is_of_root())
 }
 
 #[cfg(test)]

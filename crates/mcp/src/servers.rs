@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use contract::sandbox::Sandbox;
 use contract::text::head;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub servers: Vec<Server>,
     /// The folder in which is kept what they offer.
     pub cache: PathBuf,
+    /// The folder in which is kept what the person agreed to of their programs.
+    pub pins: PathBuf,
     /// The keys of those that the person signed in to.
     pub credentials: Credentials,
     /// Starts their programs.
@@ -53,6 +56,7 @@ pub struct Settings {
 /// What all links share.
 pub(crate) struct Shared {
     pub(crate) cache: PathBuf,
+    pub(crate) pins: PathBuf,
     pub(crate) credentials: Credentials,
     pub(crate) sandbox: Arc<dyn Sandbox>,
     pub(crate) surroundings: Surroundings,
@@ -70,7 +74,7 @@ pub(crate) fn now() -> i64 {
 pub struct Servers {
     shared: Arc<Shared>,
     links: Vec<Arc<Link>>,
-    /// What the tools were made of that were asked for last.
+    /// What tools were made of when somebody last asked for them, or whether they have changed.
     offered: Mutex<Offered>,
 }
 
@@ -78,6 +82,8 @@ pub struct Servers {
 pub struct Learning {
     /// Its name.
     pub server: String,
+    /// Whether it was asked before, in vain.
+    pub was_tried: bool,
     /// Goes on until it has answered, or failed.
     pub learned: BoxFuture<'static, Result<(), Failure>>,
 }
@@ -162,6 +168,7 @@ impl Servers {
     pub fn new(settings: Settings) -> Self {
         let shared = Arc::new(Shared {
             cache: settings.cache,
+            pins: settings.pins,
             credentials: settings.credentials,
             sandbox: settings.sandbox,
             surroundings: settings.surroundings,
@@ -171,7 +178,7 @@ impl Servers {
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
-        Self { shared, links, offered: Mutex::default() }
+        Self::of(shared, links)
     }
 
     /// Whether these are the servers, as they are described.
@@ -190,7 +197,13 @@ impl Servers {
         let links: Vec<Arc<Link>> = servers.into_iter().map(link).collect();
         let stays = |link: &Arc<Link>| links.iter().any(|other| Arc::ptr_eq(link, other));
         join_all(self.links.iter().filter(|link| !stays(link)).map(|link| link.close())).await;
-        Self { shared: Arc::clone(&self.shared), links, offered: Mutex::default() }
+        Self::of(Arc::clone(&self.shared), links)
+    }
+
+    fn of(shared: Arc<Shared>, links: Vec<Arc<Link>>) -> Self {
+        let servers = Self { shared, links, offered: Mutex::default() };
+        servers.is_offer_new();
+        servers
     }
 
     fn active(&self) -> Vec<Arc<Link>> {
@@ -228,9 +241,15 @@ impl Servers {
         let unknown = self.active().into_iter().filter(|it| it.is_unknown() && !it.is_starting());
         let learning = unknown.map(|link| Learning {
             server: link.server.name.clone(),
+            was_tried: link.was_tried(),
             learned: async move { link.learn().await }.boxed(),
         });
         learning.collect()
+    }
+
+    /// Notes which servers were waited for in vain: the next start does not wait for them.
+    pub fn note_wait(&self, waited: Duration) {
+        self.active().iter().for_each(|link| link.note_wait(waited));
     }
 
     /// The names of servers that are being started to learn what they offer.
@@ -248,7 +267,7 @@ impl Servers {
     /// The tools as a model is offered them: those of servers, and those that come with them.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.active().iter().for_each(|link| link.tell_hidden());
-        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = self.offer();
+        self.is_offer_new();
         let mut tools = self.of_resources(Keeping::Words);
         tools.extend(self.of_servers().into_iter().map(|tool| tool as Arc<dyn Tool>));
         tools
@@ -347,7 +366,7 @@ impl Servers {
             return Err(Failure::new(format!("no MCP server has a prompt `{name}`")));
         };
         let values = arguments.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-        let given = prompts::given(&link, &entry, values.collect(), Consent::None).await?;
+        let given = prompts::given(&link, &entry, values.collect()).await?;
         serde_json::to_value(given.messages)
             .map_err(|error| Failure::new(format!("the prompt `{name}` makes no sense: {error}")))
     }
@@ -362,12 +381,19 @@ impl Servers {
         }
     }
 
+    /// Takes note of what tools are made of now. Whether that is something new.
+    fn is_offer_new(&self) -> bool {
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *offered, self.offer());
+        !offered.reads_as(&before)
+    }
+
     /// Asks running servers again that said they changed. Returns whether [`Servers::tools`] gives
-    /// others than it did.
+    /// others than when it was last asked for them, or this was asked.
     pub async fn refresh(&self) -> bool {
         // A server that does not answer is noticed by the next call.
         join_all(self.active().iter().map(|link| link.refresh())).await;
-        !self.offer().reads_as(&self.offered.lock().unwrap_or_else(PoisonError::into_inner))
+        self.is_offer_new()
     }
 
     /// All servers as people see them.

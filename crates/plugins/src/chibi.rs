@@ -122,6 +122,8 @@ pub struct Listed {
     pub path: PathBuf,
     /// Whether it is used.
     pub enabled: bool,
+    /// Whether its bytes may be used.
+    pub trusted: bool,
     /// What was loaded, and what was ignored and why.
     pub report: Vec<String>,
 }
@@ -201,6 +203,7 @@ impl Plugins {
             name: member.plugin.name().to_owned(),
             path: member.executable.clone(),
             enabled: member.plugin.is_active(),
+            trusted: member.plugin.trusted,
             report: report(schema),
         };
         self.members.iter().map(listed).collect()

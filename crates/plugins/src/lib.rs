@@ -14,7 +14,6 @@ mod files;
 pub mod folders;
 mod frontmatter;
 mod hidden;
-mod home;
 pub mod hooks;
 pub mod index;
 pub mod initrunner;

@@ -144,7 +144,7 @@ impl Lmao {
                     self.hosts.worker(group.serving(&facts.file)),
                     source,
                 )
-                .owned(owner.cloned()),
+                .owned(owner.cloned().map(Box::new)),
                 looking: tool::looking(description.spec(source)),
                 facts: facts.clone(),
                 hosts: self.hosts.clone(),

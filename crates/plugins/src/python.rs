@@ -41,7 +41,7 @@ use contract::tool::Tool;
 use serde_json::Value;
 
 use crate::folders::Folders;
-use crate::plugin::{Dialect, Plugin};
+use crate::plugin::{Dialect, NetworkWish, Plugin};
 pub use description::{Described, ProviderDescription, ToolDescription};
 use host::Host;
 pub use output::Listener;
@@ -161,6 +161,8 @@ struct Seat {
     /// A path, as text: paths are hashed part by part, which costs a start with many plugins.
     root: OsString,
     opens_workspace: bool,
+    /// Whether it serves a provider alone.
+    answers: bool,
 }
 
 impl Seat {
@@ -169,7 +171,7 @@ impl Seat {
         let mut granted = plugin.settings.grants.write.iter();
         let opens_workspace = is_shared && granted.any(|path| path == Path::new("."));
         let root = plugin.root.clone().into_os_string();
-        Self { name: plugin.name().to_owned(), root, opens_workspace }
+        Self { name: plugin.name().to_owned(), root, opens_workspace, answers: false }
     }
 }
 
@@ -213,7 +215,18 @@ impl Hosts {
 
     /// A provider of a plugin. It is made in the worker when it is first asked.
     pub fn provider(&self, plugin: &Plugin, settings: ProviderSettings) -> Arc<dyn Provider> {
-        Arc::new(PythonProvider::new(settings, self.worker(plugin)))
+        let worker = self.worker(plugin);
+        let apart = (plugin.settings.grants.network != NetworkWish::None).then(|| {
+            let seat = Seat { answers: true, ..Seat::of(plugin) };
+            self.seated(seat, plugin, Worker::that_answers)
+        });
+        let apart = apart.unwrap_or_else(|| Arc::clone(&worker));
+        Arc::new(PythonProvider::new(settings, worker, apart))
+    }
+
+    /// Says which plugins of our own count from now on; nothing of others runs any more.
+    pub fn set_active(&self, plugins: &[&Plugin]) {
+        self.0.host.set_active(plugins);
     }
 
     /// Sets the mode. Workers that may do less in it are replaced at their next call.
@@ -240,12 +253,20 @@ impl Hosts {
 
     /// The worker of a plugin as it is: another one where its files or settings have changed.
     pub(crate) fn worker(&self, plugin: &Plugin) -> Arc<Worker> {
-        let key = Seat::of(plugin);
+        self.seated(Seat::of(plugin), plugin, Worker::new)
+    }
+
+    fn seated(
+        &self,
+        key: Seat,
+        plugin: &Plugin,
+        make: fn(Arc<Host>, Plugin) -> Worker,
+    ) -> Arc<Worker> {
         let mut workers = self.workers();
         match workers.get(&key) {
             Some(worker) if worker.plugin == *plugin => Arc::clone(worker),
             _ => {
-                let worker = Arc::new(Worker::new(Arc::clone(&self.0.host), plugin.clone()));
+                let worker = Arc::new(make(Arc::clone(&self.0.host), plugin.clone()));
                 if let Some(other) = workers.insert(key, Arc::clone(&worker)) {
                     other.retire();
                 }

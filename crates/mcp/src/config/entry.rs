@@ -74,7 +74,7 @@ const FOREIGN: [(&str, &str); 11] = [
 ];
 
 /// Keys by which the person lets a server do more.
-const GRANTS: [&str; 2] = ["sandbox", "unpinned"];
+pub(super) const GRANTS: [&str; 2] = ["sandbox", "unpinned"];
 
 /// Whether an object describes a server rather than holding several.
 pub(super) fn is_entry(object: &Map<String, Value>) -> bool {
@@ -291,8 +291,12 @@ impl Reader<'_> {
 
     fn address(&self) -> Result<Transport, String> {
         let url = self.first(&["httpUrl", "url", "uri"]).and_then(Value::as_str);
-        let url = self.expanded(url.ok_or("it has no `url`")?)?;
-        check_url(&url)?;
+        let written = url.ok_or("it has no `url`")?;
+        let url = self.expanded(written)?;
+        // One that is off can still be tried: only what a missing variable left open is not looked at.
+        if self.is_enabled() || expand(written, self.variables).is_ok() {
+            check_url(&url)?;
+        }
         let mut headers = self.secrets(&["headers", "http_headers"])?;
         let variable = |name: &str| {
             let value = self.variables.get(name).filter(|value| !value.is_empty()).cloned();

@@ -5,6 +5,8 @@ mod versions;
 
 use serde_json::Value;
 
+use super::shell::{self, Behind};
+
 /// A package that a command would take in its newest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floating {
@@ -29,10 +31,22 @@ enum Registry {
     Python,
     Images,
     Deno,
+    Go,
+}
+
+/// What the first word is that is no option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// A package, where no option names one.
+    Package,
+    /// A file, or a program that is there.
+    Local,
 }
 
 /// How the options of a program are read.
 struct Options {
+    /// What the first word is.
+    first: First,
     /// Options that name a package, in place of the first word.
     packages: &'static [&'static str],
     /// Further packages that come beside it.
@@ -46,10 +60,14 @@ struct Options {
 }
 
 const NPM: Options = Options {
+    first: First::Package,
     packages: &["-p", "--package"],
     more: &[],
     valued: &[
         "--cache",
+        "--cwd",
+        "--dir",
+        "--filter",
         "--loglevel",
         "--node-options",
         "--prefix",
@@ -58,6 +76,8 @@ const NPM: Options = Options {
         "--shell",
         "--userconfig",
         "--workspace",
+        "-C",
+        "-F",
         "-n",
         "-w",
     ],
@@ -65,45 +85,84 @@ const NPM: Options = Options {
     local: &["--no", "--no-install"],
 };
 
+/// Options of `uv` and `pipx` whose value is a word of its own.
+const PYTHON_VALUED: &[&str] = &[
+    "--allow-insecure-host",
+    "--build-constraints",
+    "--cache-dir",
+    "--color",
+    "--config-file",
+    "--config-setting",
+    "--constraints",
+    "--default-index",
+    "--directory",
+    "--env-file",
+    "--exclude-newer",
+    "--extra",
+    "--extra-index-url",
+    "--find-links",
+    "--group",
+    "--index",
+    "--index-strategy",
+    "--index-url",
+    "--keyring-provider",
+    "--link-mode",
+    "--module",
+    "--no-extra",
+    "--no-group",
+    "--only-group",
+    "--overrides",
+    "--package",
+    "--pip-args",
+    "--prerelease",
+    "--project",
+    "--python",
+    "--python-platform",
+    "--refresh-package",
+    "--reinstall-package",
+    "--resolution",
+    "--upgrade-package",
+    "--with-editable",
+    "--with-requirements",
+    "-C",
+    "-P",
+    "-b",
+    "-c",
+    "-f",
+    "-i",
+    "-m",
+    "-p",
+];
+
 const PYTHON: Options = Options {
+    first: First::Package,
     packages: &["--from", "--spec"],
     more: &["--with", "-w"],
-    valued: &[
-        "--build-constraints",
-        "--cache-dir",
-        "--color",
-        "--config-file",
-        "--constraints",
-        "--default-index",
-        "--directory",
-        "--env-file",
-        "--exclude-newer",
-        "--extra-index-url",
-        "--find-links",
-        "--index",
-        "--index-strategy",
-        "--index-url",
-        "--keyring-provider",
-        "--link-mode",
-        "--overrides",
-        "--pip-args",
-        "--prerelease",
-        "--project",
-        "--python",
-        "--resolution",
-        "--with-editable",
-        "--with-requirements",
-        "-b",
-        "-c",
-        "-f",
-        "-i",
-        "-p",
-    ],
+    valued: PYTHON_VALUED,
+    commands: &[],
+    local: &[],
+};
+
+const UV_RUN: Options = Options {
+    first: First::Local,
+    packages: &[],
+    more: &["--with", "-w"],
+    valued: PYTHON_VALUED,
+    commands: &[],
+    local: &[],
+};
+
+const GO: Options = Options {
+    first: First::Package,
+    packages: &[],
+    more: &[],
+    valued: &["-C", "-exec", "-gcflags", "-ldflags", "-mod", "-modfile", "-p", "-tags"],
     commands: &[],
     local: &[],
 };
 
 const DENO: Options = Options {
+    first: First::Package,
     packages: &[],
     more: &[],
     valued: &["--cert", "--config", "--import-map", "--location", "--lock", "--seed", "-c"],
@@ -111,41 +170,67 @@ const DENO: Options = Options {
     local: &[],
 };
 
-/// Options of `docker run` without a value; all others have one.
-const SWITCHES: [&str; 14] = [
+/// Options of `docker`, `podman` and `nerdctl` before `run` whose value is a word of its own.
+const ENGINE: [&str; 29] = [
+    "--address",
+    "--cgroup-manager",
+    "--config",
+    "--conmon",
+    "--connection",
+    "--context",
+    "--events-backend",
+    "--hooks-dir",
+    "--host",
+    "--identity",
+    "--imagestore",
+    "--log-level",
+    "--module",
+    "--namespace",
+    "--network-config-dir",
+    "--root",
+    "--runroot",
+    "--runtime",
+    "--ssh",
+    "--storage-driver",
+    "--storage-opt",
+    "--tlscacert",
+    "--tlscert",
+    "--tlskey",
+    "--url",
+    "-H",
+    "-c",
+    "-l",
+    "-n",
+];
+
+/// Options of `docker run` and `podman run` without a value; all others have one.
+const SWITCHES: [&str; 25] = [
     "--detach",
     "--disable-content-trust",
+    "--env-host",
     "--help",
+    "--http-proxy",
     "--init",
     "--interactive",
     "--no-healthcheck",
+    "--no-hostname",
+    "--no-hosts",
     "--oom-kill-disable",
+    "--passwd",
     "--privileged",
     "--publish-all",
     "--quiet",
     "--read-only",
+    "--read-only-tmpfs",
+    "--replace",
     "--rm",
+    "--rmi",
     "--sig-proxy",
+    "--tls-verify",
     "--tty",
+    "--unsetenv-all",
+    "--use-api-socket",
 ];
-
-/// Programs that run the command which follows them, with their options that have a value.
-const WRAPPERS: [(&str, &[&str]); 11] = [
-    ("command", &[]),
-    ("doas", &["-u"]),
-    ("env", &["-u", "--unset", "-C", "--chdir", "-S", "--split-string"]),
-    ("exec", &["-a"]),
-    ("ionice", &["-c", "-n"]),
-    ("nice", &["-n"]),
-    ("nohup", &[]),
-    ("setsid", &[]),
-    ("stdbuf", &["-i", "-o", "-e"]),
-    ("sudo", &["-u", "-g"]),
-    ("timeout", &["-s", "-k"]),
-];
-
-/// Words of a shell behind which a command stands.
-const KEYWORDS: [&str; 9] = ["!", "do", "else", "if", "then", "time", "until", "while", "{"];
 
 /// How deep commands within commands are looked at.
 const DEPTH: usize = 8;
@@ -176,103 +261,71 @@ fn floating(words: &[String]) -> Option<Floating> {
 fn look(words: &[&str], depth: usize) -> Option<Floating> {
     let (first, rest) = words.split_first()?;
     let depth = depth.checked_sub(1)?;
-    let name = first.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    let name =
-        [".exe", ".cmd", ".bat"].iter().find_map(|it| name.strip_suffix(it)).unwrap_or(&name);
-    let second = rest.iter().position(|word| !word.starts_with('-'));
-    let sub = second.map_or("", |at| rest[at]);
-    let after = second.map_or(&[][..], |at| &rest[at + 1..]);
-    match (name, sub) {
+    let name = shell::name(first);
+    if let Some(behind) = shell::behind(&name, rest) {
+        return match behind {
+            Behind::Command(words) => look(words, depth),
+            Behind::Script(text) => script(text, depth),
+        };
+    }
+    let (sub, after) = subcommand(rest, before_subcommand(&name));
+    match (name.as_str(), sub) {
         ("npx" | "pnpx" | "bunx", _) => packages(rest, &NPM, Registry::Npm, depth),
         ("npm", "exec" | "x") | ("pnpm" | "yarn", "dlx") | ("bun", "x") => {
             packages(after, &NPM, Registry::Npm, depth)
         }
         ("uvx", _) => packages(rest, &PYTHON, Registry::Python, depth),
-        ("uv", "tool") => match after.split_first() {
-            Some((&"run", after)) => packages(after, &PYTHON, Registry::Python, depth),
+        ("uv", "run") => packages(after, &UV_RUN, Registry::Python, depth),
+        ("uv", "tool") => match subcommand(after, PYTHON.valued) {
+            ("run", after) => packages(after, &PYTHON, Registry::Python, depth),
             _ => None,
         },
         ("pipx", "run") => packages(after, &PYTHON, Registry::Python, depth),
         ("deno", "run" | "x") => packages(after, &DENO, Registry::Deno, depth),
-        ("docker" | "podman" | "nerdctl", "container") => match after.split_first() {
-            Some((&"run", after)) => image(after),
+        ("go", "run") => packages(after, &GO, Registry::Go, depth),
+        ("docker" | "podman" | "nerdctl", "container") => match subcommand(after, &[]) {
+            ("run", after) => image(after),
             _ => None,
         },
         ("docker" | "podman" | "nerdctl", "run") => image(after),
-        ("sh" | "bash" | "dash" | "zsh" | "ksh" | "fish", _) => script(rest, depth),
-        ("cmd", _) => {
-            let at = rest.iter().position(|word| word.eq_ignore_ascii_case("/c"))?;
+        _ if name.starts_with("python") => {
+            let mut options = rest.iter().take_while(|word| word.starts_with('-'));
+            let at = options.position(|word| *word == "-m")?;
             look(&rest[at + 1..], depth)
         }
-        _ => wrapped(name, rest, depth),
+        _ => None,
     }
 }
 
-/// The command behind a program that runs it.
-fn wrapped(name: &str, rest: &[&str], depth: usize) -> Option<Floating> {
-    let (_, valued) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name)?;
+/// The options of a program that stand before what it shall do, and whose value is a word of its own.
+fn before_subcommand(name: &str) -> &'static [&'static str] {
+    match name {
+        "npm" | "pnpm" | "yarn" | "bun" => NPM.valued,
+        "uv" => PYTHON.valued,
+        "docker" | "podman" | "nerdctl" => &ENGINE,
+        "go" => GO.valued,
+        _ => &[],
+    }
+}
+
+/// The first word that is neither an option nor the value of one, and what follows it.
+fn subcommand<'a>(words: &'a [&'a str], valued: &[&str]) -> (&'a str, &'a [&'a str]) {
     let mut at = 0;
-    while let Some(word) = rest.get(at) {
-        let is_setting = name == "env" && word.contains('=');
-        let is_time = name == "timeout" && word.starts_with(|c: char| c.is_ascii_digit());
-        if name == "env" && ["-S", "--split-string"].contains(word) {
-            return script(&["-c", rest.get(at + 1).copied().unwrap_or_default()], depth);
+    while let Some(word) = words.get(at) {
+        if !word.starts_with('-') {
+            return (word, &words[at + 1..]);
         }
-        if valued.contains(word) {
-            at += 2;
-        } else if word.starts_with('-') || is_setting || is_time {
-            at += 1;
-        } else {
-            break;
-        }
+        at += if valued.contains(word) { 2 } else { 1 };
     }
-    look(rest.get(at..)?, depth)
+    ("", &[])
 }
 
-/// The commands of a shell's script.
-fn script(rest: &[&str], depth: usize) -> Option<Floating> {
-    let takes_script =
-        |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
-    let at = rest.iter().position(takes_script)?;
-    commands(rest.get(at + 1)?).into_iter().find_map(|command| {
+/// What the commands of a script would take.
+fn script(text: &str, depth: usize) -> Option<Floating> {
+    shell::commands(text).into_iter().find_map(|command| {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
-        // Words of the shell, and variables that are set for the command alone, stand before it.
-        let is_setting = |word: &&&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-        let is_before = |word: &&&str| KEYWORDS.contains(*word) || is_setting(word);
-        let settings = words.iter().take_while(is_before).count();
-        look(&words[settings..], depth)
+        look(&words, depth)
     })
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The words of each command of a script: as far as quotes and separators tell.
-fn commands(script: &str) -> Vec<Vec<String>> {
-    let mut commands = vec![Vec::new()];
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut characters = script.chars();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, c) if c.is_whitespace() || ";&|()`".contains(c) => {
-                commands.last_mut().expect("there is one").extend(word.take());
-                if c == '\n' || !c.is_whitespace() {
-                    commands.push(Vec::new());
-                }
-            }
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    commands.last_mut().expect("there is one").extend(word);
-    commands
 }
 
 /// The packages that the words behind a runner name.
@@ -306,7 +359,7 @@ fn packages(
         if list(options.packages) || list(options.more) || list(options.commands) {
             let value = attached.or_else(|| rest.next().copied()).unwrap_or_default();
             if list(options.commands) {
-                if let Some(found) = script(&["-c", value], depth) {
+                if let Some(found) = script(value, depth) {
                     return Some(found);
                 }
             } else if list(options.packages) {
@@ -318,11 +371,15 @@ fn packages(
             rest.next();
         }
     }
-    if named.is_empty() {
+    if named.is_empty() && options.first == First::Package {
         named.extend(first);
     }
     named.extend(more);
-    named.into_iter().find_map(|package| versions::floating(package, registry))
+    let found = named.into_iter().find_map(|package| versions::floating(package, registry));
+    found.or_else(|| {
+        let command: Vec<&str> = first.into_iter().chain(rest.copied()).collect();
+        if options.first == First::Local { look(&command, depth) } else { None }
+    })
 }
 
 /// The image that the words behind `docker run` name.

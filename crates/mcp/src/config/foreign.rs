@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::entry::ignored;
+use super::entry::{GRANTS, ignored};
 
 /// Reads JSON that may hold comments and commas after a last item.
 pub fn lenient_json(text: &str) -> Result<Value, String> {
@@ -73,18 +73,32 @@ pub fn translated(entry: &Value) -> Result<Value, String> {
     })
 }
 
-/// An entry without the keys that count for nothing here, and what is said of these.
-pub fn without_ignored(entry: &Value) -> (Value, Vec<String>) {
+/// A server's entry as it is taken over: without the keys that count for nothing here, and without
+/// those by which only the person can let a server do more. With what is said of these.
+pub fn taken_over(name: &str, entry: &Value) -> (Value, Vec<String>) {
     let Value::Object(fields) = entry else { return (entry.clone(), Vec::new()) };
     let mut told = Vec::new();
     let mut kept = fields.clone();
     kept.retain(|key, _| {
-        let ignored = ignored(key);
-        let counts = ignored.is_none();
-        told.extend(ignored);
+        let left_out = ignored(key).or_else(|| claimed(name, key));
+        let counts = left_out.is_none();
+        told.extend(left_out);
         counts
     });
     (Value::Object(kept), told)
+}
+
+/// What is said of a key by which a file would grant its own server something.
+fn claimed(name: &str, key: &str) -> Option<String> {
+    let instead = match key {
+        _ if !GRANTS.contains(&key) => return None,
+        "sandbox" => format!(
+            "your own `mcp.servers.{name}.sandbox` grants something, or `--allow-network`, \
+             `--allow-read` and `--allow-write` of `mcp add`"
+        ),
+        _ => format!("your own `mcp.servers.{name}.{key}` says so, or `--{key}`"),
+    };
+    Some(format!("has `{key}`, which is not taken over: {instead}"))
 }
 
 fn respelled(text: &str) -> Result<String, String> {
@@ -175,9 +189,19 @@ mod tests {
 
     #[test]
     fn keys_that_count_for_nothing_are_told_once_and_not_kept() {
-        let (kept, told) = without_ignored(&json!({"command": "a", "trust": true, "gallery": 1}));
+        let entry = json!({"command": "a", "trust": true, "gallery": 1});
+        let (kept, told) = taken_over("s", &entry);
         assert_eq!(kept, json!({"command": "a"}));
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].contains("`trust`") && told[0].contains("permission rules"), "{told:?}");
+    }
+
+    #[test]
+    fn nothing_is_granted_by_a_file_of_others() {
+        let entry = json!({"command": "a", "sandbox": {"network": true}, "unpinned": true});
+        let (kept, told) = taken_over("s", &entry);
+        assert_eq!(kept, json!({"command": "a"}));
+        assert!(told[0].contains("`mcp.servers.s.sandbox`"), "{told:?}");
+        assert!(told[1].contains("`--unpinned`"), "{told:?}");
     }
 }

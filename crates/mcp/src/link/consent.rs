@@ -1,15 +1,17 @@
 //! What a person agreed to of a server, and what has changed since. A tool that reads otherwise,
 //! or a program whose file is another, is used only after a person has seen the change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::id::CallId;
 
 use super::Link;
 use crate::catalog::{Catalog, Change};
+use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::pins::Files;
+use crate::launch::Surroundings;
+use crate::pins::{self, Doubt, Files};
 
 /// Who agrees to what has changed.
 #[derive(Clone, Copy)]
@@ -29,8 +31,16 @@ pub(super) struct Known {
     pub(super) catalog: Option<Arc<Catalog>>,
     /// What has changed since, by the server's name for the tool.
     pending: BTreeMap<String, Change>,
-    /// The calls with which a change was shown.
-    shown: BTreeSet<CallId>,
+    /// The calls with which something was shown.
+    shown: BTreeMap<CallId, Shown>,
+}
+
+/// What a person saw with a call: by letting it run they agree to this and to nothing else.
+struct Shown {
+    /// What was odd about the program.
+    doubt: Option<Doubt>,
+    /// What had changed of the tool.
+    change: Option<Change>,
 }
 
 impl Known {
@@ -95,29 +105,32 @@ impl Link {
 
     /// What a person should see before this call of `tool` runs.
     pub(crate) fn caution(&self, tool: &str, call: &CallId) -> Option<String> {
-        let files = self.changed_files();
+        let doubt = self.doubt();
         let mut known = self.known();
+        let change = known.pending.get(tool).cloned();
+        let server = &self.server.name;
         let mut texts = Vec::new();
-        if !files.is_empty() {
-            texts.push(format!(
-                "MCP server `{}` would run {}, which is not what you agreed to",
-                self.server.name,
-                files.join(", ")
-            ));
-        }
-        texts.extend(known.pending.get(tool).map(|change| change.describe(&self.server.name)));
+        texts.extend(doubt.as_ref().map(|doubt| {
+            let text = format!("MCP server `{server}` would run {}", doubt.names());
+            match &doubt.unknown {
+                Some(why) => format!("{text}, and what you agreed to cannot be read ({why})"),
+                None => format!("{text}, which is not what you agreed to"),
+            }
+        }));
+        texts.extend(change.as_ref().map(|change| change.describe(server)));
         if texts.is_empty() {
             return None;
         }
-        known.shown.insert(call.clone());
+        known.shown.insert(call.clone(), Shown { doubt, change });
         Some(texts.join("\n"))
     }
 
     /// Takes what was shown with a call; says what was not.
     pub(crate) fn settle(&self, tool: &str, call: &CallId) -> Result<(), String> {
         let mut known = self.known();
+        let shown = known.shown.remove(call).and_then(|shown| shown.change);
         let Some(change) = known.pending.get(tool).cloned() else { return Ok(()) };
-        if !known.shown.remove(call) {
+        if shown.as_ref() != Some(&change) {
             let server = &self.server.name;
             return Err(format!(
                 "not run: MCP server `{server}` has changed this tool since the person agreed to \
@@ -144,40 +157,53 @@ impl Link {
         }
     }
 
-    /// The files of its command that are other than those a person agreed to; none while the
-    /// program runs that was started from those.
-    fn changed_files(&self) -> Vec<String> {
+    /// What is odd about the program that would be started; nothing while one runs.
+    fn doubt(&self) -> Option<Doubt> {
         let is_running = match self.slot.try_lock() {
             Ok(slot) => slot.connection.as_ref().is_some_and(|it| !it.is_closed()),
             Err(_) => true,
         };
-        if is_running { Vec::new() } else { self.pins.other(&self.files()) }
+        let files = || files(&self.server, &self.shared.surroundings);
+        if is_running { None } else { self.pins.doubt(&files()) }
     }
 
     /// Lets the program start where its files are those a person agreed to, or agrees to by this.
     /// Returns these.
-    pub(super) fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
-        let files = self.files();
-        let other = self.pins.other(&files);
-        if other.is_empty() {
-            return Ok(files);
-        }
+    pub(super) async fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
+        let name = &self.server.name;
+        let (server, shared) = (self.server.clone(), Arc::clone(&self.shared));
+        let read = tokio::task::spawn_blocking(move || files(&server, &shared.surroundings));
+        let files = read.await.map_err(|error| {
+            Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
+        })?;
+        let Some(doubt) = self.pins.doubt(&files) else { return Ok(files) };
         let is_agreed = match consent {
             Consent::None => false,
             Consent::Person => true,
-            Consent::Call(call) => self.known().shown.contains(call),
+            Consent::Call(call) => {
+                let known = self.known();
+                known.shown.get(call).is_some_and(|shown| shown.doubt.as_ref() == Some(&doubt))
+            }
         };
         if !is_agreed {
+            let why = match &doubt.unknown {
+                Some(why) => format!("what you agreed to cannot be read ({why})"),
+                None => format!("{} is not what you agreed to", doubt.names()),
+            };
             return Err(Failure::hinted(
-                format!(
-                    "MCP server `{}` is not started: {} is not what you agreed to",
-                    self.server.name,
-                    other.join(", ")
-                ),
-                format!("`brynhild mcp approve {}` agrees to it", self.server.name),
+                format!("MCP server `{name}` is not started: {why}"),
+                format!("`brynhild mcp approve {name}` agrees to it"),
             ));
         }
         self.agree_to_files(&files);
         Ok(files)
+    }
+}
+
+/// The files that a server's command runs.
+fn files(server: &Server, surroundings: &Surroundings) -> Files {
+    match &server.transport {
+        Transport::Stdio(program) => pins::files(server, program, surroundings),
+        Transport::Http(_) => Files::new(),
     }
 }

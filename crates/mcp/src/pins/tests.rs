@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{self, Source, Transport};
+use crate::launch::Surroundings;
 
 fn server(line: &str, scope: Scope) -> Server {
     let mut words = line.split(' ');
@@ -80,14 +81,48 @@ fn a_person_s_own_program_counts_wherever_it_lies_and_the_system_s_does_not() {
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(counted(&server(&line, Scope::Project), &surroundings).is_empty());
     assert!(counted(&server("sh", Scope::User), &surroundings).is_empty());
-    let pins = Pins::new(&base, "s", &own);
-    assert!(pins.other(&files).is_empty(), "nothing is agreed to yet");
+    let pins = Pins::new(&base, "s", &own, &work);
+    assert_eq!(pins.doubt(&files), None, "nothing is agreed to yet");
     pins.agree(&files).unwrap();
-    assert!(pins.other(&counted(&own, &surroundings)).is_empty());
+    assert_eq!(pins.doubt(&counted(&own, &surroundings)), None);
     // Another program of that name, before the one agreed to.
     program(&first.join("mine"), "#!/bin/sh\n");
-    let other = pins.other(&counted(&own, &surroundings));
-    assert_eq!(other, [first.join("mine").display().to_string()]);
+    let doubt = pins.doubt(&counted(&own, &surroundings)).unwrap();
+    assert_eq!(doubt.names(), first.join("mine").display().to_string());
+}
+
+#[test]
+fn what_the_first_line_of_a_program_names_counts_too() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    let (work, own) = (base.join("work"), base.join("own"));
+    for folder in [&work, &own] {
+        fs::create_dir(folder).unwrap();
+    }
+    program(&own.join("snake"), "an interpreter");
+    let surroundings = around(&work, &format!("{}:/usr/bin:/bin", own.display()));
+    let path = own.join("snake");
+    for first in [
+        format!("#!{}", path.display()),
+        format!("#! {} -u", path.display()),
+        "#!/usr/bin/env snake".to_owned(),
+        "#!/usr/bin/env -S snake -u".to_owned(),
+        "#!/usr/bin/env -Ssnake".to_owned(),
+        "#!/usr/bin/env A=b snake".to_owned(),
+    ] {
+        program(&own.join("serve"), &format!("{first}\nprint()\n"));
+        let own = server("serve", Scope::User);
+        let files = counted(&own, &surroundings);
+        assert!(files.contains_key(&path.display().to_string()), "{first}: {files:?}");
+        let pins = Pins::new(&base, "s", &own, &work);
+        pins.agree(&files).unwrap();
+        program(&path, &format!("another for {first}"));
+        let doubt = pins.doubt(&counted(&own, &surroundings)).unwrap();
+        assert_eq!(doubt.names(), path.display().to_string(), "{first}");
+        pins.agree(&counted(&own, &surroundings)).unwrap();
+    }
+    program(&own.join("serve"), "#!/bin/sh\n");
+    assert_eq!(counted(&server("serve", Scope::User), &surroundings).len(), 1);
 }
 
 #[test]
@@ -100,16 +135,42 @@ fn another_description_agrees_to_further_files_and_not_to_changed_ones() {
     let of = |line: &str| {
         let server = server(line, Scope::User);
         let files = counted(&server, &surroundings);
-        (Pins::new(&root, "s", &server), files)
+        (Pins::new(&root, "s", &server, &root), files)
     };
     let (pins, files) = of("python3 a.py");
     pins.agree(&files).unwrap();
     let (pins, files) = of("python3 b.py x");
-    assert!(pins.other(&files).is_empty());
+    assert_eq!(pins.doubt(&files), None);
     fs::write(root.join("a.py"), "2").unwrap();
     let (pins, files) = of("python3 a.py x");
-    assert_eq!(pins.other(&files), [root.join("a.py").display().to_string()]);
+    assert_eq!(pins.doubt(&files).unwrap().names(), root.join("a.py").display().to_string());
     pins.agree(&files).unwrap();
-    assert!(pins.other(&files).is_empty());
-    assert!(of("python3 a.py").0.other(&files).is_empty());
+    assert_eq!(pins.doubt(&files), None);
+    assert_eq!(of("python3 a.py").0.doubt(&files), None);
+    // What one description has run is not agreed to for another that was there before.
+    assert!(of("python3 a.py").0.doubt(&of("python3 b.py x").1).is_some());
+}
+
+#[test]
+fn what_cannot_be_read_is_not_taken_for_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server("x", Scope::User);
+    let pins = Pins::new(folder.path(), "s", &server, folder.path());
+    pins.agree(&Files::new()).unwrap();
+    assert_eq!(pins.doubt(&Files::new()), None);
+    fs::write(&pins.path, "{}").unwrap();
+    assert!(pins.doubt(&Files::new()).unwrap().unknown.is_some());
+    pins.agree(&Files::new()).unwrap();
+    assert_eq!(pins.doubt(&Files::new()), None);
+}
+
+#[test]
+fn a_project_s_server_is_one_of_that_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |scope: Scope, place: &str| {
+        Pins::new(folder.path(), "s", &server("x", scope), Path::new(place)).path
+    };
+    assert_ne!(path(Scope::Project, "/one"), path(Scope::Project, "/two"));
+    assert_eq!(path(Scope::User, "/one"), path(Scope::User, "/two"));
+    assert_ne!(path(Scope::User, "/one"), path(Scope::Project, "/one"));
 }

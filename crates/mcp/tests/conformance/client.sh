@@ -15,6 +15,13 @@ login() {
   wait $L || { cat login.err >&2; return 1; }
 }
 case "$MCP_CONFORMANCE_SCENARIO" in
+  auth/client-credentials-jwt)
+    ctx private_key_pem > key.pem
+    $B mcp login conf --client-id "$ID" --private-key key.pem --client-credentials >&2 || exit 1 ;;
+  auth/cross-app-access-*)
+    export ID_TOKEN=$(ctx idp_id_token)
+    $B mcp login conf --client-id "$ID" --client-secret-env SECRET --idp-issuer "$(ctx idp_issuer)" \
+      --idp-client-id "$(ctx idp_client_id)" --idp-id-token-env ID_TOKEN >&2 || exit 1 ;;
   auth/client-credentials-*) $B mcp login conf --client-id "$ID" --client-secret-env SECRET --client-credentials >&2 || exit 1 ;;
   auth/basic-cimd) META="--client-metadata-url https://conformance-test.local/client-metadata.json"; login || exit 1 ;;
   auth/*) login || exit 1 ;;

@@ -97,6 +97,76 @@ async fn a_program_of_the_workspace_that_changed_is_not_started_unseen() {
 }
 
 #[tokio::test]
+async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
+    let bench = Bench::new();
+    let program = std::fs::read_to_string(SERVER).unwrap();
+    bench.file("server.py", &program);
+    let document = json!({"test": {"command": "python3", "args": ["server.py"]}});
+    let first = bench.servers(&document);
+    first.learn().await;
+    first.shutdown().await;
+    bench.file("pull.txt", "Other words.");
+
+    let servers = bench.servers(&document);
+    servers.test("test").await.unwrap();
+    let echo = tool(&servers, "mcp__test__echo");
+    let one = sent("one", json!({"text": "x"}));
+    assert!(echo.caution(&one.call).unwrap().contains("+ Other words."));
+    bench.file("pull.txt", "Worse words.");
+    text(&servers, "mcp__test__crash", json!({})).await;
+    let refused = echo.run(&one.call, &one.context).await.unwrap();
+    assert!(!refused.success && refused.for_model().contains("Call it again"), "{refused:?}");
+
+    let two = sent("two", json!({"text": "x"}));
+    assert!(echo.caution(&two.call).unwrap().contains("+ Worse words."));
+    text(&servers, "mcp__test__crash", json!({})).await;
+    bench.file("server.py", &program.replace("said: ", "evil: "));
+    let refused = echo.run(&two.call, &two.context).await.unwrap().for_model();
+    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+
+    let three = sent("three", json!({"text": "x"}));
+    let caution = echo.caution(&three.call).unwrap();
+    assert!(caution.contains("server.py") && caution.contains("+ Worse words."), "{caution}");
+    bench.file("server.py", &program.replace("said: ", "worse: "));
+    let refused = echo.run(&three.call, &three.context).await.unwrap().for_model();
+    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    let four = sent("four", json!({"text": "x"}));
+    assert!(echo.caution(&four.call).is_some());
+    let allowed = echo.run(&four.call, &four.context).await.unwrap();
+    assert_eq!(allowed.output, "worse: x");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_has_not_changed_is_not_told_as_changed_though_nobody_took_the_tools() {
+    let bench = Bench::new();
+    let first = bench.server(&[]);
+    first.learn().await;
+    assert!(first.refresh().await, "it was not known before");
+    assert!(!first.refresh().await);
+    first.shutdown().await;
+    let servers = bench.server(&[]);
+    assert!(!servers.refresh().await, "all of it was known from the start");
+    servers.test("test").await.unwrap();
+    assert!(!servers.refresh().await);
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_removed_while_it_starts_is_given_up() {
+    let bench = Bench::new();
+    let servers = bench.server(&["silent"]);
+    let learning = tokio::spawn(servers.learning().remove(0).learned);
+    while servers.starting().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let others = servers.replaced(Vec::new()).await;
+    let given_up = learning.await.unwrap();
+    assert!(matches!(given_up, Err(mcp::Failure::Cancelled)), "{given_up:?}");
+    assert!(others.is_empty());
+}
+
+#[tokio::test]
 async fn another_command_line_is_another_server() {
     let bench = Bench::new();
     let first = bench.server(&[]);

@@ -54,6 +54,7 @@ impl Bench {
         Servers::new(Settings {
             servers: described(document),
             cache: self.folder.path().join("cache"),
+            pins: self.folder.path().join("pins"),
             credentials: Credentials::new(self.folder.path().join("keys")),
             sandbox: Arc::new(Plain::default()),
             surroundings: Surroundings {

@@ -18,10 +18,9 @@ use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
 use super::run::{self, End, Ran, Watch};
-use crate::home::settled;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
-use crate::python::confine;
+use crate::python::confine::{self, home_among};
 use crate::python::remedy::{Around, remedy};
 
 /// How long a run may take where the person says nothing.
@@ -85,6 +84,7 @@ impl Member {
         }
         let console = settings.console.as_ref().filter(|_| !is_schema);
         let console = console.and_then(|open| open().ok());
+        let has_home = settings.is_confined && !is_schema;
         let spawn = Spawn {
             program,
             args,
@@ -92,10 +92,8 @@ impl Member {
             stdin: if is_schema { Stdin::Null } else { Stdin::Piped },
             channel: if console.is_some() { Channel::Terminal } else { Channel::None },
             env: call.variables(in_variables),
+            home: has_home.then(|| home_among(&settings.data.join(self.plugin.name()))),
         };
-        let data = settings.data.join(self.plugin.name());
-        let has_home = settings.is_confined && !is_schema;
-        let spawn = if has_home { settled(spawn, &data) } else { spawn };
         let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
         let watch = Watch {
             deadline,

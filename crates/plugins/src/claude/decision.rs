@@ -27,6 +27,8 @@ pub(crate) struct Said {
     pub(crate) context: Vec<String>,
     /// What people should read.
     pub(crate) messages: Vec<String>,
+    /// Why it could not say what it has to say.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Said {
@@ -39,6 +41,7 @@ impl Said {
         self.updated_output = self.updated_output.or(other.updated_output);
         self.context.extend(other.context);
         self.messages.extend(other.messages);
+        self.failures.extend(other.failures);
         self
     }
 
@@ -52,14 +55,14 @@ impl Said {
 pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Said {
     let mut said = Said::default();
     if !(200..300).contains(&status) {
-        said.messages.push(format!("it answered with HTTP {status}"));
+        said.failures.push(format!("it answered with HTTP {status}"));
         return said;
     }
     let body = body.trim();
     match serde_json::from_str::<Value>(body) {
         Ok(value) => decided(event, &value, &mut said),
         Err(_) if body.is_empty() => {}
-        Err(error) => said.messages.push(format!("what it answered is no valid JSON: {error}")),
+        Err(error) => said.failures.push(format!("what it answered is no valid JSON: {error}")),
     }
     said
 }
@@ -77,7 +80,7 @@ pub(crate) fn read_reply(reply: &str) -> Said {
             let reason = reason.filter(|reason| !reason.trim().is_empty());
             said.block = Some(cut(reason.unwrap_or("a hook refused and gave no reason")));
         }
-        None => said.messages.push("the model gave no answer of the form {\"ok\": ..}".to_owned()),
+        None => said.failures.push("the model gave no answer of the form {\"ok\": ..}".to_owned()),
     }
     said
 }
@@ -103,7 +106,7 @@ fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Said) {
         match serde_json::from_str::<Value>(words) {
             Ok(value) => decided(event, &value, said),
             Err(error) => {
-                said.messages.push(format!("what it printed is no valid JSON: {error}"));
+                said.failures.push(format!("what it printed is no valid JSON: {error}"));
             }
         }
     } else if hearing == Hearing::Whole && event.hears_plain_words() && !words.is_empty() {
@@ -128,7 +131,7 @@ pub(crate) fn read(event: Event, ended: &Ended) -> Said {
         }
         code => {
             let words = if stderr.is_empty() { String::new() } else { format!(": {stderr}") };
-            said.messages.push(format!("it failed with exit code {code}{}", cut(&words)));
+            said.failures.push(format!("it failed with exit code {code}{}", cut(&words)));
         }
     }
     said
@@ -152,7 +155,7 @@ fn decided(event: Event, value: &Value, said: &mut Said) {
     if let Some(named) = own.get("hookEventName").and_then(Value::as_str)
         && named != event.name()
     {
-        said.messages.push(format!("it answers to `{named}`, which was not asked"));
+        said.failures.push(format!("it answers to `{named}`, which was not asked"));
         return;
     }
     said.context.extend(text(own, "additionalContext"));
@@ -175,7 +178,7 @@ fn decided(event: Event, value: &Value, said: &mut Said) {
             Some("ask" | "defer") => said.ask = Some(reason),
             // Nothing that a hook says lifts what rules and people decide.
             Some("allow") | None => {}
-            Some(other) => said.messages.push(format!("the decision `{other}` is not known")),
+            Some(other) => said.failures.push(format!("the decision `{other}` is not known")),
         }
         said.updated_input = own.get("updatedInput").filter(|input| input.is_object()).cloned();
     }
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!(heard.block.as_deref(), Some("no"));
         assert!(said(Event::PreToolUse, 2, "{broken", "").block.is_some());
         let other = said(Event::PreToolUse, 1, "", "oops");
-        assert!(other.block.is_none() && other.messages[0].contains("exit code 1: oops"));
+        assert!(other.block.is_none() && other.failures[0].contains("exit code 1: oops"));
     }
 
     #[test]

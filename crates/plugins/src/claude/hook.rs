@@ -24,12 +24,11 @@ use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
-use crate::home::settled;
 use crate::hooks::process;
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
 use crate::python::Surroundings;
-use crate::python::confine::granted;
+use crate::python::confine::{granted, home_among};
 use crate::rest;
 
 /// What handlers need to run.
@@ -138,8 +137,21 @@ pub(crate) struct Happening<'a> {
 }
 
 impl Handlers {
-    /// Runs the handlers that what happened is meant for.
+    /// Runs the handlers that what happened is meant for, and tells people what is for them.
     pub(crate) async fn hear(&self, what: Happening<'_>) -> Said {
+        let event = what.event;
+        let mut said = self.gather(what).await;
+        for message in said.failures.drain(..).chain(said.messages.drain(..)) {
+            self.tell(&message);
+        }
+        if let Some(why) = said.stop.as_ref().filter(|_| event.can_halt()) {
+            self.halt(why.clone());
+        }
+        said
+    }
+
+    /// What the handlers say that what happened is meant for.
+    pub(super) async fn gather(&self, what: Happening<'_>) -> Said {
         let call = what.input.get("tool_input").unwrap_or(&Value::Null);
         let is_aided = what.scene.session.as_str() == AIDED;
         let fits = |handler: &&Handler| {
@@ -194,12 +206,6 @@ impl Handlers {
         for one in join_all(asked).await {
             said = said.and(one);
         }
-        for message in said.messages.drain(..) {
-            self.tell(&message);
-        }
-        if let Some(why) = said.stop.as_ref().filter(|_| what.event.can_halt()) {
-            self.halt(why.clone());
-        }
         said
     }
 
@@ -244,16 +250,16 @@ impl Handlers {
                 (program.into(), words.iter().skip(1).map(Into::into).collect())
             }
         };
-        let spawn = Spawn {
+        let has_home = self.plugin.is_some() && self.shared.settings.is_confined;
+        Some(Spawn {
             program,
             args,
             cwd: cwd.to_owned(),
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
-        };
-        let has_home = self.plugin.is_some() && self.shared.settings.is_confined;
-        Some(if has_home { settled(spawn, &self.values.data) } else { spawn })
+            home: has_home.then(|| home_among(&self.values.data)),
+        })
     }
 
     /// A shell's line with the folders put in where they are plain words; elsewhere the shell finds
@@ -313,14 +319,14 @@ impl Run {
         let shown = self.handler.program.shown();
         let mut said = match timeout(self.handler.timeout, self.heard()).await {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => Said { messages: vec![error], ..Said::default() },
+            Ok(Err(error)) => Said { failures: vec![error], ..Said::default() },
             Err(_) => {
                 let seconds = self.handler.timeout.as_secs_f64();
                 let text = format!("it took longer than {seconds} s and was stopped");
-                Said { messages: vec![text], ..Said::default() }
+                Said { failures: vec![text], ..Said::default() }
             }
         };
-        for message in &mut said.messages {
+        for message in said.messages.iter_mut().chain(&mut said.failures) {
             *message = format!("hook of {} (`{shown}`): {message}", event.name());
         }
         said

@@ -67,7 +67,7 @@ async fn tried(owner: &Handlers, handler: &Handler, scene: &Scene, what: &Preten
     // Whoever tries it wants to see its end.
     let alone = Handler { waiting: Waiting::ForEnd, ..handler.clone() };
     let alone = Handlers { list: vec![alone], ..owner.clone() };
-    told(alone.hear(Happening { event, scene, names, input }).await)
+    told(alone.gather(Happening { event, scene, names, input }).await)
 }
 
 /// What matchers and handlers see.
@@ -131,7 +131,10 @@ fn object(value: Value) -> Map<String, Value> {
 /// What a handler says, as far as it says something.
 fn told(said: Said) -> Value {
     let context = said.inject();
+    let lines = |lines: &[String]| (!lines.is_empty()).then(|| Value::from(lines.join("\n")));
     let parts = [
+        ("failed", lines(&said.failures)),
+        ("message", lines(&said.messages)),
         ("block", said.block.map(Value::from)),
         ("ask", said.ask.map(Value::from)),
         ("stop", said.stop.map(Value::from)),

@@ -2,6 +2,7 @@
 //! or a model.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use contract::sandbox::{Network, is_usual_port};
@@ -67,12 +68,16 @@ fn reachable(network: &Network, url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
     let is_named = |name: &String| {
+        // Hosts of addresses are in lower case, and those of the newer kind in brackets.
+        let name = name.trim().to_ascii_lowercase();
+        let name = if name.parse::<Ipv6Addr>().is_ok() { format!("[{name}]") } else { name };
         let with_port = name.strip_suffix(&format!(":{port}"));
-        let name = with_port.unwrap_or(name);
-        let is_host = name.eq_ignore_ascii_case(host)
-            || name.strip_prefix("*.").is_some_and(|end| {
-                host.strip_suffix(end).is_some_and(|start| start.ends_with('.'))
-            });
+        let name = with_port.unwrap_or(&name);
+        let is_beneath = |end: &str| {
+            host.strip_suffix(end).is_some_and(|start| start.len() > 1 && start.ends_with('.'))
+        };
+        let is_host =
+            name == host || name == "*" || name.strip_prefix("*.").is_some_and(is_beneath);
         is_host && (with_port.is_some() || is_usual_port(host, port))
     };
     match network {
@@ -153,6 +158,22 @@ mod tests {
         }
         assert!(reachable(&Network::None, &url("https://api.test")).is_err());
         assert!(reachable(&Network::Host, &url("https://api.test")).is_ok());
+    }
+
+    #[test]
+    fn a_star_an_address_and_capitals_mean_what_they_mean_to_processes() {
+        let may_reach = |name: &str, url: &str| {
+            let hosts = Hosts { names: vec![name.to_owned()], key: String::new() };
+            reachable(&Network::Hosts(hosts), &Url::parse(url).unwrap()).is_ok()
+        };
+        assert!(may_reach("*", "https://api.test/x") && !may_reach("*", "https://api.test:22/"));
+        assert!(
+            may_reach("*.Wide.test", "https://a.WIDE.test")
+                && may_reach("API.test", "http://api.test")
+        );
+        assert!(may_reach("2001:db8::1", "http://[2001:db8::1]/"));
+        assert!(may_reach("[2001:db8::1]:8080", "http://[2001:db8::1]:8080/"));
+        assert!(!may_reach("*.wide.test", "http://wide.test") && !may_reach("*", "ftp://api.test"));
     }
 
     #[test]

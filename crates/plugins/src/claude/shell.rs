@@ -32,6 +32,7 @@ pub async fn output(
         stdin: Stdin::Null,
         channel: Channel::None,
         env: BTreeMap::new(),
+        home: None,
     };
     let running = process::run(sandbox, &spawn, profile, &[]);
     let ended = match timeout(PATIENCE, running).await {

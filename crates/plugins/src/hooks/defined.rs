@@ -24,7 +24,7 @@ use super::origin::{Origin, Scope, relocated};
 use super::process::{self, Ended};
 use super::prompt;
 use super::resident::{Kind, Script};
-use crate::home::settled;
+use crate::python::confine::home_among;
 
 /// Bytes of what a hook said that a message repeats.
 const QUOTED: usize = 1500;
@@ -169,7 +169,7 @@ impl Defined {
                 origin: self.origin.title(),
                 python: python.program,
                 payload: python.resident,
-                data: self.home(&profile).cloned(),
+                home: self.home(&profile),
                 profile,
             };
             match self.stay(&kind, &path, context).await? {
@@ -180,10 +180,10 @@ impl Defined {
         self.understood(&ended)
     }
 
-    /// The folder of a plugin's data, in which its processes have a home.
-    fn home<'a>(&self, profile: &'a Profile) -> Option<&'a PathBuf> {
+    /// The home that the processes of a plugin have.
+    fn home(&self, profile: &Profile) -> Option<PathBuf> {
         let is_confined = self.settings.is_confined && self.origin.plugin().is_some();
-        profile.own.first().filter(|_| is_confined)
+        profile.own.first().filter(|_| is_confined).map(|data| home_among(data))
     }
 
     /// Runs a script in a Python that stays for the next one; nothing where that cannot be.
@@ -284,10 +284,7 @@ impl Defined {
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: context.variables(),
-        };
-        let spawn = match self.home(&profile) {
-            Some(data) => settled(spawn, data),
-            None => spawn,
+            home: self.home(&profile),
         };
         process::run(self.settings.sandbox.as_ref(), &spawn, &profile, &context.json()).await
     }

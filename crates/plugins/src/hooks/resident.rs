@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::process::{Ended, Printed};
-use crate::home::settled;
 
 /// How long one stays without work.
 const IDLE: Duration = Duration::from_secs(5);
@@ -48,8 +47,8 @@ pub(crate) struct Kind {
     pub(crate) python: PathBuf,
     /// The file that it runs to stay.
     pub(crate) payload: PathBuf,
-    /// The folder of a plugin's data, where it has a home there.
-    pub(crate) data: Option<PathBuf>,
+    /// The home of a plugin's processes.
+    pub(crate) home: Option<PathBuf>,
     /// What it may see and do.
     pub(crate) profile: Profile,
 }
@@ -171,10 +170,7 @@ impl Running {
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
-        };
-        let spawn = match &kind.data {
-            Some(data) => settled(spawn, data),
-            None => spawn,
+            home: kind.home.clone(),
         };
         let Child { stdin, stdout, process, .. } = sandbox.start(&spawn, &kind.profile).ok()?;
         let (stdout, born) = (BufReader::new(stdout), Instant::now());

@@ -232,8 +232,12 @@ impl Tool for Guarded {
         self.tool.spec()
     }
 
-    fn accepts(&self) -> Option<&Value> {
-        self.tool.accepts()
+    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.tool)
+    }
+
+    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        Some(self.guard.around(tool))
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
@@ -246,18 +250,6 @@ impl Tool for Guarded {
     fn caution(&self, call: &ToolCall) -> Option<String> {
         let own = self.guard.asks.then(|| String::from("its author has it asked about every time"));
         self.tool.caution(call).or(own)
-    }
-
-    fn is_offered(&self) -> bool {
-        self.tool.is_offered()
-    }
-
-    fn is_indivisible(&self) -> bool {
-        self.tool.is_indivisible()
-    }
-
-    fn may_write(&self) -> bool {
-        self.tool.may_write()
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -276,7 +268,9 @@ impl Tool for Guarded {
 
 #[cfg(test)]
 mod tests {
+    use contract::tool::{Recovery, Risk};
     use serde_json::json;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
@@ -313,5 +307,53 @@ mod tests {
         ] {
             assert!(Guard::read(&entry).unwrap_err().contains(wanted), "{entry}");
         }
+    }
+
+    /// Says something else of itself each time it is asked.
+    struct Moody(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Moody {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
+            Ok(Vec::new())
+        }
+
+        fn refusal(&self) -> Option<String> {
+            Some("its own words".to_owned())
+        }
+
+        async fn renewed(&self, _: &CancellationToken) -> Option<Arc<dyn Tool>> {
+            Some(Arc::new(Self(ToolSpec { description: "new".into(), ..self.0.clone() })))
+        }
+
+        async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_renewed_tool_stays_under_its_rules() {
+        let guard = Guard::read(&json!({"permissions": {"deny": ["*secret*"]}})).unwrap();
+        let tool = guard.around(Arc::new(Moody(ToolSpec {
+            name: "run".into(),
+            description: "old".into(),
+            input_schema: Value::Null,
+            version: String::new(),
+            categories: Vec::new(),
+            requires_permission: false,
+            risk_level: Risk::Mutating,
+            recovery_policy: Recovery::Allow,
+            parallel: false,
+            source: "role".into(),
+        })));
+        assert_eq!(tool.refusal().as_deref(), Some("its own words"));
+        let tool = tool.renewed(&CancellationToken::new()).await.unwrap();
+        assert_eq!(tool.spec().description, "new");
+        assert!(tool.actions(&json!({"x": "a secret"})).is_err());
+        assert!(tool.actions(&json!({"x": "a word"})).is_ok());
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::description::Answer;
 use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
-use super::store::{read_json, short_hash, write_json};
+use super::store::{self, read_json, short_hash, write_json};
 use super::{Surroundings, confine, payload};
 use crate::plugin::{Dialect, Plugin};
 
@@ -28,6 +28,8 @@ pub(crate) struct Cache {
 #[derive(Default, Serialize, Deserialize)]
 struct Index {
     plugins: HashMap<String, Entry>,
+    /// Where descriptions were given; most of them in one place.
+    around: Vec<Around>,
     #[serde(skip)]
     is_changed: bool,
 }
@@ -36,7 +38,8 @@ struct Index {
 struct Entry {
     /// The files by their times, and all else that a description depends on.
     stamp: String,
-    around: Around,
+    /// Which one of [`Index::around`].
+    around: usize,
     /// The file that keeps it under its content.
     file: String,
     /// An [`Answer`], which is taken apart when somebody asks for it.
@@ -59,14 +62,37 @@ struct Around {
     search_path: String,
 }
 
+/// How much of what is around is the same in two places.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    Nothing,
+    SearchPath,
+    Everything,
+}
+
 impl Around {
-    /// Whether a description that was given there holds here, too.
-    fn is_as_good(&self, answer: &Answer, here: &Self) -> bool {
-        if answer.is_faulty() {
-            self == here
+    fn likeness(&self, other: &Self) -> Likeness {
+        if self == other {
+            Likeness::Everything
+        } else if self.search_path == other.search_path {
+            Likeness::SearchPath
         } else {
-            !answer.looks_for_programs || self.search_path == here.search_path
+            Likeness::Nothing
         }
+    }
+}
+
+impl Likeness {
+    /// Whether a description that was given there holds here, too.
+    fn is_enough_for(self, answer: &Answer) -> bool {
+        let least = if answer.is_faulty() {
+            Self::Everything
+        } else if answer.looks_for_programs {
+            Self::SearchPath
+        } else {
+            Self::Nothing
+        };
+        self >= least
     }
 }
 
@@ -77,7 +103,7 @@ pub(crate) struct Key {
     pub(crate) stamp: String,
     around: Around,
     /// The hash of everything but the files.
-    base: blake3::Hasher,
+    base: blake3::Hash,
     files: Files,
 }
 
@@ -132,9 +158,8 @@ impl Key {
         if is_among_others(plugin) || plugin.settings.own.contains_key("entry_points") {
             base.update(interpreter.packages.as_bytes());
         }
-        let mut hasher = base.clone();
-        files.stamp(&mut hasher);
-        let stamp = hasher.finalize().to_hex()[..32].to_owned();
+        let base = base.finalize();
+        let stamp = short(&base, |hasher| files.stamp(hasher));
         let around = Around {
             packages: interpreter.packages.clone(),
             search_path: told.search_path.clone(),
@@ -144,10 +169,16 @@ impl Key {
 
     /// The file that keeps what is known of these very bytes.
     fn file(&self) -> String {
-        let mut hasher = self.base.clone();
-        self.files.content(&mut hasher);
-        format!("{}.json", &hasher.finalize().to_hex()[..32])
+        format!("{}.json", short(&self.base, |hasher| self.files.content(hasher)))
     }
+}
+
+/// The hash of what a description depends on, files and all.
+fn short(base: &blake3::Hash, files: impl FnOnce(&mut blake3::Hasher)) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(base.as_bytes());
+    files(&mut hasher);
+    store::short(&hasher)
 }
 
 fn name(plugin: &Plugin) -> String {
@@ -162,21 +193,27 @@ impl Cache {
 
     /// What is kept for a plugin, by the times of its files or else by their content.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
-        let known = self.with(|index| {
-            let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
-            let answer: Answer = serde_json::from_str(entry.answer.get()).ok()?;
-            Some(entry.around.is_as_good(&answer, &key.around).then_some(answer))
-        });
-        if let Some(known) = known {
-            return known;
+        if let Some((answer, likeness)) = self.known(key)
+            && let Ok(answer) = serde_json::from_str::<Answer>(answer.get())
+        {
+            return likeness.is_enough_for(&answer).then_some(answer);
         }
         let file = key.file();
         let kept: Kept = read_json(&self.folder.join(&file))?;
-        if !kept.around.is_as_good(&kept.answer, &key.around) {
+        if !kept.around.likeness(&key.around).is_enough_for(&kept.answer) {
             return None;
         }
         self.note(key, file, &kept.answer);
         Some(kept.answer)
+    }
+
+    /// What is kept for these times of the files. It is taken apart elsewhere: others wait here.
+    fn known(&self, key: &Key) -> Option<(Box<RawValue>, Likeness)> {
+        self.with(|index| {
+            let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
+            let around = index.around.get(entry.around)?;
+            Some((entry.answer.clone(), around.likeness(&key.around)))
+        })
     }
 
     /// Keeps a description. What cannot be written is found out again the next time.
@@ -211,12 +248,17 @@ impl Cache {
     fn note(&self, key: &Key, file: String, answer: &Answer) {
         let Ok(answer) = serde_json::value::to_raw_value(answer) else { return };
         self.with(|index| {
-            if index.plugins.len() >= MOST {
-                index.plugins.clear();
+            if index.plugins.len() >= MOST || index.around.len() >= MOST {
+                *index = Index::default();
             }
+            let known = index.around.iter().position(|around| *around == key.around);
+            let around = known.unwrap_or_else(|| {
+                index.around.push(key.around.clone());
+                index.around.len() - 1
+            });
             // A stamp that may hide a change matches nothing, so that the content is looked at.
             let stamp = if key.files.are_settled() { key.stamp.clone() } else { String::new() };
-            let entry = Entry { stamp, around: key.around.clone(), file, answer };
+            let entry = Entry { stamp, around, file, answer };
             index.plugins.insert(key.name.clone(), entry);
             index.is_changed = true;
         });

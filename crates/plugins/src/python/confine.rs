@@ -94,6 +94,11 @@ pub(crate) fn granted(
     (profile, problems)
 }
 
+/// The home of a plugin's processes among its data.
+pub(crate) fn home_among(data: &Path) -> PathBuf {
+    data.join("home")
+}
+
 /// What a process of a plugin reads of its own: its folder; of a role in a folder that holds a home,
 /// no more than the files that count.
 fn own(plugin: &Plugin, surroundings: &Surroundings) -> Vec<PathBuf> {

@@ -192,7 +192,7 @@ impl Described {
             complaints.into_iter().map(|complaint| complaint.problem(root)).collect()
         };
         let (notes, mut problems) = (told(notes), told(faults));
-        let mut tools: Vec<ToolDescription> = Vec::new();
+        let mut tools: Vec<ToolDescription> = Vec::with_capacity(answer.tools.len());
         for mut tool in answer.tools {
             if let Err(what) = tool.check(&tools) {
                 let hint = "change it in the tool; the rest of the plugin is used";

@@ -1,6 +1,6 @@
 //! What a plugin's files are like: by their times and sizes, which is quick, and by their content.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,11 @@ impl Files {
         if is_among_others(plugin) {
             return Some(Self { found: Vec::new(), is_plain: true });
         }
-        if plugin.manifest.dialect == Dialect::InitRunner {
-            return Self::among(plugin, folders);
+        match plugin.manifest.dialect {
+            Dialect::Brynhild => Self::below(&plugin.root, folders),
+            Dialect::Lmao => Self::modules(plugin, folders),
+            Dialect::InitRunner => Self::among(plugin, folders),
         }
-        Self::below(&plugin.root, folders)
     }
 
     /// Looks at all files below `root` that count, or at `root` where it is a file itself.
@@ -63,6 +64,25 @@ impl Files {
             found.extend(Self::below(Path::new(path), folders)?.found);
         }
         Some(Self { found, is_plain: interpreter::own_venv(&plugin.root).is_none() })
+    }
+
+    /// The Python beside the files of LMAO's plugins. Whatever else comes and goes in their directory
+    /// is none of theirs, and must not cost them what they keep in memory.
+    fn modules(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+        let files = plugin.manifest.tools.iter().map(Path::new);
+        let around: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
+        let is_within = |it: &Path| it.ancestors().skip(1).any(|other| around.contains(other));
+        let is_module = |path: &Path| {
+            path.extension()
+                .is_some_and(|ending| ["py", "pyc", "so"].iter().any(|it| ending == *it))
+        };
+        let mut found = Vec::new();
+        for folder in around.iter().filter(|it| !is_within(it)) {
+            let below = Self::below(folder, folders)?.found;
+            found.extend(below.into_iter().filter(|(path, _)| is_module(path)));
+        }
+        let is_plain = !TELLING.iter().any(|name| folders.has(&plugin.root.join(name)));
+        Some(Self { found, is_plain })
     }
 
     /// Whether any further change of them must show in their times.

@@ -9,6 +9,7 @@ use contract::policy::Mode;
 use contract::tool::Tool;
 
 use super::cache::{Cache, Told};
+use super::confine::home_among;
 use super::fingerprint::Files;
 use super::interpreter::{self, Interpreter, Seen};
 use super::store::short_hash;
@@ -41,6 +42,8 @@ pub(crate) struct Host {
     payload: OnceLock<Result<PathBuf, String>>,
     shared: tokio::sync::Mutex<Option<Seen>>,
     refreshed: Mutex<Vec<Arc<dyn Tool>>>,
+    /// The plugins of our own that count at the moment, by name; none where nobody has said.
+    active: Mutex<Option<BTreeSet<String>>>,
     /// The plugins whose user knows what to grant them.
     advised: Mutex<BTreeSet<String>>,
     /// The plugins that run without the packages they declare for the moment.
@@ -59,6 +62,7 @@ impl Host {
             payload: OnceLock::new(),
             shared: tokio::sync::Mutex::new(None),
             refreshed: Mutex::default(),
+            active: Mutex::default(),
             advised: Mutex::default(),
             bare: Mutex::default(),
             expected: Mutex::default(),
@@ -70,6 +74,26 @@ impl Host {
     pub(crate) fn around(&self) -> (&Surroundings, &Told) {
         let surroundings = &self.settings.surroundings;
         (surroundings, self.told.get_or_init(|| Told::of(surroundings)))
+    }
+
+    /// Takes note of the plugins of our own that count from now on.
+    pub(crate) fn set_active(&self, plugins: &[&Plugin]) {
+        let names = plugins.iter().map(|plugin| plugin.name().to_owned()).collect();
+        *self.active.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
+    }
+
+    /// Whether a plugin still counts; why not, for whoever held on to something of it.
+    pub(crate) fn admit(&self, plugin: &Plugin) -> Result<(), String> {
+        let active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = |active: &BTreeSet<String>| active.contains(plugin.name());
+        if plugin.manifest.dialect != Dialect::Brynhild || active.as_ref().is_none_or(counts) {
+            return Ok(());
+        }
+        Err(format!(
+            "the plugin `{}` is switched off, not trusted or not there any more (`brynhild plugin \
+             list` and `brynhild trust` tell)",
+            plugin.name()
+        ))
     }
 
     /// The mode, as far as workers differ by it.
@@ -97,7 +121,7 @@ impl Host {
         }
         let around = remedy::Around {
             surroundings: &self.settings.surroundings,
-            home: Some(self.data(served).join("home")),
+            home: Some(home_among(&self.data(served))),
             opens_workspace: served.settings.grants.write.iter().any(|path| path == Path::new(".")),
             mode: self.exact_mode(),
         };

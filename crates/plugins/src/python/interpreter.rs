@@ -319,6 +319,7 @@ async fn look(
         stdin: Stdin::Null,
         channel: Channel::None,
         env: BTreeMap::new(),
+        home: None,
     };
     let around = |program: &Path| {
         let base = program.parent().and_then(Path::parent);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::model_profile::ModelProfile;
+use contract::policy::Mode;
 use contract::provider::{
     Delivery, Delta, Failure, Model, Provider, ProviderError, ReplyStream, Request,
 };
@@ -43,7 +44,10 @@ pub struct ProviderSettings {
 /// A plugin's provider.
 pub(crate) struct PythonProvider {
     settings: ProviderSettings,
+    /// The one that the plugin's tools have.
     worker: Arc<Worker>,
+    /// The one for modes in which tools lose what the way to the model needs.
+    apart: Arc<Worker>,
     /// The instances by model, with the process that each lives in.
     opened: Mutex<BTreeMap<String, (Arc<Session>, Opened)>>,
     opening: tokio::sync::Mutex<()>,
@@ -62,9 +66,9 @@ struct Ask<'a> {
 }
 
 impl PythonProvider {
-    pub(crate) fn new(settings: ProviderSettings, worker: Arc<Worker>) -> Self {
+    pub(crate) fn new(settings: ProviderSettings, worker: Arc<Worker>, apart: Arc<Worker>) -> Self {
         let opening = tokio::sync::Mutex::default();
-        Self { settings, worker, opened: Mutex::default(), opening }
+        Self { settings, worker, apart, opened: Mutex::default(), opening }
     }
 
     /// The profile of a model that the class finds, so that nothing of it counts twice. The usual
@@ -83,7 +87,11 @@ impl PythonProvider {
 
     /// The instance for a model, made where there is none in the running process.
     async fn instance(&self, model: &str) -> Result<(Arc<Session>, Opened), ProviderError> {
-        let session = self.worker.session().await.map_err(|trouble| self.error(trouble))?;
+        let worker = match self.worker.host.mode() {
+            Mode::ReadOnly => &self.apart,
+            Mode::Normal | Mode::Yolo => &self.worker,
+        };
+        let session = worker.session().await.map_err(|trouble| self.error(trouble))?;
         let _opening = self.opening.lock().await;
         {
             let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +130,8 @@ impl PythonProvider {
         let failure = |kind, message: String| ProviderError { kind, message, hint: None };
         match trouble {
             Trouble::Sandbox(error) => failure(Failure::Rejected, error.to_string()),
-            Trouble::Unready(words) | Trouble::Failed(Failed::Unsayable(words)) => {
+            Trouble::Unready(words)
+            | Trouble::Failed(Failed::Refused(words) | Failed::Unsayable(words)) => {
                 failure(Failure::Rejected, words)
             }
             Trouble::Failed(Failed::Ended(words)) => {
@@ -260,7 +269,8 @@ impl Provider for PythonProvider {
         }
         let events = Worker::stream(&session, "stream", &ask).await;
         let events = events.map_err(|trouble| self.error(trouble))?;
-        let provider = Self::new(self.settings.clone(), Arc::clone(&self.worker));
+        let (worker, apart) = (Arc::clone(&self.worker), Arc::clone(&self.apart));
+        let provider = Self::new(self.settings.clone(), worker, apart);
         let flow = Flow { provider, events, gathering, is_over: false };
         Ok(futures::stream::unfold(flow, Flow::step).boxed())
     }

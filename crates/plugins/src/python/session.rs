@@ -43,6 +43,8 @@ pub(crate) enum Failed {
     Late(Duration),
     /// The caller wanted it to stop.
     Cancelled,
+    /// It may not be asked any more; the words say why.
+    Refused(String),
     /// The request cannot be written as JSON.
     Unsayable(String),
 }
@@ -225,7 +227,11 @@ impl Session {
         let written = pen.write(line).await;
         guard.done();
         drop(pen);
-        if written.is_err() {
+        if let Err(error) = written {
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                self.retire();
+                return Err(Failed::Refused(error.to_string()));
+            }
             // The worker is gone; the task that tends it will know how.
             let _ = tokio::time::timeout(FAREWELL, self.shared.ended.cancelled()).await;
             return Err(self.shared.pending.lost());

@@ -29,9 +29,9 @@ pub(crate) struct PythonTool {
     live: Option<Box<ToolDescription>>,
     worker: Arc<Worker>,
     /// The plugin that it belongs to, where the worker serves several.
-    owner: Option<Plugin>,
+    owner: Option<Box<Plugin>>,
     /// What the tool last said of itself, where that differs.
-    said: Mutex<Option<ToolDescription>>,
+    said: Mutex<Option<Box<ToolDescription>>>,
 }
 
 impl PythonTool {
@@ -48,7 +48,7 @@ impl PythonTool {
     }
 
     /// The same as a tool of `owner`, one of several plugins that the worker serves.
-    pub(crate) fn owned(self, owner: Option<Plugin>) -> Self {
+    pub(crate) fn owned(self, owner: Option<Box<Plugin>>) -> Self {
         Self { owner, ..self }
     }
 
@@ -66,10 +66,10 @@ impl PythonTool {
             description.requires_permission = live.requires_permission;
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.as_ref().unwrap_or(known) == &description {
+        if **said.as_ref().unwrap_or(known) == description {
             return;
         }
-        *said = Some(description.clone());
+        *said = Some(Box::new(description.clone()));
         drop(said);
         let host = &self.worker.host;
         host.cache.forget(&self.worker.plugin);
@@ -103,14 +103,16 @@ impl PythonTool {
 
     fn advice(&self, words: &str) -> Option<String> {
         let served = &self.worker.plugin;
-        self.worker.host.advice(self.owner.as_ref().unwrap_or(served), served, words)
+        self.worker.host.advice(self.owner.as_deref().unwrap_or(served), served, words)
     }
 
     fn trouble(&self, trouble: Trouble) -> Result<ToolOutput, ToolError> {
         let name = &self.spec.name;
         match trouble {
             Trouble::Sandbox(error) => Err(ToolError::Sandbox(error)),
-            Trouble::Unready(words) => Err(ToolError::Broken(words)),
+            Trouble::Unready(words) | Trouble::Failed(Failed::Refused(words)) => {
+                Err(ToolError::Broken(words))
+            }
             Trouble::Failed(Failed::Cancelled) => Err(ToolError::Cancelled),
             Trouble::Failed(Failed::Ended(words)) => {
                 Err(ToolError::Broken(format!("`{name}` did not finish: {words}")))

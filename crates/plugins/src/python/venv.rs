@@ -271,6 +271,7 @@ async fn command(
         stdin: Stdin::Null,
         channel: Channel::None,
         env: BTreeMap::new(),
+        home: None,
     };
     let mut profile = bare_profile(settings, base.program.clone(), venv.to_owned())?;
     profile.read = base.folders(settings.surroundings.home.as_deref());

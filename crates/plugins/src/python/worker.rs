@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Missing;
-use super::confine::{self, Needs};
+use super::confine::{self, Needs, home_among};
 use super::health::{Health, Leave};
 use super::host::{Host, Unready};
 use super::interpreter::Interpreter;
@@ -42,7 +42,8 @@ impl Trouble {
     pub(crate) fn words(self) -> String {
         match self {
             Self::Sandbox(error) => error.to_string(),
-            Self::Unready(words) | Self::Failed(Failed::Unsayable(words)) => words,
+            Self::Unready(words)
+            | Self::Failed(Failed::Refused(words) | Failed::Unsayable(words)) => words,
             Self::Failed(Failed::Ended(words)) => words.to_string(),
             Self::Failed(Failed::Late(time)) => {
                 format!("it did not answer within {} s", time.as_secs_f64())
@@ -66,6 +67,8 @@ const LOADING: Duration = Duration::from_mins(1);
 pub(crate) struct Worker {
     pub(crate) host: Arc<Host>,
     pub(crate) plugin: Plugin,
+    /// Whether it has its network in every mode, as the way to a model.
+    keeps_network: bool,
     current: Mutex<Option<Running>>,
     starting: tokio::sync::Mutex<()>,
     health: Arc<Mutex<Health>>,
@@ -83,10 +86,17 @@ impl Worker {
         Self {
             host,
             plugin,
+            keeps_network: false,
             current: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             health: Arc::default(),
         }
+    }
+
+    /// One that serves nothing but a provider: what the person granted it of the network is the way
+    /// to the model, which every mode needs.
+    pub(crate) fn that_answers(host: Arc<Host>, plugin: Plugin) -> Self {
+        Self { keeps_network: true, ..Self::new(host, plugin) }
     }
 
     /// The time that one call may take.
@@ -107,6 +117,7 @@ impl Worker {
 
     /// The process, started where there is none.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
+        self.host.admit(&self.plugin).map_err(Trouble::Unready)?;
         if let Some(session) = self.fit() {
             return Ok(session);
         }
@@ -130,11 +141,15 @@ impl Worker {
         }
     }
 
-    /// Begins to close down.
+    /// Begins to close down, as another one takes its place.
     pub(crate) fn retire(&self) {
-        if let Some(running) = self.current().take() {
-            running.session.retire();
+        let Some(running) = self.current().take() else { return };
+        if self.plugin.manifest.dialect == Dialect::Lmao && !running.session.is_over() {
+            let what = "its plugins changed, so it starts anew: jobs that ran in it, and what it \
+                        kept in memory, are gone";
+            (self.host.settings.on_progress)(self.plugin.name(), what);
         }
+        running.session.retire();
     }
 
     /// Closes down.
@@ -155,6 +170,7 @@ impl Worker {
     }
 
     async fn session_until(&self, cancel: &CancellationToken) -> Result<Arc<Session>, Trouble> {
+        self.host.admit(&self.plugin).map_err(Trouble::Unready)?;
         if let Some(session) = self.fit() {
             return Ok(session);
         }
@@ -214,7 +230,11 @@ impl Worker {
         })?;
         let settings = &self.host.settings;
         let needs = Needs { payload: &payload, data: &data, interpreter: &interpreter };
-        let (profile, problems) = confine::profile(plugin, &settings.surroundings, &needs, mode);
+        let (mut profile, problems) =
+            confine::profile(plugin, &settings.surroundings, &needs, mode);
+        if self.keeps_network {
+            profile.network = plugin.settings.grants.network.granted(plugin.name());
+        }
         for problem in problems {
             (settings.on_output)(plugin.name(), &format!("{}; {}", problem.what, problem.hint));
         }
@@ -225,6 +245,7 @@ impl Worker {
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
+            home: None,
         };
         let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
         let (health, started) = (Arc::clone(&self.health), Instant::now());
@@ -263,7 +284,7 @@ impl Worker {
                 entry_points: package.map_or(&[], |package| &package.entry_points),
                 package: package.map(|it| json!({"name": it.name, "version": it.version})),
             },
-            home: settings.is_confined.then(|| text(&data.join("home"))),
+            home: settings.is_confined.then(|| text(&home_among(data))),
             cwd: text(settings.surroundings.folder()),
             project_root: text(&settings.surroundings.workspace),
             config: &settings.config,

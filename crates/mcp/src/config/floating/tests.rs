@@ -4,7 +4,7 @@ use super::*;
 
 /// The words of a line, as a shell splits them.
 fn words(line: &str) -> Vec<String> {
-    commands(line).remove(0)
+    shell::commands(line).remove(0)
 }
 
 #[test]
@@ -37,6 +37,10 @@ fn what_names_no_version_is_found_however_it_is_run() {
         ("uvx mcp-server-time@latest", "mcp-server-time@latest", "mcp-server-time==1.2.3"),
         ("uvx --python 3.12 --from 'a[x]' run", "a[x]", "a[x]==1.2.3"),
         ("uvx --with extra a@1.0", "extra", "extra==1.2.3"),
+        ("uv run --with mcp server.py", "mcp", "mcp==1.2.3"),
+        ("uv run -p 3.12 --with 'a==1.0,mcp>=1' -- server.py", "mcp>=1", "mcp==1.2.3"),
+        ("uv --directory /x run --with=mcp mcp run server.py", "mcp", "mcp==1.2.3"),
+        ("uv run --with a==1.0 npx -y foo", "foo", "foo@1.2.3"),
         ("uvx --from git+https://h/o/r run", "git+https://h/o/r", "git+https://h/o/r@COMMIT"),
         (
             "uvx --from git+https://h/o/r@main run",
@@ -59,6 +63,20 @@ fn what_names_no_version_is_found_however_it_is_run() {
         ("bash -lc 'cd /x && X=1 exec npx -y foo 2>/dev/null'", "foo", "foo@1.2.3"),
         ("sh -c 'if true; then { npx -y foo; }; fi'", "foo", "foo@1.2.3"),
         ("timeout 30 nice -n 5 npx foo", "foo", "foo@1.2.3"),
+        ("uv --directory /x tool run foo", "foo", "foo==1.2.3"),
+        ("uv tool --project /x run foo", "foo", "foo==1.2.3"),
+        ("uv run --with fastmcp server.py", "fastmcp", "fastmcp==1.2.3"),
+        ("npm --prefix /x exec foo", "foo", "foo@1.2.3"),
+        ("pnpm -C /x dlx foo", "foo", "foo@1.2.3"),
+        ("docker --context c run img", "img", "img:1.2.3"),
+        ("docker -H tcp://h --log-level debug container run img", "img", "img:1.2.3"),
+        ("podman run --rm --replace img stdio", "img", "img:1.2.3"),
+        ("npx -y o/r", "o/r", "o/r#COMMIT"),
+        ("npx -y o/r#main", "o/r#main", "o/r#COMMIT"),
+        ("go run h.example/x@latest", "h.example/x@latest", "h.example/x@v1.2.3"),
+        ("go run -tags a h.example/x@v1 stdio", "h.example/x@v1", "h.example/x@v1.2.3"),
+        ("python3 -m pipx run foo", "foo", "foo==1.2.3"),
+        ("python3.12 -u -m uv tool run foo", "foo", "foo==1.2.3"),
     ] {
         let found = floating(&words(line)).unwrap_or_else(|| panic!("{line}"));
         assert_eq!((found.package.as_str(), found.pinned.as_str()), (package, pinned), "{line}");
@@ -84,6 +102,8 @@ fn what_is_one_version_alone_is_left_in_peace() {
         "uvx --from git+https://h/o/r@v1.2.3 run",
         "uvx --from ./here run",
         "uv run server.py",
+        "uv run --with mcp==1.2.3 server.py --with other",
+        "uv sync",
         "uv --directory /x run server.py",
         "pipx run x==1.0",
         "docker run -i --rm -e KEY img:1.2.3",
@@ -100,6 +120,16 @@ fn what_is_one_version_alone_is_left_in_peace() {
         "env X=1 node s.js",
         "npx",
         "npx -y foo@${VERSION}",
+        "podman run --rm --replace img:1.2.3 stdio",
+        "npx -y o/r#0123abc4",
+        "npx -y o/r#v1.2.3",
+        "uv --directory /x run --with fastmcp==2.1 server.py",
+        "uv --directory /tool run server.py",
+        "npm --prefix exec start",
+        "docker --context run exec box server",
+        "go run ./server",
+        "go run h.example/x@v1.2.3",
+        "python3 server.py -m pipx run foo",
     ] {
         assert_eq!(floating(&words(line)), None, "{line}");
     }

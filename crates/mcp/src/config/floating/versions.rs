@@ -8,7 +8,9 @@ pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
         return None;
     }
     let pinned = match registry {
+        Registry::Npm if is_repository(package) => remote(package, '#'),
         Registry::Npm => npm(package),
+        Registry::Go => go(package),
         Registry::Deno => {
             let (kind, name) = package.split_once(':')?;
             if !["npm", "jsr"].contains(&kind) {
@@ -40,6 +42,19 @@ fn npm(package: &str) -> Option<String> {
     let (name, version) = rest.split_once('@').unwrap_or((rest, ""));
     let version = version.split('/').next().unwrap_or_default();
     (!is_exact(version, 3)).then(|| format!("{scope}{name}@1.2.3"))
+}
+
+/// Whether it names a repository of GitHub by its owner and name, as npm lets one do.
+fn is_repository(package: &str) -> bool {
+    let name = package.split('#').next().unwrap_or_default();
+    name.matches('/').count() == 1 && !name.contains(['@', ':'])
+}
+
+/// A program of Go: what has no version is one of this project.
+fn go(package: &str) -> Option<String> {
+    let (name, version) = package.split_once('@')?;
+    let is_one = is_exact(version, 3) || is_commit(version);
+    (!is_one).then(|| format!("{name}@v1.2.3"))
 }
 
 fn python(package: &str) -> Option<String> {

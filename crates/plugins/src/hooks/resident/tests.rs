@@ -30,7 +30,7 @@ impl Rig {
             env: BTreeMap::new(),
             limits: Limits::default(),
         };
-        Kind { origin: "global".into(), python: "python3".into(), payload, data: None, profile }
+        Kind { origin: "global".into(), python: "python3".into(), payload, home: None, profile }
     }
 
     async fn run(&self, input: &str) -> Ended {

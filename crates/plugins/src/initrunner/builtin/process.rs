@@ -51,6 +51,7 @@ impl Program {
             stdin: if self.input.is_empty() { Stdin::Null } else { Stdin::Piped },
             channel: Channel::None,
             env: BTreeMap::new(),
+            home: None,
         };
         let child = confinement.start(&spawn)?;
         // One byte more tells that there is more; dropping the future kills the program.
