@@ -153,7 +153,7 @@ pub(crate) async fn shorten(
             }
         },
     };
-    let summary = with_last_results(&entries, kept, share, summary);
+    let summary = with_last_results((&entries, kept), share, cause, summary);
     let framed = Some(framed(journal, (&entries, kept), share, &summary));
     let range = journal.transcript.range(dropped);
     let (dropped, kept) = (dropped as u64, kept as u64);
@@ -171,9 +171,14 @@ fn unsummarized() -> String {
     "Earlier messages were dropped. Look again at what you need.".to_owned()
 }
 
-/// A summary with the last calls and what they gave, each cut, where all of them are dropped: they
-/// were too much at once, and the model would make them again.
-fn with_last_results(entries: &[Arc<Entry>], kept: usize, share: usize, summary: String) -> String {
+/// A summary with the last calls and what they gave, each cut, where all of them are dropped: the
+/// model would make them again.
+fn with_last_results(
+    (entries, kept): (&[Arc<Entry>], usize),
+    share: usize,
+    cause: CompactCause<'_>,
+    summary: String,
+) -> String {
     const CALL: usize = 300;
     let is_call = |entry: &Arc<Entry>| matches!(&entry.message, Message::Assistant(reply) if reply.calls().next().is_some());
     let Some(last) = entries.iter().rposition(is_call) else { return summary };
@@ -190,19 +195,25 @@ fn with_last_results(entries: &[Arc<Entry>], kept: usize, share: usize, summary:
         return summary;
     }
     let Message::Assistant(reply) = &entries[last].message else { return summary };
-    let each = KEPT.min(share) / 2 / results.len().max(1);
-    let told = reply.calls().map(|call| {
+    let most = KEPT.min(share);
+    let each = most / 2 / results.len().max(1);
+    let calls = reply.calls().take(most / CALL).filter_map(|call| {
+        let given = abridged(results.get(&call.id)?, each);
         let args = call.args.to_string();
-        let given = results.get(&call.id).copied().unwrap_or_default();
-        let (args, given) = (abridged(&args, CALL), abridged(given, each));
-        format!("{} {args}\n<result>\n{given}\n</result>", call.name)
+        let (args, tag) = (abridged(&args, CALL), tag("result", &given));
+        Some(format!("{} {args}\n<{tag}>\n{given}\n</{tag}>", call.name))
     });
-    let told: Vec<String> = told.collect();
-    format!(
-        "{summary}\n\nThese calls were made last. What they gave was too much at once, so it is cut \
-         here. Look at less of it at a time:\n{}",
-        told.join("\n")
-    )
+    let calls: Vec<String> = calls.collect();
+    if calls.is_empty() {
+        return summary;
+    }
+    let why = match cause {
+        CompactCause::Person { .. } => "What they gave is cut here:",
+        CompactCause::Length => {
+            "What they gave was too much at once, so it is cut here. Look at less of it at a time:"
+        }
+    };
+    format!("{summary}\n\nThese calls were made last. {why}\n{}", calls.join("\n"))
 }
 
 /// Bytes of a prompt that stay: what about a quarter of the context holds.
@@ -358,10 +369,12 @@ fn framed(
     // What is worked on is never cut: the model would do something else.
     let most = if journal.transcript.is_turn_open() { usize::MAX } else { share };
     let task = task(entries, (asked, most), share);
-    let tag = tag(&task);
+    let tag = tag("task", &task);
     let mut parts = vec![format!("{OPENING}{BEGAN}{tag}>\n{task}\n</{tag}>")];
     let lasting: Vec<&str> = journal.transcript.lasting().collect();
     let is_lasting = |skill: &&str| lasting.iter().any(|text| text.contains(*skill));
+    // The next summary looks for them here and nowhere else: what follows may hold anything.
+    parts.extend(skills(entries).into_iter().filter(|it| !is_lasting(it)).map(str::to_owned));
     let (_, last) = entries.split_at(entries.len() - kept);
     let is_seen = last.iter().any(|entry| said(entry) == Some(asked));
     let request = abridged(asked, most);
@@ -373,19 +386,25 @@ fn framed(
         let words = abridged(words, share);
         parts.push(format!("Meanwhile the person said:\n<request>\n{words}\n</request>"));
     }
-    parts.extend(skills(entries).into_iter().filter(|it| !is_lasting(it)).map(str::to_owned));
     parts.extend(lasting.iter().map(|&text| text.to_owned()));
     parts.push(format!("Summary:\n{summary}"));
     parts.join("\n\n")
 }
 
-/// A tag around a text that does not hold its end.
-fn tag(text: &str) -> String {
-    let mut tag = "task".to_owned();
+/// A tag of about this name around a text that does not hold its end.
+fn tag(name: &str, text: &str) -> String {
+    let mut tag = name.to_owned();
     while text.contains(&format!("</{tag}>")) {
         tag.push_str("-text");
     }
     tag
+}
+
+/// The task in an earlier summary, and what follows it.
+fn opened(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix(OPENING)?.strip_prefix(BEGAN)?;
+    let (tag, rest) = rest.split_once(">\n")?;
+    rest.split_once(&format!("\n</{tag}>"))
 }
 
 /// What the conversation began with, also where that was summarized before. What is `asked` at the
@@ -393,11 +412,7 @@ fn tag(text: &str) -> String {
 fn task(entries: &[Arc<Entry>], (asked, most): (&str, usize), share: usize) -> String {
     let mut said = entries.iter().filter_map(|entry| said(entry));
     let first = said.next().unwrap_or_default();
-    let known = first.strip_prefix(OPENING).and_then(|rest| {
-        let (_, rest) = rest.split_once(BEGAN)?;
-        let (tag, task) = rest.split_once(">\n")?;
-        Some(task.split_once(&format!("\n</{tag}>"))?.0)
-    });
+    let known = opened(first).map(|(task, _)| task);
     let limit = |text: &str| if text == without_skill(asked) { most } else { share };
     if let Some(task) = known {
         return abridged(task, limit(task)).into_owned();
@@ -414,6 +429,8 @@ fn task(entries: &[Arc<Entry>], (asked, most): (&str, usize), share: usize) -> S
 
 /// What stands before a skill that a person activates.
 const ACTIVATED: &str = "[System: The following skill has been activated]";
+/// What a skill begins with.
+const SKILL_START: &str = "<skill name=\"";
 /// What a skill ends with.
 const SKILL_END: &str = "\n</skill>";
 
@@ -424,7 +441,7 @@ fn skill(text: &str) -> Option<&str> {
 
 /// The first skill in a text.
 fn block(text: &str) -> Option<&str> {
-    let text = &text[text.find("<skill name=\"")?..];
+    let text = &text[text.find(SKILL_START)?..];
     Some(&text[..text.find(SKILL_END)? + SKILL_END.len()])
 }
 
@@ -438,11 +455,13 @@ fn without_skill(text: &str) -> &str {
 fn skills(entries: &[Arc<Entry>]) -> Vec<&str> {
     let mut skills = Vec::new();
     for text in entries.iter().filter_map(|entry| said(entry)) {
-        let mut rest = if text.starts_with(OPENING) { text } else { "" };
+        let mut rest = opened(text).map_or("", |(_, rest)| rest);
         let mut found: Vec<&str> = skill(text).into_iter().collect();
-        while let Some(skill) = block(rest) {
+        while let Some(next) = rest.strip_prefix("\n\n").filter(|it| it.starts_with(SKILL_START))
+            && let Some(skill) = block(next)
+        {
             found.push(skill);
-            rest = rest.split_once(skill).map_or("", |(_, after)| after);
+            rest = &next[skill.len()..];
         }
         skills.retain(|known| !found.contains(known));
         skills.extend(found);

@@ -33,3 +33,4 @@ pub mod transcript;
 mod truncate;
 mod turn;
 mod waiting;
+mod writing;

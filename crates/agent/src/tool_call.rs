@@ -1,7 +1,7 @@
 //! The order of a tool call. It is the security model, so it stands here and nowhere else:
 //! look up, check against the schema, state the actions, judge, ask hooks, judge again what they
-//! changed, ask the person where the ruling says so, run confined, let hooks revise the result,
-//! shorten what the model reads.
+//! changed, ask the person where the ruling says so, judge writes again when their turn comes, run
+//! confined, let hooks revise the result, shorten what the model reads.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +29,7 @@ use crate::recover::Recoveries;
 use crate::settings::{Execution, Parts, Questions, Settings};
 use crate::truncate::{Shown, truncate};
 use crate::waiting::Waiting;
+use crate::writing;
 
 /// How long a cancelled tool may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(150);
@@ -503,9 +504,13 @@ async fn answered(
 pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
     let Approved { tool, call, access, search_path, actions, original } = approved;
+    let _turn = match writing::turn(bench, tool.as_ref(), &actions).await {
+        Ok(turn) => turn,
+        Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
+    };
     let mut confinement = bench.parts.confinement.with_access(access);
     if let Some(path) = search_path {
-        confinement = confinement.with_search_path(path);
+        confinement.profile.env.insert("PATH".to_owned(), path);
     }
     let (progress, mut lines) = mpsc::channel(64);
     let parent = Arc::new(Parent::new(bench, &call.id, &teller));
@@ -564,7 +569,7 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
 }
 
 /// The reasons that decided, each once; of very many the first few.
-fn why(ruling: &Ruling) -> String {
+pub(crate) fn why(ruling: &Ruling) -> String {
     const TOLD: usize = 12;
     let deciding = || ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision);
     let first = deciding().next().map(|reason| &reason.subject);

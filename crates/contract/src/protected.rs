@@ -15,8 +15,9 @@ pub const FOREMOST: [&str; 29] = [
 
 /// The other names: further assistants, editors and shells.
 #[rustfmt::skip]
-pub const OTHERS: [&str; 38] = [
-    "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".goose",
+pub const OTHERS: [&str; 46] = [
+    "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".goose", ".hg", ".jj",
+    ".sl", ".vs", ".nova", ".theia", ".lapce", ".dir-locals-2.el",
     ".windsurf", ".roo", ".roomodes", ".continue", ".continuerc.json", ".cline", ".kiro",
     ".amazonq", ".qwen", ".augment", ".junie", ".trae", ".factory", ".openhands",
     ".aider.conf.yml", ".zed", ".fleet", ".helix", ".devcontainer", ".devcontainer.json", ".exrc",

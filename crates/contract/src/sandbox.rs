@@ -26,6 +26,8 @@ pub struct Spawn {
     pub channel: Channel,
     /// Variables of its own, over those of the profile.
     pub env: BTreeMap<String, String>,
+    /// A folder of its own that is its home where it is confined, made when it starts.
+    pub home: Option<PathBuf>,
 }
 
 /// What a process finds on its standard input.
@@ -242,13 +244,6 @@ impl Confinement {
     #[must_use]
     pub fn with_access(&self, access: Access) -> Self {
         Self::new(Arc::clone(&self.sandbox), Profile { access, ..self.profile.clone() })
-    }
-
-    /// The same with another search path for programs.
-    #[must_use]
-    pub fn with_search_path(mut self, path: String) -> Self {
-        self.profile.env.insert("PATH".to_owned(), path);
-        self
     }
 
     /// The same with another network.

@@ -210,52 +210,57 @@ pub trait Tool: Send + Sync {
     /// What it is.
     fn spec(&self) -> &ToolSpec;
 
+    /// The tool that this one wraps; it answers for all that this one does not say itself.
+    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+        None
+    }
+
+    /// Another tool wrapped as the inner one is, for when that is renewed; none leaves it old.
+    fn around(&self, _tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
     /// The file that it is written in, where people could change it.
     fn file(&self) -> Option<PathBuf> {
-        None
+        self.inner()?.file()
     }
 
     /// The schema that arguments are checked against, where that is not the one the model reads.
     fn accepts(&self) -> Option<&Value> {
-        None
+        self.inner()?.accepts()
     }
 
     /// What a call with these arguments, which fit the schema, would do. Must not change anything.
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
 
     /// A reason to ask a person about this call whatever rules allow; none for most.
-    fn caution(&self, _call: &ToolCall) -> Option<String> {
-        None
+    fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.inner()?.caution(call)
     }
 
     /// What the model reads where a person says no; the usual words where the tool has none.
     fn refusal(&self) -> Option<String> {
-        None
+        self.inner()?.refusal()
     }
 
     /// Whether the model is told of it; what is not offered can be called all the same.
     fn is_offered(&self) -> bool {
-        true
-    }
-
-    /// The tool itself, where this one only keeps it from the model until it is searched for.
-    fn kept_back(&self) -> Option<Arc<dyn Tool>> {
-        None
+        self.inner().is_none_or(|tool| tool.is_offered())
     }
 
     /// The tool with what it says of itself by this time, asked before a call is judged.
-    async fn renewed(&self, _cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
-        None
+    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
+        self.around(self.inner()?.renewed(cancel).await?)
     }
 
     /// Whether a cancelled call comes to its end all the same: a part of it is worse than the whole.
     fn is_indivisible(&self) -> bool {
-        false
+        self.inner().is_some_and(|tool| tool.is_indivisible())
     }
 
     /// Whether what runs it may write files whatever a ruling says, since the person granted that.
     fn may_write(&self) -> bool {
-        false
+        self.inner().is_some_and(|tool| tool.may_write())
     }
 
     /// Runs an approved call. Stops soon after `context.cancel` fires.
@@ -264,7 +269,10 @@ pub trait Tool: Send + Sync {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
+    use crate::id::CallId;
 
     #[test]
     fn a_failed_call_shows_the_model_its_output_and_its_error() {
@@ -276,5 +284,113 @@ mod tests {
     fn no_result_is_ever_empty() {
         assert!(!ToolOutput::default().for_model().is_empty());
         assert!(!ToolOutput::success("").for_model().is_empty());
+    }
+
+    fn spec(name: &str) -> ToolSpec {
+        ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            input_schema: Value::Null,
+            version: String::new(),
+            categories: Vec::new(),
+            requires_permission: false,
+            risk_level: Risk::ReadOnly,
+            recovery_policy: Recovery::Allow,
+            parallel: false,
+            source: String::new(),
+        }
+    }
+
+    /// Says something unusual wherever it can.
+    struct Odd(ToolSpec, Value);
+
+    #[async_trait]
+    impl Tool for Odd {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn file(&self) -> Option<PathBuf> {
+            Some(PathBuf::from("odd.py"))
+        }
+
+        fn accepts(&self) -> Option<&Value> {
+            Some(&self.1)
+        }
+
+        fn actions(&self, _: &Value) -> Result<Vec<Action>, ToolError> {
+            Ok(Vec::new())
+        }
+
+        fn caution(&self, call: &ToolCall) -> Option<String> {
+            Some(call.name.clone())
+        }
+
+        fn refusal(&self) -> Option<String> {
+            Some("no, thanks".to_owned())
+        }
+
+        fn is_offered(&self) -> bool {
+            false
+        }
+
+        async fn renewed(&self, _: &CancellationToken) -> Option<Arc<dyn Tool>> {
+            Some(Arc::new(Self(spec("renewed"), Value::Null)))
+        }
+
+        fn is_indivisible(&self) -> bool {
+            true
+        }
+
+        fn may_write(&self) -> bool {
+            true
+        }
+
+        async fn run(&self, _: &ToolCall, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    /// Wraps a tool and says nothing itself; wraps a renewed one or leaves the old.
+    struct Plain(Arc<dyn Tool>, bool);
+
+    #[async_trait]
+    impl Tool for Plain {
+        fn spec(&self) -> &ToolSpec {
+            self.0.spec()
+        }
+
+        fn inner(&self) -> Option<&Arc<dyn Tool>> {
+            Some(&self.0)
+        }
+
+        fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+            self.1.then(|| Arc::new(Self(tool, true)) as Arc<dyn Tool>)
+        }
+
+        fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
+            self.0.actions(args)
+        }
+
+        async fn run(&self, call: &ToolCall, it: &ToolContext) -> Result<ToolOutput, ToolError> {
+            self.0.run(call, it).await
+        }
+    }
+
+    #[test]
+    fn a_tool_answers_for_the_one_around_it() {
+        let odd: Arc<dyn Tool> = Arc::new(Odd(spec("odd"), Value::Bool(true)));
+        let plain = Plain(Arc::clone(&odd), true);
+        let id = CallId("1".to_owned());
+        let call = ToolCall { id, name: "x".to_owned(), args: Value::Null, opaque: None };
+        assert_eq!(plain.file(), Some(PathBuf::from("odd.py")));
+        assert_eq!(plain.accepts(), Some(&Value::Bool(true)));
+        assert_eq!(plain.caution(&call), Some("x".to_owned()));
+        assert_eq!(plain.refusal(), Some("no, thanks".to_owned()));
+        assert!(!plain.is_offered() && plain.is_indivisible() && plain.may_write());
+        let cancel = CancellationToken::new();
+        let renewed = plain.renewed(&cancel).now_or_never().flatten().unwrap();
+        assert!(renewed.spec().name == "renewed" && renewed.inner().is_some());
+        assert!(Plain(odd, false).renewed(&cancel).now_or_never().flatten().is_none());
     }
 }

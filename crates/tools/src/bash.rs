@@ -118,6 +118,7 @@ impl Tool for Bash {
             stdin: Stdin::Null,
             channel: Channel::None,
             env: std::collections::BTreeMap::new(),
+            home: None,
         };
         let mut child = context.confinement.start(&spawn)?;
         let mut streams = pump::Streams {

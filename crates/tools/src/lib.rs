@@ -58,6 +58,11 @@ pub struct Settings {
     pub broker: Option<Arc<dyn Broker>>,
 }
 
+/// Whether the error of a call says that a file is out of reach for tools.
+pub fn is_out_of_reach(error: &str) -> bool {
+    [paths::UNREADABLE, paths::UNWRITABLE].iter().any(|start| error.starts_with(start))
+}
+
 /// Every built-in tool, in the order in which people list them.
 pub fn all(settings: Settings) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(paths::Paths::new(&settings));

@@ -13,6 +13,11 @@ use contract::protected::protected;
 use crate::Settings;
 use crate::outcome::Stop;
 
+/// What the error begins with where a file may not be read.
+pub(crate) const UNREADABLE: &str = "Read access denied: ";
+/// And where it may not be written.
+pub(crate) const UNWRITABLE: &str = "Write access denied: ";
+
 /// Where tools may read and write.
 pub(crate) struct Paths {
     root: PathBuf,
@@ -78,7 +83,7 @@ impl Paths {
         } else {
             let allowed = self.allowed();
             Err(Stop::Failed(format!(
-                "Read access denied: {given} is in a protected location. Readable are {allowed}, \
+                "{UNREADABLE}{given} is in a protected location. Readable are {allowed}, \
                  and system folders that hold no one's private files"
             )))
         }
@@ -104,7 +109,7 @@ impl Paths {
                 format!("is outside allowed directories. Writable are {allowed}")
             }
         };
-        Err(Stop::Failed(format!("Write access denied: {given} {why}")))
+        Err(Stop::Failed(format!("{UNWRITABLE}{given} {why}")))
     }
 
     /// Whether a resolved path may be read.

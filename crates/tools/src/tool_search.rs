@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +11,6 @@ use contract::message::ToolCall;
 use contract::policy::Action;
 use contract::tool::{BUILTIN, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// The tool's name.
 const NAME: &str = "ToolSearch";
@@ -127,44 +125,21 @@ impl Tool for Deferred {
         self.tool.spec()
     }
 
-    fn file(&self) -> Option<PathBuf> {
-        self.tool.file()
+    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.tool)
     }
 
-    fn accepts(&self) -> Option<&Value> {
-        self.tool.accepts()
+    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        // It is renewed for a call, and what is called is kept back no longer.
+        Some(tool)
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         self.tool.actions(args)
     }
 
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.tool.caution(call)
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.tool.refusal()
-    }
-
     fn is_offered(&self) -> bool {
         self.is_offered.load(Ordering::Relaxed) && self.tool.is_offered()
-    }
-
-    fn kept_back(&self) -> Option<Arc<dyn Tool>> {
-        Some(Arc::clone(&self.tool))
-    }
-
-    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
-        self.tool.renewed(cancel).await
-    }
-
-    fn is_indivisible(&self) -> bool {
-        self.tool.is_indivisible()
-    }
-
-    fn may_write(&self) -> bool {
-        self.tool.may_write()
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

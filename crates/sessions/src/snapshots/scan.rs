@@ -210,9 +210,9 @@ impl<'a> Scan<'a> {
     /// knows.
     fn closed(&mut self, path: &Path, folder: &mut Folder, stat: &Stat) {
         let before = State::Folder { mode: folder.mode };
+        self.is_changed |= folder.mode != place::mode(stat) || !folder.is_recent;
         folder.mode = place::mode(stat);
         folder.is_recent = true;
-        self.is_changed = true;
         self.tell(path, Some(before), State::Folder { mode: folder.mode }, Unseen::Silent);
     }
 
@@ -326,7 +326,8 @@ impl<'a> Scan<'a> {
                 None => unseen,
             };
             let is_whole = is_watched && old.as_ref().is_some_and(|old| !old.is_narrow);
-            let is_narrow = verdict == Verdict::Tracked && !is_whole;
+            // Also once git has stopped to track what is in it.
+            let is_narrow = verdict != Verdict::Seen && !is_whole;
             let rules = if is_narrow { here.rules.narrow() } else { here.rules.clone() };
             let Some(found) = self.below(here, path, (&name, rules), (old, inner))? else {
                 folder.ignored.push(name);

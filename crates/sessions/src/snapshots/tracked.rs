@@ -62,21 +62,28 @@ fn mark(index: &Path) -> Option<Mark> {
 /// The folder of a repository's own files, which another worktree names in a file.
 fn folder_of(repository: &Path) -> PathBuf {
     let git = repository.join(".git");
-    let named = fs::read_to_string(&git).ok();
-    match named.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: ")) {
+    let named = file(&git);
+    match String::from_utf8_lossy(&named).trim_end().strip_prefix("gitdir: ") {
         Some(folder) => repository.join(folder),
         None => git,
     }
 }
 
+/// The bytes of a file, none where there is no such file. A pipe would never end.
+fn file(path: &Path) -> Vec<u8> {
+    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+    is_file.then(|| fs::read(path).ok()).flatten().unwrap_or_default()
+}
+
 impl Tracked {
     fn read(repository: &Path, git: &Path) -> Self {
-        let bytes = fs::read(git.join("index")).unwrap_or_default();
-        let config = ["config", "../../config"].map(|name| fs::read_to_string(git.join(name)));
-        let is_long = config.iter().flatten().any(|text| {
-            let text = text.to_lowercase().replace([' ', '\t'], "");
-            text.contains("objectformat=sha256")
-        });
+        let bytes = file(&git.join("index"));
+        // Another worktree shares the settings of the first.
+        let shared = file(&git.join("commondir"));
+        let shared = String::from_utf8_lossy(&shared);
+        let config = file(&git.join(shared.trim_end()).join("config"));
+        let config = String::from_utf8_lossy(&config).to_lowercase().replace([' ', '\t'], "");
+        let is_long = config.contains("objectformat=sha256");
         let mut names = names(&bytes, if is_long { SHA256 } else { SHA1 }).unwrap_or_default();
         names.sort_unstable();
         let hash = Hash::of(&names.join(&0)).0;

@@ -1,0 +1,30 @@
+//! Writes of files, judged again when their turn comes. What a file means to git depends on those
+//! beside it, which another conversation or a hook may have written since the call was judged.
+
+use contract::policy::{Action, Decision};
+use contract::tool::{BUILTIN, Tool};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::tool_call::{Bench, why};
+
+/// Held while a file is written: of several conversations that write at once each sees what the
+/// others have written.
+static WRITES: Mutex<()> = Mutex::const_new(());
+
+/// Waits for a call's turn to write, where it writes files; says why it may not any more. Tools of
+/// plugins may take long, so that they only are judged again.
+pub(crate) async fn turn(
+    bench: Bench<'_>,
+    tool: &dyn Tool,
+    actions: &[Action],
+) -> Result<Option<MutexGuard<'static, ()>>, String> {
+    if !actions.iter().any(|action| matches!(action, Action::Write { .. })) {
+        return Ok(None);
+    }
+    let turn = if tool.spec().source == BUILTIN { Some(WRITES.lock().await) } else { None };
+    let ruling = bench.parts.policy.judge(tool.spec(), actions, bench.mode());
+    if ruling.decision == Decision::Deny {
+        return Err(format!("Permission denied: {}", why(&ruling)));
+    }
+    Ok(turn)
+}
