@@ -1,7 +1,7 @@
 //! The place where messages are written: keys in, text and wishes out.
 
 mod buffer;
-mod complete;
+pub(crate) mod complete;
 mod edit;
 mod history;
 mod vim;

@@ -15,8 +15,6 @@ use tokio::sync::mpsc;
 use crate::key::Key;
 pub(crate) use decode::Decoder;
 
-/// A lone escape is a key of its own when nothing follows for so long.
-const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 /// A paste of which nothing is heard for so long can be stopped.
 const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
@@ -116,8 +114,7 @@ fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, mut ahead: usize)
     let mut decoder = Decoder::default();
     let mut buffer = [0; 4096];
     loop {
-        let escape = decoder.is_waiting().then_some(ESCAPE);
-        let timeout = escape.or(decoder.is_pasting().then_some(SILENCE));
+        let timeout = decoder.patience().or(decoder.is_pasting().then_some(SILENCE));
         let mut watched = [
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stopped.as_fd(), PollFlags::IN),

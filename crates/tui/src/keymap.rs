@@ -188,6 +188,7 @@ impl Keymap {
             .filter(|(_, _, is_own)| *is_own)
             .map(|(keys, _, _)| keys.clone())
             .collect();
+        problems.extend(lost(&bindings));
         let bindings = bindings
             .into_iter()
             .filter(|(keys, _, is_own)| *is_own || !taken.contains(keys))
@@ -276,6 +277,26 @@ fn sequence(words: &str) -> Option<Vec<Key>> {
     keys.filter(|keys| !keys.is_empty())
 }
 
+/// What a person's own keys take away: those of other actions, and letters.
+fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (keys, action, _) in bindings.iter().filter(|(_, _, is_own)| *is_own) {
+        let (own, shown) = (described(*action).name, words(keys));
+        let has_same =
+            |(other, theirs, _): &&(Vec<Key>, Action, bool)| other == keys && theirs != action;
+        for (_, theirs, _) in bindings.iter().filter(has_same) {
+            let theirs = described(*theirs).name;
+            problems.push(format!("{shown} (ui.keys.{own}) takes the key of {theirs}"));
+        }
+        if let [key] = keys[..]
+            && key.typed().is_some()
+        {
+            problems.push(format!("{shown} (ui.keys.{own}) cannot be typed any more"));
+        }
+    }
+    problems
+}
+
 fn words(keys: &[Key]) -> String {
     let words: Vec<String> = keys.iter().map(ToString::to_string).collect();
     words.join(" ")
@@ -341,7 +362,19 @@ mod tests {
         assert_eq!(keymap.resolve(&keys("f5")), Resolved::Action(Action::Help));
         assert_eq!(keymap.resolve(&keys("f1")), Resolved::Unknown);
         assert_eq!(keymap.resolve(&keys("f10")), Resolved::Action(Action::Quit), "it stays");
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert!(problems.contains(&"F5 (ui.keys.help) takes the key of clear".to_owned()));
+    }
+
+    #[test]
+    fn letters_that_cannot_be_typed_any_more_are_told() {
+        let remapped = Remapped::from([
+            ("help".to_owned(), vec!["h".to_owned()]),
+            ("send".to_owned(), vec!["ctrl+s".to_owned()]),
+            ("newline".to_owned(), vec!["enter".to_owned()]),
+        ]);
+        let (_, problems) = Keymap::new(&remapped);
+        assert_eq!(problems, ["h (ui.keys.help) cannot be typed any more"]);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! One line at a time, with the keys of emacs and a history: what is written stays on the screen, and
 //! nothing is drawn again that need not be, so that a screen reader can follow.
 
+mod answer;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::composer::{Composer, Outcome, Wanted};
 use crate::host::Item;
@@ -14,10 +16,10 @@ use crate::key::{Code, Key};
 use crate::screen::{raw, stop_here};
 use crate::text::{columns, one_line, skip_columns};
 
+pub use answer::{Answer, Question, question};
+
 /// Ways to complete that are listed at once.
 const LISTED: usize = 20;
-/// A lone escape is a key of its own when nothing follows for so long.
-const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 
 /// Lists what a command takes after its name.
 type Arguments = Box<dyn Fn(&str) -> Vec<Item> + Send>;
@@ -46,6 +48,8 @@ pub struct Editor {
     arguments: Option<Arguments>,
     /// What is looked for among what was written before.
     search: Option<Search>,
+    /// The lines before this one that a backslash joins it to.
+    begun: String,
 }
 
 /// A search among what was written before, letter by letter.
@@ -101,6 +105,7 @@ impl Editor {
                 let before = self.composer.buffer.raw().to_owned();
                 let was_searching = self.search.is_some();
                 if input == Input::Key(Key::plain(Code::Tab)) {
+                    self.search = None;
                     let several = self.complete();
                     if !several.is_empty() {
                         out.write_all(format!("\r\n{several}{mark}").as_bytes())?;
@@ -134,30 +139,10 @@ impl Editor {
                 };
                 out.write_all(drawn.as_bytes())?;
             }
-            match self.arrived()? {
+            match arrived(&mut self.decoder, None)? {
                 Some(inputs) => self.waiting = inputs,
                 None => return Ok(Read::End),
             }
-        }
-    }
-
-    /// What has arrived; none where nothing will.
-    fn arrived(&mut self) -> io::Result<Option<Vec<Input>>> {
-        let stdin = io::stdin();
-        let timeout = self.decoder.is_waiting().then_some(ESCAPE);
-        let mut watched = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-        match poll(&mut watched, timeout.as_ref()) {
-            Ok(0) => return Ok(Some(self.decoder.settle())),
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Some(Vec::new())),
-            Err(error) => return Err(error.into()),
-        }
-        let mut bytes = [0; 1024];
-        match rustix::io::read(stdin.as_fd(), &mut bytes) {
-            Ok(0) => Ok(None),
-            Ok(count) => Ok(Some(self.decoder.feed(&bytes[..count]))),
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(Some(Vec::new())),
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -244,6 +229,8 @@ impl Editor {
         let key = match input {
             Input::Key(key) => key,
             Input::Paste(text) => {
+                // It goes into what was found, which the next letter of a search would replace.
+                self.search = None;
                 self.composer.buffer.insert(&text);
                 return None;
             }
@@ -273,6 +260,7 @@ impl Editor {
             }
             key if key == Key::ctrl('c') => {
                 self.composer.buffer.take();
+                self.begun.clear();
                 Some(Read::Interrupted)
             }
             // Typed ahead, while the terminal edits lines itself, the end of input comes as a zero
@@ -280,8 +268,14 @@ impl Editor {
             key if is_empty && [Key::ctrl('d'), Key::ctrl(' ')].contains(&key) => Some(Read::End),
             key if key.code == Code::Enter || key == Key::ctrl('j') => {
                 let line = self.composer.buffer.take();
-                if !line.trim().is_empty() {
-                    self.composer.history.add(&line);
+                if let Some(part) = line.strip_suffix('\\') {
+                    self.begun.push_str(part);
+                    self.begun.push('\n');
+                } else {
+                    let whole = std::mem::take(&mut self.begun) + &line;
+                    if !whole.trim().is_empty() {
+                        self.composer.history.add(&whole);
+                    }
                 }
                 Some(Read::Line(line))
             }
@@ -323,6 +317,37 @@ impl Editor {
         let seen: String = crate::text::clipped(skip_columns(&whole, hidden), room);
         let column = mark_width + columns(&ahead) - hidden;
         format!("\r{mark}{seen}\x1b[K\r\x1b[{column}C")
+    }
+}
+
+/// What has arrived from the terminal; none where nothing will, or nobody wants it any more.
+fn arrived(
+    decoder: &mut Decoder,
+    given_up: Option<BorrowedFd<'_>>,
+) -> io::Result<Option<Vec<Input>>> {
+    let stdin = io::stdin();
+    let timeout = decoder.patience();
+    let watched = [Some(stdin.as_fd()), given_up];
+    let mut watched: Vec<PollFd<'_>> = watched
+        .into_iter()
+        .flatten()
+        .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+        .collect();
+    match poll(&mut watched, timeout.as_ref()) {
+        Ok(0) => return Ok(Some(decoder.settle())),
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(Some(Vec::new())),
+        Err(error) => return Err(error.into()),
+    }
+    if watched.get(1).is_some_and(|given_up| !given_up.revents().is_empty()) {
+        return Ok(None);
+    }
+    let mut bytes = [0; 1024];
+    match rustix::io::read(stdin.as_fd(), &mut bytes) {
+        Ok(0) => Ok(None),
+        Ok(count) => Ok(Some(decoder.feed(&bytes[..count]))),
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(Some(Vec::new())),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -221,9 +221,9 @@ impl Drop for Screen {
 
 /// Stops this program until somebody continues it.
 pub(crate) fn stop_here() {
-    let own = rustix::process::getpid();
-    // It fails only where there is no such signal.
-    let _ = rustix::process::kill_process(own, rustix::process::Signal::STOP);
+    // To this thread: another would stop a moment later, and this one would go on until then. It
+    // fails only where there is no such signal.
+    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP);
 }
 
 /// The terminal by a way of its own, on which a write does not wait; where there is none, the one

@@ -190,6 +190,11 @@ impl App {
     /// Stops the model, else empties the text, else ends when it comes twice.
     fn interrupt(&mut self, effects: &mut Vec<Effect>) {
         let is_busy = self.status.is_busy();
+        let since = |before: &Interruption| self.now.saturating_duration_since(before.at);
+        // Whoever presses twice to stop the model has not read what else it does.
+        if self.interrupted.is_some_and(|before| before.was_busy && since(&before) < SAME_PRESS) {
+            return self.warn_of_end(is_busy);
+        }
         if is_busy {
             self.stop_turn(effects);
         } else if !self.composer.buffer.is_empty() {
@@ -206,10 +211,6 @@ impl App {
         }
         let since = |before: &Interruption| self.now.saturating_duration_since(before.at);
         match self.interrupted.filter(|before| since(before) < TWICE) {
-            // Whoever presses twice to stop the model has not read what else it does.
-            Some(before) if before.was_busy && since(&before) < SAME_PRESS => {
-                self.warn_of_end(is_busy);
-            }
             Some(before) if is_busy || before.was_busy => {
                 self.depart(Leave::Stopped(Stop::Interrupted), effects);
             }

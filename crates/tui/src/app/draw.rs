@@ -4,6 +4,7 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
+use crate::composer::complete::MOST;
 use crate::keymap::Described;
 use crate::layers::Canvas;
 use crate::link::Links;
@@ -277,7 +278,8 @@ impl App {
             let after = Position { x: at.x + used.max(widest), y };
             let hidden = completion.proposals.len() - first - count;
             let more = if y + 1 == area.bottom() && hidden > 0 {
-                format!("  {hidden} more below")
+                let others = if completion.proposals.len() == MOST { "+" } else { "" };
+                format!("  {hidden}{others} more below")
             } else {
                 String::new()
             };

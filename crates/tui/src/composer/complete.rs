@@ -8,7 +8,7 @@ use crate::fuzzy;
 use crate::host::Item;
 
 /// Proposals that are held.
-const MOST: usize = 50;
+pub(crate) const MOST: usize = 50;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -76,6 +76,10 @@ impl Vim {
             let ends = [Code::Enter, Code::Esc].contains(&key.code);
             return if has_begun && ends { Outcome::Taken } else { Outcome::Ignored };
         };
+        // What is marked is there already, so that no motion follows.
+        if self.mark.is_some() && self.pending == "g" && matches!(letter, 'u' | 'U' | '~') {
+            self.pending.clear();
+        }
         if self.pending.is_empty() && self.mark_key(letter, buffer) {
             self.settle(buffer);
             return Outcome::Taken;
@@ -134,10 +138,11 @@ impl Vim {
             'd' | 'x' | 'X' | 'D' => 'd',
             'c' | 's' | 'C' | 'S' => 'c',
             'y' | 'Y' => 'y',
-            'u' | 'U' | '~' => letter,
+            'u' | 'U' | '~' | 'p' => letter,
+            'P' => 'p',
             _ => return false,
         };
-        let takes_lines = letter.is_uppercase() && letter != 'U';
+        let takes_lines = letter.is_uppercase() && !matches!(letter, 'U' | 'P');
         let span = motion::between(buffer, from, is_lines || takes_lines);
         self.mark = None;
         // What is written in place of it can be written again elsewhere.
@@ -243,8 +248,19 @@ impl Vim {
             buffer.move_to(from);
             return;
         }
-        self.register = (buffer.raw()[from..to].to_owned(), is_lines);
+        let taken = (buffer.raw()[from..to].to_owned(), is_lines);
+        let (text, were_lines) = std::mem::replace(&mut self.register, taken);
         match operator {
+            'p' => {
+                let text = if were_lines && !is_lines { format!("\n{text}\n") } else { text };
+                buffer.replace(from..to, &text);
+                let end = from + text.len();
+                buffer.move_to(if text.is_empty() {
+                    from
+                } else {
+                    motion::previous(buffer.raw(), end)
+                });
+            }
             'y' => buffer.move_to(if is_lines { buffer.cursor() } else { from }),
             'd' if is_lines => {
                 // A line goes with its end, the last one with the end of the one before.

@@ -1,8 +1,15 @@
 //! Bytes of a terminal, decoded. Whatever arrives, in whatever pieces, decoding never panics and
 //! never takes a report or a paste for keys.
 
+use rustix::event::Timespec;
+
 use super::{Input, Mouse, MouseKind};
 use crate::key::{Code, Key};
+
+/// A lone escape is a key of its own when nothing follows for so long.
+const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
+/// The rest of a sequence may be on its way for so long: nobody types its beginning.
+const SEQUENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Longer sequences are no sequences.
 const LONGEST: usize = 64;
@@ -58,9 +65,12 @@ impl Decoder {
         inputs
     }
 
-    /// Whether something has begun that time will decide. A letter waits for its rest for ever.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.paste.is_none() && self.pending.first().is_some_and(u8::is_ascii)
+    /// How long to wait for the rest of what has begun, where time decides. A letter waits for its
+    /// rest for ever.
+    pub(crate) fn patience(&self) -> Option<Timespec> {
+        let is_waiting = self.paste.is_none() && self.pending.first().is_some_and(u8::is_ascii);
+        let is_lone = self.pending.len() == 1;
+        is_waiting.then_some(if is_lone { ESCAPE } else { SEQUENCE })
     }
 
     /// Whether a paste goes on that may never end.
@@ -445,11 +455,23 @@ mod tests {
     }
 
     #[test]
+    fn only_a_lone_escape_is_soon_a_key() {
+        let mut decoder = Decoder::default();
+        for (bytes, patience) in [(&b"\x1b"[..], ESCAPE), (b"[", SEQUENCE), (b"20", SEQUENCE)] {
+            assert_eq!(decoder.feed(bytes), []);
+            assert_eq!(decoder.patience(), Some(patience));
+        }
+        let paste = [Input::Paste("text".to_owned())];
+        assert_eq!(decoder.feed(b"0~text\x1b[201~"), paste);
+        assert_eq!(decoder.patience(), None);
+    }
+
+    #[test]
     fn a_letter_waits_for_its_rest_and_a_paste_without_end_can_be_stopped() {
         let mut decoder = Decoder::default();
         for byte in &"漢".as_bytes()[..2] {
             assert_eq!(decoder.feed(&[*byte]), []);
-            assert!(!decoder.is_waiting());
+            assert!(decoder.patience().is_none());
             assert_eq!(decoder.settle(), []);
         }
         let letter = Input::Key(Key::plain(Code::Char('漢')));

@@ -128,31 +128,44 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<Taken> {
     entered
 }
 
-/// Takes single keys from the terminal for one line; what is written stays where it is.
+/// Takes single keys from the terminal for one line; what is written stays where it is. The keys
+/// that interrupt and suspend are keys here.
 pub(crate) fn enter_line() -> io::Result<()> {
+    take_keys(&[SpecialCodeIndex::VINTR, SpecialCodeIndex::VSUSP], PASTE_OFF)?;
+    let entered = io::stderr().write_all(PASTE_ON.as_bytes());
+    if entered.is_err() {
+        restore();
+    }
+    entered
+}
+
+/// The same for an answer to a question, while which an interrupt is one.
+pub(crate) fn enter_answer() -> io::Result<()> {
+    take_keys(&[SpecialCodeIndex::VSUSP], "")
+}
+
+fn take_keys(also: &[SpecialCodeIndex], leave: &'static str) -> io::Result<()> {
     restore();
     let stdin = io::stdin();
     let termios = usual(tcgetattr(stdin.as_fd())?);
     save(Saved {
         termios: termios.clone(),
         tty: File::from(copy(io::stderr().as_fd())?),
-        leave: PASTE_OFF,
+        leave,
         streams: None,
         owner: std::thread::current().id(),
     });
     let mut raw = termios;
     raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
     raw.input_modes.remove(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
-    // The keys that interrupt and suspend are keys here.
-    raw.special_codes[SpecialCodeIndex::VINTR] = 0;
-    raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
-    let entered = tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw)
-        .map_err(io::Error::from)
-        .and_then(|()| io::stderr().write_all(PASTE_ON.as_bytes()));
+    for code in also {
+        raw.special_codes[*code] = 0;
+    }
+    let entered = tcsetattr(stdin.as_fd(), OptionalActions::Now, &raw);
     if entered.is_err() {
         restore();
     }
-    entered
+    Ok(entered?)
 }
 
 /// Has the terminal keep to itself what is typed; lines are edited as before. Fails silently where

@@ -306,7 +306,9 @@ impl Transcript {
                 };
                 self.reply(Markdown::complete(text));
             }
-            Outcome::Limited { told, .. } => {
+            Outcome::Limited { limit, told, .. } => {
+                // Sessions of earlier versions have it in the other field.
+                let told = if told.is_empty() { limit } else { told };
                 let text = format!("stopped: a limit was reached: {}", clean(told));
                 self.notice(Level::Error, &text, Some("raise it, or go on: say so"));
             }

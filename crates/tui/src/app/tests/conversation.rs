@@ -212,6 +212,9 @@ fn how_a_turn_ended_is_told() {
     };
     stage.event(finish(limit));
     stage.shows("stopped: a limit was reached: --max-turns (3)");
+    let earlier = r#"{"outcome": "limited", "limit": "max_rounds (7)"}"#;
+    stage.event(finish(serde_json::from_str(earlier).unwrap()));
+    stage.shows("stopped: a limit was reached: max_rounds (7)");
     let hint = Some("try again".into());
     stage.event(finish(Outcome::Failed { error: "it broke".into(), hint }));
     stage.shows("error: it broke");

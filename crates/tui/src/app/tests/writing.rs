@@ -101,6 +101,9 @@ fn escape_stops_the_model_and_control_c_ends_in_steps() {
     assert!(!stage.effects.iter().any(is_stop));
     stage.wait(500).keys("ctrl+c");
     assert!(stage.effects.iter().any(is_stop));
+    let mut stage = Stage::new(60, 14);
+    stage.event(prompt("go")).type_in("typed").keys("ctrl+c").event(ended()).keys("ctrl+c");
+    assert_eq!(stage.app.composer.buffer.text(), "typed", "the same press empties nothing");
 }
 
 #[test]

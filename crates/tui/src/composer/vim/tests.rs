@@ -49,6 +49,9 @@ fn vi_moves_and_changes() {
         ("one two", "0D", "|"),
         ("one\ntwo", "k0dw", "|\ntwo"),
         ("abc def", "Sx", "x|"),
+        ("foo bar", "0yiwwviwp", "foo fo|o"),
+        ("foo bar", "0yiwwviwp0P", "ba|rfoo foo"),
+        ("abc", "0vlgU", "|ABc"),
     ] {
         assert_eq!(after(text, keys), wanted, "{text:?} {keys:?}");
     }
