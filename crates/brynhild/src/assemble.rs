@@ -30,6 +30,7 @@ use crate::output;
 use crate::permissions;
 use crate::provider_choice::{self, Candidate, Choice, Key};
 use crate::secrets::Secrets;
+use crate::trust::guard::Guarded;
 use crate::world::World;
 
 /// The model that answers, with everything that is known of it.
@@ -170,14 +171,18 @@ fn learning(
     provider: Arc<dyn Provider>,
     known: &Known,
 ) -> Arc<dyn Provider> {
-    let shows_cost = world.global.show_cost && !known.is_free;
-    let wants_price = cost_limit(world, choice).is_some() || shows_cost;
-    let needs_price = wants_price && known.prices.is_none();
-    let is_known = known.context_window.is_some() && !needs_price;
+    let of_role = world.made.role.get().and_then(crate::role::Chosen::cost_limit);
+    let is_limited = cost_limit(world, choice).or(of_role).is_some();
+    let when = match (is_limited, world.global.show_cost) {
+        _ if known.is_free || known.prices.is_some() => When::GoingOn,
+        (true, _) => When::First,
+        (false, true) => When::Beside,
+        (false, false) => When::GoingOn,
+    };
+    let is_known = known.context_window.is_some() && when == When::GoingOn;
     if choice.candidate.is_script() || known.offered.get().is_some() || is_known {
         return provider;
     }
-    let when = if needs_price { When::First } else { When::GoingOn };
     let keep = model_cache::keeper(world, &choice.candidate);
     Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
 }
@@ -339,7 +344,8 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     } else {
         sandbox::ladder(settings)
     };
-    Ok(Arc::clone(world.made.sandbox.get_or_init(|| made)))
+    let guarded = Guarded::new(made, Arc::clone(world.guard()));
+    Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(guarded))))
 }
 
 /// What the sandbox is told.

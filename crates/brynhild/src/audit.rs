@@ -169,8 +169,9 @@ pub(crate) fn egress(world: &World) -> Option<sandbox::Egress> {
             sandbox::Passage::Allowed => "reached",
             sandbox::Passage::Denied => "not reached",
         };
-        let sandbox::Way { host, port, key, .. } = way;
-        audit.note_or_tell(what, &format!("{host}:{port} ({key})"), project.as_deref());
+        let sandbox::Way { host, port, key, is_last, .. } = way;
+        let more = if *is_last { "; further ones of this process are not listed" } else { "" };
+        audit.note_or_tell(what, &format!("{host}:{port} ({key}){more}"), project.as_deref());
     }))
 }
 
@@ -217,6 +218,12 @@ impl Audited {
                 }
             }
             What::ToolFinished { name, outcome: CallOutcome::Denied, output, .. } => {
+                self.note("denied", &format!("{name}: {}", output.for_model()));
+            }
+            // What no rule denies can still lie where files are out of reach.
+            What::ToolFinished { name, output, .. }
+                if output.error.as_deref().is_some_and(tools::is_out_of_reach) =>
+            {
                 self.note("denied", &format!("{name}: {}", output.for_model()));
             }
             _ => {}

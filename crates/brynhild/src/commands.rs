@@ -187,7 +187,7 @@ fn with_world(world: &World, command: Command) -> Outcome {
         Command::Api { command } => asynchronously(api::run(world, &command)),
         Command::Models { command } => asynchronously(models::run(world, &command)),
         Command::Session { command } => session::run(world, &command),
-        Command::Stats(args) => stats::run(world, &args),
+        Command::Stats(args) => asynchronously(stats::run(world, &args)),
         Command::Tools { command } => asynchronously(tools::run(world, &command)),
         Command::Logs { command } => logs::run(world, &command),
         Command::Mcp { command } => asynchronously(mcp::run(world, &command)),

@@ -48,6 +48,9 @@ pub(crate) trait Dialect: Send + Sync {
 /// What the line of a report begins with that says why something could not be started.
 pub(crate) const UNSTARTED: &str = "it could not be started: ";
 
+/// What keeps a plugin off that is not trusted.
+const UNTRUSTED: &str = "it is not trusted (`brynhild trust` shows it and asks)";
+
 /// A plugin of another system, as lists show it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Listed {
@@ -59,6 +62,9 @@ pub(crate) struct Listed {
     pub(crate) path: String,
     /// Whether it counts.
     pub(crate) enabled: bool,
+    /// Whether its bytes may be used, where that is a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trusted: Option<bool>,
     /// Its version, where it says.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) version: String,
@@ -82,6 +88,15 @@ impl Listed {
         let tokens: usize = own.map(tool_search::tokens).sum();
         self.tool_tokens = (tokens > 0).then_some(tokens);
         self
+    }
+
+    /// How it stands, in one word.
+    pub(crate) fn state(&self) -> &'static str {
+        match (self.trusted, self.enabled) {
+            (Some(false), _) => "untrusted",
+            (_, true) => "enabled",
+            (_, false) => "disabled",
+        }
     }
 
     /// Why it could not be started, where it was tried.
@@ -118,7 +133,7 @@ impl Named {
             description: plugin.manifest.description.clone(),
             state: state(plugin),
             sleeps: false,
-            held_off: None,
+            held_off: (!plugin.trusted).then(|| String::from(UNTRUSTED)),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
@@ -10,11 +11,17 @@ use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
 /// When to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before the first reply: a limit depends on the answer, or the person wants to see the cost.
+    /// Before the first reply: a limit depends on the answer.
     First,
+    /// Beside the first request, and for a moment the reply waits for it: the person wants to see
+    /// the cost.
+    Beside,
     /// Beside the second request.
     GoingOn,
 }
+
+/// How long a reply waits for prices that are only shown.
+const MOMENT: Duration = Duration::from_secs(2);
 
 /// What takes the list, to keep it.
 pub(crate) type Keep = Arc<dyn Fn(&[Model]) + Send + Sync>;
@@ -62,6 +69,12 @@ impl Provider for Learning {
         };
         match (self.when, self.requests.fetch_add(1, Ordering::Relaxed)) {
             (When::First, 0) => learn.await,
+            (When::Beside, 0) => {
+                let learned = tokio::time::timeout(MOMENT, tokio::spawn(learn));
+                // What comes later counts when the turn ends.
+                let (reply, _) = tokio::join!(self.provider.stream(request), learned);
+                return reply;
+            }
             (When::GoingOn, 1) => drop(tokio::spawn(learn)),
             _ => {}
         }

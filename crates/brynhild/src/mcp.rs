@@ -67,6 +67,7 @@ impl Mcp {
         let servers = Servers::new(Settings {
             servers,
             cache: world.cache_dir()?.join("cache/mcp"),
+            pins: world.cache_dir()?.join("mcp-pins"),
             credentials: credentials(world)?,
             sandbox: assemble::sandbox(world)?,
             surroundings: surroundings(world)?,

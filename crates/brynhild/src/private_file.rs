@@ -11,9 +11,20 @@ use rustix::fs::Access;
 /// The most that is read of such a file.
 const LARGEST: u64 = 16 << 20;
 
+/// Opens a file to read it, and nothing else: a pipe would wait for somebody who writes.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
+}
+
 /// Reads a file; none where there is none.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
@@ -32,7 +43,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads the end of a file of any length, as much as is read at all; nothing where there is none.
 pub(crate) fn read_end(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = match File::open(path) {
+    let mut file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

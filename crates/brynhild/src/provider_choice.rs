@@ -6,7 +6,7 @@ use contract::model_profile::ModelProfile;
 use contract::provider::Provider;
 use contract::secret::Secret;
 use plugins::plugin::Plugin;
-use plugins::python::{Missing, ProviderDescription};
+use plugins::python::{Described, Missing, ProviderDescription};
 use providers::catalog::{Quirks, Vendor, Wire};
 
 use crate::config::Instance;
@@ -147,13 +147,30 @@ fn offered(world: &World) -> impl Iterator<Item = Offered> {
     each.map(|(plugin, description)| Offered::new(plugin, description))
 }
 
+fn has_providers(plugin: &Plugin) -> bool {
+    let mut package = plugin.package.iter().flat_map(|package| &package.entry_points);
+    !plugin.manifest.providers.is_empty()
+        || package.any(|point| point.group == "brynhild.providers")
+}
+
+/// Whether a plugin that was not asked yet may bring the provider `name`, or the type of an instance
+/// of that name. Runs nothing: it does where nothing is known of the plugin from before.
+pub(crate) fn may_come(world: &World, name: &str) -> bool {
+    let plugins: Vec<&Plugin> =
+        world.plugins().active().filter(|plugin| has_providers(plugin)).collect();
+    if plugins.is_empty() || world.known_workers().is_some() {
+        return false;
+    }
+    let instance = world.config().providers.instances.get(name).filter(|it| it.enabled);
+    let kind = instance.map_or(name, |instance| &instance.kind);
+    let brings = |described: Option<Described>| {
+        described.is_none_or(|it| it.providers.iter().any(|provider| provider.name == kind))
+    };
+    world.hosts().is_ok_and(|hosts| hosts.described(&plugins).into_iter().any(brings))
+}
+
 /// Asks plugins for their providers, where any plugin has some.
 pub(crate) async fn ask_plugins(world: &World) -> Result<(), Problem> {
-    let has_providers = |plugin: &Plugin| {
-        let package = plugin.package.iter().flat_map(|package| &package.entry_points);
-        !plugin.manifest.providers.is_empty()
-            || package.into_iter().any(|point| point.group == "brynhild.providers")
-    };
     if world.plugins().active().any(has_providers) {
         world.workers(Missing::Install).await?;
     }

@@ -205,6 +205,11 @@ impl Chosen {
         self.added = modules;
     }
 
+    /// What it may cost.
+    pub(crate) fn cost_limit(&self) -> Option<f64> {
+        self.role.guardrails.cost
+    }
+
     /// Its limit of calls.
     fn allowance(&self) -> Arc<Allowance> {
         Arc::new(Allowance::new(self.role.guardrails.tool_calls))
@@ -459,7 +464,8 @@ impl Opened {
             lower(&mut budget.tokens, Bound::new(limit, "total_tokens_limit"));
         }
         lower(&mut budget.time, Bound::new(limits.time, "timeout_seconds"));
-        if let Some(limit) = limits.cost {
+        // Nothing is charged for what is free, so that it has no price either.
+        if let Some(limit) = limits.cost.filter(|_| !settings.request.known.is_free) {
             lower(&mut budget.cost_usd, Bound::new(limit, "cost_limit"));
         }
         settings.rounds.lower(Bound::new(limits.requests, "max_request_limit"));
@@ -506,7 +512,8 @@ fn choose_model(world: &mut World, role: &Role) {
     let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
     let can_answer =
         candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
-    if !can_answer && world.global.provider.is_none() {
+    let may_come = || candidate.is_none() && provider_choice::may_come(world, provider);
+    if !can_answer && world.global.provider.is_none() && !may_come() {
         let why = if candidate.is_some() { "has no key" } else { "is not known here" };
         output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
         return;

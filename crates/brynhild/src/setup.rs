@@ -39,8 +39,8 @@ use crate::skill_grants::Grants;
 use crate::subagents;
 use crate::undo;
 use crate::world::World;
-use reload::Present;
 pub(crate) use reload::Reload;
+use reload::{Present, Seen};
 use renewable::Renewable;
 
 /// The parts of a conversation before it is opened.
@@ -56,6 +56,8 @@ pub(crate) struct Setup {
     settings: Settings,
     hooks: Vec<Arc<dyn Hook>>,
     needed: Needed,
+    /// What everything was made from, where that was looked at before it was made.
+    seen: Option<Seen>,
     renewal: Option<Arc<Reload>>,
 }
 
@@ -267,6 +269,8 @@ impl Setup {
         if let (Some(role), Some(mind)) = (&role, mind) {
             role.set_mind(mind);
         }
+        // What is added while servers are waited for is a change.
+        let seen = mcp::is_used(world).then(|| Seen::of(world, &needed));
         needed.mcp.put(servers(world, mind, offers_tools).await?);
         needed.guests.find(world, mind.map(AsRef::as_ref)).await?;
         let outfit = Outfit::new(world, &needed).await?;
@@ -295,6 +299,7 @@ impl Setup {
             hooks: outfit.hooks,
             settings,
             needed,
+            seen,
             renewal: None,
             backstage,
         })
@@ -309,7 +314,8 @@ impl Setup {
             grants: self.grants.clone(),
             policy: self.needed.judge(),
         };
-        let reload = Arc::new(Reload::new(world, self.needed.clone(), present));
+        let seen = self.seen.take().unwrap_or_else(|| Seen::of(world, &self.needed));
+        let reload = Arc::new(Reload::new(world, self.needed.clone(), seen, present));
         self.renewal = Some(Arc::clone(&reload));
         reload
     }

@@ -108,6 +108,14 @@ impl Tool for Learning {
         self.inner.spec()
     }
 
+    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.inner)
+    }
+
+    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        Some(Arc::new(Self { inner: tool, grants: self.grants.clone() }))
+    }
+
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         self.inner.actions(args)
     }

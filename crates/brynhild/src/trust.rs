@@ -4,13 +4,14 @@
 
 mod changes;
 mod command_lines;
+pub(crate) mod guard;
 pub(crate) mod question;
 mod scripts;
 mod snapshot;
 mod store;
 mod surfaces;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub(crate) use store::{Decision, Record, Store};
 use contract::vouch::Vouch;
 
 use crate::config::Loaded;
+use guard::{Guard, Held};
 use snapshot::{Entry, Part};
 use surfaces::Effect;
 
@@ -35,12 +37,39 @@ pub(crate) struct Trusted {
     files: BTreeMap<PathBuf, Vec<u8>>,
     /// What is run from where it lies, to be looked at again when it is.
     scripts: Arc<Scripts>,
+    held: Option<Held>,
 }
 
 #[derive(Debug, Default)]
 struct Scripts {
     root: PathBuf,
     entries: Vec<Entry>,
+    /// All that was looked at.
+    known: BTreeSet<PathBuf>,
+}
+
+impl Scripts {
+    /// Whether nothing has come to the folders of Python's scripts that one of them could load.
+    fn are_alone(&self) -> Result<(), String> {
+        let paths = self.entries.iter().map(|entry| self.root.join(&entry.part.path));
+        let folders = paths.filter(|path| scripts::is_python(path));
+        let folders = folders.filter_map(|path| path.parent().map(Path::to_owned));
+        for folder in folders.collect::<BTreeSet<_>>() {
+            let found = scripts::importable(&folder);
+            let mut real = found.iter().filter_map(|path| path.canonicalize().ok());
+            let is_new =
+                |path: &PathBuf| path.starts_with(&self.root) && !self.known.contains(path);
+            if let Some(path) = real.find(is_new) {
+                let path = path.strip_prefix(&self.root).unwrap_or(&path);
+                return Err(format!(
+                    "`{}` came to scripts that you trust, which could load it; nothing of this \
+                     project runs until `brynhild trust` has shown it",
+                    path.display()
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Trusted {
@@ -48,6 +77,7 @@ impl Trusted {
     pub(crate) fn vouch(&self) -> Vouch {
         let scripts = Arc::clone(&self.scripts);
         Vouch::new(move || {
+            scripts.are_alone()?;
             let fixed = scripts.entries.iter().map(|entry| {
                 entry.fixed(&scripts.root).ok_or_else(|| {
                     format!(
@@ -75,7 +105,7 @@ impl Trusted {
     /// Only for tests of what trust changes.
     #[cfg(test)]
     pub(crate) fn for_test(files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
-        Self { files, scripts: Arc::default() }
+        Self { files, ..Self::default() }
     }
 
     fn of(root: &Path, snapshot: &Snapshot) -> Self {
@@ -92,8 +122,10 @@ impl Trusted {
             entry.part.is_named || (is_hook && entry.part.kind == Kind::File)
         };
         let scripts = snapshot.entries.iter().filter(is_script).map(Entry::without_bytes);
-        let scripts = Scripts { root: root.to_owned(), entries: scripts.collect() };
-        Self { files: files.collect(), scripts: Arc::new(scripts) }
+        let known = snapshot.entries.iter().map(|entry| root.join(&entry.part.path)).collect();
+        let scripts = Scripts { root: root.to_owned(), entries: scripts.collect(), known };
+        let held = Some(Held::project(root, snapshot));
+        Self { files: files.collect(), scripts: Arc::new(scripts), held }
     }
 }
 
@@ -144,9 +176,13 @@ pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
     standing
 }
 
-/// Whether the person trusts the bytes of a plugin's folder in a project; a message where that
-/// cannot be.
-pub(crate) fn folder_standing(folder: &Path, config_dir: Option<&Path>) -> Result<bool, String> {
+/// Whether the person trusts the bytes of a plugin's folder in a project, which is relied upon then;
+/// a message where that cannot be.
+pub(crate) fn folder_standing(
+    folder: &Path,
+    config_dir: Option<&Path>,
+    guard: &Guard,
+) -> Result<bool, String> {
     let Some(config_dir) = config_dir else {
         return Ok(false);
     };
@@ -159,7 +195,11 @@ pub(crate) fn folder_standing(folder: &Path, config_dir: Option<&Path>) -> Resul
         return Ok(false);
     }
     let snapshot = Snapshot::of_folder(folder)?;
-    Ok(snapshot.hash == record.hash)
+    let is_trusted = snapshot.hash == record.hash;
+    if is_trusted {
+        guard.rely(folder, Held::folder(&snapshot), config_dir);
+    }
+    Ok(is_trusted)
 }
 
 /// What decisions about a plugin's folder are kept under: its manifest, as the folder itself may be
@@ -187,6 +227,22 @@ impl Standing {
     /// Looks whether what is trusted is still there, for when it runs.
     pub(crate) fn vouch(&self) -> Vouch {
         self.trusted().map(Trusted::vouch).unwrap_or_default()
+    }
+
+    /// Whether the project is trusted; what lies in `places` is used because of that.
+    pub(crate) fn is_trusted_for(
+        &self,
+        places: &[&Path],
+        config_dir: Option<&Path>,
+        guard: &Guard,
+    ) -> bool {
+        let Some(trusted) = self.trusted() else { return false };
+        if let (Some(held), Some(config_dir)) = (&trusted.held, config_dir) {
+            for place in places {
+                guard.rely(place, held.clone(), config_dir);
+            }
+        }
+        true
     }
 
     /// What is trusted.

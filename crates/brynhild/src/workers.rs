@@ -36,6 +36,7 @@ impl Workers {
     /// The same with workers that are there already.
     pub(crate) async fn of(world: &World, hosts: Hosts, missing: Missing) -> Self {
         let plugins: Vec<&Plugin> = world.plugins().active().collect();
+        hosts.set_active(&plugins);
         let described = hosts.describe_seen(&plugins, missing, world.folders()).await;
         take_in(world, &described);
         Self { hosts, described }

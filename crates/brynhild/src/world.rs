@@ -30,6 +30,7 @@ use crate::plugin_set::PluginSet;
 use crate::private_file;
 use crate::role::Chosen;
 use crate::secrets::Secrets;
+use crate::trust::guard::Guard;
 use crate::trust::{self, Standing};
 use crate::workers::{self, Workers};
 
@@ -77,6 +78,8 @@ pub(crate) struct Made {
     pub(crate) agent: OnceLock<Arc<AgentFile>>,
     /// The provider and the model that were typed, where a role has put its own in their place.
     pub(crate) typed: OnceLock<(Option<String>, Option<String>)>,
+    /// Knows what is used because the person trusts it.
+    pub(crate) guard: OnceLock<Arc<Guard>>,
     /// Starts processes.
     pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
     /// The mode of the conversation that goes on, whatever the configuration says meanwhile.
@@ -212,6 +215,11 @@ impl World {
         });
         let occasion = Occasion::default();
         Ok(Self { global, environment, loaded, trust, root, occasion, made: Made::default() })
+    }
+
+    /// Knows what is used because the person trusts it.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        self.made.guard.get_or_init(Arc::default)
     }
 
     /// What lies in folders of plugins, as it was when something asked first.

@@ -154,6 +154,7 @@ impl Rig {
             stdin: Stdin::Piped,
             channel: Channel::None,
             env: BTreeMap::new(),
+            home: None,
         };
         let started = Instant::now();
         let mut child = sandbox.start(&spawn, &profile).expect("a process");

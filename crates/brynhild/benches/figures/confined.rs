@@ -91,6 +91,7 @@ async fn confined(sandbox: &dyn Sandbox, work: &Path) -> Duration {
         stdin: Stdin::Null,
         channel: Channel::None,
         env: BTreeMap::new(),
+        home: None,
     };
     let start = Instant::now();
     let mut child = sandbox.start(&spawn, &profile).expect("a rung that works");

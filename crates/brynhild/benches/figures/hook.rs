@@ -146,6 +146,7 @@ async fn by_hand(sandbox: &dyn Sandbox, profile: &Profile) -> Duration {
         stdin: Stdin::Piped,
         channel: Channel::None,
         env: BTreeMap::new(),
+        home: None,
     };
     let started = Instant::now();
     let mut child = sandbox.start(&spawn, profile).expect("a process");

@@ -119,7 +119,7 @@ pub(crate) enum StatsOrder {
     Session,
     /// Days
     Day,
-    /// Plugins: calls, time, and what they put into the context
+    /// Plugins: calls, time, and what they put into the context, by results and by descriptions
     Plugin,
     /// Tools
     Tool,

@@ -73,12 +73,32 @@ pub(crate) struct McpLoginArgs {
     /// The variable that holds the client's secret, where it has one
     #[arg(long, value_name = "VARIABLE", requires = "client_id")]
     pub(crate) client_secret_env: Option<String>,
-    /// Sign in by the client's secret alone, without a page: for machines
-    #[arg(long, requires = "client_secret_env")]
+    /// The file of the client's private key (PEM), with which it signs in place of a secret
+    #[arg(long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret_env")]
+    pub(crate) private_key: Option<PathBuf>,
+    /// Sign in by the client's secret or key alone, without a page: for machines
+    #[arg(long, requires = "client_id")]
     pub(crate) client_credentials: bool,
     /// The address of a document that describes this client, for servers that read such
     #[arg(long, value_name = "URL", conflicts_with = "client_id")]
     pub(crate) client_metadata_url: Option<String>,
+    /// The identity provider of your organization, which vouches for you in place of a page
+    #[arg(
+        long,
+        value_name = "URL",
+        requires_all = ["client_id", "idp_client_id", "idp_id_token_env"],
+        conflicts_with = "client_credentials"
+    )]
+    pub(crate) idp_issuer: Option<String>,
+    /// The client's id at the identity provider
+    #[arg(long, value_name = "ID", requires = "idp_issuer")]
+    pub(crate) idp_client_id: Option<String>,
+    /// The variable that holds the client's secret at the identity provider, where it has one
+    #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
+    pub(crate) idp_client_secret_env: Option<String>,
+    /// The variable that holds the ID token which the identity provider gave you
+    #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
+    pub(crate) idp_id_token_env: Option<String>,
 }
 
 /// `mcp add`.

@@ -1,18 +1,20 @@
 //! `mcp`: servers of tools, and our tools as a server.
 
+mod login;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use ::mcp::config::foreign;
-use ::mcp::config::{Found, Scope, Source, Transport, floating_entry};
-use ::mcp::{State, Status, name, oauth, serve};
+use ::mcp::config::{Found, Scope, Source, floating_entry};
+use ::mcp::{State, Status, name, serve};
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
+use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::audit::Audit;
 use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
@@ -33,8 +35,8 @@ pub(crate) async fn run(world: &World, command: &McpCommand) -> Outcome {
         McpCommand::Import { file, scope, unpinned } => {
             import(world, file, *scope, Versions::wanted(*unpinned))
         }
-        McpCommand::Login(args) => login(world, args).await,
-        McpCommand::Logout { name } => logout(world, name),
+        McpCommand::Login(args) => login::login(world, args).await,
+        McpCommand::Logout { name } => login::logout(world, name),
         McpCommand::Serve { http, token_env, .. } => {
             offer(world, *http, token_env.as_deref()).await
         }
@@ -363,8 +365,8 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     for (name, entry) in entries {
         match foreign::translated(&entry) {
             Ok(entry) => {
-                let (entry, ignored) = foreign::without_ignored(&entry);
-                let told = ignored.into_iter().map(|what| format!("server `{name}` {what}"));
+                let (entry, left_out) = foreign::taken_over(&name, &entry);
+                let told = left_out.into_iter().map(|what| format!("server `{name}` {what}"));
                 problems.extend(told.map(Problem::misuse));
                 translated.insert(name, entry);
             }
@@ -401,53 +403,6 @@ fn usable(world: &World, entries: Map<String, Value>) -> (Map<String, Value>, Ve
         }
     }
     (usable, problems)
-}
-
-/// The address of a server.
-fn address(world: &World, name: &str) -> Result<::mcp::config::Address, Problem> {
-    let server = mcp::found(world).servers.into_iter().find(|server| server.name == name);
-    match server.map(|server| server.transport) {
-        Some(Transport::Http(address)) => Ok(address),
-        Some(Transport::Stdio(_)) => {
-            Err(Problem::misuse(format!("`{name}` is a program; there is nothing to sign in to")))
-        }
-        None => Err(Problem::misuse(format!("there is no MCP server `{name}`"))),
-    }
-}
-
-async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
-    let name = &args.name;
-    let address = address(world, name)?;
-    let secret = token(world, args.client_secret_env.as_deref())?;
-    let client = args.client_id.clone().map(|id| oauth::Client { id, secret });
-    let credentials = mcp::credentials(world)?;
-    if let Some(client) = client.as_ref().filter(|_| args.client_credentials) {
-        let signed_in = oauth::sign_in_unattended(&address, &credentials, client).await;
-        signed_in.map_err(problem)?;
-        output::hint(&format!("signed in to {name}"));
-        return Ok(Exit::Done);
-    }
-    let configured = world.config().mcp.get("client_metadata_url").and_then(Value::as_str);
-    let metadata_url = args.client_metadata_url.as_deref().or(configured).map(str::to_owned);
-    let show = |page: &str| {
-        output::hint("open this page and agree there:");
-        // The page is data: a script may want to open it.
-        if output::line(page).is_err() {
-            output::error("cannot show the page to sign in");
-        }
-    };
-    let identity = oauth::Identity { client, metadata_url };
-    oauth::sign_in(&address, &credentials, &identity, show).await.map_err(problem)?;
-    output::hint(&format!("signed in to {name}"));
-    Ok(Exit::Done)
-}
-
-fn logout(world: &World, name: &str) -> Outcome {
-    let address = address(world, name)?;
-    let had = mcp::credentials(world)?.forget(&address.url)?;
-    let text = if had { "Forgot the key of" } else { "There is no key of" };
-    output::line(format_args!("{text} {name}"))?;
-    Ok(Exit::Done)
 }
 
 /// Offers our tools until the client leaves or we are told to stop.
@@ -489,6 +444,7 @@ async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>)
     served
 }
 
+/// The secret in a variable.
 fn token(world: &World, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
     let Some(name) = name else { return Ok(None) };
     let value = world.environment.variable(name);

@@ -78,7 +78,7 @@ fn list(world: &World, foreign: &[dialects::Listed]) -> Outcome {
     };
     let mut rows: Vec<Vec<String>> = set.plugins.iter().map(row).collect();
     rows.extend(foreign.iter().map(|it| {
-        let state = if it.enabled { "enabled" } else { "disabled" };
+        let state = it.state();
         let first = it.report.first().map_or("", String::as_str);
         let about = if it.description.is_empty() { first } else { &it.description };
         let about = head(about, 70);
@@ -212,7 +212,11 @@ fn show_foreign(world: &World, plugin: &dialects::Listed) -> Outcome {
         output::json(plugin)?;
         return Ok(Exit::Done);
     }
-    let enabled = if plugin.enabled { "yes" } else { "no" };
+    let enabled = match plugin.state() {
+        "untrusted" => "no (untrusted)",
+        "enabled" => "yes",
+        _ => "no",
+    };
     let fields = [
         ("name", plugin.name.as_str()),
         ("version", &plugin.version),

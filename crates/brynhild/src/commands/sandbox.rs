@@ -52,6 +52,7 @@ async fn confined(world: &World, access: Access, command: Vec<OsString>) -> Outc
         stdin: Stdin::Piped,
         channel: Channel::None,
         env: std::collections::BTreeMap::new(),
+        home: None,
     };
     // Nothing is written in read-only mode, whatever the profile is.
     let access = if world.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use contract::id::Timestamp;
+use contract::tool::ToolSpec;
 use serde_json::{Value, json};
 use sessions::statistics::{Figures, SessionFigures, Spent, Used};
+use tools::tool_search;
 
 use crate::args::{StatsArgs, StatsOrder};
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::pricing;
+use crate::setup::{self, Glance};
 use crate::world::World;
 
 /// Shows what sessions took.
-pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
+pub(crate) async fn run(world: &World, args: &StatsArgs) -> Outcome {
     let mut sessions = world.store()?.figures()?;
     pricing::complete(world, &mut sessions);
     let first = args.days.map(first_day).unwrap_or_default();
@@ -26,8 +29,14 @@ pub(crate) fn run(world: &World, args: &StatsArgs) -> Outcome {
         StatsOrder::Model => (spent_rows(&total.models), Kind::Spent),
         StatsOrder::Session => (by_session(&sessions, &first), Kind::Spent),
         StatsOrder::Day => (by_day(&sessions, &first), Kind::Spent),
-        StatsOrder::Plugin => (used_rows(&total.plugins(), &total.spent()), Kind::Used),
-        StatsOrder::Tool => (used_rows(&total.tools, &total.spent()), Kind::Used),
+        StatsOrder::Plugin | StatsOrder::Tool if sessions.is_empty() => (Vec::new(), Kind::Used),
+        StatsOrder::Plugin => {
+            (by_plugin(&total, &read_of(world, |it| &it.source).await?), Kind::Used)
+        }
+        StatsOrder::Tool => {
+            let read = read_of(world, |it| &it.name).await?;
+            (used_rows(&total.tools, &total.spent(), Some(&read)), Kind::Used)
+        }
     };
     if world.wants_json() {
         let rows: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
@@ -79,9 +88,17 @@ impl Kind {
             Self::Spent => {
                 &["", "REPLIES", "IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"]
             }
-            Self::Used => {
-                &["", "PLUGIN", "CALLS", "FAILED", "SECONDS", "CHARACTERS", "TOKENS", "COST"]
-            }
+            Self::Used => &[
+                "",
+                "PLUGIN",
+                "CALLS",
+                "FAILED",
+                "SECONDS",
+                "CHARACTERS",
+                "TOKENS",
+                "COST",
+                "EACH REQUEST",
+            ],
         };
         names.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -160,9 +177,35 @@ fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
     spent_rows(&days)
 }
 
-/// What calls took. Nobody tells what the tokens of one result cost; they are taken for as dear as
-/// those of all replies together.
-fn used_rows(used: &BTreeMap<String, Used>, spent: &Spent) -> Vec<Row> {
+/// About how many tokens each request spends on telling the model of tools, as they are by now.
+async fn read_of(
+    world: &World,
+    by: impl Fn(&ToolSpec) -> &String,
+) -> Result<BTreeMap<String, usize>, Problem> {
+    let mut read = BTreeMap::new();
+    for spec in setup::known_tools(world, Glance::List).await?.specs().iter() {
+        *read.entry(by(spec).clone()).or_default() += tool_search::tokens(spec);
+    }
+    Ok(read)
+}
+
+/// What calls of plugins took, and what plugins take that nobody called.
+fn by_plugin(total: &Figures, read: &BTreeMap<String, usize>) -> Vec<Row> {
+    let mut plugins = total.plugins();
+    for name in read.keys() {
+        let unused = || Used { plugin: Some(name.clone()), ..Used::default() };
+        plugins.entry(name.clone()).or_insert_with(unused);
+    }
+    used_rows(&plugins, &total.spent(), Some(read))
+}
+
+/// What calls took, and what the model reads of the tools in each request. Nobody tells what the
+/// tokens of one result cost; they are taken for as dear as those of all replies together.
+fn used_rows(
+    used: &BTreeMap<String, Used>,
+    spent: &Spent,
+    read: Option<&BTreeMap<String, usize>>,
+) -> Vec<Row> {
     let all = spent.input_tokens + spent.output_tokens;
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
     let share = |tokens: u64| {
@@ -175,7 +218,7 @@ fn used_rows(used: &BTreeMap<String, Used>, spent: &Spent) -> Vec<Row> {
         data["estimated_tokens"] = used.tokens().into();
         data["estimated_cost_usd"] = cost.into();
         let plugin = used.plugin.clone().unwrap_or_else(|| "builtin".to_owned());
-        let cells = vec![
+        let mut cells = vec![
             name.clone(),
             plugin,
             used.calls.to_string(),
@@ -185,6 +228,11 @@ fn used_rows(used: &BTreeMap<String, Used>, spent: &Spent) -> Vec<Row> {
             format!("~{}", used.tokens()),
             cost.map_or_else(|| "unknown".to_owned(), |cost| format!("~${cost:.4}")),
         ];
+        if let Some(read) = read {
+            let tokens = read.get(name);
+            data["description_tokens"] = json!(tokens);
+            cells.push(tokens.map_or_else(|| "-".to_owned(), |tokens| format!("~{tokens}")));
+        }
         Row { cells, data }
     };
     used.iter().map(row).collect()
@@ -204,7 +252,8 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
     if !plugins.is_empty() {
         let mut table = vec![Kind::Used.heading()];
         table[0].remove(1);
-        for row in used_rows(&plugins, &total.spent()) {
+        table[0].pop();
+        for row in used_rows(&plugins, &total.spent(), None) {
             let mut cells = row.cells;
             cells.remove(1);
             table.push(cells);

@@ -243,6 +243,7 @@ impl Dialect for Chibi {
             dialect: NAME,
             path: listed.path.display().to_string(),
             enabled: listed.enabled,
+            trusted: Some(listed.trusted),
             report: listed.report,
             ..Listed::default()
         });

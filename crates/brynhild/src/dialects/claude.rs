@@ -259,6 +259,7 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
         dialect: NAME,
         path: plugin.root.display().to_string(),
         enabled: plugin.is_active(),
+        trusted: Some(plugin.trusted),
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         report,

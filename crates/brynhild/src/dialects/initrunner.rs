@@ -109,12 +109,12 @@ pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
     let config_dir = world.loaded.config_dir.as_deref();
     let own = world.root().ok().map(|root| root.join(".brynhild"));
     if own.is_some_and(|own| folder.starts_with(own)) {
-        return world.trust.trusted().is_some();
+        return world.trust.is_trusted_for(&[&folder], config_dir, world.guard());
     }
     let is_own = own_folders(world).any(|own| folder.starts_with(own));
     let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
     if is_cloned && !is_own {
-        return trust::folder_standing(&folder, config_dir).unwrap_or(false);
+        return trust::folder_standing(&folder, config_dir, world.guard()).unwrap_or(false);
     }
     plugin_set::trust(world, &folder, Place::Flag) == Trust::Given
 }

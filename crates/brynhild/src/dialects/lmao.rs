@@ -160,6 +160,7 @@ impl Dialect for Found {
                 dialect: NAME,
                 path: plugin.root.display().to_string(),
                 enabled: plugin.is_active(),
+                trusted: Some(plugin.trusted),
                 report,
                 ..Listed::default()
             }

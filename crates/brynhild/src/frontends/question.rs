@@ -9,6 +9,7 @@ use std::time::Duration;
 use contract::event::{Answer, Event, What};
 use contract::policy::Action;
 use contract::text::{is_deceptive, unmasked, visible};
+use rustix::termios::isatty;
 
 use super::style::{Palette, paint};
 
@@ -16,9 +17,6 @@ use super::style::{Palette, paint};
 const WIDE_GAP: usize = 20;
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
-/// The key that leaves things alone, before the end of a line.
-const ESCAPE: &str = "\u{1b}";
-
 /// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
 pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
     let can_remember = matches!(&event.what, What::Asked { remember, .. } if !remember.is_empty());
@@ -37,11 +35,12 @@ pub(crate) async fn ask(event: &Event, palette: Palette) -> io::Result<Answer> {
         let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
         match word.to_ascii_lowercase().as_str() {
-            "y" | "yes" => return Ok(Answer::Once),
-            "s" | "session" if can_remember => return Ok(Answer::Session),
-            "p" | "project" if can_remember => return Ok(Answer::Project),
-            "a" | "always" if can_remember => return Ok(Answer::Always),
-            "n" | "no" | "" | ESCAPE => return Ok(Answer::Deny { reason }),
+            // What has more words was not typed to agree.
+            "y" | "yes" if reason.is_none() => return Ok(Answer::Once),
+            "s" | "session" if can_remember && reason.is_none() => return Ok(Answer::Session),
+            "p" | "project" if can_remember && reason.is_none() => return Ok(Answer::Project),
+            "a" | "always" if can_remember && reason.is_none() => return Ok(Answer::Always),
+            "n" | "no" | "" => return Ok(Answer::Deny { reason }),
             "c" | "cancel" => return Ok(Answer::Cancel),
             _ => {
                 let more = if can_remember { "s, p, a, " } else { "" };
@@ -76,6 +75,9 @@ async fn after_a_look<W: Future>(drop_keys: impl Fn(), wait: impl FnOnce(Duratio
 /// shown, be it shown again, is no answer to it.
 pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
     let _aloud = ::tui::line::Aloud::new();
+    if isatty(io::stdin()) && isatty(io::stderr()) {
+        return typed(choices.to_owned()).await;
+    }
     ready().await;
     let mut out = io::stderr();
     write!(out, "{choices}")?;
@@ -87,6 +89,16 @@ pub(crate) async fn line(choices: &str) -> io::Result<Option<String>> {
         writeln!(out)?;
     }
     Ok(line)
+}
+
+/// The same on a terminal, where keys count: Escape leaves the question open.
+async fn typed(choices: String) -> io::Result<Option<String>> {
+    let (question, answer) = ::tui::line::question()?;
+    ready().await;
+    // A signal must get through while nobody answers, so the wait is on another thread.
+    let read = tokio::task::spawn_blocking(move || answer.read(&choices)).await;
+    question.close();
+    read.map_err(io::Error::other)?
 }
 
 /// All of what would run, nothing cut, every hidden character shown.

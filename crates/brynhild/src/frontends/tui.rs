@@ -116,7 +116,7 @@ async fn kept(world: &World, request: Request) -> Option<Answer> {
         Request::Keep { theme } => done(keeps.keep_theme(theme).await),
         Request::Themes => {
             let (themes, problems) = lists::themes(world);
-            Answer::Themes(themes, problems)
+            Answer::Themes(themes, problems.into_iter().map(|(_, problem)| problem).collect())
         }
         Request::Files => lists::files(world.place().to_owned()).await,
         Request::Commands => Answer::Commands(lists::commands(world)),
@@ -159,7 +159,12 @@ pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
 /// What is wrong with the name of the theme in the configuration, if anything is.
 pub(crate) fn missing_theme(world: &World) -> Option<String> {
     let name = &world.config().ui.theme.0;
-    theme(world, name).is_none().then(|| format!("there is no theme `{name}` (ui.theme)"))
+    if theme(world, name).is_some() {
+        return None;
+    }
+    let broken = lists::themes(world).1.into_iter().find(|(theme, _)| theme == name);
+    let missing = || format!("there is no theme `{name}` (ui.theme)");
+    Some(broken.map_or_else(missing, |(_, problem)| problem))
 }
 
 /// A problem as the interface tells it.

@@ -113,8 +113,8 @@ impl Crew {
         {
             // A plugin's own program: what it may do is what the plugin may do anyway. Rules that
             // deny or ask hold all the same, and so does the consent to what it has changed.
-            let spec = ToolSpec { requires_permission: false, ..tool.spec().clone() };
-            return Ok(Arc::new(Dressed::new(Arc::clone(tool), spec)));
+            let unasked = |spec: &ToolSpec| ToolSpec { requires_permission: false, ..spec.clone() };
+            return Ok(Arc::new(Dressed::new(Arc::clone(tool), unasked)));
         }
         let found = found.or_else(|| mcp.servers.tool(&wish.server, &wish.tool));
         let found = found.map(|(tool, _)| tool);

@@ -15,39 +15,58 @@ const AT_A_SCREEN: Duration = Duration::from_secs(2);
 /// When it is said what is waited for.
 const UNNOTICED: Duration = Duration::from_secs(1);
 
+/// What becomes of servers that are not waited for.
+const GOES_ON: &str = "it goes on without them, and their tools are offered from the prompt on \
+                       that follows their answer";
+
 /// The servers that are being started.
 #[derive(Default)]
 pub(super) struct Starting(Mutex<Vec<JoinSet<()>>>);
 
 impl Starting {
     /// Starts the servers of which nothing is known, and waits for them no longer than `patience`.
-    /// What comes of the others is told when it comes.
+    /// Those that were waited for before are not waited for again. What comes of the others is told
+    /// when it comes.
     pub(super) async fn begin(&self, servers: &Servers, patience: Duration) {
         for trouble in servers.troubles() {
-            let later = "it is tried again some minutes later, or by `brynhild mcp test`";
+            let later =
+                "a start some minutes later tries it again, and `brynhild mcp test` at once";
             output::warning(&format!("{trouble} ({later})"));
         }
+        let (again, new): (Vec<_>, Vec<_>) =
+            servers.learning().into_iter().partition(|learning| learning.was_tried);
+        self.beside(again);
         let is_late = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
-        for learning in servers.learning() {
+        for learning in new {
             tasks.spawn(learned(learning, Arc::clone(&is_late)));
         }
-        let screen = hush::is_screen_taken();
-        let patience = if screen { patience.min(AT_A_SCREEN) } else { patience };
-        let unnoticed = if screen { patience } else { patience.min(UNNOTICED) };
-        let rest = patience.saturating_sub(unnoticed);
-        let is_slow = tokio::time::timeout(unnoticed, all(&mut tasks)).await.is_err();
-        if is_slow && !rest.is_zero() {
-            output::hint(&format!("waiting for MCP servers to start: {}", names(servers)));
-        }
-        if tokio::time::timeout(rest, all(&mut tasks)).await.is_err() {
+        if !awaited(&mut tasks, servers, patience).await {
             is_late.store(true, Ordering::Relaxed);
-            output::hint(&format!(
-                "MCP servers are still starting: {}; it goes on without them, and their tools are \
-                 offered from the prompt on that follows their answer",
-                names(servers)
-            ));
+            let names = names(servers);
+            output::hint(&format!("MCP servers are still starting: {names}; {GOES_ON}"));
         }
+        self.keep(tasks);
+    }
+
+    /// Tries servers that did not answer before.
+    fn beside(&self, again: Vec<Learning>) {
+        if again.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = again.iter().map(|learning| learning.server.as_str()).collect();
+        let names = names.join(", ");
+        output::hint(&format!(
+            "MCP servers that failed before are tried again: {names}; {GOES_ON}"
+        ));
+        let mut tasks = JoinSet::new();
+        for learning in again {
+            tasks.spawn(learned(learning, Arc::new(AtomicBool::new(true))));
+        }
+        self.keep(tasks);
+    }
+
+    fn keep(&self, tasks: JoinSet<()>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(tasks);
     }
 
@@ -60,6 +79,32 @@ impl Starting {
     }
 }
 
+/// Waits for servers that are being started, and says so where it takes a while. Whether all of them
+/// have answered.
+async fn awaited(tasks: &mut JoinSet<()>, servers: &Servers, patience: Duration) -> bool {
+    if hush::is_screen_taken() {
+        return tokio::time::timeout(patience.min(AT_A_SCREEN), all(tasks)).await.is_ok();
+    }
+    let unnoticed = patience.min(UNNOTICED);
+    if tokio::time::timeout(unnoticed, all(tasks)).await.is_ok() {
+        return true;
+    }
+    let rest = patience.saturating_sub(unnoticed);
+    if rest.is_zero() {
+        return false;
+    }
+    let (names, seconds) = (names(servers), patience.as_secs());
+    output::hint(&format!(
+        "waiting up to {seconds} s for MCP servers to start: {names} (`mcp.start_wait_sec`; Ctrl+C \
+         ends it)"
+    ));
+    let are_there = tokio::time::timeout(rest, all(tasks)).await.is_ok();
+    if !are_there {
+        servers.note_wait(patience);
+    }
+    are_there
+}
+
 async fn all(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
 }
@@ -68,8 +113,10 @@ fn names(servers: &Servers) -> String {
     servers.starting().join(", ")
 }
 
-async fn learned(Learning { server, learned }: Learning, is_late: Arc<AtomicBool>) {
+async fn learned(Learning { server, learned, .. }: Learning, is_late: Arc<AtomicBool>) {
     match learned.await {
+        // It was removed meanwhile.
+        Err(Failure::Cancelled) => {}
         Err(failure) => tell(&failure),
         Ok(()) if is_late.load(Ordering::Relaxed) => {
             output::hint(&format!(

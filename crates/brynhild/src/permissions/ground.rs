@@ -38,6 +38,18 @@ impl Look for Disk {
         sandbox::git_runs(folder)
     }
 
+    fn git_elsewhere(&self, folder: &Path) -> Option<String> {
+        sandbox::git_elsewhere(folder)
+    }
+
+    fn git_keeps(&self, folder: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Sought {
+        match sandbox::git_keeps(folder, wanted) {
+            Ok(Some(path)) => Sought::Found(path),
+            Ok(None) => Sought::Nothing,
+            Err(_) => Sought::TooMany,
+        }
+    }
+
     fn git_obeys(&self, path: &Path) -> Option<String> {
         sandbox::git_obeys(path, &self.root, self.home.as_deref())
     }

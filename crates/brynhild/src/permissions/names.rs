@@ -1,6 +1,7 @@
 //! The names of tools in rules. A rule that speaks of a tool which nobody has guards nothing, so it
 //! is told; one that differs from a built-in name in case alone guards what was meant.
 
+use ::mcp::resources::{LIST, READ};
 use contract::text::closest;
 use serde_json::Value;
 
@@ -9,8 +10,8 @@ use crate::dialects;
 use crate::output;
 use crate::world::World;
 
-/// Words of rules that stand for no tool.
-const WORDS: [&str; 2] = ["Host", "WebFetch"];
+/// Words of rules that stand for no tool, and tools of ours that come with servers and plugins.
+const WORDS: [&str; 5] = ["Host", "WebFetch", LIST, READ, "ToolSearch"];
 
 /// What a rule of the list `allow`, `ask` or `deny` comes to: itself, and where it tightens also
 /// the one that was meant. Tells what is odd about its name; `place` is where it stands.
@@ -32,13 +33,18 @@ pub(super) fn meant(world: &World, list: &str, entry: &Value, place: &str) -> Ve
         }
         None => match closest(name, known()) {
             Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
-            // A plugin or a server may have a tool of any name.
-            None if !dialects::named(world).is_empty() => return rules,
+            // A role, a plugin or a server may have a tool of any name.
+            None if brings_tools(world) => return rules,
             None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
         },
     };
     output::warning(&format!("{place}: rule `{}`: {told}", words(entry)));
     rules
+}
+
+/// Whether there are tools besides ours.
+fn brings_tools(world: &World) -> bool {
+    world.made.role.get().is_some() || !dialects::named(world).is_empty()
 }
 
 /// The name of the tool that a rule speaks of, where it names a single one.

@@ -26,7 +26,7 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
     if own.is_some_and(|own| root.starts_with(own)) {
         return Trust::Given;
     }
-    match trust::folder_standing(root, world.loaded.config_dir.as_deref()) {
+    match trust::folder_standing(root, world.loaded.config_dir.as_deref(), world.guard()) {
         Ok(true) => Trust::Given,
         Ok(false) => Trust::Refused {
             what: String::from(
@@ -44,10 +44,12 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
 
 /// The project's own: trusted with the project, as far as no link leads out of what was trusted.
 fn of_project(world: &World, workspace: &Path, root: &Path) -> Trust {
-    if world.trust.trusted().is_none() {
+    let folder = workspace.join(".brynhild/plugins");
+    let config_dir = world.loaded.config_dir.as_deref();
+    // Some systems have one process for all of the folder.
+    if !world.trust.is_trusted_for(&[root, &folder], config_dir, world.guard()) {
         return Trust::Missing;
     }
-    let folder = workspace.join(".brynhild/plugins");
     let leaks = |path: &Path| match path.canonicalize() {
         Ok(target) => !target.starts_with(&folder),
         Err(_) => false,

@@ -172,8 +172,8 @@ pub(super) async fn open(
         let own = tool.spec().name.strip_prefix(&stem)?.to_owned();
         let prefix = described.prefix.as_ref();
         let name = prefix.map_or_else(|| own.clone(), |prefix| format!("{prefix}_{own}"));
-        let spec = ToolSpec { name, ..tool.spec().clone() };
-        Some(Arc::new(Dressed::new(tool, spec)))
+        let named = move |spec: &ToolSpec| ToolSpec { name: name.clone(), ..spec.clone() };
+        Some(Arc::new(Dressed::new(tool, named)))
     };
     let tools = mcp.tools().into_iter().filter_map(renamed).collect();
     Brought { tools, server: Some(Arc::new(mcp)) }

@@ -26,6 +26,7 @@ use crate::permissions;
 use crate::plugin_set;
 use crate::role::{self, Opened};
 use crate::skill_grants::Grants;
+use crate::trust::guard::Guard;
 use crate::world::World;
 
 /// Where the person's own extensions lie, from the folder of the configuration.
@@ -83,28 +84,29 @@ pub(crate) struct Present {
 struct Kept {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
+    guard: Arc<Guard>,
     folders: Arc<Folders>,
     expansions: Arc<Expansions>,
 }
 
 /// What was seen last.
 #[derive(Clone)]
-struct Seen {
+pub(super) struct Seen {
     places: Places,
     print: Fingerprint,
 }
 
 impl Reload {
-    /// Watches what `world` was made from.
-    pub(super) fn new(world: &World, needed: Needed, present: Present) -> Self {
+    /// Watches what `world` was made from, as it was seen then.
+    pub(super) fn new(world: &World, needed: Needed, seen: Seen, present: Present) -> Self {
         let kept = Kept {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
+            guard: Arc::clone(world.guard()),
             folders: Arc::clone(world.folders()),
             expansions: Arc::clone(world.expansions()),
         };
         let told = world.trust.warning(&world.loaded);
-        let seen = Seen::of(world, &needed);
         let state = State { seen, present, change: None, told, untold: Vec::new() };
         let state = tokio::sync::Mutex::new(state);
         let (global, environment) = (world.global.clone(), world.environment.clone());
@@ -143,6 +145,7 @@ impl Reload {
     /// Makes everything anew, and the role where its files have changed.
     async fn remake(&self, state: &mut State, role: Option<Arc<Opened>>) -> Result<(), Problem> {
         let mut world = World::again(self.global.clone(), self.environment.clone())?;
+        world.made.guard.get_or_init(|| Arc::clone(&self.kept.guard));
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
@@ -213,7 +216,8 @@ impl Renewal for Reload {
 }
 
 impl Seen {
-    fn of(world: &World, needed: &Needed) -> Self {
+    /// Looks at all that `world` was made from.
+    pub(super) fn of(world: &World, needed: &Needed) -> Self {
         let places = places(world, needed);
         let print = Fingerprint::of(&places);
         Self { places, print }

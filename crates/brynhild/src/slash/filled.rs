@@ -44,6 +44,7 @@ pub(super) fn later(
 ) -> Result<Arc<dyn Fill>, Problem> {
     let again = World::again(world.global.clone(), world.environment.clone())?;
     again.made.mode.get_or_init(|| world.mode());
+    again.made.guard.get_or_init(|| Arc::clone(world.guard()));
     if let Some(sandbox) = world.made.sandbox.get() {
         again.made.sandbox.get_or_init(|| Arc::clone(sandbox));
     }

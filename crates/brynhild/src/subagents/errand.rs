@@ -31,6 +31,7 @@ use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::role::{self, Opened};
+use crate::trust::guard::Guard;
 use crate::world::World;
 
 /// Names that agents' files use for models of one vendor. Where the provider at hand has none of
@@ -53,6 +54,7 @@ pub(crate) struct Workplace {
     models: BTreeMap<String, Arc<Model>>,
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
+    guard: Arc<Guard>,
 }
 
 /// Another model of the provider at hand.
@@ -124,6 +126,7 @@ impl Workplace {
             models: BTreeMap::new(),
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
+            guard: Arc::clone(world.guard()),
         };
         if let Some(mind) = mind {
             let wishes = roster.agents.iter().filter_map(|agent| match &agent.kind {
@@ -239,6 +242,7 @@ impl Workplace {
         prompt: String,
     ) -> Result<Player, Problem> {
         let mut world = World::again(self.global.clone(), self.environment.clone())?;
+        world.made.guard.get_or_init(|| Arc::clone(&self.guard));
         if let Some(sandbox) = &self.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }

@@ -35,8 +35,9 @@ pub(super) fn narrowed(
             .collect();
         // What is named needs no search.
         let is_named = own.iter().any(|entry| base(entry) != "*");
-        let itself = tool.kept_back().filter(|_| is_named);
-        let tool = itself.unwrap_or_else(|| Arc::clone(tool));
+        let is_kept_back = |itself: &&Arc<dyn Tool>| itself.is_offered() && !tool.is_offered();
+        let itself = tool.inner().filter(is_kept_back).filter(|_| is_named);
+        let tool = Arc::clone(itself.unwrap_or(tool));
         if own.is_empty() || own.iter().any(|entry| !entry.contains('(')) {
             return tool;
         }

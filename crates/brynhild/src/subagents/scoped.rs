@@ -11,7 +11,6 @@ use contract::tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use policy::Judge;
 use policy::rules::{Scope, parse};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::gaps::{self, Gap};
 
@@ -98,41 +97,20 @@ impl Tool for Scoped {
         self.tool.spec()
     }
 
-    fn accepts(&self) -> Option<&Value> {
-        self.tool.accepts()
+    fn inner(&self) -> Option<&Arc<dyn Tool>> {
+        Some(&self.tool)
+    }
+
+    fn around(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        // What a tool says of itself at this moment counts here too, within the same bounds.
+        let entries: Vec<&str> = self.entries.iter().map(String::as_str).collect();
+        Some(Arc::new(Self::new(tool, &entries, &self.root)))
     }
 
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let actions = self.tool.actions(args)?;
         self.check(&actions)?;
         Ok(actions)
-    }
-
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.tool.caution(call)
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.tool.refusal()
-    }
-
-    fn is_offered(&self) -> bool {
-        self.tool.is_offered()
-    }
-
-    async fn renewed(&self, cancel: &CancellationToken) -> Option<Arc<dyn Tool>> {
-        // What a tool says of itself at this moment counts here too, within the same bounds.
-        let tool = self.tool.renewed(cancel).await?;
-        let entries: Vec<&str> = self.entries.iter().map(String::as_str).collect();
-        Some(Arc::new(Self::new(tool, &entries, &self.root)))
-    }
-
-    fn is_indivisible(&self) -> bool {
-        self.tool.is_indivisible()
-    }
-
-    fn may_write(&self) -> bool {
-        self.tool.may_write()
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -144,6 +122,7 @@ impl Tool for Scoped {
 #[cfg(test)]
 mod tests {
     use contract::tool::{Recovery, Risk};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 

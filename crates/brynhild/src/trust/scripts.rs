@@ -2,6 +2,7 @@
 //! these name in turn. Trust covers them, wherever they lie. Only reads, and runs nothing; a name too
 //! many makes trust asked for once more, one too few would let a change pass.
 
+mod importable;
 mod unfollowed;
 mod words;
 
@@ -16,6 +17,7 @@ use contract::text::normalize;
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
+pub(crate) use importable::{importable, is_python};
 use words::{goes_through_folders, names_itself, words};
 
 const MOST_FILES: usize = 500;
@@ -30,6 +32,8 @@ const ENDINGS: [&str; 21] = [
 
 /// Folders that one text may lead into.
 const MOST_FOLDERS: usize = 16;
+/// Folders of which everything counts, since a name in them is not known.
+const MOST_OPEN: usize = 20_000;
 
 /// What a text says that runs the words of files, whatever their names are.
 const READS_CODE: [&str; 5] = ["exec(", "eval(", "runpy", "compile(", "vm.run"];
@@ -37,7 +41,10 @@ const READS_CODE: [&str; 5] = ["exec(", "eval(", "runpy", "compile(", "vm.run"];
 /// Programs that run what a file of a fixed name says.
 const RUNNERS: [(&[&str], &[&str]); 4] = [
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["npm", "npx", "yarn", "pnpm", "bun"], &["package.json"]),
+    (
+        &["npm", "npx", "yarn", "pnpm", "bun"],
+        &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
+    ),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
 ];
@@ -70,10 +77,7 @@ pub(crate) fn named(
     entries: &[Entry],
 ) -> Result<Vec<String>, String> {
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
-    let mut found: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut left: VecDeque<(PathBuf, String)> = VecDeque::new();
-    let mut listed = HashMap::new();
-    let mut search = Search { root, home, found: &mut found, left: &mut left, listed: &mut listed };
+    let mut search = Search::new(root, home);
     for entry in entries.iter().filter(|entry| entry.part.kind == Kind::File) {
         let folder = root.join(&entry.part.path);
         let folder = folder.parent().unwrap_or(root);
@@ -85,16 +89,16 @@ pub(crate) fn named(
             search.take(&String::from_utf8_lossy(&entry.bytes), folder, By::Script);
         }
     }
-    while let Some((folder, text)) = left.pop_front() {
-        if found.len() > MOST_FILES {
-            return Err(format!("its command lines lead to more than {MOST_FILES} files"));
-        }
-        let mut search =
-            Search { root, home, found: &mut found, left: &mut left, listed: &mut listed };
+    while let Some((folder, text)) = search.left.pop_front() {
+        search.check()?;
         let runs_any = READS_CODE.iter().any(|part| text.contains(part));
         search.take(&text, &folder, if runs_any { By::CommandLine } else { By::Script });
     }
-    let paths = found.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
+    for folder in std::mem::take(&mut search.later) {
+        search.note_modules(&folder);
+    }
+    search.check()?;
+    let paths = search.found.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
     Ok(paths.filter(|path| !known.contains(path)).map(str::to_owned).collect())
 }
 
@@ -102,7 +106,10 @@ pub(crate) fn named(
 pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
     let of = |entry: &Entry| {
         let path = &entry.part.path;
-        let found = if is_data(path) {
+        let found = if path.ends_with("package.json") {
+            let is_own = !path.contains("node_modules/");
+            is_own.then(|| unfollowed::in_package(&entry.bytes)).flatten()
+        } else if is_data(path) {
             let mut lines = command_lines(path, &entry.bytes).into_iter();
             lines.find_map(|line| unfollowed::in_shell(&line))
         } else if entry.part.effect() == Effect::Runs || entry.part.is_named {
@@ -118,18 +125,54 @@ pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
 struct Search<'a> {
     root: &'a Path,
     home: &'a Path,
-    found: &'a mut BTreeSet<PathBuf>,
+    found: BTreeSet<PathBuf>,
     /// Texts that are still to be looked at, with the folders that they lie in.
-    left: &'a mut VecDeque<(PathBuf, String)>,
+    left: VecDeque<(PathBuf, String)>,
+    /// Folders of Python's scripts, whose other files are added when all texts were looked at.
+    later: BTreeSet<PathBuf>,
     /// The names in folders that were looked into.
-    listed: &'a mut HashMap<PathBuf, HashSet<OsString>>,
+    listed: HashMap<PathBuf, HashSet<OsString>>,
+    /// The folders of which all counts, and how many levels below them.
+    open: HashSet<(PathBuf, usize)>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(root: &'a Path, home: &'a Path) -> Self {
+        Self {
+            root,
+            home,
+            found: BTreeSet::new(),
+            left: VecDeque::new(),
+            later: BTreeSet::new(),
+            listed: HashMap::new(),
+            open: HashSet::new(),
+        }
+    }
+
+    /// Whether it leads to less than a person could be asked about.
+    fn check(&self) -> Result<(), String> {
+        if self.found.len() > MOST_FILES {
+            return Err(format!("its command lines lead to more than {MOST_FILES} files"));
+        }
+        if self.open.len() > MOST_OPEN {
+            return Err(format!("its command lines lead into more than {MOST_OPEN} folders"));
+        }
+        Ok(())
+    }
+
     /// Looks for names of files in a text.
     fn take(&mut self, text: &str, folder: &Path, by: By) {
         let words: Vec<String> = words(text).into_iter().take(MOST_WORDS).collect();
         let (own, named) = self.bases(&words, folder);
+        if ["PYTHONPATH", "sys.path"].iter().any(|part| text.contains(part)) {
+            for folder in &named {
+                self.note_modules(folder);
+            }
+        }
+        // Without a script Python looks for modules where it is started.
+        if text.contains("python") && [" -m", " -c"].iter().any(|it| text.contains(it)) {
+            self.later.insert(self.home.to_owned());
+        }
         if goes_through_folders(text) {
             for folder in &named {
                 self.note_all(folder, 0);
@@ -173,14 +216,28 @@ impl Search<'_> {
         }
     }
 
-    /// What could run in a folder, and so many levels below it.
+    /// What could run in a folder, and so many levels below it. Links may lead in circles.
     fn note_all(&mut self, folder: &Path, levels: usize) {
-        for name in self.names(folder).clone() {
+        let Ok(folder) = fs::canonicalize(folder) else { return };
+        let is_new = folder.starts_with(self.root) && self.open.insert((folder.clone(), levels));
+        if !is_new || self.open.len() > MOST_OPEN {
+            return;
+        }
+        for name in self.names(&folder).clone() {
             let path = folder.join(name);
             if levels > 0 && path.is_dir() {
                 self.note_all(&path, levels - 1);
             }
             self.note(&path, By::Script);
+        }
+    }
+
+    /// All that Python could find in a folder where it looks for modules. What these name in turn is
+    /// not looked for: most of them are nothing but neighbours.
+    fn note_modules(&mut self, folder: &Path) {
+        for path in importable(folder) {
+            let path = fs::canonicalize(path).ok();
+            self.found.extend(path.filter(|it| it.is_file() && it.starts_with(self.root)));
         }
     }
 
@@ -215,10 +272,13 @@ impl Search<'_> {
         }
         self.note(&path, by);
         self.note_module(base, word);
-        let package = Path::new("node_modules").join(word);
-        if self.names(self.root).contains(OsStr::new("node_modules")) {
-            self.note(&self.root.join(&package).join("package.json"), By::CommandLine);
-            self.note_module(&self.root.join("node_modules"), word);
+        for base in [base, self.root] {
+            if self.names(base).contains(OsStr::new("node_modules")) {
+                let packages = base.join("node_modules");
+                self.note(&packages.join(word).join("package.json"), By::CommandLine);
+                self.note(&packages.join(".bin").join(word), By::CommandLine);
+                self.note_module(&packages, word);
+            }
         }
     }
 
@@ -274,8 +334,12 @@ impl Search<'_> {
             return;
         }
         let folder = path.parent().unwrap_or(self.root).to_owned();
-        self.left.push_back((folder, String::from_utf8_lossy(&bytes).into_owned()));
+        let is_python = is_python(&path);
         self.found.insert(path);
+        self.left.push_back((folder.clone(), String::from_utf8_lossy(&bytes).into_owned()));
+        if is_python {
+            self.later.insert(folder);
+        }
     }
 }
 
@@ -345,6 +409,25 @@ mod tests {
             "two words",
         ];
         assert_eq!(paths(&root), wanted);
+    }
+
+    /// Without a memory of where it was, the search would take as long as the levels to the power
+    /// of two, and a text of blanks as long as its square.
+    #[test]
+    fn links_in_circles_and_long_texts_of_nothing_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let hooks =
+            format!("hooks: {{a: [{{command: 'sh lib/$m/{}x.sh; ./y.sh'}}]}}\n", "a/".repeat(60));
+        write(&root, ".brynhild/hooks.yaml", &hooks);
+        write(&root, "lib/x.sh", "");
+        for name in ["a", "b", "c"] {
+            std::os::unix::fs::symlink(".", root.join("lib").join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("/", root.join("lib/all")).unwrap();
+        let nothing = [" ", "${a}", "`a`", "'"].map(|it| it.repeat((1 << 19) / it.len())).concat();
+        write(&root, "y.sh", &nothing);
+        assert_eq!(paths(&root), ["lib/x.sh", "y.sh"]);
     }
 
     #[test]

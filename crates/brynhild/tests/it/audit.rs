@@ -45,8 +45,11 @@ fn switched_plugins_and_denials_outside_of_conversations_are_written_down() {
     project.brynhild(&["plugin", "disable", "net"]).success();
     project.brynhild(&["plugin", "enable", "net"]).success();
     project.brynhild(&["tools", "exec", "Bash", "--input", r#"{"command": "curl x"}"#]);
+    let planted = r#"{"file_path": ".git/config", "content": "x"}"#;
+    project.brynhild(&["tools", "exec", "Write", "--input", planted]);
     let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
     let words: Vec<&str> =
         listed.as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
-    assert_eq!(words, ["plugin disabled", "plugin enabled", "denied"], "{listed:#}");
+    assert_eq!(words, ["plugin disabled", "plugin enabled", "denied", "denied"], "{listed:#}");
+    assert!(listed[3]["detail"].as_str().unwrap().contains(".git/config"), "{listed:#}");
 }

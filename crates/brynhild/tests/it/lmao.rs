@@ -197,3 +197,42 @@ fn the_example_keeps_notes_and_its_hook_counts_them() {
     assert!(read(2).contains("2 kept so far"), "{}", read(2));
     assert!(read(3).contains(r#""data": [{"text": "a", "tag": "x"}]"#), "{}", read(3));
 }
+
+#[test]
+fn a_worker_lives_on_whatever_comes_and_goes_beside_its_plugins() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let count = || Reply::calls([("counter", json!({"target": "t"}))]);
+    let server = ModelServer::start([
+        count(),
+        Reply::text("first answer"),
+        count(),
+        Reply::text("second answer"),
+        count(),
+        Reply::text("third answer"),
+    ]);
+    let project = project_with(&server);
+    let body = "return json.dumps({'success': True, 'data': COUNT})";
+    plugin(&project, "counter", &manifest("counter"), body);
+    plugin(&project, "other", &manifest("other"), ECHO);
+    project.brynhild(&["tools", "list"]).success();
+    let mut running = project.command(&["--plain"]).spawn();
+    running.send("one\n");
+    running.wait_for_stdout("first answer");
+    let place = folder(&project);
+    fs::write(place.join("README.md"), "hi").unwrap();
+    fs::write(place.join("counter/notes.txt"), "x").unwrap();
+    fs::create_dir(place.join("unrelated")).unwrap();
+    fs::write(place.join("unrelated/plugin.yaml"), "name: unrelated\nversion: '1'\n").unwrap();
+    running.send("two\n");
+    running.wait_for_stdout("second answer");
+    assert_eq!(result(&server), r#"{"success": true, "data": 2}"#);
+    plugin(&project, "other", &manifest("renamed"), ECHO);
+    running.send("three\n");
+    running.wait_for_stdout("third answer");
+    running.close_stdin();
+    let run = running.wait();
+    assert_eq!(result(&server), r#"{"success": true, "data": 1}"#, "{run}");
+    assert_eq!(run.stderr.matches("jobs that ran in it").count(), 1, "{run}");
+}

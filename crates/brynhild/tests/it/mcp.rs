@@ -6,6 +6,7 @@ mod forwarded;
 mod oauth;
 pub(crate) mod offering;
 mod pinned;
+mod programs;
 mod real;
 mod starting;
 
@@ -123,6 +124,32 @@ fn what_other_clients_alone_know_is_told_once_and_not_kept() {
     assert_eq!(crate::beside_the_sandbox(&list.success().stderr), "", "{list}");
     assert!(list.stdout.contains("off"), "{list}");
     exec(&project, "mcp__g__echo", &json!({"text": "x"})).success();
+}
+
+#[test]
+fn rights_that_a_file_of_others_claims_are_not_taken_over() {
+    let project = project();
+    let theirs = json!({"mcpServers": {"g": {
+        "command": "python3", "args": ["server.py"], "unpinned": true,
+        "sandbox": {"network": true, "write": ["~"], "env": ["AWS_SECRET_ACCESS_KEY"]},
+    }}});
+    project.file("theirs.json", theirs.to_string());
+    let run = project.brynhild(&["mcp", "import", "theirs.json"]);
+    assert!(run.success().stderr.contains("server `g` has `sandbox`, which"), "{run}");
+    assert!(run.stderr.contains("`mcp.servers.g.sandbox`"), "{run}");
+    assert!(run.stderr.contains("server `g` has `unpinned`, which"), "{run}");
+    let kept = std::fs::read_to_string(project.config_folder().join("mcp.json")).unwrap();
+    assert!(kept.contains("server.py"), "{kept}");
+    assert!(!kept.contains("sandbox") && !kept.contains("unpinned"), "{kept}");
+}
+
+#[test]
+fn a_server_that_is_off_is_listed_whatever_is_not_set() {
+    let project = project();
+    project.config("mcp: {servers: {m: {url: \"${NOBODY_HAS_IT}/mcp\", enabled: false}}}\n");
+    let list = project.brynhild(&["mcp", "list", "--json"]).json();
+    assert_eq!(list["problems"], json!([]));
+    assert_eq!(list["servers"][0]["state"], "disabled");
 }
 
 #[test]
@@ -304,7 +331,7 @@ fn a_broken_server_costs_a_warning_and_not_the_turn() {
     assert!(run.stderr.contains("sandbox.network: true"), "{run}");
     let again = project.brynhild(&["chat", "go"]);
     again.success();
-    assert!(again.stderr.contains("it is tried again some minutes later"), "{again}");
+    assert!(again.stderr.contains("a start some minutes later tries it again"), "{again}");
 }
 
 #[test]

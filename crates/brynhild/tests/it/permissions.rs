@@ -252,8 +252,10 @@ fn a_rule_for_a_tool_that_nobody_has_is_told_and_one_in_another_case_is_meant() 
     let run = project.brynhild(&["policy", "check", "touch x"]);
     run.code(3);
     assert!(run.stderr.contains("allows nothing; write `Bash`"), "{run}");
-    project
-        .config("permissions: {deny: ['Bash(curl:*)', 'mcp__x__y', 'my*', 'Host(a.example)']}\n");
+    project.config(
+        "permissions: {deny: ['Bash(curl:*)', 'mcp__x__y', 'my*', 'Host(a.example)'], \
+                 allow: [ListMcpResources, ReadMcpResource, ToolSearch]}\n",
+    );
     let run = project.brynhild(&["policy", "check", "ls"]);
     run.success();
     assert!(!run.stderr.contains("there is no tool"), "{run}");

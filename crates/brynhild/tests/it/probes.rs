@@ -2,6 +2,7 @@
 //! each rung that the machine has, as root and as an ordinary user. An attack that does not work
 //! without walls proves nothing, so each is shown to work first.
 
+mod rounds;
 mod table;
 mod usability;
 mod world;

@@ -126,6 +126,19 @@ fn a_broken_home_is_told_and_left_out() {
 }
 
 #[test]
+fn pipes_in_a_home_are_waited_for_by_nobody() {
+    let server = ModelServer::start([Reply::text("fine")]);
+    let project = without_files(&server);
+    fs::create_dir_all(project.config_folder()).unwrap();
+    for name in ["permissions.jsonl", "mcp.json"] {
+        let (path, mode) = (project.config_folder().join(name), rustix::fs::Mode::RWXU);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+    }
+    project.brynhild(&["--safe", "policy", "check", "ls"]).success();
+    assert_eq!(project.brynhild(&["--safe", "chat", "hi"]).success().stdout, "fine\n");
+}
+
+#[test]
 fn a_home_that_holds_nothing_is_no_obstacle() {
     for place in ["/dev/null", "/proc/nowhere"] {
         let server = ModelServer::start([

@@ -155,8 +155,11 @@ fn a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
     assert!(run.stdout.contains("hello"), "{run}");
     let run = exec(&project, &["--mode", "yolo"], "fetch_it", &url(other));
     assert!(run.stdout.contains("403"), "{run}");
-    let told = "the host `127.0.0.1` is not granted; `plugins.net.sandbox.network` lists those";
-    assert!(run.stderr.contains(told), "{run}");
+    let told = format!(
+        "the host `127.0.0.1` is granted for port {granted}; `127.0.0.1:{other}` in \
+         `plugins.net.sandbox.network` would open port {other}"
+    );
+    assert!(run.stderr.contains(&told), "{run}");
     let run = exec(&project, &["--mode", "yolo"], "around_it", &json!({"port": granted}));
     assert!(run.stdout.contains("\"[]\""), "{run}");
     let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
@@ -168,6 +171,52 @@ fn a_plugin_reaches_the_hosts_that_it_was_granted_and_no_others() {
         format!("not reached 127.0.0.1:{other} {key}"),
     ];
     assert!(wanted.iter().all(|line| decided.contains(line)), "{decided:?}");
+}
+
+/// Asks for many hosts, then for one.
+const MANY: &str = r#"import urllib.request
+from brynhild.tools.base import Tool, ToolResult
+
+
+class Many(Tool):
+    name = "many_it"
+    description = "Asks for many"
+    input_schema = {"type": "object", "properties": {}}
+    requires_permission = False
+
+    async def execute(self, input):
+        for number in range(60):
+            try:
+                urllib.request.urlopen("http://h%d.test/" % number, timeout=20)
+            except OSError:
+                pass
+        with urllib.request.urlopen(input["url"], timeout=20) as reply:
+            return ToolResult(True, reply.read().decode())
+"#;
+
+#[test]
+fn hosts_that_are_refused_hide_none_that_is_reached() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let port = hello();
+    let project = plugged(&format!("['127.0.0.1:{port}']"));
+    write(&project.config_folder().join("plugins/net/tools/many_it.py"), MANY);
+    let url = json!({"url": format!("http://127.0.0.1:{port}/")});
+    let run = exec(&project, &["--mode", "yolo"], "many_it", &url);
+    assert!(run.stdout.contains("hello"), "{run}");
+    let listed = project.brynhild(&["audit", "list", "--json"]).success().json();
+    let entries = listed.as_array().unwrap();
+    let details = |what: &str| -> Vec<&str> {
+        let of_kind = entries.iter().filter(|entry| entry["what"] == what);
+        of_kind.filter_map(|entry| entry["detail"].as_str()).collect()
+    };
+    let key = "(plugins.net.sandbox.network)";
+    assert_eq!(details("reached"), [format!("127.0.0.1:{port} {key}")], "{listed:#}");
+    let refused = details("not reached");
+    assert_eq!(refused.len(), 51, "{listed:#}");
+    let last = format!("h50.test:80 {key}; further ones of this process are not listed");
+    assert_eq!(refused[50], last);
 }
 
 #[test]

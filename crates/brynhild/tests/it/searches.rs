@@ -3,6 +3,7 @@
 use serde_json::json;
 use testkit::{Project, Run};
 
+use crate::git::shell;
 use crate::project;
 
 fn closed() -> Project {
@@ -74,6 +75,33 @@ fn commands_that_come_upon_a_secret_ask() {
         assert!(run.stdout.contains("holds a secret"), "{run}");
     }
     for command in ["grep -r needle src", "rg -g '*.txt' needle", "git diff", "ls"] {
+        project.brynhild(&["policy", "check", "--", command]).success();
+    }
+}
+
+#[test]
+fn what_git_keeps_is_asked_about_by_whatever_way_it_is_shown() {
+    let project = closed();
+    let commit = "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm x";
+    shell(&project, commit);
+    let hash = shell(&project, "git rev-parse HEAD:secret/k");
+    let shown = format!("git cat-file -p {}", hash.trim());
+    for command in ["git log -U0", "git log -p", "git diff --stat -p", &shown] {
+        for mode in ["normal", "yolo"] {
+            project.brynhild(&["--mode", mode, "policy", "check", "--", command]).code(3);
+        }
+    }
+    shell(&project, "git config core.worktree \"$PWD/secret\"");
+    project.brynhild(&["--mode", "yolo", "policy", "check", "--", "git blame k"]).code(3);
+    shell(&project, "git config core.worktree \"$PWD\"");
+    project.brynhild(&["--mode", "yolo", "policy", "check", "--", "git blame src/a.txt"]).success();
+    // Without a rule it is the names of secrets in the index that ask.
+    project.config("");
+    for command in ["git grep needle", "git show HEAD", "git log -p", &shown] {
+        let run = project.brynhild(&["policy", "check", "--", command]);
+        assert!(run.code(3).stdout.contains("holds a secret"), "{run}");
+    }
+    for command in ["git log", "git grep needle -- src", "git status"] {
         project.brynhild(&["policy", "check", "--", command]).success();
     }
 }

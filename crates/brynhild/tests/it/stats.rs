@@ -132,6 +132,36 @@ fn a_plugins_share_is_told() {
 }
 
 #[test]
+fn what_the_model_reads_of_tools_is_told_by_plugin_also_of_those_that_nobody_called() {
+    let server = reader();
+    let project = project_with(&server);
+    project.file("a.txt", "text\n");
+    let folder = project.config_folder().join("plugins");
+    fs::create_dir_all(&folder).unwrap();
+    for (name, words) in [("brief", 10), ("wordy", 4000)] {
+        let described = "word ".repeat(words / 5);
+        let script = format!(
+            "#!/bin/sh\necho '{{\"name\": \"{name}\", \"description\": \"{described}\"}}'\n"
+        );
+        fs::write(folder.join(name), script).unwrap();
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.join(name), mode).unwrap();
+    }
+    let none = project.brynhild(&["stats", "--by", "plugin"]);
+    assert!(none.success().stdout.starts_with("No sessions yet"), "{none}");
+    project.brynhild(&["chat", "Go."]).success();
+    let plugins = stats(&project, &["--by", "plugin"]);
+    let read = |name: &str| row(&plugins, name)["description_tokens"].as_u64().unwrap();
+    assert!(read("brief") < 100 && read("wordy") > 1000, "{plugins}");
+    assert_eq!(row(&plugins, "wordy")["calls"], 0);
+    let tools = stats(&project, &["--by", "tool"]);
+    assert!(row(&tools, "Read")["description_tokens"].as_u64() > Some(50), "{tools}");
+    assert!(read("builtin") > row(&tools, "Read")["description_tokens"].as_u64().unwrap());
+    let text = project.brynhild(&["stats", "--by", "plugin"]).success().stdout.clone();
+    assert!(text.contains("EACH REQUEST") && text.contains("wordy"), "{text}");
+}
+
+#[test]
 fn a_conversation_shows_what_it_took() {
     let server = reader();
     let project = project_with(&server);

@@ -89,7 +89,11 @@ fn keys_typed_before_the_question_do_not_answer_it() {
 
 #[test]
 fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
-    for keys in ["maybe\ry\r", "\x1b[200~\x1b[201~\ry\r\x1b[201~\r"] {
+    for keys in [
+        "maybe\ry\r",
+        "\x1b[200~\x1b[201~\ry\r\x1b[201~\r",
+        "\x1b[200~y\ry\x1b[201~\ry\r\x1b[201~\r",
+    ] {
         let server = ModelServer::start([touch("a.txt"), Reply::text("fine")]);
         let project = project_with(&server);
         let terminal = project.terminal(&["chat", "write"], SIZE);
@@ -118,6 +122,23 @@ fn keys_typed_along_with_an_answer_that_is_none_do_not_answer_the_question() {
     terminal.send("n\r");
     assert_eq!(terminal.wait_for_end(), Some(0));
     assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn escape_at_the_question_says_no_and_shows_nothing() {
+    for keys in ["\x1b", "y\x1b"] {
+        let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
+        let project = project_with(&server);
+        let terminal = project.terminal(&["--plain", "chat", "write"], SIZE);
+        terminal.wait_for("ancel the turn:");
+        terminal.send(keys);
+        assert_eq!(terminal.wait_for_end(), Some(0));
+        let screen = terminal.screen();
+        assert!(!screen.contains("^[") && screen.contains("I leave it."), "{screen}");
+        let result = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
+        assert!(result["content"].as_str().unwrap().contains("denied"), "{result}");
+        assert!(!project.path().join("a.txt").exists());
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod covered;
 mod roles;
+mod running;
 mod scripts;
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ::tui::host::{Answer, Item, Picks};
@@ -276,8 +277,11 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
     Ok(Answer::Items(Picks::Permissions, items))
 }
 
-/// The themes of the person and of plugins, and what is wrong with others.
-pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<String>) {
+/// Bytes of a theme's file.
+const LONGEST_THEME: u64 = 1 << 20;
+
+/// The themes of the person and of plugins, and what is wrong with others, by their names.
+pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
     let own = world.loaded.config_dir.iter().map(|dir| dir.join("themes"));
     let plugins = world.plugins().active().map(|plugin| plugin.root.join("themes"));
     let mut themes = Vec::new();
@@ -290,14 +294,25 @@ pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<String>) {
         paths.sort();
         for path in paths {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-            let parsed =
-                read.and_then(|yaml| theme::parse(&yaml, &name).map_err(|error| error.to_string()));
+            let parsed = theme_text(&path)
+                .map_err(|error| error.to_string())
+                .and_then(|yaml| theme::parse(&yaml, &name).map_err(|error| error.to_string()));
             match parsed {
                 Ok(theme) => themes.push(theme),
-                Err(error) => problems.push(format!("theme {}: {error}", path.display())),
+                Err(error) => {
+                    problems.push((name, format!("theme {}: {error}", path.display())));
+                }
             }
         }
     }
     (themes, problems)
+}
+
+/// The text of a theme's file. A pipe would never end, and a device neither.
+fn theme_text(path: &Path) -> io::Result<String> {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() || found.len() > LONGEST_THEME {
+        return Err(io::Error::other("this is no file of at most 1 MB"));
+    }
+    std::fs::read_to_string(path)
 }

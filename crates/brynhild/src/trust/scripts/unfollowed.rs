@@ -10,33 +10,52 @@ const RUN: [&str; 13] = [
 ];
 
 /// Programs that build, test or fetch more than their command lines name.
-const BUILD: [&str; 20] = [
-    "ant",
-    "bazel",
-    "cargo",
-    "docker",
-    "docker-compose",
-    "dotnet",
-    "go",
-    "gradle",
-    "jest",
-    "mix",
-    "mvn",
-    "nox",
-    "podman",
-    "pytest",
-    "rake",
-    "sbt",
-    "swift",
-    "tox",
-    "vitest",
-    "zig",
+#[rustfmt::skip]
+const BUILD: [&str; 35] = [
+    "ant", "bazel", "bundle", "bunx", "cargo", "cmake", "composer", "ctest", "docker",
+    "docker-compose", "dotnet", "go", "gradle", "grunt", "gulp", "jest", "mix", "mocha", "mvn", "nox",
+    "npx", "phpunit", "pipenv", "podman", "poetry", "pre-commit", "pytest", "rake", "rspec", "sbt",
+    "swift", "tox", "uv", "vitest", "zig",
 ];
+
+/// Modules of Python that do the same.
+const MODULES: [&str; 14] = [
+    "build",
+    "coverage",
+    "django",
+    "doctest",
+    "flask",
+    "invoke",
+    "mypy",
+    "nose2",
+    "nox",
+    "pip",
+    "pre_commit",
+    "pytest",
+    "tox",
+    "unittest",
+];
+/// What runs the program that comes next, and words of a shell before a command.
+const BEFORE: [&str; 12] =
+    ["if", "then", "else", "do", "while", "!", "env", "time", "nice", "nohup", "command", "xargs"];
+/// Files that hold lines of a shell and do not say so by their ending.
+const RECIPES: [&str; 6] =
+    ["Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"];
+
+/// The first such thing in the scripts of a package.
+pub(super) fn in_package(bytes: &[u8]) -> Option<String> {
+    let package: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    let scripts = package.get("scripts")?.as_object()?;
+    scripts.values().filter_map(serde_json::Value::as_str).find_map(in_shell)
+}
 
 /// The first such thing in a script.
 pub(super) fn in_script(path: &str, text: &str) -> Option<String> {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let name = path.rsplit('/').next().unwrap_or_default();
     match ending {
+        _ if RECIPES.contains(&name) => in_shell(&text.replace("\n\t@", "\n\t")),
+        "mk" => in_shell(&text.replace("\n\t@", "\n\t")),
         "sh" | "bash" | "zsh" | "ksh" => in_shell(text),
         "py" | "js" | "mjs" | "cjs" | "ts" | "mts" => {
             loads_unnamed(text).then(|| "a module whose name it puts together".to_owned())
@@ -54,8 +73,10 @@ pub(super) fn in_shell(text: &str) -> Option<String> {
     let commands = lines.flat_map(|line| line.split([';', '|', '&', '(', '`']));
     commands.into_iter().find_map(|command| {
         let mut words = command.split_whitespace();
-        let first =
-            words.find(|word| !["if", "then", "else", "do", "while", "!"].contains(word))?;
+        let first = words.find(|word| !BEFORE.contains(word) && !is_setting(word))?;
+        if first.starts_with("python") && runs_module(words.clone()) {
+            return Some(command.trim().to_owned());
+        }
         let next = words.find(|word| !word.starts_with('-'));
         let is_found = match first {
             "eval" => true,
@@ -64,6 +85,34 @@ pub(super) fn in_shell(text: &str) -> Option<String> {
         };
         is_found.then(|| command.trim().to_owned())
     })
+}
+
+/// Whether a word sets a variable for the command that follows.
+fn is_setting(word: &str) -> bool {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name))
+}
+
+/// Whether words after Python's name make it run a module that finds its own work, or trust what is
+/// cached beside scripts whatever it is told.
+fn runs_module<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    while let Some(option) = words.next().and_then(|word| word.strip_prefix('-')) {
+        let (letters, module) = match option.split_once('m') {
+            Some((letters, "")) => (letters, words.next()),
+            Some((letters, module)) => (letters, Some(module)),
+            None => (option, None),
+        };
+        if letters.contains(['I', 'E']) {
+            return true;
+        }
+        if ["W", "X"].contains(&option) {
+            words.next();
+        }
+        if let Some(module) = module {
+            return MODULES.contains(&module.split('.').next().unwrap_or_default());
+        }
+    }
+    false
 }
 
 /// Whether a word is nothing but variables and slashes. The arguments of the script are none: they
@@ -91,6 +140,10 @@ mod tests {
             "cargo run -q",
             "cd x && docker build .",
             "\"${TOOL}\" --check",
+            "python3 -m unittest discover -s tests",
+            "PYTHONPATH=vend python3 -W ignore -mpytest",
+            "env A=b npx tool",
+            "python3 -I x.py",
         ] {
             assert!(in_shell(text).is_some(), "{text}");
         }
@@ -102,6 +155,8 @@ mod tests {
             "sh \"$(dirname \"$0\")/x.sh\"",
             "echo cargo $x",
             "python3 -c 'import x'",
+            "PYTHONPATH=vend python3 x.py -m pytest",
+            "python3 -m lib.tool",
         ] {
             assert_eq!(in_shell(text), None, "{text}");
         }
@@ -109,5 +164,9 @@ mod tests {
         assert!(in_script("a.js", "require('./x')").is_none());
         assert!(in_script("run", "#!/bin/sh\neval x").is_some());
         assert!(in_script("run", "eval x").is_none());
+        assert!(in_script("a/Makefile", "check:\n\t@cargo test\n").is_some());
+        assert!(in_script("a/Makefile", "check:\n\tsh x.sh\n").is_none());
+        assert!(in_package(br#"{"scripts": {"a": "jest"}}"#).is_some());
+        assert!(in_package(br#"{"scripts": {"a": "node x.js"}}"#).is_none());
     }
 }

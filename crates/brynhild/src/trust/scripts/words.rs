@@ -60,23 +60,26 @@ pub(super) fn names_itself(text: &str) -> bool {
 /// A text in which every variable is a short one, without signs that would end a word.
 fn with_plain_variables(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("${").into_iter().chain(rest.find('`')).min() {
-        let (before, variable) = rest.split_at(at);
-        let end = if variable.starts_with('`') { '`' } else { '}' };
-        let Some(length) = variable[1..].find(end) else { break };
-        plain.push_str(before);
+    let is_sign = |(at, sign): &(usize, &str)| *sign == "`" || text[*at..].starts_with("${");
+    let mut done = 0;
+    for (at, sign) in text.match_indices(['$', '`']).filter(is_sign) {
+        if at < done {
+            continue;
+        }
+        let end = if sign == "`" { '`' } else { '}' };
+        let Some(length) = text[at + 1..].find(end) else { break };
+        plain.push_str(&text[done..at]);
         // The strings of one language stand in the signs that run something in another.
-        let is_text = end == '`' && variable[1..=length].contains("${");
+        let is_text = end == '`' && text[at + 1..=at + length].contains("${");
         if is_text {
             plain.push('"');
-            rest = &variable[1..];
+            done = at + 1;
         } else {
             plain.push_str("$_");
-            rest = &variable[length + 2..];
+            done = at + length + 2;
         }
     }
-    plain.push_str(rest);
+    plain.push_str(&text[done..]);
     plain
 }
 
@@ -113,8 +116,12 @@ fn split(text: &str) -> BTreeSet<String> {
     let is_end = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(c);
     let mut start = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_end(*c)).chain([(text.len(), ' ')]) {
-        let before = text[..start].trim_end_matches(|c: char| c.is_whitespace() || c == '"');
-        if start < at && !before.ends_with('>') {
+        // Asked of words alone, or a text of blanks would be looked through for each of them.
+        let is_target = || {
+            let before = text[..start].trim_end_matches(|c: char| c.is_whitespace() || c == '"');
+            before.ends_with('>')
+        };
+        if start < at && !is_target() {
             let word = &text[start..at];
             words.insert(plain(word));
             // What follows a variable or a command lies in the folder that it names.

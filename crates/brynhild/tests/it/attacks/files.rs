@@ -248,4 +248,17 @@ fn a_program_that_the_repository_names_is_not_made_by_a_tool() {
         assert!(!project.path().join(path).exists(), "{path}");
     }
     exec(&project, "Write", &json!({"file_path": "scripts/other.sh", "content": "x"})).success();
+
+    let settings = "[branch \"a]b\"]\n\tmerge = m\n[core]\n\tfsmonitor = sh \\\"scripts/fsm.sh\\\"\n\
+                    [alias]\n\tlint = !eslint src/\n\tgo = !sh go.sh\n";
+    project.file(".git/config", settings);
+    let hook = "#!/bin/sh\n\"$(git rev-parse --show-toplevel)/scripts/check\"\n";
+    project.file(".git/hooks/pre-push", hook);
+    project.file("src/a.js", "");
+    for path in ["scripts/fsm.sh", "go.sh", "scripts/check"] {
+        let run = exec(&project, "Write", &json!({"file_path": path, "content": "evil"}));
+        assert_ne!(run.status.code(), Some(0), "{path}: {run}");
+        assert!(!project.path().join(path).exists(), "{path}");
+    }
+    exec(&project, "Write", &json!({"file_path": "src/b.js", "content": "x"})).success();
 }

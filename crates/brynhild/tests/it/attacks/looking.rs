@@ -64,6 +64,7 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
         "[filter \"f\"]\n\tclean = ./x\n",
         "[gpg]\n\tprogram = ./x\n",
         "[include]\n\tpath = ../evil\n",
+        "[core]\n\tworktree = /etc\n",
     ] {
         project.file(".git/config", format!("{plain}{evil}"));
         check(&project, &LOOKING, 3);

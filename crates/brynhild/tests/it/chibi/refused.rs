@@ -157,3 +157,16 @@ fn a_call_that_the_sandbox_stops_says_what_would_let_it() {
     let run = exec(&project, "net", &json!({}));
     assert!(!run.code(1).stderr.contains("runs confined"), "{run}");
 }
+
+#[test]
+fn one_of_a_project_that_is_not_trusted_is_listed_as_that_everywhere() {
+    let project = project();
+    let text = "#!/bin/sh\necho '{\"name\": \"t\", \"description\": \"d\"}'\n";
+    script(&project.path().join(".brynhild/plugins/chi"), text);
+    let list = project.brynhild(&["plugin", "list"]);
+    assert!(list.success().stdout.contains("untrusted"), "{list}");
+    let json = project.brynhild(&["plugin", "show", "chi", "--json"]).json();
+    assert_eq!((&json["enabled"], &json["trusted"]), (&false.into(), &false.into()));
+    let run = project.brynhild(&["plugin", "enable", "chi"]);
+    assert!(run.stderr.contains("it stays off, because it is not trusted"), "{run}");
+}

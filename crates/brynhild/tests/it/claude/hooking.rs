@@ -75,6 +75,25 @@ fn hooks_can_be_tried_and_are_listed_with_what_they_are_for() {
 }
 
 #[test]
+fn a_hook_that_is_broken_says_so_when_it_is_tried() {
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "echo broken >&2; exit 1"},
+        {"type": "command", "command": "no-such-program-anywhere"},
+        {"type": "command", "command": "cat > /dev/null; sleep 600", "timeout": 1},
+        {"type": "command", "command": "true"},
+    ]}]}});
+    let (project, _server) = playing([], &hooks.to_string());
+    let tried = project.brynhild(&["hooks", "test", "PreToolUse", "--json"]).json();
+    let failed = |at: usize| tried["hooks"][at]["outcome"]["failed"].as_str().unwrap_or_default();
+    assert!(failed(0).contains("exit code 1: broken"), "{tried}");
+    assert!(failed(1).contains("exit code 127"), "{tried}");
+    assert!(failed(2).contains("longer than 1 s"), "{tried}");
+    assert_eq!(tried["hooks"][3]["outcome"], "no objection", "{tried}");
+    let tried = project.brynhild(&["hooks", "test", "PreToolUse"]);
+    assert!(tried.success().stdout.contains("exit code 1: broken"), "{tried}");
+}
+
+#[test]
 fn a_matcher_for_another_tool_and_another_exit_code_let_the_call_run() {
     let hooks = json!({"hooks": {"PreToolUse": [
         {"matcher": "Edit", "hooks": [{"type": "command", "command": "exit 2"}]},

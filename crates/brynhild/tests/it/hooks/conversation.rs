@@ -58,6 +58,26 @@ fn a_blocked_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[test]
+fn a_write_is_judged_again_by_what_lies_there_when_its_turn_comes() {
+    let planting = "mkdir -p x/objects x/refs; echo 'ref: refs/heads/m' > x/HEAD";
+    let hooks = one("pre_tool_use", "plant", planting);
+    let settings = json!({"file_path": "x/config", "content": "[core]\nfsmonitor = touch made\n"});
+    let harmless = json!({"file_path": "x/notes", "content": "n\n"});
+    let replies = [
+        Reply::calls([("Write", settings)]),
+        Reply::calls([("Write", harmless)]),
+        Reply::text("ok"),
+    ];
+    let (project, server) = playing(replies, &hooks);
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(project.path().join("x/HEAD").exists(), "the hook ran");
+    assert!(!project.path().join("x/config").exists());
+    let told = result(&server.chats()[1]);
+    assert!(told.contains("takes for a repository"), "{told}");
+    assert!(project.path().join("x/notes").exists(), "{}", result(&server.chats()[2]));
+}
+
+#[test]
 fn a_block_without_words_and_a_skip_say_the_usual() {
     let (project, server) =
         with_answer("pre_tool_use", &json!({"action": "block"}), [bash("ls"), Reply::text("ok")]);

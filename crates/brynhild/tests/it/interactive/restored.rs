@@ -181,6 +181,34 @@ fn the_suspend_key_goes_back_to_the_shell() {
 }
 
 #[test]
+fn a_line_that_was_begun_is_there_again_after_the_suspend_key() {
+    let server = ModelServer::start([Reply::text("x")]);
+    let project = project_with(&server);
+    let shell =
+        "set -m; \"$0\" --plain; stty sane; echo; echo stopped; fg > /dev/null; echo code $?";
+    let args: Vec<OsString> =
+        ["-c", shell, env!("CARGO_BIN_EXE_brynhild")].into_iter().map(OsString::from).collect();
+    let env = [
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), project.home().into()),
+        ("TERM".into(), "xterm-256color".into()),
+    ];
+    let terminal = Terminal::start(Path::new("/bin/sh"), &args, &env, &project.path(), SIZE);
+    terminal.wait_for("> ");
+    terminal.send("kept\x1a");
+    terminal.wait_until("the line after the stop", |screen| {
+        let text = screen.contents();
+        text.split_once("stopped").is_some_and(|(_, after)| after.contains("> kept"))
+    });
+    terminal.send("\x01X\r");
+    server.wait_for_requests(1);
+    assert!(server.chats()[0].text.contains("Xkept"));
+    assert_eq!(terminal.history().matches("kept").count(), 2, "{}", terminal.history());
+    terminal.send("\x04");
+    terminal.wait_for("code 0");
+}
+
+#[test]
 fn an_end_in_order_gives_the_terminal_back() {
     let server = ModelServer::start([Reply::text("x")]);
     let project = project_with(&server);

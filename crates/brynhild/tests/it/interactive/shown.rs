@@ -99,6 +99,23 @@ fn a_theme_that_is_not_there_is_told() {
 }
 
 #[test]
+fn a_theme_that_is_broken_or_no_file_says_why_and_holds_nothing_up() {
+    let server = heading();
+    let project = project_with(&server);
+    project.config_more("ui:\n  theme: pipe\n");
+    let themes = project.config_folder().join("themes");
+    write(&themes.join("endless.yaml"), "");
+    std::fs::remove_file(themes.join("endless.yaml")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", themes.join("endless.yaml")).unwrap();
+    let (here, mode) = (rustix::fs::CWD, rustix::fs::Mode::RWXU);
+    rustix::fs::mkfifoat(here, themes.join("pipe.yaml"), mode).unwrap();
+    let terminal = project.terminal::<&str>(&[], SIZE);
+    terminal.wait_for("pipe.yaml: this is no file");
+    terminal.send("go\r");
+    terminal.wait_for("┃ go");
+}
+
+#[test]
 fn the_person_is_called_when_something_is_asked_unless_they_look_or_want_quiet() {
     let asks = || {
         let call = Reply::calls([("Bash", json!({"command": "echo x > y"}))]);

@@ -100,6 +100,21 @@ fn resources_of_servers_are_offered_where_rules_let_them_be() {
 }
 
 #[test]
+fn rules_for_tools_of_a_role_and_for_resources_are_no_mistakes() {
+    let project = with_role();
+    project.config_more(
+        "permissions: {allow: [ListMcpResources, ReadMcpResource, test_error_handling]}\n",
+    );
+    let mut serving = client(&project, &["--role", "role.yaml"], &json!({}));
+    serving.send(&format!("{}\n", request(1, "resources/list", &json!({}))));
+    let listed = said(&serving, "\"id\":1,");
+    assert!(listed.to_string().contains("test://static-text"), "{listed}");
+    serving.close_stdin();
+    let run = serving.wait();
+    assert!(!run.success().stderr.contains("there is no tool"), "{run}");
+}
+
+#[test]
 fn templates_are_read_and_changes_are_told_to_whoever_asked_for_them() {
     let project = with_role();
     let mut serving = client(&project, &["--role", "role.yaml", "--yes"], &json!({}));

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use testkit::{Project, Run};
 
@@ -127,6 +130,17 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
             let place = format!("Location: {back}?code=c0de&state={}\r\n", get("state"));
             http("302 Found", &place, "")
         }
+        ("GET", "/.well-known/openid-configuration") => {
+            fine(json!({"issuer": base, "token_endpoint": format!("{base}/token")}))
+        }
+        ("POST", "/token") if request.body.contains("token-exchange") => {
+            let word = vouched(&base, &request.body);
+            fine(json!({"access_token": word, "token_type": "N_A", "scope": "read",
+                "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag"}))
+        }
+        ("POST", "/token") if request.body.contains("grant-type%3Ajwt-bearer") => {
+            fine(json!({"access_token": "key", "token_type": "Bearer", "expires_in": 60}))
+        }
         ("POST", "/token") => {
             // Over before it is used: each run has to renew it.
             let scope = if request.body.contains("write") { "read write" } else { "read" };
@@ -145,6 +159,21 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
         }
         _ => http("404 Not Found", "", ""),
     }
+}
+
+/// The word of an organization for the client `app`; nobody here looks at its signature.
+fn vouched(base: &str, asked: &str) -> String {
+    let of = |name: &str| {
+        let pair = asked.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap();
+        pair.replace("%3A", ":").replace("%2F", "/")
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let head = json!({"alg": "ES256", "typ": "oauth-id-jag+jwt"});
+    let claims = json!({"iss": base, "aud": of("audience="), "sub": "person", "client_id": "app",
+        "jti": "1", "iat": now, "exp": now + 60, "resource": of("resource="), "scope": "read"});
+    [head.to_string(), claims.to_string(), "signature".to_owned()]
+        .map(|part| URL_SAFE_NO_PAD.encode(part))
+        .join(".")
 }
 
 fn message(request: &Value) -> String {
@@ -238,6 +267,83 @@ fn a_machine_signs_in_by_its_secret_alone() {
     let asked = server.asked("/token");
     assert!(asked[0].contains("grant_type=client_credentials"), "{asked:?}");
     assert!(server.asked("/authorize").is_empty() && server.asked("/register").is_empty());
+}
+
+/// A key that everybody knows.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCAHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==\n\
+    -----END PRIVATE KEY-----\n";
+
+#[test]
+fn a_machine_signs_in_by_its_key_alone() {
+    let signs = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"],
+        "token_endpoint_auth_signing_alg_values_supported": ["ES256"]});
+    let server = Guarded::start(signs);
+    let project = project();
+    project.file("key.pem", KEY);
+    project.file("other.pem", "hush");
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let args = ["mcp", "login", "web", "--client-credentials", "--client-id", "ci"];
+    let with = |more: &[&str]| project.brynhild(&[&args[..], more].concat());
+    assert!(with(&[]).code(1).stderr.contains("`--private-key` the file of a key"));
+    assert!(with(&["--private-key", "other.pem"]).code(2).stderr.contains("no private key"));
+    with(&["--private-key", "key.pem"]).success();
+    let asked = server.asked("/token");
+    let body = asked[0].trim();
+    let pairs: BTreeMap<&str, &str> = body.split('&').filter_map(|it| it.split_once('=')).collect();
+    assert_eq!(pairs["grant_type"], "client_credentials");
+    let part = |at: usize| pairs["client_assertion"].split('.').nth(at).unwrap();
+    let part = |at| serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part(at)).unwrap()).unwrap();
+    let (head, claims): (Value, Value) = (part(0), part(1));
+    assert_eq!(head["alg"], "ES256");
+    assert_eq!((&claims["iss"], &claims["sub"]), (&json!("ci"), &json!("ci")));
+    assert_eq!(claims["aud"], format!("http://{}", server.address));
+    assert!(!body.contains("client_id") && !body.contains("hush"), "{body}");
+    assert!(server.asked("/authorize").is_empty() && server.asked("/register").is_empty());
+}
+
+#[test]
+fn a_server_that_takes_no_signatures_is_not_shown_one() {
+    let other = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"],
+        "token_endpoint_auth_signing_alg_values_supported": ["RS256"]});
+    for (metadata, words) in [(json!({}), "takes no signatures"), (other, "signatures by ES256")] {
+        let server = Guarded::start(metadata);
+        let project = project();
+        project.file("key.pem", KEY);
+        project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+        let args = ["mcp", "login", "web", "--client-credentials", "--client-id", "ci"];
+        let run = project.brynhild(&[&args[..], &["--private-key", "key.pem"]].concat());
+        assert!(run.code(1).stderr.contains(words), "{run}");
+        assert!(server.asked("/token").is_empty());
+    }
+}
+
+#[test]
+fn an_organization_vouches_for_the_person_in_place_of_a_page() {
+    let (server, idp) = (Guarded::start(json!({})), Guarded::start(json!({})));
+    let project = project().env("SECRET", "hush").env("ID_TOKEN", "who-i-am");
+    project.brynhild(&["mcp", "add", "web", "--url", &server.url()]).success();
+    let issuer = format!("http://{}", idp.address);
+    let args = ["mcp", "login", "web", "--client-id", "app", "--client-secret-env", "SECRET"];
+    let voucher = ["--idp-issuer", &issuer, "--idp-client-id", "desk"];
+    let run = project.brynhild(&[&args[..], &voucher].concat());
+    assert!(run.code(2).stderr.contains("--idp-id-token-env"), "{run}");
+    let voucher = [&voucher[..], &["--idp-id-token-env", "ID_TOKEN"]].concat();
+    project.brynhild(&[&args[..], &voucher].concat()).success();
+    let (exchange, grant) = (idp.asked("/token").join("\n"), server.asked("/token").join("\n"));
+    for word in
+        ["subject_token=who-i-am", "client_id=desk", "id-jag", "resource=http", "scope=read"]
+    {
+        assert!(exchange.contains(word), "{word}: {exchange}");
+    }
+    assert!(!exchange.contains("hush") && !grant.contains("who-i-am"), "{exchange}\n{grant}");
+    // "app:hush"
+    assert!(grant.contains("Basic YXBwOmh1c2g=") && grant.contains("assertion="), "{grant}");
+    project.brynhild(&["mcp", "test", "web"]).success();
+    let elsewhere = ["--idp-issuer", "http://idp.example", "--idp-client-id", "desk"];
+    let elsewhere = [&elsewhere[..], &["--idp-id-token-env", "ID_TOKEN"]].concat();
+    let run = project.brynhild(&[&args[..], &elsewhere].concat());
+    assert!(run.code(1).stderr.contains("must begin with https"), "{run}");
 }
 
 #[test]

@@ -71,14 +71,14 @@ fn the_question_for_trust_names_a_version_that_floats() {
     assert!(problems.contains("cannot say `unpinned` itself"), "{problems}");
 }
 
-fn put(path: &Path, text: &str) {
+pub(super) fn put(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A program of the person's, outside of the project.
-fn with_own_server() -> (Project, std::path::PathBuf) {
+pub(super) fn with_own_server() -> (Project, std::path::PathBuf) {
     let project = project();
     let script = project.home().join("servers/mine.py");
     put(&script, &format!("#!/usr/bin/env python3\n{SERVER}"));
@@ -86,7 +86,7 @@ fn with_own_server() -> (Project, std::path::PathBuf) {
     (project, script)
 }
 
-fn asked(run: &Run, what: &str) {
+pub(super) fn asked(run: &Run, what: &str) {
     assert!(!run.status.success(), "{run}");
     let said = format!("{}{}", run.stdout, run.stderr);
     assert!(said.contains("is not what you agreed to") && said.contains(what), "{run}");

@@ -19,6 +19,14 @@ fn gated(server: &ModelServer) -> Project {
     project
 }
 
+/// Says how long a task waits for servers.
+fn waits(project: &Project, seconds: &str) {
+    let config = project.config_folder().join("config.yaml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let (before, _) = text.split_once("start_wait_sec: ").unwrap();
+    std::fs::write(&config, format!("{before}start_wait_sec: {seconds}}}\n")).unwrap();
+}
+
 #[test]
 fn a_task_goes_on_without_a_server_that_does_not_answer() {
     let server = ModelServer::start([Reply::text("fine")]);
@@ -35,13 +43,42 @@ fn a_task_goes_on_without_a_server_that_does_not_answer() {
 fn a_task_waits_a_little_for_a_server_that_is_not_known() {
     let server = ModelServer::start([Reply::text("fine")]);
     let project = gated(&server);
-    project.config_more("");
-    let config = project.config_folder().join("config.yaml");
-    let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("start_wait_sec: 0", "start_wait_sec: 60")).unwrap();
+    waits(&project, "60");
     project.file("go", "");
     project.brynhild(&["chat", "go"]).success();
     assert!(server.chats()[0].body["tools"].to_string().contains("mcp__slow__echo"));
+}
+
+#[test]
+fn what_is_waited_for_is_said_and_an_interrupt_ends_it() {
+    let server = ModelServer::start([Reply::text("never asked for")]);
+    let project = gated(&server);
+    waits(&project, "600");
+    let terminal = project.terminal(&["chat", "go"], SIZE);
+    terminal.wait_for("waiting up to 600 s for MCP servers to start: slow");
+    terminal.send("\x03");
+    assert_ne!(terminal.wait_for_end(), Some(0));
+    assert!(server.chats().is_empty());
+    until("everything ends", || left_running(&project).is_empty());
+}
+
+#[test]
+fn a_server_that_was_waited_for_in_vain_is_started_beside_the_next_task() {
+    let server = ModelServer::start([Reply::text("fine")]).repeat_last();
+    let project = gated(&server);
+    waits(&project, "2");
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(run.success().stderr.contains("MCP servers are still starting: slow"), "{run}");
+    waits(&project, "600");
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(run.success().stderr.contains("tried again: slow; it goes on without"), "{run}");
+    assert!(!run.stderr.contains("waiting up to"), "{run}");
+    project.file("go", "");
+    project.brynhild(&["mcp", "test", "slow"]).success();
+    let run = project.brynhild(&["chat", "go"]);
+    assert!(!run.success().stderr.contains("MCP servers"), "{run}");
+    let last = server.chats().pop().unwrap();
+    assert!(last.body["tools"].to_string().contains("mcp__slow__echo"), "{run}");
 }
 
 #[test]
@@ -74,7 +111,7 @@ fn a_server_that_failed_says_why_at_every_start_and_in_whole_in_the_panel() {
     assert!(run.success().stderr.contains("MARMALADE"), "{run}");
     let again = project.brynhild(&["chat", "go"]);
     assert!(again.success().stderr.contains("MARMALADE"), "{again}");
-    assert!(again.stderr.contains("tried again some minutes later"), "{again}");
+    assert!(again.stderr.contains("a start some minutes later tries it again"), "{again}");
     let terminal = project.terminal::<&str>(&[], SIZE);
     terminal.wait_for("1 failed");
     terminal.send("/plugins\r");
@@ -116,4 +153,23 @@ fn a_named_tool_waits_for_its_server() {
     project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
     let run = super::exec(&project, "mcp__test__echo", &serde_json::json!({"text": "x"}));
     assert_eq!(run.json()["output"], "said: x");
+}
+
+#[test]
+fn a_server_that_is_added_while_another_is_waited_for_is_started_too() {
+    let server = ModelServer::start([Reply::text("first answer"), Reply::text("second answer")]);
+    let project = gated(&server);
+    waits(&project, "60");
+    let mut running = project.command(&["--plain"]).spawn();
+    running.send("one\n");
+    running.wait_for_stderr("waiting up to 60 s");
+    project.brynhild(&["mcp", "add", "late", "--", "python3", "server.py"]).success();
+    project.file("go", "");
+    running.wait_for_stdout("first answer");
+    running.send("two\n");
+    running.wait_for_stdout("second answer");
+    running.close_stdin();
+    let run = running.wait();
+    let offered = server.chats()[1].body["tools"].to_string();
+    assert!(offered.contains("mcp__slow__") && offered.contains("mcp__late__"), "{run}");
 }

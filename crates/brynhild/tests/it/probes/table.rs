@@ -128,6 +128,13 @@ pub(super) const PROBES: &[Probe] = &[
     probe("K10", "$SP nnp"),
     probe("K11", "$SP memfd_exec \"echo x > $C\""),
     of(Proof::Maybe, "K12", "prlimit --pid $VPID --core=0:0 && echo ESC"),
+    probe("K13", "renice 19 $VPID && echo ESC; taskset -p 1 $VPID && echo ESC"),
+    of(Proof::Maybe, "K14", "ionice -c 3 -p $VPID && echo ESC"),
+    of(
+        Proof::Maybe,
+        "K15",
+        "${SP% *} -c 'import os, sys; os.setxattr(sys.argv[1], \"user.x\", b\"y\"); print(\"ESC\")' $C",
+    ),
     probe("I01", "$SP unix $REAL/run/docker.sock"),
     probe("I02", "$SP unix $AGENT; $SP unix ${SSH_AUTH_SOCK:-/none}"),
     probe("I03", "$SP unix $W/dev.sock"),

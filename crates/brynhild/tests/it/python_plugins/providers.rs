@@ -2,7 +2,7 @@
 //! wrong on the way.
 
 use serde_json::{Value, json};
-use testkit::{Project, Run};
+use testkit::{ModelServer, Project, Run};
 
 use super::plugin;
 use crate::{has_bubblewrap, project};
@@ -205,4 +205,59 @@ fn a_provider_reads_the_credentials_that_its_instance_names() {
     project.config_more(&format!("{}\n", setting.unwrap_or_else(|| panic!("{run}"))));
     let run = project.brynhild(&["--provider", "mine", "chat", "hi"]);
     assert!(run.success().stdout.contains("has abc"), "{run}");
+}
+
+#[test]
+fn a_role_is_answered_by_the_provider_of_a_plugin_and_by_an_instance_of_it() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = talker();
+    for provider in ["talker", "mine"] {
+        let role = format!("name: r\nprompt: p\nmodel: {provider}:role-m\ntools: []\n");
+        let file = project.config_folder().join("agents/r.yaml");
+        super::write(&file, &role);
+        let file = file.display().to_string();
+        let run = project.brynhild(&["run", &file, "-p", "hi"]);
+        assert!(run.success().stdout.contains("\"model\": \"role-m\""), "{run}");
+        assert!(!run.stderr.contains("is not known here"), "{run}");
+    }
+    let file = project.config_folder().join("agents/r.yaml");
+    super::write(&file, "name: r\nprompt: p\nmodel: nobody:role-m\ntools: []\n");
+    let run = project.brynhild(&["run", &file.display().to_string(), "-p", "hi"]);
+    assert!(run.stderr.contains("the role's provider nobody is not known here"), "{run}");
+}
+
+#[test]
+fn a_provider_reaches_its_model_in_every_mode_and_tools_of_its_plugin_do_not() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([]);
+    let fetch = format!(
+        "        import urllib.request, urllib.error\n        try:\n            \
+         urllib.request.urlopen('{}/nothing')\n        except urllib.error.HTTPError as error:\n            \
+         words = 'reached'\n        yield types.StreamEvent(type=\"message_start\"",
+        server.url()
+    );
+    let text =
+        PROVIDER.replacen("        yield types.StreamEvent(type=\"message_start\"", &fetch, 1);
+    assert_ne!(text, PROVIDER);
+    let project = project();
+    let body = format!(
+        "import urllib.request, urllib.error\ntry:\n    urllib.request.urlopen('{}/nothing')\n\
+         except urllib.error.HTTPError:\n    return ToolResult(True, 'reached')\n\
+         except Exception:\n    return ToolResult(True, 'shut out')",
+        server.url()
+    );
+    let files =
+        [("providers/talker.py", text.as_str()), ("tools/reach.py", &super::tool("reach", &body))];
+    plugin(&project, "talk", &files);
+    project.config("plugins: {talk: {sandbox: {network: true}}}\n");
+    for mode in ["normal", "read-only"] {
+        let run = project.brynhild(&["--mode", mode, "--provider", "talker", "chat", "hi"]);
+        assert!(run.success().stdout.contains("\"model\""), "{run}");
+    }
+    let run = project.brynhild(&["--mode", "read-only", "tools", "exec", "reach", "--input", "{}"]);
+    assert!(!run.stdout.contains("reached"), "{run}");
 }

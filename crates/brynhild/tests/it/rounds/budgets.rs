@@ -95,11 +95,15 @@ fn what_a_provider_had_cached_is_shown() {
 #[test]
 fn replies_that_came_before_their_price_are_priced_when_it_is_known() {
     let prices = || offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
+    // The list is asked for beside the second request, so that the first reply has come before it.
     let mut replies = looks(3);
-    replies.extend(looks(0));
+    replies[2] = replies[2].clone().withhold();
     let server = ModelServer::start(replies).models_reply(prices());
     let project = project_with(&server);
-    let answer = project.brynhild(&["chat", "--show-cost", "--json", "go"]).success().json();
+    let running = project.command(&["chat", "--json", "go"]).stdin("").spawn();
+    server.wait_for_requests(4);
+    server.release();
+    let answer = running.wait().success().json();
     // Four replies of 1000 and 100 tokens.
     assert!((answer["cost_usd"].as_f64().unwrap() - 0.0048).abs() < 1e-9, "{answer:#}");
     assert_eq!(answer["cost_incomplete"], json!(null));
@@ -116,6 +120,30 @@ fn replies_that_came_before_their_price_are_priced_when_it_is_known() {
     assert_eq!(spent()["unpriced_replies"], 0);
     let shown = project.command(&["--continue"]).stdin("/cost\n").run();
     assert!(shown.success().stdout.contains("$0.0012"), "{shown}");
+}
+
+#[test]
+fn a_cost_that_is_only_shown_holds_nothing_up() {
+    let server = ModelServer::start(looks(0)).models_reply(offer(r#""pricing": {}"#).withhold());
+    let project = project_with(&server);
+    let shown = project.brynhild(&["chat", "--show-cost", "go"]);
+    assert!(shown.success().stderr.contains("cost unknown"), "{shown}");
+}
+
+#[test]
+fn a_role_s_limit_of_cost_is_held_against_prices_and_not_against_what_is_free() {
+    let role =
+        "name: clerk\nprompt: Help.\ntools: [{type: datetime}]\nguardrails: {cost_limit: 5}\n";
+    let prices = offer(r#""pricing": {"prompt": "0.000001", "completion": "0.000002"}"#);
+    for (kind, list) in [("openai", prices), ("lmstudio", offer(r#""object": "model""#))] {
+        let server = ModelServer::start(looks(1)).models_reply(list);
+        let project = project_with(&server);
+        let config = project.read(project.config_folder().join("config.yaml"));
+        project.config(&config.replace("type: openai", &format!("type: {kind}")));
+        project.file("role.yaml", role);
+        project.brynhild(&["run", "role.yaml", "-p", "go"]).success();
+        assert_eq!(server.chats().len(), 2, "{kind}");
+    }
 }
 
 #[test]

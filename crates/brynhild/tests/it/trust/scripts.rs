@@ -97,6 +97,24 @@ fn a_script_that_the_model_changes_does_not_run_in_the_same_session() {
     assert!(run.stderr.contains("`h.sh` changed since you trusted it"), "{run}");
 }
 
+#[test]
+fn a_module_that_the_model_puts_beside_a_script_is_not_loaded_in_the_same_session() {
+    let write = json!({"command": "echo \"open('evil', 'w')\" > t/signal.py"});
+    let server = ModelServer::start([
+        Reply::calls([("Bash", write)]),
+        Reply::calls([("Bash", json!({"command": "true"}))]),
+        Reply::text("done"),
+    ]);
+    let project = project_with(&server);
+    project.file("t/x.py", "import subprocess\nopen('ran', 'w')\n");
+    let hook = "hooks:\n  pre_tool_use:\n    - {name: a, type: command, command: python3 t/x.py}\n";
+    project.file(".brynhild/hooks.yaml", hook);
+    trust(&project);
+    let run = project.brynhild(&["chat", "--yes", "--mode", "yolo", "go"]);
+    assert!(!project.path().join("evil").exists(), "{run}");
+    assert!(run.stderr.contains("`t/signal.py` came to scripts that you trust"), "{run}");
+}
+
 /// Exchanges two files all the time, until it is told to stop.
 fn exchanging(one: std::path::PathBuf, other: std::path::PathBuf) -> impl FnOnce() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -178,4 +196,47 @@ fn what_a_command_line_leads_to_by_folders_options_and_variables_is_covered_and_
     let shown = project.brynhild(&["trust", "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["unfollowed"][0]["command"], "cargo run", "{shown}");
+}
+
+#[test]
+fn what_comes_to_a_trusted_script_and_could_run_in_it_asks_again() {
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let shapes: &[(&str, Files<'_>, &str)] = &[
+        ("python3 t/x.py", &[("t/x.py", "import json")], "t/json.pyc"),
+        ("python3 -c 'import subprocess'", &[], "signal.py"),
+        ("python3 -m t.x", &[("t/x.py", "import argparse")], "gettext.py"),
+        ("python3 t/x.py", &[("t/x.py", "import subprocess")], "t/signal.py"),
+        ("python3 t/x.py", &[("t/x.py", "import argparse")], "t/gettext/__init__.py"),
+        (
+            "PYTHONPATH=vend python3 t/x.py",
+            &[("t/x.py", ""), ("vend/other.py", "")],
+            "vend/sitecustomize.py",
+        ),
+        (
+            "node t/x.js",
+            &[("t/x.js", "try { require('leftpad') } catch (e) {}")],
+            "t/node_modules/leftpad/index.js",
+        ),
+        ("npm run -s chk", &[("package.json", r#"{"scripts": {"chk": "true"}}"#)], ".npmrc"),
+        (
+            "npm run -s chk",
+            &[("package.json", r#"{"scripts": {"chk": "lint"}}"#), ("node_modules/a/b", "")],
+            "node_modules/.bin/lint",
+        ),
+    ];
+    for (command, files, planted) in shapes {
+        let project = project();
+        let hooks = json!({"hooks": {"session_start": [{"name": "a", "type": "command", "command": command}]}});
+        project.file(".brynhild/hooks.yaml", hooks.to_string());
+        for (path, text) in *files {
+            project.file(path, text);
+        }
+        trust(&project);
+        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        project.file("notes.txt", "x");
+        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        project.file(planted, "");
+        let run = project.brynhild(&["--require-trust", "hooks", "list"]);
+        assert_eq!(run.status.code(), Some(3), "{command}: {planted}");
+    }
 }

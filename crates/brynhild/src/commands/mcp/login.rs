@@ -1,0 +1,105 @@
+//! `mcp login` and `mcp logout`: the key to a server behind an address.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::mcp::config::{Address, Transport};
+use ::mcp::oauth::{self, Client, Proof, SigningKey, Voucher};
+use contract::secret::Secret;
+use serde_json::Value;
+
+use super::token;
+use crate::args::McpLoginArgs;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::mcp::{self, problem};
+use crate::output;
+use crate::world::World;
+
+/// The address of a server.
+fn address(world: &World, name: &str) -> Result<Address, Problem> {
+    let server = mcp::found(world).servers.into_iter().find(|server| server.name == name);
+    match server.map(|server| server.transport) {
+        Some(Transport::Http(address)) => Ok(address),
+        Some(Transport::Stdio(_)) => {
+            Err(Problem::misuse(format!("`{name}` is a program; there is nothing to sign in to")))
+        }
+        None => Err(Problem::misuse(format!("there is no MCP server `{name}`"))),
+    }
+}
+
+/// Signs in, by a page or without one.
+pub(super) async fn login(world: &World, args: &McpLoginArgs) -> Outcome {
+    let name = &args.name;
+    let address = address(world, name)?;
+    let client = client(world, args)?;
+    let credentials = mcp::credentials(world)?;
+    let signed_in = match (&client, voucher(world, args)?) {
+        (Some(client), Some(voucher)) => {
+            oauth::sign_in_vouched(&address, &credentials, client, &voucher).await
+        }
+        (Some(client), None) if args.client_credentials => {
+            oauth::sign_in_unattended(&address, &credentials, client).await
+        }
+        _ => {
+            let configured = world.config().mcp.get("client_metadata_url").and_then(Value::as_str);
+            let metadata_url = args.client_metadata_url.as_deref().or(configured);
+            let identity =
+                oauth::Identity { client, metadata_url: metadata_url.map(str::to_owned) };
+            oauth::sign_in(&address, &credentials, &identity, show).await
+        }
+    };
+    signed_in.map_err(problem)?;
+    output::hint(&format!("signed in to {name}"));
+    Ok(Exit::Done)
+}
+
+fn show(page: &str) {
+    output::hint("open this page and agree there:");
+    // The page is data: a script may want to open it.
+    if output::line(page).is_err() {
+        output::error("cannot show the page to sign in");
+    }
+}
+
+/// The client that the server knows, with its secret or its key.
+fn client(world: &World, args: &McpLoginArgs) -> Result<Option<Client>, Problem> {
+    let Some(id) = args.client_id.clone() else { return Ok(None) };
+    let proof = match &args.private_key {
+        Some(file) => Proof::Key(Arc::new(key(world, file)?)),
+        None => proof(token(world, args.client_secret_env.as_deref())?),
+    };
+    Ok(Some(Client { id, proof }))
+}
+
+fn proof(secret: Option<Secret<String>>) -> Proof {
+    secret.map_or(Proof::None, Proof::Secret)
+}
+
+fn key(world: &World, file: &Path) -> Result<SigningKey, Problem> {
+    let path = world.environment.cwd.join(file);
+    let wrong = |words: String| Problem::misuse(format!("{}: {words}", path.display()));
+    let text = fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+    SigningKey::from_pem(&text).map_err(|failure| wrong(failure.whole()))
+}
+
+/// The identity provider that vouches for the person, where they name one.
+fn voucher(world: &World, args: &McpLoginArgs) -> Result<Option<Voucher>, Problem> {
+    let id_token = token(world, args.idp_id_token_env.as_deref())?;
+    let (Some(issuer), Some(id), Some(id_token)) =
+        (args.idp_issuer.clone(), args.idp_client_id.clone(), id_token)
+    else {
+        return Ok(None);
+    };
+    let proof = proof(token(world, args.idp_client_secret_env.as_deref())?);
+    Ok(Some(Voucher { issuer, client: Client { id, proof }, id_token }))
+}
+
+/// Forgets a key.
+pub(super) fn logout(world: &World, name: &str) -> Outcome {
+    let address = address(world, name)?;
+    let had = mcp::credentials(world)?.forget(&address.url)?;
+    let text = if had { "Forgot the key of" } else { "There is no key of" };
+    output::line(format_args!("{text} {name}"))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,159 @@
+//! The files of a server's program: to which of them a person agreed, and in which project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use testkit::{ModelServer, Project, Reply};
+
+use super::pinned::{asked, put, with_own_server};
+use super::{SERVER, add};
+use crate::{project, project_with};
+
+/// The server of the tests with other words inside.
+fn altered() -> String {
+    format!("{SERVER}# Other words.\n")
+}
+
+/// Starts the server `m` in a folder, seen from the project.
+fn test(project: &Project, folder: &str) -> testkit::Run {
+    project.command(&["mcp", "test", "m"]).cwd(folder).run()
+}
+
+#[test]
+fn the_same_project_in_another_folder_is_no_changed_program() {
+    let project = project();
+    let entry = json!({"mcpServers": {"m": {"command": "python3", "args": ["./server.py"]}}});
+    for folder in [".", "../clone"] {
+        project.file(format!("{folder}/server.py"), SERVER);
+        project.file(format!("{folder}/.mcp.json"), entry.to_string());
+        project.command(&["trust", "--yes"]).cwd(folder).run().success();
+        test(&project, folder).success();
+    }
+}
+
+#[test]
+fn a_script_of_one_s_own_server_is_known_by_its_bytes_in_another_project() {
+    let project = project();
+    project.file("server.py", SERVER).file("../clone/server.py", SERVER);
+    project.file("../other/server.py", altered());
+    project.brynhild(&["mcp", "add", "m", "--", "python3", "server.py"]).success();
+    test(&project, ".").success();
+    test(&project, "../clone").success();
+    asked(&test(&project, "../other"), "other/server.py");
+    project.command(&["mcp", "approve", "m"]).cwd("../other").run().success();
+    test(&project, "../other").success();
+    test(&project, ".").success();
+    project.file("server.py", altered());
+    asked(&test(&project, "."), "project/server.py");
+}
+
+#[test]
+fn a_description_that_comes_back_agrees_to_nothing_new() {
+    let (project, script) = with_own_server();
+    let (first, second) = (project.home().join("a"), project.home().join("b"));
+    put(&second.join("mysrv"), &fs::read_to_string(&script).unwrap());
+    fs::create_dir_all(&first).unwrap();
+    let folders = [first.display().to_string(), second.display().to_string()];
+    let exec = folders.join(", ");
+    project.config_more(&format!("mcp: {{servers: {{m: {{sandbox: {{exec: [{exec}]}}}}}}}}\n"));
+    let path = format!("{}:/usr/bin:/bin", folders.join(":"));
+    let test = || project.command(&["mcp", "test", "m"]).env("PATH", &path).run();
+    let describe = |words: &[&str]| {
+        let line = [&["mcp", "add", "m", "--force", "--"], words].concat();
+        project.brynhild(&line).success();
+    };
+    for words in [&["mysrv"][..], &["mysrv", "more"]] {
+        describe(words);
+        test().success();
+    }
+    describe(&["mysrv"]);
+    put(&first.join("mysrv"), &format!("#!/usr/bin/env python3\n{}", altered()));
+    asked(&test(), "a/mysrv");
+}
+
+/// The file that keeps what was agreed to of a program.
+fn kept(folder: &Path, script: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find_map(|path| {
+        if path.is_dir() {
+            return kept(&path, script);
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let holds = text.contains(&script.display().to_string()) && text.contains("\"files\"");
+        holds.then_some(path)
+    })
+}
+
+#[test]
+fn what_was_agreed_to_and_cannot_be_read_is_asked_about() {
+    let (project, script) = with_own_server();
+    let named = script.display().to_string();
+    project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
+    test(&project, ".").success();
+    let real = script.canonicalize().unwrap();
+    let pins = kept(&project.config_folder(), &real).expect("what was agreed to is kept");
+    assert!(!pins.starts_with(project.config_folder().join("cache")), "{}", pins.display());
+    for broken in ["", "{", "{\"files\": 1}"] {
+        fs::write(&pins, broken).unwrap();
+        let run = test(&project, ".");
+        assert!(run.code(1).stderr.contains("what you agreed to"), "{run}");
+        assert!(run.stderr.contains("mcp approve m"), "{run}");
+    }
+    project.brynhild(&["mcp", "approve", "m"]).success();
+    test(&project, ".").success();
+    put(&script, &altered());
+    asked(&test(&project, "."), "mine.py");
+}
+
+#[test]
+fn a_pipe_among_the_arguments_is_not_waited_for() {
+    let project = project();
+    project.file("server.py", SERVER);
+    let pipe = project.path().join("data");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    project.brynhild(&["mcp", "add", "m", "--", "python3", "server.py", "data"]).success();
+    test(&project, ".").success();
+}
+
+#[test]
+fn a_script_counts_from_the_folder_its_program_runs_in() {
+    let project = project();
+    project.file("tools/server.py", SERVER);
+    project.config("mcp: {servers: {m: {command: python3, args: [server.py], cwd: tools}}}\n");
+    test(&project, ".").success();
+    project.file("tools/server.py", altered());
+    asked(&test(&project, "."), "tools/server.py");
+}
+
+#[test]
+fn a_script_counts_behind_a_shell() {
+    for line in [
+        "exec python3 tools/server.py",
+        "cd tools && X=1 python3 -u server.py",
+        "env -i python3 ./tools/server.py",
+        "if true; then tools/server.py; fi",
+    ] {
+        let project = project();
+        let program = project.path().join("tools/server.py");
+        put(&program, &format!("#!/usr/bin/env python3\n{SERVER}"));
+        project.brynhild(&["mcp", "add", "m", "--", "sh", "-c", line]).success();
+        test(&project, ".").success();
+        put(&program, &format!("#!/usr/bin/env python3\n{}", altered()));
+        asked(&test(&project, "."), "tools/server.py");
+    }
+}
+
+#[test]
+fn to_type_a_prompt_is_not_to_agree_to_another_program() {
+    let server = ModelServer::start([Reply::text("hello")]);
+    let project = project_with(&server);
+    add(&project, &[]);
+    project.brynhild(&["mcp", "test", "test"]).success();
+    project.file("server.py", altered());
+    asked(&project.brynhild(&["chat", "/mcp__test__greet", "Ada"]), "mcp approve test");
+    asked(&project.brynhild(&["mcp", "test", "test"]), "server.py");
+    project.brynhild(&["mcp", "approve", "test"]).success();
+    project.brynhild(&["chat", "/mcp__test__greet", "Ada"]).success();
+}
