@@ -218,6 +218,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     hangup: Signal,
     quit: Signal,
+    /// Others that would end the program where it stands, with a terminal that nobody gave back.
+    others: [Signal; 6],
     /// Caught and never read: a file that may not grow is then an error of that write, which can
     /// be told, and not the end of the program.
     _file_size: Signal,
@@ -226,12 +228,21 @@ pub(crate) struct Signals {
 impl Signals {
     /// Catches them from here on.
     pub(crate) fn new() -> io::Result<Self> {
+        let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             quit: signal(SignalKind::quit())?,
-            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
+            others: [
+                signal(SignalKind::user_defined1())?,
+                signal(SignalKind::user_defined2())?,
+                signal(SignalKind::alarm())?,
+                signal(number(rustix::process::Signal::ABORT))?,
+                signal(number(rustix::process::Signal::VTALARM))?,
+                signal(number(rustix::process::Signal::XCPU))?,
+            ],
+            _file_size: signal(number(rustix::process::Signal::XFSZ))?,
         })
     }
 
@@ -242,11 +253,13 @@ impl Signals {
 
     /// The next of them, as the exit it leads to.
     pub(crate) async fn next(&mut self) -> Exit {
+        let others = self.others.iter_mut().map(|other| Box::pin(other.recv()));
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,
             _ = self.terminate.recv() => Exit::Terminated,
             _ = self.hangup.recv() => Exit::HungUp,
             _ = self.quit.recv() => Exit::Quit,
+            _ = futures::future::select_all(others) => Exit::Terminated,
         }
     }
 }

@@ -47,14 +47,23 @@ pub(super) struct Flow {
     count: usize,
     /// Those of them of which it is not known what they print, in their order.
     outputs: Vec<(usize, Source)>,
-    /// The same for the part of each pipeline that was seen.
-    pipelines: HashMap<usize, Option<Source>>,
+    /// The same for the part of each pipeline that was seen, by its number.
+    pipelines: Vec<Seen>,
     groups: Vec<Group>,
     /// The pipelines with a shell of this machine.
     shells: HashSet<usize>,
     /// The variable and the files that were set last.
     variable: String,
     files: Vec<String>,
+}
+
+/// The part of a pipeline that was seen.
+#[derive(Clone)]
+enum Seen {
+    Nothing,
+    /// It is known what it prints.
+    Clear,
+    Unclear(Source),
 }
 
 /// What a segment is given, where that is not known.
@@ -101,13 +110,31 @@ impl Flow {
     /// What comes out of the pipeline before a segment; what begins one reads what its group does.
     fn input_of(&self, segment: &Segment) -> Option<Source> {
         let of_group = || self.groups.last().and_then(|group| group.input.clone());
-        self.pipelines.get(&segment.pipeline).cloned().unwrap_or_else(of_group)
+        match self.pipelines.get(segment.pipeline) {
+            Some(Seen::Clear) => None,
+            Some(Seen::Unclear(source)) => Some(Rc::clone(source)),
+            Some(Seen::Nothing) | None => of_group(),
+        }
+    }
+
+    /// What comes out of a pipeline so far, where that is not known.
+    fn piped(&self, pipeline: usize) -> Option<Source> {
+        match self.pipelines.get(pipeline) {
+            Some(Seen::Unclear(source)) => Some(Rc::clone(source)),
+            Some(Seen::Clear | Seen::Nothing) | None => None,
+        }
     }
 
     fn printed(&mut self, segment: &Segment, output: Option<Source>) {
-        let pipeline = self.pipelines.entry(segment.pipeline).or_default();
+        if self.pipelines.len() <= segment.pipeline {
+            self.pipelines.resize(segment.pipeline + 1, Seen::Nothing);
+        }
+        let pipeline = &mut self.pipelines[segment.pipeline];
+        if matches!(pipeline, Seen::Nothing) {
+            *pipeline = Seen::Clear;
+        }
         if let Some(output) = &output {
-            *pipeline = Some(Rc::clone(output));
+            *pipeline = Seen::Unclear(Rc::clone(output));
             if let Some(group) = self.groups.last_mut() {
                 group.output.get_or_insert_with(|| Rc::clone(output));
             }
@@ -134,11 +161,17 @@ impl Sources {
             return Passed { was_substituted, ..Passed::default() };
         }
         let words = &segment.words;
+        if words.is_empty() && segment.redirects.is_empty() && segment.expansions.is_empty() {
+            // Nothing but parentheses, of which a text may have many.
+            let output = flow.nest(segment, &[]).or_else(|| flow.input_of(segment));
+            flow.printed(segment, output);
+            return Passed { was_substituted, ..Passed::default() };
+        }
         let start = program_index(words);
         let at = program_at(words, start);
         let is_loop = words.get(start).is_some_and(|word| OPENING.contains(&word.text.as_str()));
         let ended = flow.nest(segment, &words[..start + usize::from(is_loop)]);
-        let piped = flow.pipelines.get(&segment.pipeline).cloned().flatten();
+        let piped = flow.piped(segment.pipeline);
         let input = self.reads(segment, flow).or(piped);
         let given = input.clone().or_else(|| flow.input_of(segment));
         self.set(segment, start, flow, given.as_ref());

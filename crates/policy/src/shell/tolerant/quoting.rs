@@ -2,6 +2,8 @@
 
 /// More of a sum is not looked at.
 const LONG: usize = 256;
+/// No sum has as many parentheses within each other.
+const DEEP: usize = 16;
 
 /// Whether two parentheses that open, before this text, are closed as they were opened: then they
 /// hold a sum, otherwise groups of commands.
@@ -13,6 +15,9 @@ pub(super) fn is_sum(text: &[u8]) -> bool {
             b')' => depth -= 1,
             b'\'' | b'"' | b';' | b'\n' => return false,
             _ => {}
+        }
+        if depth == DEEP {
+            return false;
         }
         if depth == 0 {
             return text.get(at + 1) == Some(&b')');

@@ -152,7 +152,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("mcp.NAME", "The same as `mcp.servers.NAME`"),
     (
         "ui.theme",
-        "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](terminal.md#colors)",
+        "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](terminal.md#colors); while nothing is set, the whole screen goes by the background of the terminal",
     ),
     ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
     ("ui.mouse", "Catch the mouse there: the wheel scrolls, a click opens, dragging copies"),
