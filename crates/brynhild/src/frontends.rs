@@ -228,21 +228,13 @@ pub(crate) struct Signals {
 impl Signals {
     /// Catches them from here on.
     pub(crate) fn new() -> io::Result<Self> {
-        let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             quit: signal(SignalKind::quit())?,
-            others: [
-                signal(SignalKind::user_defined1())?,
-                signal(SignalKind::user_defined2())?,
-                signal(SignalKind::alarm())?,
-                signal(number(rustix::process::Signal::ABORT))?,
-                signal(number(rustix::process::Signal::VTALARM))?,
-                signal(number(rustix::process::Signal::XCPU))?,
-            ],
-            _file_size: signal(number(rustix::process::Signal::XFSZ))?,
+            others: ::tui::fatal_signals()?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

@@ -44,4 +44,4 @@ pub use app::{App, Settings};
 pub use ask::{Asked, ask};
 pub use link::takes_links;
 pub use run::{Link, run};
-pub use screen::{Screen, Wishes};
+pub use screen::{Screen, Wishes, fatal_signals};

@@ -291,6 +291,19 @@ pub(crate) struct Signals {
     proceed: Signal,
 }
 
+/// Signals that would end the program where it stands, with a terminal that nobody gave back.
+pub fn fatal_signals() -> io::Result<[Signal; 6]> {
+    let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
+    Ok([
+        signal(SignalKind::user_defined1())?,
+        signal(SignalKind::user_defined2())?,
+        signal(SignalKind::alarm())?,
+        signal(number(rustix::process::Signal::ABORT))?,
+        signal(number(rustix::process::Signal::VTALARM))?,
+        signal(number(rustix::process::Signal::XCPU))?,
+    ])
+}
+
 impl Signals {
     fn new() -> io::Result<Self> {
         let number = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
@@ -300,14 +313,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             hangup: signal(SignalKind::hangup())?,
-            others: [
-                signal(SignalKind::user_defined1())?,
-                signal(SignalKind::user_defined2())?,
-                signal(SignalKind::alarm())?,
-                signal(number(rustix::process::Signal::ABORT))?,
-                signal(number(rustix::process::Signal::VTALARM))?,
-                signal(number(rustix::process::Signal::XCPU))?,
-            ],
+            others: fatal_signals()?,
             stop: signal(number(rustix::process::Signal::TSTP))?,
             proceed: signal(number(rustix::process::Signal::CONT))?,
         })

@@ -207,7 +207,7 @@ impl Cache {
         Some(kept.answer)
     }
 
-    /// What is kept for these times of the files. It is taken apart elsewhere: others wait here.
+    /// What is kept for these times of the files.
     fn known(&self, key: &Key) -> Option<(Box<RawValue>, Likeness)> {
         self.with(|index| {
             let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;

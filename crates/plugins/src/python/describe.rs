@@ -26,9 +26,6 @@ const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
 const FEW: usize = 8;
 
-/// Plugins that two threads look at.
-const MANY: usize = 64;
-
 /// What is known of a plugin without asking it.
 pub(crate) struct Kept {
     pub(crate) described: Option<Described>,
@@ -44,7 +41,8 @@ pub(crate) fn kept(
 ) -> Vec<Kept> {
     let has_python = plugins.iter().any(|plugin| brings_python(plugin));
     let shared = if has_python { host.known_shared() } else { None };
-    let mut all = in_halves(plugins, &|plugin| kept_one(host, plugin, shared.as_ref(), folders));
+    let mut all: Vec<Kept> =
+        plugins.iter().map(|plugin| kept_one(host, plugin, shared.as_ref(), folders)).collect();
     if missing == Missing::Install {
         for (kept, plugin) in all.iter_mut().zip(plugins) {
             let Some(described) = kept.described.take() else { continue };
@@ -58,25 +56,6 @@ pub(crate) fn kept(
         }
     }
     all
-}
-
-/// What `look` gives for each of `plugins`. Two threads look at many: most of the time goes into
-/// asking the system about files.
-fn in_halves(plugins: &[&Plugin], look: &(dyn Fn(&Plugin) -> Kept + Sync)) -> Vec<Kept> {
-    let all = |plugins: &[&Plugin]| plugins.iter().map(|plugin| look(plugin)).collect::<Vec<_>>();
-    if plugins.len() < MANY {
-        return all(plugins);
-    }
-    let (one, other) = plugins.split_at(plugins.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| all(other));
-        let mut kept = all(one);
-        match other.join() {
-            Ok(other) => kept.extend(other),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        kept
-    })
 }
 
 /// The packages that a plugin gets with its first call, beside those that its manifest declares.

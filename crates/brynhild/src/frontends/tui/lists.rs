@@ -16,6 +16,7 @@ use crate::dialects;
 use crate::exit::Problem;
 use crate::mcp;
 use crate::permissions::remembered::Memories;
+use crate::private_file;
 use crate::slash::{self, Offer};
 use crate::world::World;
 
@@ -277,9 +278,6 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
     Ok(Answer::Items(Picks::Permissions, items))
 }
 
-/// Bytes of a theme's file.
-const LONGEST_THEME: u64 = 1 << 20;
-
 /// The themes of the person and of plugins, and what is wrong with others, by their names.
 pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
     let own = world.loaded.config_dir.iter().map(|dir| dir.join("themes"));
@@ -308,11 +306,8 @@ pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
     (themes, problems)
 }
 
-/// The text of a theme's file. A pipe would never end, and a device neither.
+/// The text of a theme's file.
 fn theme_text(path: &Path) -> io::Result<String> {
-    let found = std::fs::metadata(path)?;
-    if !found.is_file() || found.len() > LONGEST_THEME {
-        return Err(io::Error::other("this is no file of at most 1 MB"));
-    }
-    std::fs::read_to_string(path)
+    let bytes = private_file::read(path)?.ok_or(io::ErrorKind::NotFound)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }

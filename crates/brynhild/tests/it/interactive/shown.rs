@@ -110,7 +110,7 @@ fn a_theme_that_is_broken_or_no_file_says_why_and_holds_nothing_up() {
     let (here, mode) = (rustix::fs::CWD, rustix::fs::Mode::RWXU);
     rustix::fs::mkfifoat(here, themes.join("pipe.yaml"), mode).unwrap();
     let terminal = project.terminal::<&str>(&[], SIZE);
-    terminal.wait_for("pipe.yaml: this is no file");
+    terminal.wait_for("pipe.yaml: it is no");
     terminal.send("go\r");
     terminal.wait_for("┃ go");
 }

@@ -104,5 +104,14 @@ fn signals_that_would_kill_give_the_terminal_back() {
         terminal.signal(signal);
         assert_eq!(terminal.wait_for_end(), Some(143), "{signal:?}");
         assert_given_back(&terminal);
+        let plain = project.terminal(&["--plain"], (80, 24));
+        plain.wait_for("> ");
+        plain.signal(signal);
+        assert_eq!(plain.wait_for_end(), Some(143), "{signal:?}");
+        let output = plain.output();
+        assert!(
+            output.rfind("\x1b[?2004l") > output.rfind("\x1b[?2004h"),
+            "{signal:?}: {output:?}"
+        );
     }
 }

@@ -37,6 +37,20 @@ fn ran(project: &Project) -> (bool, bool) {
     (ran("ran-command"), ran("ran-script"))
 }
 
+/// A project with a hook and files, all of them trusted.
+fn trusted(command: &str, files: &[(&str, &str)]) -> testkit::Project {
+    let project = project();
+    let hook = json!({"name": "a", "type": "command", "command": command});
+    let hooks = json!({"hooks": {"session_start": [hook]}});
+    project.file(".brynhild/hooks.yaml", hooks.to_string());
+    for (path, text) in files {
+        project.file(path, text);
+    }
+    trust(&project);
+    project.brynhild(&["--require-trust", "hooks", "list"]).success();
+    project
+}
+
 #[test]
 fn a_change_of_a_script_takes_the_trust_in_the_hooks_that_run_it() {
     let project = project();
@@ -176,14 +190,7 @@ fn what_a_command_line_leads_to_by_folders_options_and_variables_is_covered_and_
         ),
     ];
     for (command, files, changed) in shapes {
-        let project = project();
-        let hooks = json!({"hooks": {"session_start": [{"name": "a", "type": "command", "command": command}]}});
-        project.file(".brynhild/hooks.yaml", hooks.to_string());
-        for (path, text) in *files {
-            project.file(path, text);
-        }
-        trust(&project);
-        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        let project = trusted(command, files);
         let before = project.read(changed);
         project.file(changed, format!("{before}\n"));
         project.brynhild(&["--require-trust", "hooks", "list"]).code(3);
@@ -225,14 +232,7 @@ fn what_comes_to_a_trusted_script_and_could_run_in_it_asks_again() {
         ),
     ];
     for (command, files, planted) in shapes {
-        let project = project();
-        let hooks = json!({"hooks": {"session_start": [{"name": "a", "type": "command", "command": command}]}});
-        project.file(".brynhild/hooks.yaml", hooks.to_string());
-        for (path, text) in *files {
-            project.file(path, text);
-        }
-        trust(&project);
-        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        let project = trusted(command, files);
         project.file("notes.txt", "x");
         project.brynhild(&["--require-trust", "hooks", "list"]).success();
         project.file(planted, "");
