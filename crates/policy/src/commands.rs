@@ -7,16 +7,15 @@ mod hosts;
 mod index;
 mod launchers;
 mod meanings;
+mod named;
 mod sweep;
 mod writes;
 
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
-use meanings::{is_cluster, meanings};
-use writes::only_reads;
+use named::named_file;
 pub(crate) use writes::written;
 use writes::written_by_program;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
@@ -24,9 +23,8 @@ use contract::policy::{Decision, Mode};
 use crate::call::Call;
 use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
 use crate::floor;
-use crate::glob::Reading;
 use crate::ground::Ends;
-use crate::rules::{CommandPattern, Rule, Target, Touch};
+use crate::rules::{CommandPattern, Rule, Target};
 use crate::shell::{Flow, Found, Piece, Simple, Survey, prove, resolve, survey};
 pub(crate) use index::Index;
 
@@ -51,16 +49,11 @@ struct Read<'a> {
 /// Steps past this number are left out of a list of the same kind.
 const LISTED: usize = 8;
 
-/// Words of longer texts are not looked up on disk.
-const LINKED: usize = 4096;
-
-/// More parts of words are not looked up on disk.
-const LED: usize = 512;
-
 /// Judges `command`, run in `cwd`.
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
-    let survey = survey(command, cwd, call.places.home.as_deref(), proof.grammar);
+    let places = (cwd, call.places.home.as_deref());
+    let survey = survey(command, places, proof.grammar, denies_commands(call));
     let index = Index::new(&survey);
     let ends = Ends::new(call.ground);
     let read = Read { text: command, survey: &survey, index: &index, ends };
@@ -122,12 +115,16 @@ fn judge_parts(call: &Call<'_>, parts: &[Simple]) -> (Vec<Finding>, bool) {
 /// Where commands are denied, text that nobody has seen is not run unasked: it could be one of them.
 fn unknown_text(call: &Call<'_>, survey: &Survey) -> Option<Finding> {
     let source = survey.sources.unclear.as_ref()?;
+    let why = "a shell runs what comes from there, and some commands are denied";
+    denies_commands(call).then(|| ask(source, why, FLOOR).lifted_by(Lift::Never))
+}
+
+/// Whether any command is denied.
+fn denies_commands(call: &Call<'_>) -> bool {
     let is_about_commands = |rule: &Rule| matches!(rule.matcher.target, Target::Command(_));
     let shell = call.shell.iter().flat_map(|shell| &shell.blocked_commands);
-    let is_denying = call.rules_that(Decision::Deny).any(is_about_commands)
-        || call.settings.blocked_commands.iter().chain(shell).next().is_some();
-    let why = "a shell runs what it prints, and some commands are denied";
-    is_denying.then(|| ask(source, why, FLOOR).lifted_by(Lift::Never))
+    call.rules_that(Decision::Deny).any(is_about_commands)
+        || call.settings.blocked_commands.iter().chain(shell).next().is_some()
 }
 
 /// Judges one simple command; returns whether it is proven to change nothing.
@@ -182,107 +179,6 @@ fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Findi
         }
     }
     steps
-}
-
-/// The first file that the text names and a rule about files speaks of. Any word may be read; a
-/// word is taken to be written unless its program is known to only look.
-fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> Option<String> {
-    let survey = read.survey;
-    let Target::Path(touch, pattern) = &rule.matcher.target else {
-        return None;
-    };
-    // Links are followed on disk, which takes too long for very long texts.
-    let count: usize = survey.commands.iter().map(|found| found.argv().len()).sum();
-    let is_short = count <= LINKED;
-    // Most words are in the same few folders.
-    let mut near_folders: Option<(*const PathBuf, bool)> = None;
-    // Many words come again and again, and did not fit the first time: all folders, or one of them.
-    let mut tried: HashSet<(&Piece, *const PathBuf)> = HashSet::new();
-    let mut tried_in: HashSet<(&str, [bool; 4], &Path)> = HashSet::new();
-    // So many parts of words were looked up on disk.
-    let mut led = 0;
-    let mut fits = |word: &'a Piece, folders: &'a [PathBuf]| {
-        let (seen, is_near) = near_folders.unwrap_or((std::ptr::null(), false));
-        let is_near = if seen == folders.as_ptr() {
-            is_near
-        } else {
-            folders.iter().any(|folder| pattern.could_be(&folder.to_string_lossy()))
-        };
-        near_folders = Some((folders.as_ptr(), is_near));
-        // A link may have any name.
-        let may_be_link = is_short && call.ground.look().is_some();
-        if (!is_near && !word.home && !may_be_link && !pattern.could_be(&word.text))
-            || !tried.insert((word, folders.as_ptr()))
-        {
-            return false;
-        }
-        meanings(&word.text).any(|text| {
-            // A part of a word is looked up on disk only where its end is its own.
-            let is_whole = text.len() == word.text.len();
-            led += usize::from(!is_whole);
-            let may_lead = may_be_link && (is_whole || (led <= LED && !is_cluster(&word.text)));
-            if !is_near && !word.home && !may_lead && !pattern.could_be(text) {
-                return false;
-            }
-            let home = word.home && text.starts_with('~');
-            let word = Piece { text: text.to_owned(), home, ..word.clone() };
-            let links = if may_lead { Links::Followed } else { Links::AsNamed };
-            let kind = [word.dynamic, word.home, word.glob, may_lead];
-            let is_new = |folder: &&'a PathBuf| tried_in.insert((text, kind, folder.as_path()));
-            let mut folders = folders.iter().filter(is_new);
-            folders.any(|folder| is_file_of((call, &read.ends), rule, (&word, folder), links))
-        })
-    };
-    for redirection in &survey.redirections {
-        let target = &redirection.target;
-        let how = if target.writes { Touch::Write } else { Touch::Read };
-        if touch.includes(how) && fits(&target.word, &redirection.folders) {
-            return Some(target.word.text.clone());
-        }
-    }
-    let mut last: Option<&Found> = None;
-    for found in &survey.commands {
-        // What a wrapper runs is a part of words that were looked at already.
-        let seen = last.is_some_and(|last| last.ends_like(found));
-        if seen || (*touch == Touch::Write && only_reads(found.argv())) {
-            continue;
-        }
-        last = Some(found);
-        if let Some(word) = found.argv().iter().find(|word| fits(word, &found.folders)) {
-            return Some(word.text.clone());
-        }
-    }
-    None
-}
-
-/// Whether links are looked up on disk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Links {
-    Followed,
-    AsNamed,
-}
-
-/// Whether a rule about files speaks of the path that a word means in a folder.
-fn is_file_of(
-    (call, ends): (&Call<'_>, &Ends<'_>),
-    rule: &Rule,
-    named: (&Piece, &Path),
-    links: Links,
-) -> bool {
-    let (word, folder) = named;
-    let Target::Path(_, pattern) = &rule.matcher.target else {
-        return false;
-    };
-    let Some(path) = resolve(word, folder, call.places.home.as_deref()) else {
-        return false;
-    };
-    let fits = |path: &Path, reading| pattern.matches((path, reading), call.places, rule.decision);
-    let reading = if word.glob { Reading::Shell } else { Reading::Literal };
-    fits(&path, reading)
-        || (!word.glob && links == Links::Followed && {
-            let end = ends.of(&path);
-            end != path && fits(&end, Reading::Literal)
-        })
 }
 
 /// What no rule can allow: network by redirection, and writing to protected names.

@@ -100,7 +100,10 @@ fn through_links(survey: &Survey, index: &Index) -> Option<Danger> {
     let made = index.running(survey, "ln").take(LISTED).filter_map(last);
     let made: Vec<String> = made.filter(|name| !name.is_empty()).collect();
     let leads = |word: &Piece| {
-        let text = word.text.trim_start_matches("./");
+        let mut text = word.text.as_str();
+        while let Some(rest) = text.strip_prefix("./") {
+            text = rest;
+        }
         let beneath = |name: &String| {
             let rest = text.strip_prefix(name.as_str());
             rest.is_some_and(|rest| rest.starts_with('/'))

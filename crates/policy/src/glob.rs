@@ -16,7 +16,7 @@ pub(crate) enum Reading {
 const CLASS: usize = 16;
 
 /// One step of a pattern: exactly one of something, or any number of anything.
-enum Step<T> {
+pub(crate) enum Step<T> {
     One(T),
     Many,
 }
@@ -76,7 +76,7 @@ fn first((text, reading): (&str, Reading)) -> Option<char> {
     text.chars().next().filter(|first| !wild.contains(*first))
 }
 
-fn characters(
+pub(crate) fn characters(
     (text, reading): (&str, Reading),
 ) -> impl Iterator<Item = Step<Option<char>>> + use<'_> {
     let mut rest = text.chars();

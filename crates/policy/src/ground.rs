@@ -1,16 +1,18 @@
 //! What judging asks about the disk, of whoever can look: this crate reads no file itself. Where nobody
 //! answers, names are taken for what they say.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// A longer path leads nowhere.
 const LONGEST: usize = 4096;
 /// Few paths have more parts.
 const DEEP: usize = 32;
+/// More ways back of all words of a command are not followed.
+const WALKED: usize = 256;
 
 /// Answers about the disk.
 pub trait Look: Send + Sync {
@@ -100,11 +102,37 @@ impl Ground {
 pub(crate) struct Ends<'a> {
     ground: &'a Ground,
     known: RefCell<HashMap<PathBuf, PathBuf>>,
+    /// How often a way back was followed.
+    walked: Cell<usize>,
 }
 
 impl<'a> Ends<'a> {
     pub(crate) fn new(ground: &'a Ground) -> Self {
-        Self { ground, known: RefCell::default() }
+        Self { ground, known: RefCell::default(), walked: Cell::default() }
+    }
+
+    /// Whether something is at a path.
+    pub(crate) fn is_there(&self, path: &Path) -> bool {
+        self.ground.look().is_some_and(|look| look.real(path).is_some())
+    }
+
+    /// Where a path from `folder` leads if each `..` is taken from where the links before it lead; none
+    /// where there are too many of them.
+    pub(crate) fn walked(&self, folder: &Path, path: &str) -> Option<PathBuf> {
+        let mut at = PathBuf::new();
+        for component in folder.join(path).components() {
+            if component == Component::ParentDir {
+                self.walked.set(self.walked.get() + 1);
+                if self.walked.get() > WALKED || at.as_os_str().len() > LONGEST {
+                    return None;
+                }
+                at = self.of(&at);
+                at.pop();
+            } else {
+                at.push(component);
+            }
+        }
+        Some(self.of(&at))
     }
 
     /// Where a path leads.

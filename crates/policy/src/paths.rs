@@ -195,16 +195,13 @@ impl Places {
         let inside = roots
             .filter_map(|root| path.strip_prefix(root).ok())
             .min_by_key(|rest| rest.as_os_str().len())?;
-        inside.components().find_map(|component| {
-            let name = component.as_os_str().to_string_lossy();
-            // Every protected name has a dot, and so has every spelling of one but the short form.
-            if name.is_ascii() && !name.contains(['.', '~']) {
-                return None;
-            }
-            protected(&name).map(|name| {
-                format!("`{name}` is protected: other programs run or obey what it holds")
-            })
-        })
+        // Every protected name has a dot, and so has every spelling of one but the short form.
+        let bytes = inside.as_os_str().as_encoded_bytes();
+        if bytes.is_ascii() && !bytes.iter().any(|byte| matches!(byte, b'.' | b'~')) {
+            return None;
+        }
+        let name = protected(inside)?;
+        Some(format!("`{name}` is protected: other programs run or obey what it holds"))
     }
 }
 
@@ -296,6 +293,7 @@ mod tests {
             "git~1/config",
             ".git::$INDEX_ALLOCATION/x",
             ".envrc",
+            ".github/hooks/a",
         ] {
             let path = Path::new("/w/app").join(path);
             assert!(places().protection(&path).is_some(), "{}", path.display());

@@ -6,6 +6,7 @@ mod host;
 mod memory;
 mod parse;
 mod target;
+mod unknown;
 
 use contract::policy::{Action, Decision};
 use contract::tool::ToolSpec;
@@ -16,6 +17,7 @@ pub use parse::{Parsed, RuleError, parse};
 pub(crate) use command::{CommandPattern, Tail};
 pub(crate) use host::HostPattern;
 pub(crate) use target::{PathPattern, Touch};
+pub(crate) use unknown::{Steps, plain};
 
 use crate::glob::{Reading, meet};
 

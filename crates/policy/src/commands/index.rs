@@ -33,7 +33,9 @@ impl Index {
 
     fn add(&mut self, at: usize, found: &Found) {
         let argv = found.argv();
-        if argv.first().is_some_and(|program| program.glob && program.text != "[") {
+        // By the words of a text, a star that stands alone is what ends a `case`.
+        let is_default = found.fit == Fit::Loose && argv.len() == 1 && argv[0].text == "*";
+        if argv.first().is_some_and(|program| program.glob && program.text != "[") && !is_default {
             self.patterns.push((at, 0));
         }
         match found.fit {

@@ -11,7 +11,7 @@ use crate::findings::{FLOOR, Finding, Lift, ask};
 use crate::floor::shown;
 use crate::programs;
 use crate::rules::{CommandPattern, Target};
-use crate::shell::{Fit, Found, Survey, base_name, wrappers};
+use crate::shell::{Fit, Found, Piece, Survey, base_name, wrappers};
 
 /// In one command so many places where a denied command could begin are looked at.
 const PLACES: usize = 16;
@@ -21,6 +21,12 @@ const ORDINARY: &str = "\
     alias apropos asdf cd chdir clear code complete export file git groups hash help info just kill killall \
     let local make man mapfile mkdir pgrep pidof pkill popd pushd read readonly service set snap \
     systemctl task tldr touch type typeset unalias unset whatis whereis which who";
+
+/// Tools whose first operand is a command of their own, such as `rm`, and not a program.
+const TOOLS: &str = "\
+    apk apt apt-get aws az brew bzr cargo composer conda crictl ctr dnf dvc flatpak gcloud gem gh git-lfs glab \
+    gradle helm hg jj kubectl minikube mvn nerdctl npm ollama pacman pip pip3 pnpm poetry rake rclone rustup \
+    sl svn terraform vagrant virsh yarn yum zypper";
 
 /// A command that is denied, and why.
 struct Denied {
@@ -58,6 +64,8 @@ pub(super) fn launched(call: &Call<'_>, survey: &Survey) -> Option<Finding> {
                 if is_lower { denied.get(name) } else { denied.get(&name.to_ascii_lowercase()) };
             Some((at, known?))
         });
+        let is_own = |at: usize| is_tool(found) && !args[..at].iter().any(is_operand);
+        let named = named.filter(|(at, _)| !is_own(*at));
         let (at, hit) = named.take(PLACES).find_map(|(at, known)| {
             let hit = known.iter().find(|denied| denied.pattern.is_given_at(args, at))?;
             Some((at, hit))
@@ -81,6 +89,16 @@ fn could_launch(found: &Found) -> bool {
         && !wrappers::is_shell(name)
         && !wrappers::launches(name)
         && !wrappers::embeds(name)
+}
+
+/// Whether the first operand of a command is the tool's own.
+fn is_tool(found: &Found) -> bool {
+    let name = found.argv().first().map_or("", |program| base_name(&program.text));
+    TOOLS.split(' ').any(|known| known == name)
+}
+
+fn is_operand(word: &Piece) -> bool {
+    !word.text.starts_with('-')
 }
 
 /// Whether nothing is known of the program of such a command. What an interpreter runs, nobody knows.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
 
+use super::writes::only_reads;
 use crate::call::{Call, Verdict};
 use crate::findings::{BUILT_IN, Finding, Lift, ask};
 use crate::glob::{Reading, meet};
@@ -41,6 +42,12 @@ const NAMING: &[&str] = &[
     "chmod", "chown", "touch", "mkdir", "rm", "rmdir", "unlink", "true", "file",
 ];
 
+/// Those of them that change nothing either.
+const QUIET: &[&str] = &[
+    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
+    "true", "file",
+];
+
 /// Programs that print the names of files.
 const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
 
@@ -49,6 +56,8 @@ struct Sweep<'a> {
     /// Where it looks; where it runs if nowhere else.
     places: Vec<Piece>,
     width: Width,
+    /// What it does to the files.
+    touch: Touch,
     /// Whether it shows what git keeps, which may be less than what lies there.
     kept: bool,
     /// Patterns for names, one of which must fit.
@@ -63,6 +72,8 @@ struct Seen<'a> {
     ruled: Option<(&'a Rule, PathBuf)>,
     secret: Option<PathBuf>,
     is_unsure: bool,
+    /// Whether what git keeps cannot be told, where rules speak of files.
+    is_untold: bool,
 }
 
 /// The steps that follow from what a command would come upon in folders.
@@ -94,7 +105,8 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
             let Some(sweep) = sweep else { continue };
             for folder in found.folders.iter().flat_map(|folder| folders(call, &sweep, folder)) {
                 let (only, never) = (sweep.only.clone(), sweep.never.clone());
-                if !known.insert((folder.clone(), sweep.width, sweep.kept, only, never)) {
+                let kind = (sweep.width, sweep.touch, sweep.kept);
+                if !known.insert((folder.clone(), kind, only, never)) {
                     continue;
                 }
                 if known.len() > FOLDERS {
@@ -128,7 +140,10 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
         let why = "the search comes upon it, and its name says that it holds a secret";
         steps.push(ask(&path.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
     }
-    if seen.is_unsure {
+    if seen.is_untold {
+        let why = "what git keeps there cannot be told, and a rule may deny some of it";
+        steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(Lift::Never));
+    } else if seen.is_unsure {
         let why = "it holds too many files to tell whether one of them is a secret or denied";
         steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
     }
@@ -141,7 +156,13 @@ pub(super) fn has_rules(call: &Call<'_>) -> bool {
 }
 
 fn is_about_reading(rule: &Rule) -> bool {
-    matches!(&rule.matcher.target, Target::Path(touch, _) if touch.includes(Touch::Read))
+    is_about(rule, Touch::Read)
+}
+
+/// Whether a rule speaks of files to which this is done.
+fn is_about(rule: &Rule, done: Touch) -> bool {
+    let speaks = |touch: Touch| touch == Touch::Any || done == Touch::Any || touch == done;
+    matches!(&rule.matcher.target, Target::Path(touch, _) if speaks(*touch))
 }
 
 /// Goes through a folder for what rules deny or ask about, and for secrets.
@@ -149,7 +170,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
     let rules: Vec<&Rule> = [Decision::Deny, Decision::Ask]
         .into_iter()
         .flat_map(|decision| call.rules_that(decision))
-        .filter(|rule| is_about_reading(rule))
+        .filter(|rule| is_about(rule, sweep.touch))
         .collect();
     let speaks = |rule: &Rule, path: &Path, text: &str| match &rule.matcher.target {
         Target::Path(_, pattern) => {
@@ -177,6 +198,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         let below = path.strip_prefix(&call.places.workspace).unwrap_or(path);
         if seen.secret.is_none()
             && is_read
+            && sweep.touch.includes(Touch::Read)
             && is_secret(&below.to_string_lossy(), Reading::Literal)
             && matches!(call.may_read(path, Reading::Literal), Verdict::Doubtful(..))
         {
@@ -193,6 +215,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
             != Sought::TooMany;
     let is_known = sought != Sought::TooMany || (sweep.kept && rules.is_empty());
     seen.is_unsure = !is_known || !is_told;
+    seen.is_untold = !is_told && !rules.is_empty();
     seen
 }
 
@@ -252,6 +275,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     let plain = || Sweep {
         places: places(name, words),
         width: Width::Everything,
+        touch: Touch::Read,
         kept: false,
         only: Vec::new(),
         never: Vec::new(),
@@ -289,13 +313,36 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     }
 }
 
-/// What `find` gives to a program that shows it.
+/// What `find` deletes, or gives to a program that shows or changes it.
 fn found(args: &[Piece]) -> Option<Sweep<'_>> {
     let is_action =
         |word: &Piece| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-    let action = args.iter().position(is_action)?;
-    let program = args.get(action + 1).map_or("", |word| base_name(&word.text));
-    (!NAMING.contains(&program)).then(|| below(args))
+    let deletes = args.iter().any(|word| word.text == "-delete");
+    let touch = match args.iter().position(is_action) {
+        Some(action) => {
+            let words = &args[action + 1..];
+            let is_end = |word: &Piece| matches!(word.text.as_str(), ";" | "+");
+            done_by(&words[..words.iter().position(is_end).unwrap_or(words.len())])
+        }
+        None => None,
+    };
+    let touch = match (deletes, touch) {
+        (true, Some(Touch::Read | Touch::Any)) => Touch::Any,
+        (true, _) => Touch::Write,
+        (false, touch) => touch?,
+    };
+    Some(Sweep { touch, ..below(args) })
+}
+
+/// What a program does to the files that it is given, as far as rules speak of it.
+fn done_by(words: &[Piece]) -> Option<Touch> {
+    let program = words.first().map_or("", |word| base_name(&word.text));
+    match (NAMING.contains(&program), only_reads(words)) {
+        (true, true) => None,
+        (true, false) => (!QUIET.contains(&program)).then_some(Touch::Write),
+        (false, true) => Some(Touch::Read),
+        (false, false) => Some(Touch::Any),
+    }
 }
 
 /// The files below the places that `find` begins at.
@@ -306,23 +353,32 @@ fn below(args: &[Piece]) -> Sweep<'_> {
     let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
     let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
     let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
-    Sweep { places, width: Width::Everything, kept: false, only, never: Vec::new() }
+    let (width, touch) = (Width::Everything, Touch::Read);
+    Sweep { places, width, touch, kept: false, only, never: Vec::new() }
 }
 
 /// What a program reads that gets the names of files from another one before it.
 fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
-    let (program, given) = words.split_first()?;
-    if NAMING.contains(&base_name(&program.text)) {
-        return None;
-    }
+    let given = words.get(1..)?;
     let at = given.iter().position(|word| LISTERS.contains(&base_name(&word.text)))?;
+    let touch = done_by(&words[..=at])?;
     let args = &given[at + 1..];
     let has = |text: &str| args.iter().any(|word| word.text == text);
     let recursive = |word: &Piece| word.text.starts_with('-') && word.text.contains('R');
+    let below = |args| Sweep { touch, ..below(args) };
     match base_name(&given[at].text) {
         "find" | "gfind" => Some(below(args)),
         "ls" if !args.iter().any(recursive) => None,
-        "git" if has("ls-files") => Some(Sweep { kept: !has("-o"), ..below(&[]) }),
+        "git" if has("ls-files") => {
+            let kept = touch == Touch::Read && !has("-o");
+            let is_name = |word: &&Piece| word.text.starts_with("*.") && !word.text.contains('/');
+            let operands =
+                args.iter().filter(|word| !word.text.starts_with('-') && word.text != "ls-files");
+            let only: Vec<&str> =
+                operands.clone().filter(is_name).map(|it| it.text.as_str()).collect();
+            let is_narrow = only.len() == operands.count();
+            Some(Sweep { kept, only: if is_narrow { few(only) } else { Vec::new() }, ..below(&[]) })
+        }
         "git" => None,
         "rg" if !has("--files") => None,
         _ => {
@@ -345,7 +401,7 @@ fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
         let is_place = |piece: &&Piece| contents.contains(piece.text.as_str());
         return argv[1..].iter().filter(is_place).cloned().collect();
     }
-    let here = Piece { text: String::from("."), dynamic: false, home: false, glob: false };
+    let here = Piece { text: String::from("."), ..Piece::default() };
     let others = argv[1..].iter().filter(|piece| !piece.text.starts_with('-'));
     others.cloned().chain([here]).collect()
 }

@@ -262,6 +262,9 @@ fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
         Some(_) | None => path.to_path_buf(),
     };
     let shown = folder.display();
+    if glob && let Some(what) = kept_by_pattern(&folder, places) {
+        return what;
+    }
     if places.workspace.starts_with(&folder) {
         return match (folder == places.workspace, all_of, filtered) {
             (true, _, true) => Loss::None,
@@ -293,4 +296,37 @@ fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
         (_, true) if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") => Loss::None,
         (_, true) => Loss::Grave(format!("`{shown}`, outside the workspace")),
     }
+}
+
+/// What a pattern means that nobody wants to lose.
+fn kept_by_pattern(pattern: &Path, places: &Places) -> Option<Loss> {
+    let shown = pattern.display();
+    let is_wild = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
+    if !is_wild(pattern) {
+        return None;
+    }
+    let names = |path: &Path| -> Vec<String> {
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let wanted = names(pattern);
+    let is_meant = |place: &Path| {
+        let place = names(place);
+        let meets = |(wild, name): (&String, &String)| {
+            meet((wild, Reading::Shell), (name, Reading::Literal))
+        };
+        wanted.len() == place.len() && wanted.iter().zip(&place).all(meets)
+    };
+    let holds = |place: &Path| place.ancestors().any(is_meant);
+    if holds(&places.workspace) {
+        return Some(Loss::Total(format!("`{shown}`, which holds the workspace")));
+    }
+    if places.home.as_deref().is_some_and(holds) {
+        return Some(Loss::Total(format!("`{shown}`, which holds the home folder")));
+    }
+    // A star that begins a name stands for no dot.
+    let last = wanted.last().filter(|name| !name.starts_with('*') && is_wild(Path::new(name)))?;
+    let is_git = meet((&last.to_ascii_lowercase(), Reading::Shell), (".git", Reading::Literal));
+    let is_inside = places.place(pattern) == Place::Inside;
+    let what = || Loss::Grave(format!("`{shown}`, the repository's history"));
+    (is_git && is_inside).then(what)
 }

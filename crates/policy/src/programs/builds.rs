@@ -9,7 +9,7 @@ use crate::shell::Word;
 enum Rest {
     /// No option.
     Operands,
-    /// Anything: it is for the project's own tests.
+    /// Anything in the project: it is for its own tests.
     Anything,
     /// Levels of lints.
     Lints,
@@ -173,7 +173,8 @@ impl Build {
     fn hands_on(&self, rest: &[Word]) -> bool {
         let mut texts = rest.iter().map(|word| word.text.as_str());
         match self.rest {
-            Rest::Anything => true,
+            // The usual harness of tests writes to a file that it is told.
+            Rest::Anything => texts.all(|text| !text.starts_with("--logfile") && stays(text)),
             Rest::Operands => texts.all(|text| !text.starts_with('-') && stays(text)),
             Rest::Lints => {
                 let grammar = Grammar { short: "D:W:A:", long: &[], numbers: false };
@@ -183,7 +184,9 @@ impl Build {
     }
 }
 
-/// Whether a word, if it is a path, does not lead out of the folder.
+/// Whether a word, if it is a path, does not lead out of the folder, and is no file of further words.
 fn stays(text: &str) -> bool {
-    !text.starts_with(['/', '~']) && !text.split('/').any(|part| part == "..")
+    !text.starts_with('@')
+        && !text.starts_with(['/', '~'])
+        && !text.split('/').any(|part| part == "..")
 }

@@ -19,13 +19,23 @@ pub(crate) const CHOOSING: &[&str] = &["rust-toolchain", "rust-toolchain.toml"];
 
 /// Whether these words only ask a program for its version.
 pub(crate) fn is_asked(argv: &[Word]) -> bool {
-    let [program, option] = argv else {
+    let Some((program, options)) = argv.split_first() else {
         return false;
     };
-    let short = match program.text.as_str() {
-        "python" | "python3" | "cargo" | "rustc" => "-V",
-        "node" | "nodejs" | "perl" | "ruby" | "lua" => "-v",
-        _ => "--version",
+    let short: &[&str] = match program.text.as_str() {
+        "python" | "python3" => &["-V"],
+        "cargo" | "rustc" => &["-V", "-vV", "-Vv"],
+        "node" | "nodejs" | "npm" | "perl" | "ruby" | "lua" => &["-v"],
+        _ => &[],
     };
-    !option.glob && [short, "--version"].contains(&option.text.as_str())
+    let is_version = |text: &str| text == "--version" || short.contains(&text);
+    match options {
+        [option] => !option.glob && is_version(&option.text),
+        // Those of Rust tell more of it.
+        [option, more] => {
+            let is_more = ["--verbose", "-v"].contains(&more.text.as_str());
+            is_more && CHOSEN.contains(&program.text.as_str()) && is_version(&option.text)
+        }
+        _ => false,
+    }
 }

@@ -289,8 +289,8 @@ impl Rule {
                     })
                 }
                 Decision::Ask | Decision::Deny => {
-                    let home = places.home.as_deref();
-                    let survey = survey(example, &places.workspace, home, Grammar::Sound);
+                    let folders = (places.workspace.as_path(), places.home.as_deref());
+                    let survey = survey(example, folders, Grammar::Sound, false);
                     Index::new(&survey).first_hit(&survey, pattern).is_some()
                 }
             },

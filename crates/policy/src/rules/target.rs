@@ -6,10 +6,11 @@ use contract::policy::Decision;
 
 use crate::glob::{Reading, paths_meet, paths_meet_as};
 use crate::paths::{Places, normalize};
+use crate::rules::unknown::Steps;
 use crate::shell::braces;
 
 /// What is done to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Touch {
     /// It is read.
     Read,
@@ -88,6 +89,19 @@ impl PathPattern {
         }
     }
 
+    /// What a deny or ask rule says of paths of which only a part is known.
+    pub(crate) fn steps(&self, places: &Places) -> Vec<Steps> {
+        let both = |pattern: &str, own: usize| {
+            let pattern = pattern.to_lowercase();
+            [Steps::of(&pattern, own), Steps::of(&format!("{pattern}/**"), own + 1)]
+        };
+        let each = self.spellings.iter().flat_map(|spelling| {
+            let own = spelling.split('/').filter(|component| !component.is_empty()).count();
+            meant(spelling, places).flat_map(move |pattern| both(&pattern, own))
+        });
+        each.collect()
+    }
+
     /// Whether `text` could be a part of a matching path: a quick look before the full one.
     pub(crate) fn could_be(&self, text: &str) -> bool {
         let Some(name) = &self.literal else {
@@ -126,11 +140,15 @@ fn could_mean(text: &str, path: &(String, Reading), places: &Places) -> bool {
         let pattern = pattern.to_lowercase();
         fits(&pattern) || fits(&format!("{pattern}/**"))
     };
+    meant(text, places).any(|pattern| within(&pattern))
+}
+
+/// The patterns for whole paths that a deny or ask rule could mean by its text.
+fn meant(text: &str, places: &Places) -> impl Iterator<Item = String> {
     // Some write a path of the project with a slash before it; two are the root for certain.
     let rooted = text.strip_prefix('/').filter(|rest| !rest.starts_with('/'));
     // A bare name means that name anywhere, and a folder means what is in it.
     let bare = (!text.contains('/')).then(|| format!("**/{text}"));
-    full(text, places).is_some_and(|full| within(&full))
-        || rooted.and_then(|rest| full(rest, places)).is_some_and(|full| within(&full))
-        || bare.is_some_and(|bare| within(&bare))
+    let rooted = rooted.and_then(|rest| full(rest, places));
+    full(text, places).into_iter().chain(rooted).chain(bare)
 }

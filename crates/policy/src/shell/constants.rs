@@ -91,8 +91,11 @@ impl Reader<'_> {
             put.push_str(&rest[..at]);
             rest = &rest[at..];
             let at = text.len() - rest.len();
-            let expansion = self.expansion(rest, at);
-            let (value, used) = expansion.unwrap_or_else(|| (rest[..1].to_owned(), 1));
+            let Some((value, used)) = self.expansion(rest, at) else {
+                put.push_str(&rest[..1]);
+                rest = &rest[1..];
+                continue;
+            };
             // In quotes all arguments stay words of their own.
             if put.ends_with('"') && rest[..used].contains('@') {
                 put.push_str(&value.split_whitespace().collect::<Vec<_>>().join("\" \""));

@@ -29,7 +29,10 @@ pub(crate) fn runs(text: &str) -> Vec<Vec<Piece>> {
                     runs.push(Vec::new());
                 }
             }
-            c if c.is_alphanumeric() || "_./~+-@*?[]%^#".contains(c) => word.push(c),
+            '_' | '.' | '/' | '~' | '+' | '-' | '@' | '*' | '?' | '[' | ']' | '%' | '^' | '#' => {
+                word.push(c);
+            }
+            c if c.is_alphanumeric() => word.push(c),
             _ => end_word(&mut word, &mut runs),
         }
     }

@@ -1,6 +1,8 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod env;
+mod listed;
 mod made;
 mod merge;
 mod names;
@@ -8,9 +10,10 @@ mod put;
 mod runners;
 mod sources;
 mod variables;
+mod words;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -21,6 +24,9 @@ use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
 use names::Names;
 use sources::{Flow, Sources};
+pub(crate) use words::{base_name, is_reserved, resolve};
+use words::{is_start_file, program_index};
+use written::Scripts;
 
 /// How deep shell text within shell text is followed; deeper text is read by its words.
 pub(crate) const NESTING: usize = 8;
@@ -62,9 +68,9 @@ enum Listens {
     Interpreter,
 }
 
-/// Segments that were seen already, with what became of them: long texts say the same again and
-/// again.
-type Known = HashMap<Rc<Vec<Piece>>, Listens>;
+/// Segments that were seen already, with what became of them and whether a shell in them runs what a
+/// substitution prints: long texts say the same again and again.
+type Known = HashMap<Rc<Vec<Piece>>, (Listens, bool)>;
 
 /// A command that the text could run.
 #[derive(Clone, Debug)]
@@ -128,16 +134,26 @@ pub(crate) struct Survey {
     patience: Option<usize>,
     /// What variables are set to.
     constants: Constants,
+    /// Variables of git that are set.
+    pub(crate) assigned: HashSet<String>,
     /// What the text itself gives a meaning.
     names: Names,
     /// What `printf` prints, put together.
     printed: Vec<String>,
     /// Where text comes from that a shell runs.
     pub(crate) sources: Sources,
+    /// What is written into files.
+    scripts: Scripts,
 }
 
-/// Surveys `text`, run in `cwd` by a user whose home is `home`.
-pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Grammar) -> Survey {
+/// Surveys `text`, run in `cwd` by a user whose home is `home`. Where text comes from that a shell runs
+/// is followed if that is `wanted`.
+pub(crate) fn survey(
+    text: &str,
+    (cwd, home): (&Path, Option<&Path>),
+    grammar: Grammar,
+    wanted: bool,
+) -> Survey {
     let mut survey = Survey {
         commands: Vec::new(),
         redirections: Vec::new(),
@@ -149,10 +165,15 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
         patience: Some(text.len() / 2 + PATIENCE),
         loose: grammar == Grammar::Broken || deceptive(text).is_some(),
         constants: Constants::default(),
+        assigned: HashSet::new(),
         names: Names::of(text),
         printed: Vec::new(),
-        sources: Sources::default(),
+        sources: Sources::new(wanted),
+        scripts: Scripts::default(),
     };
+    if wanted {
+        survey.sources.functions.clone_from(&survey.names.functions);
+    }
     for (name, values) in names::arrays(text) {
         // What is added to an array becomes words of their own; the end of a substitution is not its.
         let values = values.split("$(").next().unwrap_or_default();
@@ -161,6 +182,7 @@ pub(crate) fn survey(text: &str, cwd: &Path, home: Option<&Path>, grammar: Gramm
     survey.script(text, 0);
     survey.with_constants(text);
     survey.made_by_others(text);
+    survey.written_scripts();
     survey.sources.look_into(text);
     survey.sources.run_by(&survey.commands);
     // What is run from a file may be what the same text has just written there.
@@ -203,6 +225,7 @@ impl Survey {
                 self.read_into(&segment.words, text);
             }
         }
+        let given = listed::given(&scan.segments);
         let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
         let mut flow = Flow::default();
         for segment in scan.segments {
@@ -220,6 +243,7 @@ impl Survey {
             let texts: Vec<String> =
                 texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
             let seen = is_long.then_some(&mut known);
+            self.note_written(&segment, fed.get(&pipeline).copied());
             let passed = self.sources.pass(&segment, &mut flow);
             let listens = self.segment(segment, depth, seen);
             self.sources.settle(passed, listens == Listens::Shell);
@@ -227,6 +251,11 @@ impl Survey {
                 for text in said.remove(&pipeline).into_iter().flatten() {
                     self.words_of(&text);
                     self.words_of(&raw::unescaped(&text));
+                }
+            } else if listens == Listens::Shell && self.sources.is_open() {
+                // Its words are looked at anyway, but not what it would run by them.
+                for text in said.remove(&pipeline).into_iter().flatten() {
+                    self.script(&text, depth + 1);
                 }
             } else if !texts.is_empty() {
                 said.entry(pipeline).or_default().extend(texts);
@@ -237,19 +266,35 @@ impl Survey {
                 listening.insert(pipeline, listens);
             }
         }
-        for (pipeline, text) in scan.fed {
+        // In all folders that were gone to.
+        for words in given {
+            if self.affords(2 * words.len()) {
+                self.handed(&words);
+            }
+        }
+        self.fed(scan.fed, &listening, &flow, depth);
+    }
+
+    /// Adds what is run of the texts that are fed to pipelines.
+    fn fed(
+        &mut self,
+        fed: Vec<(usize, String)>,
+        listening: &HashMap<usize, Listens>,
+        flow: &Flow,
+        depth: usize,
+    ) {
+        for (pipeline, text) in fed {
             match listening.get(&pipeline) {
                 Some(Listens::Shell) => {
                     // Of a word that is nothing but an expansion nothing is left.
                     let begin = text.trim_start();
                     self.sources.substituted |= begin.is_empty() || begin.starts_with(['$', '`']);
-                    let unclear = self.sources.unclear.clone();
-                    self.script(&text, depth + 1);
-                    self.words_of(&text);
                     // A program in another language has no substitutions.
-                    if !flow.has_shell(pipeline) {
-                        self.sources.unclear = unclear;
-                    }
+                    let was_idle = self.sources.is_idle;
+                    self.sources.is_idle |= !flow.has_shell(pipeline);
+                    self.script(&text, depth + 1);
+                    self.sources.is_idle = was_idle;
+                    self.words_of(&text);
                 }
                 Some(Listens::Interpreter) => self.words_of(&text),
                 Some(Listens::No) | None => {}
@@ -281,7 +326,7 @@ impl Survey {
         // In quotes braces stand for themselves.
         let is_braced = segment.words.iter().any(|word| word.text.contains('{'));
         let as_written = is_braced.then(|| segment.words.clone());
-        let words = Rc::new(expanded(segment.words));
+        let words = Rc::new(if is_braced { self.expanded(segment.words) } else { segment.words });
         if let Some(as_written) = as_written.filter(|written| *written != *words) {
             self.run_of_words(&Rc::new(as_written), depth);
         }
@@ -290,13 +335,14 @@ impl Survey {
         let Some(known) = known.filter(|_| is_plain && words.len() <= REPEATED) else {
             return self.run_of_words(&words, depth);
         };
-        if let Some(listens) = known.get(&words) {
+        if let Some((listens, substituted)) = known.get(&words) {
+            self.sources.substituted |= substituted;
             return *listens;
         }
         let (folders, adrift) = (Rc::clone(&self.folders), self.adrift);
         let listens = self.run_of_words(&words, depth);
         if Rc::ptr_eq(&folders, &self.folders) && adrift == self.adrift {
-            known.insert(words, listens);
+            known.insert(words, (listens, self.sources.substituted));
         } else {
             known.clear();
         }
@@ -344,6 +390,9 @@ impl Survey {
         let Some((name, value)) = word.text.split_once('=') else {
             return;
         };
+        if name.starts_with("GIT_") {
+            self.assigned.insert(name.to_owned());
+        }
         if !word.dynamic {
             self.constants.set(name, value);
             // Arithmetic computes what a variable holds, and so runs what stands between brackets.
@@ -430,7 +479,8 @@ impl Survey {
             match wrapper.inner(&texts) {
                 Inner::At(at) if name == "xargs" && depth < NESTING => {
                     let inner = runners::filled(&words[args..], at);
-                    let is_open = runners::ends_open(&inner);
+                    let is_filled = runners::runs_filled(&words[args..], at);
+                    let is_open = is_filled || runners::ends_open(&inner);
                     let listens = self.command(&Rc::new(inner), 0, depth + 1);
                     return if is_open { Listens::Shell } else { listens };
                 }
@@ -452,6 +502,21 @@ impl Survey {
         }
         self.add(words, start, words.len(), Fit::Loose);
         Listens::No
+    }
+
+    /// The words with what braces in them stand for.
+    fn expanded(&mut self, words: Vec<Piece>) -> Vec<Piece> {
+        let mut all = Vec::with_capacity(words.len());
+        for word in words {
+            let is_tried = word.text.contains('{') && !self.is_cut_short();
+            let texts = if is_tried { braces::expand(&word.marked()) } else { Vec::new() };
+            if !texts.is_empty() && self.affords(2 * (texts.len() - 1)) {
+                all.extend(texts.iter().map(|text| word.saying(text)));
+            } else {
+                all.push(word);
+            }
+        }
+        all
     }
 
     /// Takes so many words from what may yet be looked through; says whether there were as many left.
@@ -516,57 +581,4 @@ impl Survey {
             self.words_of(&raw::unescaped(text));
         }
     }
-}
-
-/// Whether a variable is set that names a file which a shell runs first.
-fn is_start_file(word: &Piece) -> bool {
-    word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")
-}
-
-/// The path that a word means in `folder`; none where that cannot be known.
-pub(crate) fn resolve(word: &Piece, folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    if word.dynamic || word.text == "-" {
-        return None;
-    }
-    if word.home {
-        let rest = word.text.trim_start_matches('~').trim_start_matches('/');
-        return home.map(|home| normalize(&home.join(rest)));
-    }
-    Some(normalize(&folder.join(&word.text)))
-}
-
-/// The last component of a program's path, as the file system might see it.
-pub(crate) fn base_name(program: &str) -> &str {
-    // Whatever reads this is the shell.
-    if program.starts_with("/proc/") && program.ends_with("/exe") {
-        return "bash";
-    }
-    let name = program.rsplit('/').next().unwrap_or(program);
-    name.strip_suffix(".exe").unwrap_or(name)
-}
-
-fn expanded(words: Vec<Piece>) -> Vec<Piece> {
-    if !words.iter().any(|word| word.text.contains('{')) {
-        return words;
-    }
-    let each = words.into_iter().flat_map(|word| {
-        let texts = braces::expand(&word.text);
-        texts.into_iter().map(move |text| Piece { text, ..word.clone() })
-    });
-    each.collect()
-}
-
-/// The index of the program among the words of a segment: past reserved words and assignments.
-fn program_index(words: &[Piece]) -> usize {
-    const RESERVED: &[&str] = &[
-        "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}",
-        "function", "esac", "in", "case", "[[", "]]",
-    ];
-    words
-        .iter()
-        .position(|word| {
-            let reserved = RESERVED.contains(&word.text.as_str());
-            !reserved && !wrappers::is_assignment(&word.text)
-        })
-        .unwrap_or(words.len())
 }

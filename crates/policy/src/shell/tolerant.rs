@@ -1,28 +1,21 @@
 //! Splits any text into the commands a shell might run, in one pass over its bytes, whether or not
 //! it is well-formed. It never gives up and never decides; it would rather see too much.
 
+mod cases;
+mod heredocs;
+mod piece;
 mod quoting;
 
 use std::ops::Range;
 
-use super::survey::NESTING;
+use cases::Cases;
+pub(crate) use piece::{GAP, Piece};
 use quoting::{ansi_c, is_sum};
 
+/// More that one expansion holds is not handed on to the word around it.
+const MOST: usize = 32;
 /// Substitutions nested deeper are read as if they stood side by side.
 const DEEPEST: usize = 256;
-
-/// A word as the shell might see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Piece {
-    /// The word without quotes and escapes; expansions are left out.
-    pub(crate) text: String,
-    /// Whether something was left out.
-    pub(crate) dynamic: bool,
-    /// Whether a leading `~` stands for the home.
-    pub(crate) home: bool,
-    /// Whether it has wildcards.
-    pub(crate) glob: bool,
-}
 
 /// One run of words between separators.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +46,7 @@ pub(crate) struct Expansion {
 }
 
 /// What an expansion stands for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// What a variable holds; `@` for any argument.
     Variable(String),
@@ -126,6 +119,7 @@ struct Frame {
     from: usize,
     /// How many parentheses are open around what is no command.
     data: Option<usize>,
+    cases: Cases,
 }
 
 struct Scanner<'a> {
@@ -170,6 +164,7 @@ fn new_frame(scan: &mut Scan, closer: Closer, quoted: bool) -> Frame {
         heredocs: Vec::new(),
         from: scan.segments.len(),
         data: None,
+        cases: Cases::default(),
     }
 }
 
@@ -252,6 +247,7 @@ impl Scanner<'_> {
             Some(b'\n') => self.at += 2,
             Some(next) if !quoted || b"$`\"\\".contains(&next) => {
                 self.word();
+                self.top().word_quoted = true;
                 self.push(self.at + 1);
             }
             Some(_) | None => self.push(self.at),
@@ -300,7 +296,7 @@ impl Scanner<'_> {
                 self.variable(&name, length + 1);
             }
             Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
-                self.word().dynamic = true;
+                self.word().leave_out();
                 if c.is_ascii_digit() || b"@*".contains(&c) {
                     self.expands_to(Value::Variable(String::from("@")));
                 }
@@ -331,13 +327,13 @@ impl Scanner<'_> {
                 word.text.push('~');
             }
             "${PWD}" if word.text.is_empty() || is_option(&word.text) => word.text.push('.'),
-            _ => word.dynamic = true,
+            _ => word.leave_out(),
         }
     }
 
     fn open(&mut self, closer: Closer, length: usize) {
         self.at += length;
-        self.word().dynamic = true;
+        self.word().leave_out();
         if self.frames.len() >= DEEPEST {
             self.scan.torn = true;
             return self.end_segment(Next::Fresh);
@@ -351,14 +347,18 @@ impl Scanner<'_> {
         let mut values = Vec::new();
         if self.top().closer == Closer::Brace {
             let top = self.top();
-            values.extend(top.segment.expansions.drain(..).map(|it| it.value));
+            values.extend(top.segment.expansions.drain(..).map(|it| it.value).take(MOST));
             let text = top.word.take().unwrap_or_default().text;
             let name = text.trim_start_matches(['!', '#']);
             let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let name = &name[..end.unwrap_or(name.len())];
             let is_argument = name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit());
             let name = if is_argument { "@" } else { name };
-            values.push(Value::Variable(name.to_owned()));
+            let own = Value::Variable(name.to_owned());
+            // One within another often says the same.
+            if !values.contains(&own) {
+                values.push(own);
+            }
         }
         self.end_segment(Next::Fresh);
         if self.frames.len() > 1 {
@@ -407,8 +407,13 @@ impl Scanner<'_> {
             b'(' => self.parenthesis(),
             b')' => {
                 self.at += 1;
+                self.end_word();
                 let top = self.top();
-                if top.parentheses > 0 {
+                if top.cases.are_at_pattern() {
+                    top.cases.end(true);
+                    top.segment.words.iter_mut().for_each(|word| word.glob = false);
+                    self.end_segment(Next::Fresh);
+                } else if top.parentheses > 0 {
                     top.parentheses -= 1;
                     let depth = top.parentheses;
                     self.end_segment(Next::Fresh);
@@ -448,6 +453,10 @@ impl Scanner<'_> {
         let is_second = self.at > 0 && self.bytes[self.at - 1] == b'(';
         let is_sum = is_second && is_sum(&self.bytes[self.at + 1..]);
         let top = self.top();
+        if top.cases.are_at_pattern() && top.word.is_none() {
+            self.at += 1;
+            return;
+        }
         let is_array = top.word.as_ref().is_some_and(|word| word.text.ends_with('='));
         let is_first = top.word.is_none() && top.segment.words.is_empty();
         let opens = if is_first { std::mem::take(&mut top.segment.opens) } else { 0 };
@@ -469,6 +478,15 @@ impl Scanner<'_> {
             return self.redirect();
         }
         let doubled = self.peek(1) == Some(byte);
+        self.end_word();
+        let cases = &mut self.top().cases;
+        if byte == b'|' && cases.are_at_pattern() {
+            self.at += 1;
+            return;
+        }
+        if byte == b';' && (doubled || self.peek(1) == Some(b'&')) {
+            self.top().cases.end(false);
+        }
         let next = if byte == b'|' && !doubled { Next::Same } else { Next::Fresh };
         self.end_segment(next);
         let piped_errors = byte == b'|' && self.peek(1) == Some(b'&');
@@ -516,7 +534,10 @@ impl Scanner<'_> {
         let Some(word) = top.word.take() else { return };
         let pipeline = top.segment.pipeline;
         match top.pending.take() {
-            None => top.segment.words.push(word),
+            None => {
+                top.cases.take(&top.segment.words, &word.text, quoted);
+                top.segment.words.push(word);
+            }
             Some(Pending::Heredoc { strip }) => {
                 top.heredocs.push((word, strip, quoted, pipeline));
             }
@@ -545,33 +566,6 @@ impl Scanner<'_> {
         let is_group = segment.opens > 0 || segment.closes;
         if !segment.words.is_empty() || !segment.redirects.is_empty() || is_group {
             self.scan.segments.push(segment);
-        }
-    }
-
-    fn read_heredocs(&mut self) {
-        for (delimiter, strip, quoted, pipeline) in std::mem::take(&mut self.top().heredocs) {
-            let from = self.at;
-            let mut end = self.bytes.len();
-            let mut closed = false;
-            while self.at < self.bytes.len() {
-                let line = self.text[self.at..].split('\n').next().unwrap_or_default();
-                let bare = if strip { line.trim_start_matches('\t') } else { line };
-                end = self.at;
-                self.at = (self.at + line.len() + 1).min(self.bytes.len());
-                if bare == delimiter.text {
-                    closed = true;
-                    break;
-                }
-                end = self.at;
-            }
-            self.scan.torn |= !closed;
-            let body = &self.text[from..end];
-            self.scan.fed.push((pipeline, body.to_owned()));
-            if !quoted && self.depth < NESTING {
-                run(self.scan, body, Start::Quoted, self.depth + 1);
-            } else if !quoted {
-                self.scan.torn = true;
-            }
         }
     }
 }

@@ -347,6 +347,10 @@ fn cluster(letters: &str, known: &str, wrapper: &str) -> Option<usize> {
     }
     let mut rest = letters.chars();
     while let Some(letter) = rest.next() {
+        // Their values are attached, or there are none.
+        if wrapper == "xargs" && matches!(letter, 'i' | 'l' | 'e') {
+            return Some(1);
+        }
         let at = known.find(letter).filter(|_| letter != ':')?;
         if known[at + letter.len_utf8()..].starts_with(':') {
             return Some(if rest.as_str().is_empty() { 2 } else { 1 });
@@ -387,6 +391,7 @@ mod tests {
         assert_eq!(inner("perf record -- curl"), Inner::At(2));
         assert_eq!(inner("perf record -g -- curl"), Inner::Unclear);
         assert_eq!(inner("env -i"), Inner::Nothing);
+        assert_eq!(inner("xargs -riZ env Z"), Inner::At(1));
     }
 
     #[test]

@@ -48,7 +48,11 @@ const BUILDS: &[(&str, &[&str], &[&str])] = &[
     (
         "cargo test",
         &["cargo test --all", "cargo test -q name", "cargo test -- --nocapture --skip x"],
-        &["cargo test --config x.toml", "cargo test --manifest-path ../Cargo.toml"],
+        &[
+            "cargo test --config x.toml",
+            "cargo test --manifest-path ../Cargo.toml",
+            "cargo test -- --logfile x",
+        ],
     ),
     (
         "cargo clippy",
@@ -91,6 +95,7 @@ const BUILDS: &[(&str, &[&str], &[&str])] = &[
             "pytest ~/x",
             "pytest a/../../x",
             "pytest *",
+            "pytest -q @args",
         ],
     ),
     (

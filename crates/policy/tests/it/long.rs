@@ -77,6 +77,10 @@ const PIECES: &[&str] = &[
     "* ",
     "/a/b/",
     "~/a",
+    "a/$b ",
+    "\"$a/b\" ",
+    "../",
+    "ln -s a b; cd b; cat b/c; ",
 ];
 
 /// The decision on a piece, repeated up to `size`, and how often the disk was asked.

@@ -5,6 +5,7 @@
 mod approvals;
 mod bash;
 mod corpus;
+mod files;
 mod hosts;
 mod long;
 mod oracles;

@@ -24,7 +24,7 @@ fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: String::new(),
-        input_schema: json!({"type": "object"}),
+        input_schema: json!({"type": "object"}).into(),
         version: String::from("1.0.0"),
         categories: Vec::new(),
         requires_permission: name == "Bash",

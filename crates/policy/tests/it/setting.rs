@@ -54,7 +54,7 @@ pub(crate) fn tool(name: &str, requires_permission: bool, risk_level: Risk) -> T
     ToolSpec {
         name: name.to_owned(),
         description: String::new(),
-        input_schema: json!({"type": "object"}),
+        input_schema: json!({"type": "object"}).into(),
         version: String::from("1.0.0"),
         categories: Vec::new(),
         requires_permission,

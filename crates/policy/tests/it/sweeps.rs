@@ -198,7 +198,6 @@ fn every_way_to_have_git_show_contents_is_asked_about() {
     let others = [
         "git log --stat",
         "git log --oneline -n5 --patience",
-        "git log -Supdate",
         "git log --pretty=oneline",
         "git cat-file -t 1234abcd",
         "git cat-file -p HEAD",
@@ -352,7 +351,8 @@ fn a_program_of_the_system_may_say_its_version_unless_the_project_chooses_it() {
         ("timeout 5 bash --version", Decision::Allow),
         ("cd src && cargo --version", Decision::Allow),
         ("cd old && cargo --version", Decision::Ask),
-        ("cargo --version --verbose", Decision::Ask),
+        ("cargo --version --verbose && cargo -vV", Decision::Allow),
+        ("cargo --version x", Decision::Ask),
         ("cargo -v", Decision::Ask),
         ("make -v", Decision::Ask),
         ("./python3 --version", Decision::Ask),

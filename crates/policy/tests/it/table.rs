@@ -2,7 +2,11 @@
 
 use contract::policy::{Decision, Mode};
 
-use crate::setting::{judge, run, settings};
+use policy::Settings;
+use policy::rules::Scope;
+use serde_json::json;
+
+use crate::setting::{bare, judge, rules, run, settings};
 
 /// Reads a table: a decision and a command a line.
 pub(crate) fn rows(table: &str) -> Vec<(Decision, String)> {
@@ -39,7 +43,11 @@ fn unescape(text: &str) -> String {
 }
 
 fn check(table: &str, mode: Mode) {
-    let judge = policy::policy(settings());
+    check_with(settings(), table, mode);
+}
+
+fn check_with(settings: Settings, table: &str, mode: Mode) {
+    let judge = policy::policy(settings);
     let mut wrong = Vec::new();
     for (wanted, command) in rows(table) {
         let ruling = run(&judge, &command, mode);
@@ -78,6 +86,14 @@ fn roundabout_ways_to_what_is_denied_are_denied() {
 #[test]
 fn the_floor_holds_in_yolo() {
     check(include_str!("../floor.txt"), Mode::Yolo);
+}
+
+#[test]
+fn what_scripts_say_every_day_is_neither_asked_about_nor_denied_in_yolo() {
+    let table = include_str!("../idioms.txt");
+    check_with(bare(), table, Mode::Yolo);
+    let rules = rules(&json!({ "deny": ["Bash(terraform:*)"] }), Scope::User);
+    check_with(Settings { rules, ..bare() }, table, Mode::Yolo);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::Sweep;
 use crate::ground::Width;
+use crate::rules::Touch;
 use crate::shell::Piece;
 
 /// Options of git itself that take the next word.
@@ -35,8 +36,67 @@ const PATCHES: &[&str] = &[
 const LISTS: &[&str] =
     &["--stat", "--numstat", "--shortstat", "--name-only", "--name-status", "--no-patch", "-s"];
 
-/// Fewer letters are not taken for a hash.
+/// Fewer letters are not taken for a hash, or for an option.
 const SHORTEST: usize = 4;
+
+/// Subcommands that take words as paths only behind `--`, or after a colon.
+const BY_REVISION: &[&str] = &[
+    "archive",
+    "bundle",
+    "fast-export",
+    "format-patch",
+    "range-diff",
+    "merge-tree",
+    "unpack-file",
+    "diff-tree",
+    "diff-index",
+    "request-pull",
+    "bisect",
+    "rebase",
+    "am",
+    "stash",
+    "reflog",
+];
+
+/// Subcommands with `-p` or `-i` that show nothing of what is in files.
+const OTHERWISE: &[&str] = &[
+    "fetch",
+    "pull",
+    "push",
+    "apply",
+    "am",
+    "rebase",
+    "clean",
+    "branch",
+    "remote",
+    "clone",
+    "init",
+    "merge",
+    "blame",
+    "annotate",
+    "submodule",
+    "worktree",
+    "lfs",
+    "grep",
+    "config",
+    "tag",
+    "notes",
+    "rm",
+    "mv",
+    "ls-files",
+    "ls-tree",
+    "rev-parse",
+    "rev-list",
+    "shortlog",
+    "describe",
+    "gc",
+    "prune",
+    "repack",
+    "maintenance",
+    "credential",
+    "cherry-pick",
+    "revert",
+];
 
 /// The sweep that git with these arguments is.
 pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
@@ -48,18 +108,9 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
     if !shows(subcommand, rest) {
         return None;
     }
-    let has = |names: &[&str]| {
-        rest.iter().any(|word| names.contains(&word.text.split('=').next().unwrap_or_default()))
-    };
-    // Of an object such as `HEAD:src` it is the path that matters.
-    let place = |word: &Piece| match word.text.split_once(':') {
-        Some((_, path)) => Piece { text: path.to_owned(), ..word.clone() },
-        None => word.clone(),
-    };
-    let operands = rest.iter().filter(|word| !word.text.starts_with('-'));
-    // Without a place it is everything that git keeps.
-    let is_narrow = !names_hash(subcommand, rest) && !operands.clone().any(is_pattern);
-    let places = operands.filter(|_| is_narrow).map(place).collect();
+    let is_wide = names_hash(subcommand, rest) || has(rest, &["--full-diff"]);
+    let places = if is_wide { Vec::new() } else { places(subcommand, rest) };
+    let places = moved(&args[..at], places);
     // Programs take the beginning of an option for all of it.
     let is_foreign = |word: &Piece| {
         let text = word.text.as_str();
@@ -67,34 +118,120 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
             && ["--untracked", "--no-index"].iter().any(|option| option.starts_with(text))
     };
     let kept = !rest.iter().any(is_foreign);
-    let is_bare = has(&["--no-exclude-standard", "--no-index"]);
+    let is_bare = has(rest, &["--no-exclude-standard", "--no-index"]);
     let width = if is_bare { Width::Everything } else { Width::Unignored };
-    Some(Sweep { places, width, kept, only: Vec::new(), never: Vec::new() })
+    let touch = Touch::Read;
+    Some(Sweep { places, width, touch, kept, only: Vec::new(), never: Vec::new() })
+}
+
+/// Whether one of these options is given.
+fn has(words: &[Piece], names: &[&str]) -> bool {
+    words.iter().any(|word| names.contains(&word.text.split('=').next().unwrap_or_default()))
+}
+
+/// The paths to which words narrow what git shows; none where that is everything that it keeps. Words
+/// before `--` are revisions, whatever else has their name. Without it git refuses a word that is both.
+fn places(subcommand: &str, rest: &[Piece]) -> Vec<Piece> {
+    // Of an object such as `HEAD:src` it is the path that matters.
+    let object = |word: &Piece| {
+        let (_, path) = word.text.split_once(':')?;
+        Some(Piece { text: path.to_owned(), ..word.clone() })
+    };
+    let dashes = rest.iter().position(|word| word.text == "--");
+    let (before, after) = rest.split_at(dashes.unwrap_or(rest.len()));
+    let after = after.get(1..).unwrap_or_default();
+    let pattern = usize::from(has_pattern(subcommand, rest));
+    let operands = || before.iter().filter(|word| !word.text.starts_with('-')).skip(pattern);
+    if operands().chain(after).any(is_pattern) {
+        return Vec::new();
+    }
+    let objects = operands().filter_map(object);
+    if !after.is_empty() {
+        return objects.chain(after.iter().cloned()).collect();
+    }
+    let count = objects.clone().count();
+    if count > 0 {
+        // Beside an object a revision is shown as a whole.
+        return if count == operands().count() { objects.collect() } else { Vec::new() };
+    }
+    if dashes.is_some() || BY_REVISION.contains(&subcommand) {
+        return Vec::new();
+    }
+    operands().cloned().collect()
+}
+
+/// The places as they are from the folder where git itself goes first; none where that is not known.
+fn moved(options: &[Piece], places: Vec<Piece>) -> Vec<Piece> {
+    let folders = options.iter().zip(options.iter().skip(1)).filter(|(it, _)| it.text == "-C");
+    let mut folder: Option<Piece> = None;
+    for (_, next) in folders {
+        if next.dynamic {
+            return Vec::new();
+        }
+        folder = Some(match folder {
+            Some(before) if !next.home && !next.text.starts_with('/') => {
+                Piece { text: format!("{}/{}", before.text, next.text), ..before }
+            }
+            Some(_) | None => next.clone(),
+        });
+    }
+    let Some(folder) = folder else { return places };
+    let within = |place: Piece| {
+        if place.home || place.text.starts_with('/') {
+            return place;
+        }
+        let text = format!("{}/{}", folder.text, place.text);
+        Piece { text, home: folder.home, ..place }
+    };
+    places.into_iter().map(within).collect()
 }
 
 /// Whether a subcommand shows what is in files.
 fn shows(subcommand: &str, rest: &[Piece]) -> bool {
-    let has = |names: &[&str]| {
-        rest.iter().any(|word| names.contains(&word.text.split('=').next().unwrap_or_default()))
-    };
-    let shows_patch = || rest.iter().any(is_patch);
+    let shows_patch = || rest.iter().any(|word| is_patch(word) || is_search(word));
     match subcommand {
         "grep" | "archive" | "fast-export" | "bundle" | "range-diff" | "difftool"
         | "merge-tree" | "unpack-file" => true,
         "diff" | "show" | "format-patch" | "diff-tree" | "diff-index" | "diff-files" => {
-            shows_patch() || !has(LISTS)
+            shows_patch() || !has(rest, LISTS)
         }
-        "stash" => shows_patch() || !(has(LISTS) || has(&["list"])),
+        "stash" => shows_patch() || !(has(rest, LISTS) || has(rest, &["list"])),
         "log" | "reflog" | "whatchanged" => shows_patch(),
-        "status" | "commit" => rest.iter().any(is_verbose),
+        "status" => rest.iter().any(is_verbose),
+        "commit" => rest.iter().any(|word| is_verbose(word) || is_by_parts(subcommand, word)),
+        "rerere" => rest.iter().any(|word| word.text == "diff"),
         "cat-file" => {
             let is_batch = rest.iter().any(|word| word.text.starts_with("--"));
             let names_file = rest.iter().any(|word| word.text.contains(':'));
-            let says_little = has(&["-t", "-s", "-e"]);
+            let says_little = has(rest, &["-t", "-s", "-e"]);
             !says_little && (is_batch || names_file || names_hash(subcommand, rest))
         }
-        _ => false,
+        _ => rest.iter().any(|word| is_by_parts(subcommand, word)),
     }
+}
+
+/// Whether an option makes git show differences part by part, so that one may choose.
+fn is_by_parts(subcommand: &str, word: &Piece) -> bool {
+    let text = word.text.as_str();
+    if text.starts_with("--") {
+        let name = text.split('=').next().unwrap_or_default();
+        let is_begun = |option: &str| name.len() > SHORTEST && option.starts_with(name);
+        let is_other = OTHERWISE.contains(&subcommand) && !name.starts_with("--sh");
+        let options = ["--patch", "--interactive", "--show-current-patch"];
+        return !is_other && options.into_iter().any(is_begun);
+    }
+    // What follows these letters is their value.
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    let letters = letters.split(['m', 'F', 'C', 'c', 't', 'S', 'u', 'b', 'B']).next();
+    let wanted: &[char] =
+        if matches!(subcommand, "add" | "stage") { &['p', 'i', 'e'] } else { &['p'] };
+    letters.unwrap_or_default().contains(wanted) && !OTHERWISE.contains(&subcommand)
+}
+
+/// Whether an option tells commits apart by what is in files.
+fn is_search(word: &Piece) -> bool {
+    let text = word.text.as_str();
+    ["-S", "-G"].iter().any(|option| text.starts_with(option)) || text.starts_with("--pickaxe")
 }
 
 /// Whether an option makes git show differences in full.
@@ -123,13 +260,18 @@ fn is_verbose(word: &Piece) -> bool {
     }
 }
 
-/// Whether a word could name an object by its hash: then it may be any file or folder.
-fn names_hash(subcommand: &str, rest: &[Piece]) -> bool {
+/// Whether the first operand is what is searched for.
+fn has_pattern(subcommand: &str, rest: &[Piece]) -> bool {
     let is_given = |word: &Piece| {
         let text = word.text.as_str();
         text.starts_with('-') && !text.starts_with("--") && text.contains(['e', 'f'])
     };
-    let has_pattern = subcommand == "grep" && !rest.iter().any(is_given);
+    subcommand == "grep" && !rest.iter().any(is_given)
+}
+
+/// Whether a word could name an object by its hash: then it may be any file or folder.
+fn names_hash(subcommand: &str, rest: &[Piece]) -> bool {
+    let has_pattern = has_pattern(subcommand, rest);
     let revisions = rest.iter().take_while(|word| word.text != "--");
     let operands = revisions.filter(|word| !word.text.starts_with('-'));
     operands.skip(usize::from(has_pattern)).any(|word| word.dynamic || is_hash(&word.text))

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Fit, Survey, WRAPPED, base_name};
+use super::{Fit, Survey, WRAPPED, base_name, runners};
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -19,7 +19,7 @@ const HANDED: usize = 32;
 /// What the words of a text mean in it.
 #[derive(Default)]
 pub(super) struct Names {
-    functions: HashSet<String>,
+    pub(super) functions: HashSet<String>,
     aliases: HashMap<String, String>,
     /// Calls that are being followed.
     depth: usize,
@@ -105,17 +105,17 @@ impl Survey {
 
     /// Adds what a command could become that takes words of its pipeline as arguments.
     pub(super) fn appended(&mut self, words: &[Piece], before: &[Piece], fed: Option<&String>) {
-        let is_gatherer = |word: &Piece| ["xargs", "parallel"].contains(&base_name(&word.text));
-        let Some(at) = words.iter().position(is_gatherer) else {
-            return;
-        };
+        let is_gatherer = |word: &Piece| matches!(base_name(&word.text), "xargs" | "parallel");
+        let at = words.iter().position(is_gatherer).filter(|_| !self.is_cut_short());
+        let Some(at) = at else { return };
         let args = &words[at + 1..];
         let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
         let inner = match wrappers::find("xargs").map(|wrapper| wrapper.inner(&texts)) {
             Some(Inner::At(at)) => at,
             Some(Inner::Unclear | Inner::Nothing) | None => 0,
         };
-        let is_filled = |word: &&Piece| word.text.contains("{}");
+        let place = runners::place(args, inner).unwrap_or("{}");
+        let is_filled = |word: &&Piece| !place.is_empty() && word.text.contains(place);
         let command = args.iter().skip(inner).take(LONG).filter(|word| !is_filled(word));
         let command: Vec<Piece> = command.cloned().collect();
         let fed = contract::text::head(fed.map_or("", String::as_str), 1024);
@@ -132,7 +132,7 @@ impl Survey {
     }
 
     /// Adds a command whose last words come from elsewhere, and what it runs if it is a wrapper.
-    fn handed(&mut self, words: &Rc<Vec<Piece>>) {
+    pub(super) fn handed(&mut self, words: &Rc<Vec<Piece>>) {
         let mut start = 0;
         for _ in 0..WRAPPED {
             let Some(program) = words.get(start) else { return };

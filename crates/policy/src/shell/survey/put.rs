@@ -13,9 +13,12 @@ impl Survey {
             let is_listed = word.text.starts_with("/proc/") && word.text.contains("/fd/");
             word.text.starts_with("/dev/fd/") || is_listed
         };
-        let is_given = args.iter().any(|word| is_descriptor(word) && !runners::is_input(word));
-        self.loose |= is_given;
-        self.sources.substituted |= is_given;
+        let given = args.iter().find(|word| is_descriptor(word) && !runners::is_input(word));
+        self.loose |= given.is_some();
+        self.sources.substituted |= given.is_some();
+        if let Some(given) = given.filter(|_| self.sources.is_open()) {
+            self.sources.unclear = Some(given.text.clone());
+        }
     }
 
     /// Settings for one run, such as that of cargo for the program that starts tests.

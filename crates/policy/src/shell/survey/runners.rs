@@ -123,6 +123,10 @@ impl Survey {
             if word.text.contains(|c: char| c.is_whitespace() || "!;(".contains(c)) {
                 self.words_of(&word.text);
             }
+            // What is put in place of something may be run.
+            if name.ends_with("sed") && runs_lines(word) {
+                self.words_of(&word.text.replace(['/', '|', ',', '#', '@', ':', '%', '!'], " ; "));
+            }
         }
     }
 
@@ -214,7 +218,7 @@ impl Survey {
         let is_dynamic = args.iter().any(|word| word.dynamic);
         self.loose |= is_dynamic;
         self.sources.substituted |= is_dynamic;
-        let from_input = args.first().is_some_and(is_input);
+        let from_input = args.iter().find(|word| word.text != "--").is_some_and(is_input);
         self.behind_descriptor(args);
         if from_input { Listens::Shell } else { Listens::No }
     }
@@ -240,7 +244,7 @@ impl Survey {
             }
             "coproc" => self.add(words, args, words.len(), Fit::Loose),
             "find" | "fd" | "fdfind" => self.actions(words, args, depth),
-            "sed" | "gsed" if rest.iter().any(runs_lines) => return Some(Listens::Interpreter),
+            "sed" | "gsed" if rest.iter().any(runs_lines) => return Some(Listens::Shell),
             "git" => self.git_programs(words, args, depth),
             "source" | "." => {
                 self.run_file(words, args);
@@ -292,6 +296,7 @@ impl Survey {
         let is_remote = REMOTE.contains(&name);
         let mut takes_text = false;
         let mut after_c = matches!(name, "trap");
+        let mut is_valued = false;
         let text = words[args..].iter().position(|word| word.text == "-c");
         if let Some(given) = text.and_then(|text| words[args..].get(text + 3..)) {
             self.handed_on(given);
@@ -321,8 +326,12 @@ impl Survey {
                 self.script(value, depth + 1);
             }
             let is_letter = word.text.starts_with('-') && !word.text.starts_with("--");
-            after_c = (is_letter && word.text.contains('c'))
+            let opens = (is_letter && word.text.contains('c'))
                 || (word.text.starts_with("--") && word.text.contains("command"));
+            // Further options may come before the text, some with a word of their own.
+            let goes_on = word.text.starts_with(['-', '+']) || is_valued;
+            is_valued = matches!(word.text.as_str(), "-o" | "+o" | "-O" | "+O");
+            after_c = opens || (after_c && goes_on);
             takes_text |= after_c;
         }
         if is_remote {
@@ -355,38 +364,6 @@ impl Survey {
             Listens::Shell
         } else {
             Listens::No
-        }
-    }
-
-    /// The folder that a wrapper goes to before it runs anything.
-    pub(super) fn moved_by(&mut self, wrapper: &str, options: &[Piece]) {
-        let letter = match wrapper {
-            "env" | "genv" => "-C",
-            "sudo" => "-D",
-            _ => return,
-        };
-        for (at, word) in options.iter().enumerate() {
-            let attached = ["--chdir=", letter].iter().find_map(|it| word.text.strip_prefix(it));
-            let target = match attached {
-                Some("") => options.get(at + 1).cloned(),
-                Some(folder) => Some(Piece { text: folder.to_owned(), ..word.clone() }),
-                None if word.text == "--chdir" => options.get(at + 1).cloned(),
-                None => None,
-            };
-            if let Some(target) = target {
-                self.change_folder(&[target]);
-            }
-        }
-    }
-
-    /// `env -S 'program arguments'`.
-    pub(super) fn split_strings(&mut self, args: &[Piece], depth: usize) {
-        for word in args {
-            if word.text.contains(char::is_whitespace) {
-                let text = word.text.trim_start_matches("--split-string=");
-                let text = text.trim_start_matches("-S");
-                self.script(text, depth + 1);
-            }
         }
     }
 
@@ -501,6 +478,8 @@ impl Survey {
             "--post-invoke",
             "--script-shell",
             "--run_under",
+            "--command",
+            "--call",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {
@@ -524,15 +503,7 @@ impl Survey {
 
 /// What `xargs` runs: a word that it fills in is one that only the running shell knows.
 pub(super) fn filled(args: &[Piece], at: usize) -> Vec<Piece> {
-    let options = &args[..at];
-    let place = options.iter().enumerate().find_map(|(at, word)| {
-        let next = || args.get(at + 1).map_or("{}", |word| word.text.as_str());
-        match word.text.as_str() {
-            "-I" | "-J" => Some(next()),
-            "-i" | "--replace" => Some("{}"),
-            text => ["--replace=", "-I", "-i"].iter().find_map(|o| text.strip_prefix(o)),
-        }
-    });
+    let place = place(args, at);
     let is_filled = |word: &Piece| place.is_some_and(|place| word.text.contains(place));
     args[at..]
         .iter()
@@ -540,11 +511,39 @@ pub(super) fn filled(args: &[Piece], at: usize) -> Vec<Piece> {
         .collect()
 }
 
+/// What `xargs` replaces in what it runs, which stands at `at`.
+pub(super) fn place(args: &[Piece], at: usize) -> Option<&str> {
+    args[..at].iter().enumerate().find_map(|(at, word)| {
+        let next = || args.get(at + 1).map_or("{}", |word| word.text.as_str());
+        match word.text.as_str() {
+            "-I" | "-J" => Some(next()),
+            "-i" | "--replace" => Some("{}"),
+            text => ["--replace=", "-I", "-i"].iter().find_map(|o| text.strip_prefix(o)),
+        }
+    })
+}
+
+/// Whether `xargs` fills in what is run: the program, or the beginning of a shell's command.
+pub(super) fn runs_filled(args: &[Piece], at: usize) -> bool {
+    let Some(place) = place(args, at) else { return false };
+    let Some((program, args)) = args[at..].split_first() else { return false };
+    let begins = |word: &Piece| {
+        let mut parts = word.text.split([';', '&', '|', '\n', '(', '`']);
+        parts.any(|part| part.trim_start().starts_with(place))
+    };
+    let takes_text = |word: &Piece| word.text.starts_with('-') && word.text.contains('c');
+    let is_shell = wrappers::is_shell(base_name(&program.text)) && args.iter().any(takes_text);
+    program.text.contains(place) || (is_shell && args.iter().any(begins))
+}
+
 /// Whether a script of `sed` runs the lines that it reads.
 fn runs_lines(word: &Piece) -> bool {
-    let before = word.text.strip_suffix('e').map(|rest| rest.chars().next_back());
+    let attached = ["--expression=", "-e"].iter().find_map(|it| word.text.strip_prefix(it));
+    let script = attached.unwrap_or(&word.text);
+    let before = script.strip_suffix('e').map(|rest| rest.chars().next_back());
     let is_command = |last: Option<char>| last.is_none_or(|last| !last.is_alphabetic());
-    before.is_some_and(is_command) && !programs::only_edits(&word.text)
+    let is_script = !script.is_empty() && !script.starts_with('-');
+    is_script && before.is_some_and(is_command) && !programs::only_edits(script)
 }
 
 /// The value of an option of one letter that names a program, where it stands among other letters or
@@ -572,7 +571,9 @@ pub(super) fn ends_open(words: &[Piece]) -> bool {
         }
     }
     let last = words.last().map_or("", |word| base_name(&word.text));
-    last == "-c" || wrappers::find(last).is_some() || wrappers::is_shell(last)
+    let is_option = |word: &&Piece| word.text.starts_with('-') && word.text != "-c";
+    let told = words.iter().rev().find(|word| !is_option(word)).map_or("", |word| &word.text);
+    last == "-c" || told == "-c" || wrappers::find(last).is_some() || wrappers::is_shell(last)
 }
 
 pub(super) fn is_input(word: &Piece) -> bool {

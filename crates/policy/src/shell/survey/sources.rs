@@ -3,29 +3,34 @@
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::LazyLock;
 
 use super::runners::REMOTE;
 use super::{Found, WRAPPED, base_name, program_index};
 use crate::shell::tolerant::{Expansion, Piece, Segment, Value};
 use crate::shell::wrappers::{self, Inner};
 
-/// Programs that print what they are given, or nothing that could be a command.
-const CLEAR: &str = "echo printf cat cd pwd true : nproc whoami hostname uname id mktemp set which \
-    dirname test [ false read shift break continue return exit unset sleep wait mkdir touch rm cp \
-    mv chmod";
 /// More substitutions are not looked at one by one.
 const MOST: usize = 64;
 /// Of a substitution no more is looked at.
 const LONG: usize = 256;
-/// Words after which stands no program, though it could be one.
-const NO_PROGRAM: [&str; 5] = ["case", "[[", "]]", "in", "function"];
-/// Words that open a group of commands, and those that close one.
-const OPENING: [&str; 7] = ["{", "if", "while", "until", "case", "for", "select"];
-const CLOSING: [&str; 4] = ["}", "fi", "done", "esac"];
 
-/// The name of a program that alone knows what it prints.
-type Source = Rc<str>;
+/// What alone knows a text: a program that prints it, or a file that nothing here has written.
+#[derive(Clone)]
+struct Source {
+    name: Rc<str>,
+    /// A shell may be given any file to run, as it may be given a script.
+    is_file: bool,
+}
+
+impl Source {
+    fn program(name: &str) -> Self {
+        Self { name: Rc::from(name), is_file: false }
+    }
+
+    fn file(name: &str) -> Self {
+        Self { name: Rc::from(name), is_file: true }
+    }
+}
 
 /// Where text comes from that a shell runs.
 #[derive(Default)]
@@ -34,10 +39,16 @@ pub(crate) struct Sources {
     pub(super) substituted: bool,
     /// A program whose output a shell runs, where only that program knows what it prints.
     pub(crate) unclear: Option<String>,
+    /// Whether that is of no interest, or not in the text that is being read.
+    pub(super) is_idle: bool,
+    /// Whether a variable may stand for another one.
+    has_references: bool,
+    /// The functions of the text.
+    pub(super) functions: HashSet<String>,
     /// Variables that hold such output, by name.
     held: HashMap<String, Source>,
-    /// Files that such output was written to, by their last name.
-    written: HashMap<String, Source>,
+    /// Files that were written, by their last name, and such output where it went into them.
+    written: HashMap<String, Option<Source>>,
 }
 
 /// What goes from one segment of a text to others.
@@ -55,6 +66,10 @@ pub(super) struct Flow {
     /// The variable and the files that were set last.
     variable: String,
     files: Vec<String>,
+    /// Whether something runs the arguments that it gets.
+    runs_arguments: bool,
+    /// What the shell itself reads from then on.
+    input: Option<Source>,
 }
 
 /// The part of a pipeline that was seen.
@@ -95,9 +110,9 @@ impl Flow {
         let input = self.input_of(segment);
         let mut opens = segment.opens;
         for word in keywords {
-            if OPENING.contains(&word.text.as_str()) {
+            if is_opening(&word.text) {
                 opens += 1;
-            } else if CLOSING.contains(&word.text.as_str()) {
+            } else if matches!(word.text.as_str(), "}" | "fi" | "done" | "esac") {
                 closed = self.groups.pop().or(closed);
             }
         }
@@ -109,10 +124,13 @@ impl Flow {
 
     /// What comes out of the pipeline before a segment; what begins one reads what its group does.
     fn input_of(&self, segment: &Segment) -> Option<Source> {
-        let of_group = || self.groups.last().and_then(|group| group.input.clone());
+        let of_group = || {
+            let group = self.groups.last().and_then(|group| group.input.clone());
+            group.or_else(|| self.input.clone())
+        };
         match self.pipelines.get(segment.pipeline) {
             Some(Seen::Clear) => None,
-            Some(Seen::Unclear(source)) => Some(Rc::clone(source)),
+            Some(Seen::Unclear(source)) => Some(source.clone()),
             Some(Seen::Nothing) | None => of_group(),
         }
     }
@@ -120,7 +138,7 @@ impl Flow {
     /// What comes out of a pipeline so far, where that is not known.
     fn piped(&self, pipeline: usize) -> Option<Source> {
         match self.pipelines.get(pipeline) {
-            Some(Seen::Unclear(source)) => Some(Rc::clone(source)),
+            Some(Seen::Unclear(source)) => Some(source.clone()),
             Some(Seen::Clear | Seen::Nothing) | None => None,
         }
     }
@@ -134,9 +152,9 @@ impl Flow {
             *pipeline = Seen::Clear;
         }
         if let Some(output) = &output {
-            *pipeline = Seen::Unclear(Rc::clone(output));
+            *pipeline = Seen::Unclear(output.clone());
             if let Some(group) = self.groups.last_mut() {
-                group.output.get_or_insert_with(|| Rc::clone(output));
+                group.output.get_or_insert_with(|| output.clone());
             }
         }
         self.outputs.extend(output.map(|output| (self.count, output)));
@@ -145,9 +163,19 @@ impl Flow {
 }
 
 impl Sources {
+    /// Follows them where that is wanted.
+    pub(super) fn new(wanted: bool) -> Self {
+        Self { is_idle: !wanted, ..Self::default() }
+    }
+
+    /// Whether there is still something to find.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_idle && self.unclear.is_none()
+    }
+
     /// Looks for such a program in the substitutions of the text, where a shell runs any.
     pub(super) fn look_into(&mut self, text: &str) {
-        if self.substituted && self.unclear.is_none() {
+        if self.substituted && self.is_open() {
             self.unclear = substituted(text);
         }
     }
@@ -155,49 +183,119 @@ impl Sources {
     /// Follows what a segment reads, sets, writes and prints. Its commands are looked at after
     /// that, and then this is settled.
     pub(super) fn pass(&mut self, segment: &Segment, flow: &mut Flow) -> Passed {
+        if !self.is_open() {
+            return Passed::default();
+        }
         let was_substituted = std::mem::take(&mut self.substituted);
         if segment.is_data {
             self.hold_data(segment, flow);
             return Passed { was_substituted, ..Passed::default() };
         }
         let words = &segment.words;
-        if words.is_empty() && segment.redirects.is_empty() && segment.expansions.is_empty() {
-            // Nothing but parentheses, of which a text may have many.
-            let output = flow.nest(segment, &[]).or_else(|| flow.input_of(segment));
+        let is_bare = segment.redirects.is_empty() && segment.expansions.is_empty();
+        if is_bare && words.iter().all(|word| word.text.is_empty()) {
+            // Nothing but parentheses, or what opens and never closes: a text may have many of them.
+            let ended = flow.nest(segment, &[]);
+            let own = words.first().map(|_| Source::program(""));
+            let output = own.or(ended).or_else(|| flow.input_of(segment));
             flow.printed(segment, output);
             return Passed { was_substituted, ..Passed::default() };
         }
         let start = program_index(words);
         let at = program_at(words, start);
-        let is_loop = words.get(start).is_some_and(|word| OPENING.contains(&word.text.as_str()));
+        let is_loop = words.get(start).is_some_and(|word| is_opening(&word.text));
         let ended = flow.nest(segment, &words[..start + usize::from(is_loop)]);
         let piped = flow.piped(segment.pipeline);
         let input = self.reads(segment, flow).or(piped);
         let given = input.clone().or_else(|| flow.input_of(segment));
-        self.set(segment, start, flow, given.as_ref());
-        let is_program = start == 0 || !NO_PROGRAM.contains(&words[start - 1].text.as_str());
-        let is_program = is_program && !is_loop;
-        if is_program && self.unclear.is_none() {
-            self.unclear = self.put_into(segment, flow, Some(at)).map(|it| it.to_string());
+        self.set(segment, at, flow, given.as_ref());
+        let is_program = !is_loop && (start == 0 || may_lead(&words[start - 1].text));
+        if is_program {
+            let run = self.put_into(segment, flow, Some(at));
+            let run = run.or_else(|| self.run_by_another_name(segment, at, flow));
+            self.unclear = run.map(|it| it.name.to_string());
+            if words.get(at).is_some_and(|word| word.text == "exec") && at + 1 == words.len() {
+                flow.input.clone_from(&input);
+            }
         }
         let own = if is_program { self.prints(segment, at, flow) } else { None }.or(ended);
         let passes_on = words.get(at).is_none_or(|word| base_name(&word.text) == "cat");
         let output = own.or(if passes_on { given.clone() } else { input });
         self.write(segment, at, flow, output.as_ref(), given.as_ref());
-        let names_file = names_file(words.get(at..).unwrap_or_default());
-        let mut put = segment.expansions.iter().filter(|it| it.word.is_some());
-        let put = put.find_map(|expansion| match &expansion.value {
-            // That is the name of a script, which is like any other.
-            Value::Variable(_) if names_file => None,
-            Value::Variable(_) | Value::Printed(_) => self.stands_for(expansion, flow),
-        });
+        let put = self.put_into_words(segment, at, flow);
         flow.printed(segment, output);
         let is_shell = has_shell(words);
         if is_shell {
             flow.shells.insert(segment.pipeline);
         }
-        let input = given.filter(|_| is_shell);
+        let given = given.or_else(|| self.named_list(words.get(at..).unwrap_or_default()));
+        let input = given.filter(|source| gathers(words) || (is_shell && !source.is_file));
         Passed { input, words: put, was_substituted }
+    }
+
+    /// Such output that a segment runs under another name than that of the variable which holds it, or
+    /// gives to a function that runs what it is given.
+    fn run_by_another_name(&self, segment: &Segment, at: usize, flow: &mut Flow) -> Option<Source> {
+        let stands = |it: &&Expansion| it.word == Some(at);
+        let named = segment.expansions.iter().filter(stands).find_map(|it| match &it.value {
+            Value::Variable(name) => Some(name.as_str()),
+            Value::Printed(_) => None,
+        });
+        flow.runs_arguments |= named == Some("@");
+        if named.is_some() && self.has_references {
+            return self.held.values().next().cloned();
+        }
+        let first = || self.put_into(segment, flow, Some(at + 1));
+        match segment.words.get(at).map(|word| word.text.as_str()) {
+            Some("alias") => self.put_into_words(segment, at, flow),
+            Some(name) if flow.runs_arguments && self.functions.contains(name) => first(),
+            Some(_) | None => None,
+        }
+    }
+
+    /// What is put into the words of a segment, where a shell that reads them would run it.
+    fn put_into_words(&self, segment: &Segment, at: usize, flow: &Flow) -> Option<Source> {
+        let words = &segment.words;
+        let names_file = names_file(words.get(at..).unwrap_or_default());
+        segment.expansions.iter().find_map(|expansion| {
+            let word = words.get(expansion.word?);
+            // That is the name of a script, which is like any other.
+            if names_file && matches!(expansion.value, Value::Variable(_)) {
+                return None;
+            }
+            let source = self.stands_for(expansion, flow)?;
+            // What is in a file is mostly a value, unless it stands where a command does.
+            let is_led = |word: &Piece| {
+                word.text.trim().is_empty() || word.text.contains([';', '&', '|', '\n'])
+            };
+            (!source.is_file || word.is_some_and(is_led)).then_some(source)
+        })
+    }
+
+    /// The file from which `xargs` takes words.
+    fn named_list(&self, words: &[Piece]) -> Option<Source> {
+        let (program, args) = words.split_first()?;
+        if !matches!(base_name(&program.text), "xargs" | "parallel") {
+            return None;
+        }
+        args.iter().zip(args.iter().skip(1).map(Some).chain([None])).find_map(|(word, next)| {
+            let attached = ["--arg-file=", "-a"].iter().find_map(|it| word.text.strip_prefix(it));
+            match attached.unwrap_or_default() {
+                "" if matches!(word.text.as_str(), "-a" | "--arg-file") => {
+                    self.held_by(&next?.text)
+                }
+                file => self.held_by(file),
+            }
+        })
+    }
+
+    /// What only a file knows: one that nothing here has written, or such output.
+    fn held_by(&self, file: &str) -> Option<Source> {
+        if file.is_empty() || matches!(file, "-" | "/dev/null" | "/dev/stdin") {
+            return None;
+        }
+        let known = if self.written.is_empty() { None } else { self.written.get(base_name(file)) };
+        known.cloned().unwrap_or_else(|| Some(Source::file(file)))
     }
 
     /// Says what became of a segment: whether a shell in it runs its input.
@@ -205,7 +303,7 @@ impl Sources {
         let words = passed.words.filter(|_| self.substituted);
         let run = passed.input.filter(|_| is_run).or(words);
         if self.unclear.is_none() {
-            self.unclear = run.map(|source| source.to_string());
+            self.unclear = run.map(|source| source.name.to_string());
         }
         self.substituted |= passed.was_substituted;
     }
@@ -222,7 +320,7 @@ impl Sources {
             Value::Printed(made) => {
                 let first = flow.outputs.partition_point(|(at, _)| *at < made.start);
                 let (at, source) = flow.outputs.get(first)?;
-                (*at < made.end).then(|| Rc::clone(source))
+                (*at < made.end).then(|| source.clone())
             }
         }
     }
@@ -230,8 +328,16 @@ impl Sources {
     /// What a segment reads by redirection.
     fn reads(&self, segment: &Segment, flow: &Flow) -> Option<Source> {
         let files = segment.redirects.iter().filter(|target| !target.writes);
-        let mut files = files.filter_map(|target| self.written.get(base_name(&target.word.text)));
-        files.next().cloned().or_else(|| self.put_into(segment, flow, None))
+        let mut files = files.filter(|target| !target.word.dynamic).filter_map(|target| {
+            let file = target.word.text.as_str();
+            // Who has opened a descriptor, and for what, nobody knows; but the first is the input.
+            let is_descriptor = file != "0" && file.bytes().all(|byte| byte.is_ascii_digit());
+            if is_descriptor && !file.is_empty() {
+                return Some(Source::program(&format!("<&{file}")));
+            }
+            self.held_by(file).filter(|_| file != "0")
+        });
+        files.next().or_else(|| self.put_into(segment, flow, None))
     }
 
     /// Words that are no command go into a variable, or into the file of a here-document.
@@ -239,23 +345,28 @@ impl Sources {
         let mut each = segment.expansions.iter();
         let source = each.find_map(|expansion| self.stands_for(expansion, flow));
         if let Some(source) = source {
-            self.held.insert(flow.variable.clone(), Rc::clone(&source));
-            let files = flow.files.iter().map(|file| (file.clone(), Rc::clone(&source)));
+            self.held.insert(flow.variable.clone(), source.clone());
+            let files = flow.files.iter().map(|file| (file.clone(), Some(source.clone())));
             self.written.extend(files);
         }
         flow.count += 1;
     }
 
     /// Notes the variables that a segment sets.
-    fn set(&mut self, segment: &Segment, start: usize, flow: &mut Flow, given: Option<&Source>) {
+    fn set(&mut self, segment: &Segment, at: usize, flow: &mut Flow, given: Option<&Source>) {
         let words = &segment.words;
-        let program = words.get(start).map_or("", |word| word.text.as_str());
-        let rest = words.get(start + 1..).unwrap_or_default();
+        let program = words.get(at).map_or("", |word| word.text.as_str());
+        let rest = words.get(at + 1..).unwrap_or_default();
         let declares =
             matches!(program, "declare" | "typeset" | "export" | "local" | "readonly" | "let");
-        let end = if declares { words.len() } else { start };
+        let refers = |word: &Piece| word.text.starts_with('-') && word.text.contains('n');
+        self.has_references |= declares && rest.iter().any(refers);
+        // What stands before a program is set for it, also behind `env`.
+        let end = if declares { words.len() } else { at.min(words.len()) };
         let name_of = |word: &Piece| {
             let (name, _) = word.text.split_once('=')?;
+            // One element stands for the whole.
+            let name = name.split('[').next().unwrap_or(name);
             Some(name.trim_end_matches('+').to_owned())
         };
         if let Some(name) = words[..end].iter().rev().find_map(name_of) {
@@ -285,8 +396,8 @@ impl Sources {
         };
         if let Some((source, names)) = names {
             let names = names.iter().filter(|name| !name.text.starts_with('-'));
-            self.held.extend(names.map(|name| (name.text.clone(), Rc::clone(&source))));
-            let unnamed = ["REPLY", "MAPFILE"].map(|name| (name.to_owned(), Rc::clone(&source)));
+            self.held.extend(names.map(|name| (name.text.clone(), source.clone())));
+            let unnamed = ["REPLY", "MAPFILE"].map(|name| (name.to_owned(), source.clone()));
             self.held.extend(unnamed);
         }
     }
@@ -297,12 +408,19 @@ impl Sources {
         let name = base_name(&program.text);
         let mut given = segment.expansions.iter().filter(|it| it.word.is_some_and(|it| it > at));
         if program.dynamic || !(name.is_empty() || is_clear(name, args.first())) {
-            return Some(Source::from(name));
+            // Long texts say the same again and again.
+            let last = flow.outputs.last().map(|(_, last)| last);
+            let last = last.filter(|last| &*last.name == name && !last.is_file);
+            return Some(last.cloned().unwrap_or_else(|| Source::program(name)));
         }
-        let mut files = args.iter().filter(|_| name == "cat" && !self.written.is_empty());
-        let file = files.find_map(|word| self.written.get(base_name(&word.text)));
-        let put = || given.find_map(|expansion| self.stands_for(expansion, flow));
-        file.cloned().or_else(put)
+        let put = given.clone().find_map(|expansion| self.stands_for(expansion, flow));
+        if put.is_some() || name != "cat" {
+            return put;
+        }
+        let mut files = args.iter().filter(|word| !word.dynamic && !word.text.starts_with('-'));
+        let is_variable = |it: &Expansion| matches!(it.value, Value::Variable(_));
+        let any = || given.any(is_variable).then(|| Source::file(name));
+        files.find_map(|word| self.held_by(&word.text)).or_else(any)
     }
 
     /// Notes the files that a segment writes.
@@ -318,24 +436,24 @@ impl Sources {
         let name = words.first().map_or("", |word| base_name(&word.text));
         let args = words.get(1..).unwrap_or_default();
         let operands = args.iter().map(|word| word.text.as_str()).filter(|it| !it.starts_with('-'));
-        let taken = || operands.clone().find_map(|word| self.written.get(base_name(word)));
+        let taken = || operands.clone().find_map(|word| self.written.get(base_name(word))?.clone());
         let (source, copies): (_, Vec<&str>) = match name {
             "tee" | "sponge" => (given.cloned(), operands.collect()),
             "dd" => {
                 let value = |name: &str| operands.clone().find_map(|word| word.strip_prefix(name));
-                let read = value("if=").and_then(|file| self.written.get(base_name(file)));
-                (read.or(given).cloned(), value("of=").into_iter().collect())
+                let read = value("if=").and_then(|file| self.written.get(base_name(file))?.clone());
+                (read.or(given.cloned()), value("of=").into_iter().collect())
             }
-            "cp" | "mv" | "ln" | "install" => (taken().cloned(), operands.collect()),
+            "cp" | "mv" | "ln" | "install" => (taken(), operands.collect()),
             _ => (output.cloned(), Vec::new()),
         };
         let targets = segment.redirects.iter().filter(|target| target.writes);
         let files = targets.map(|target| target.word.text.as_str()).chain(copies);
         let files = files.filter(|file| !file.is_empty() && *file != "/dev/null");
         let files: Vec<String> = files.map(|file| base_name(file).to_owned()).collect();
-        if let Some(source) = source {
-            let filled = files.iter().map(|file| (file.clone(), Rc::clone(&source)));
-            self.written.extend(filled);
+        for file in &files {
+            let known = self.written.entry(file.clone()).or_default();
+            *known = source.clone().or_else(|| known.take());
         }
         if !files.is_empty() {
             flow.files = files;
@@ -344,10 +462,13 @@ impl Sources {
 
     /// Looks for such a file among what `commands` run.
     pub(super) fn run_by(&mut self, commands: &[Found]) {
-        if self.written.is_empty() || self.unclear.is_some() {
+        if self.written.is_empty() || !self.is_open() {
             return;
         }
-        let source = |word: &Piece| self.written.get(base_name(&word.text));
+        let source = |word: &Piece| {
+            let source = self.written.get(base_name(&word.text))?.as_ref();
+            source.filter(|source| !source.is_file)
+        };
         let found = commands.iter().find_map(|found| {
             let (program, args) = found.argv().split_first()?;
             let name = base_name(&program.text);
@@ -356,7 +477,7 @@ impl Sources {
             let file = if runs { args.iter().take(MOST).find_map(source) } else { None };
             file.or_else(|| source(program).filter(|_| program.text.contains('/')))
         });
-        self.unclear = found.map(ToString::to_string);
+        self.unclear = found.map(|source| source.name.to_string());
     }
 }
 
@@ -428,7 +549,26 @@ fn only_looks_up(word: &str) -> bool {
     matches!(word, "-v" | "-V")
 }
 
+/// Programs that print what they are given, or nothing that could be a command.
+#[rustfmt::skip]
 fn is_known(name: &str) -> bool {
-    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| CLEAR.split(' ').collect());
-    NAMES.contains(name)
+    matches!(name, "echo" | "printf" | "cat" | "cd" | "pwd" | "true" | ":" | "nproc" | "whoami"
+        | "hostname" | "uname" | "id" | "mktemp" | "set" | "which" | "dirname" | "test" | "["
+        | "false" | "read" | "shift" | "break" | "continue" | "return" | "exit" | "unset" | "sleep"
+        | "wait" | "mkdir" | "touch" | "rm" | "cp" | "mv" | "chmod")
+}
+
+/// Whether a program takes words of its input for a command.
+fn gathers(words: &[Piece]) -> bool {
+    words.iter().any(|word| matches!(base_name(&word.text), "xargs" | "parallel"))
+}
+
+/// Words that open a group of commands.
+fn is_opening(word: &str) -> bool {
+    matches!(word, "{" | "if" | "while" | "until" | "case" | "for" | "select")
+}
+
+/// Whether a program may stand after a word; after some stands none, though it could be one.
+fn may_lead(word: &str) -> bool {
+    !matches!(word, "case" | "[[" | "]]" | "in" | "function")
 }

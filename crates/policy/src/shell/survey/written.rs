@@ -1,12 +1,123 @@
 //! Files that a text writes and then runs. Sees too many rather than too few.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::{Found, Redirection, Survey, base_name};
-use crate::shell::tolerant::Piece;
+use super::{Found, Redirection, Survey, base_name, program_index};
+use crate::shell::raw;
+use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
 
+/// What a text writes into files, as far as it says so itself.
+#[derive(Default)]
+pub(super) struct Scripts {
+    written: Vec<Written>,
+    /// What the group that was opened last says.
+    group: String,
+}
+
+/// The last names of the files that one segment writes, and what may come to be in them.
+struct Written {
+    files: Vec<String>,
+    texts: Vec<String>,
+    /// What the segment says, where it may be a part of more.
+    said: String,
+}
+
+/// No more of what is said is put together.
+const SAID: usize = 4096;
+
+/// What `echo` and `printf` say, without the ends of lines: of two of them a command may be made.
+fn said(words: &[Piece]) -> Option<String> {
+    let (program, args) = words.get(program_index(words)..)?.split_first()?;
+    let args = args.iter().map(|word| word.text.as_str());
+    match base_name(&program.text) {
+        "echo" => Some(args.filter(|it| !it.starts_with('-')).collect::<Vec<_>>().join(" ")),
+        "printf" => {
+            let args: Vec<&str> = args.collect();
+            Some(raw::formatted(&args).unwrap_or_else(|| raw::unescaped(&args.join(" "))))
+        }
+        _ => None,
+    }
+}
+
+impl Scripts {
+    /// Notes what a segment writes: what it is fed, and those of its words that hold more than one.
+    fn note(&mut self, segment: &Segment, fed: Option<&String>) {
+        let program = segment.words.first().map_or("", |word| base_name(&word.text));
+        let copies = matches!(program, "tee" | "sponge" | "dd");
+        if program == "{" {
+            self.group.clear();
+        }
+        let mut said = said(&segment.words).unwrap_or_default();
+        if program == "}" {
+            said = std::mem::take(&mut self.group);
+        } else if self.group.len() + said.len() <= SAID {
+            self.group.push_str(&said);
+        }
+        if !copies && !segment.redirects.iter().any(|it| it.writes) {
+            return;
+        }
+        let redirected = segment.redirects.iter().filter(|it| it.writes).map(|it| &it.word);
+        let named = segment.words.iter().skip(1).filter(|_| copies);
+        let files = redirected.chain(named).map(|word| word.text.trim_start_matches("of="));
+        let holds_more = |text: &&String| text.contains(|c: char| c.is_whitespace() || c == '$');
+        let held = segment.words.iter().map(|word| &word.text).filter(holds_more);
+        let texts: Vec<String> = fed.into_iter().chain(held).cloned().collect();
+        if !texts.is_empty() || !said.is_empty() {
+            let files = files.map(|file| base_name(file).to_owned()).collect();
+            self.written.push(Written { files, texts, said });
+        }
+    }
+}
+
+/// Whether a text is a program in another language than a shell's.
+fn is_foreign(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.starts_with("#!") && !first.contains("sh")
+}
+
 impl Survey {
+    /// Notes what a segment writes, where it is of interest what a shell runs.
+    pub(super) fn note_written(&mut self, segment: &Segment, fed: Option<&String>) {
+        if self.sources.is_open() {
+            self.scripts.note(segment, fed);
+        }
+    }
+
+    /// Adds what the files run that the text writes itself, and then gives to a shell.
+    pub(super) fn written_scripts(&mut self) {
+        let mut written = std::mem::take(&mut self.scripts).written;
+        if written.is_empty() {
+            return;
+        }
+        let mut run: HashSet<&str> = HashSet::new();
+        for found in &self.commands {
+            let Some((program, args)) = found.argv().split_first() else { continue };
+            let name = base_name(&program.text);
+            if wrappers::is_shell(name) || matches!(name, "source" | ".") {
+                run.extend(args.iter().map(|word| base_name(&word.text)));
+            } else if program.text.contains('/') {
+                run.insert(name);
+            }
+        }
+        written.retain(|it| it.files.iter().any(|file| run.contains(file.as_str())));
+        let texts = written.iter().flat_map(|it| &it.texts);
+        for text in texts.filter(|text| !is_foreign(text)) {
+            self.script(text, 1);
+        }
+        // One after the other they may be one command.
+        let mut whole: HashMap<&str, String> = HashMap::new();
+        for (file, said) in written.iter().filter_map(|it| Some((it.files.first()?, &it.said))) {
+            let text = whole.entry(file.as_str()).or_default();
+            if text.len() + said.len() <= SAID {
+                text.push_str(said);
+            }
+        }
+        for text in whole.into_values().filter(|text| !text.is_empty() && !is_foreign(text)) {
+            self.script(&text, 1);
+        }
+    }
+
     /// Whether the text writes a file.
     pub(super) fn writes_file(&self) -> bool {
         let redirected = |redirection: &Redirection| {

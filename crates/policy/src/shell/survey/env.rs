@@ -1,0 +1,53 @@
+//! What `env` and `sudo` do before they run anything, and what `env` makes of one word. Sees too much
+//! rather than too little.
+
+use super::Survey;
+use crate::shell::tolerant::Piece;
+use crate::shell::wrappers;
+
+impl Survey {
+    /// The folder that a wrapper goes to before it runs anything.
+    pub(super) fn moved_by(&mut self, wrapper: &str, options: &[Piece]) {
+        let letter = match wrapper {
+            "env" | "genv" => "-C",
+            "sudo" => "-D",
+            _ => return,
+        };
+        for (at, word) in options.iter().enumerate() {
+            let attached = ["--chdir=", letter].iter().find_map(|it| word.text.strip_prefix(it));
+            let target = match attached {
+                Some("") => options.get(at + 1).cloned(),
+                Some(folder) => Some(Piece { text: folder.to_owned(), ..word.clone() }),
+                None if word.text == "--chdir" => options.get(at + 1).cloned(),
+                None => None,
+            };
+            if let Some(target) = target {
+                self.change_folder(&[target]);
+            }
+        }
+    }
+
+    /// `env -S 'program arguments'`.
+    pub(super) fn split_strings(&mut self, args: &[Piece], depth: usize) {
+        let mut is_led = true;
+        for (at, word) in args.iter().enumerate() {
+            let text = word.text.as_str();
+            is_led &= text.starts_with('-') || wrappers::is_assignment(text);
+            let attached = match text.strip_prefix("--") {
+                Some(long) => {
+                    long.starts_with('s').then(|| long.split_once('=').map_or("", |it| it.1))
+                }
+                None => text.strip_prefix('-').and_then(|it| it.split_once('S')).map(|it| it.1),
+            };
+            match attached.filter(|_| is_led) {
+                Some("") => {
+                    let next = args.get(at + 1).map_or("", |next| next.text.as_str());
+                    self.script(next, depth + 1);
+                }
+                Some(value) => self.script(value, depth + 1),
+                None if text.contains(char::is_whitespace) => self.script(text, depth + 1),
+                None => {}
+            }
+        }
+    }
+}

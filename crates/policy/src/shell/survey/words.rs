@@ -1,0 +1,49 @@
+//! What single words say: where they lead, which program they name, whether one is a program at all.
+
+use std::path::{Path, PathBuf};
+
+use crate::paths::normalize;
+use crate::shell::tolerant::Piece;
+use crate::shell::wrappers;
+
+/// Whether a variable is set that names a file which a shell runs first.
+pub(super) fn is_start_file(word: &Piece) -> bool {
+    word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")
+}
+
+/// The path that a word means in `folder`; none where that cannot be known.
+pub(crate) fn resolve(word: &Piece, folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if word.dynamic || word.text == "-" {
+        return None;
+    }
+    if word.home {
+        let rest = word.text.trim_start_matches('~').trim_start_matches('/');
+        return home.map(|home| normalize(&home.join(rest)));
+    }
+    Some(normalize(&folder.join(&word.text)))
+}
+
+/// The last component of a program's path, as the file system might see it.
+pub(crate) fn base_name(program: &str) -> &str {
+    // Whatever reads this is the shell.
+    if program.starts_with("/proc/") && program.ends_with("/exe") {
+        return "bash";
+    }
+    // Asked of every word, most of which are short.
+    let slash = program.bytes().rposition(|byte| byte == b'/');
+    let name = slash.map_or(program, |slash| &program[slash + 1..]);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// The index of the program among the words of a segment: past reserved words and assignments.
+pub(super) fn program_index(words: &[Piece]) -> usize {
+    let leads = |word: &Piece| !is_reserved(&word.text) && !wrappers::is_assignment(&word.text);
+    words.iter().position(leads).unwrap_or(words.len())
+}
+
+/// Words that only say how the commands after them belong together.
+#[rustfmt::skip]
+pub(crate) fn is_reserved(word: &str) -> bool {
+    matches!(word, "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "!"
+        | "{" | "}" | "function" | "esac" | "in" | "case" | "[[" | "]]")
+}
