@@ -25,7 +25,7 @@ pub struct ToolSpec {
     /// What the model reads.
     pub description: String,
     /// JSON Schema of the arguments; an object schema.
-    pub input_schema: Value,
+    pub input_schema: Arc<Value>,
     /// The tool's own version.
     pub version: String,
     /// Tags for people.
@@ -290,7 +290,7 @@ mod tests {
         ToolSpec {
             name: name.to_owned(),
             description: String::new(),
-            input_schema: Value::Null,
+            input_schema: Value::Null.into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: false,

@@ -155,10 +155,6 @@ impl Bubblewrap {
             for path in hold.present.iter().filter(|path| !is_ours(path)) {
                 options.add("--ro-bind", [path, path]);
             }
-            for path in &hold.absent {
-                // What the owner of the folder writes here is seen by nobody and gone afterwards.
-                options.scratch(path, 0, "0555");
-            }
         }
         for folder in &request.own {
             options.add("--bind", [folder, folder]);
@@ -169,6 +165,11 @@ impl Bubblewrap {
         options.add("--ro-bind", [settings.helper.as_path(), Path::new(INSIDE)]);
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
+        // Last, because bubblewrap goes through all mounts whenever it binds or changes one.
+        for path in after.holds.iter().flat_map(|hold| &hold.absent) {
+            // What the owner of the folder writes here is seen by nobody and gone afterwards.
+            options.scratch(path, 0, "0555");
+        }
         options
     }
 }

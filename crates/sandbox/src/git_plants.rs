@@ -13,15 +13,24 @@ const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "m
 
 /// Why git on the host would obey a file at `path`, in a project at `root` of a user with this home.
 pub fn git_obeys(path: &Path, root: &Path, home: Option<&Path>) -> Option<String> {
-    let planted = path.ancestors().skip(1).find(|folder| is_planted(folder, path));
-    if let Some(folder) = planted {
-        let shown = folder.display();
-        return Some(format!(
-            "it would decide what git runs in `{shown}`, which it takes for a repository"
-        ));
+    if let Some(why) = git_plants(path) {
+        return Some(why);
     }
     let is_named = git_pointers::names(root, home, path);
-    is_named.then(|| "the settings of the repository, or its hooks, make git run it".to_owned())
+    is_named.then(|| {
+        "settings or hooks of git make it run this, or your shell loads it before a prompt"
+            .to_owned()
+    })
+}
+
+/// Why a file at `path` would make one of the folders around it a repository that runs something, or
+/// decide what one runs.
+pub fn git_plants(path: &Path) -> Option<String> {
+    let planted = path.ancestors().skip(1).find(|folder| is_planted(folder, path));
+    planted.map(|folder| {
+        let shown = folder.display();
+        format!("it would decide what git runs in `{shown}`, which it takes for a repository")
+    })
 }
 
 /// Whether `folder` is a repository with the file at `path` that runs what was written there.
@@ -100,6 +109,21 @@ mod tests {
             assert!(is_obeyed(root, name), "{name}");
         }
         for name in ["real/other.sh", "src/new.rs", "fsm.sh"] {
+            assert!(!is_obeyed(root, name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_settings_of_a_repository_within_the_repository_name_is_not_made() {
+        let base = tempfile::tempdir().unwrap();
+        let root = &base.path().canonicalize().unwrap();
+        let settings =
+            "[core]\nhooksPath = .husky\nfsmonitor = ./mon.sh\n[include]\npath = ../../../inc\n";
+        write(root, "a/lib/.git/config", settings);
+        for name in ["a/lib/.husky/pre-commit", "a/lib/mon.sh", "inc"] {
+            assert!(is_obeyed(root, name), "{name}");
+        }
+        for name in ["a/.husky/pre-commit", ".husky/pre-commit", "mon.sh", "a/lib/src/x"] {
             assert!(!is_obeyed(root, name), "{name}");
         }
     }

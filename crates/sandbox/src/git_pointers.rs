@@ -1,15 +1,22 @@
 //! Files of a workspace that the settings of its repository lead git to: included settings, a folder
-//! of hooks, programs of the project. Whoever can write them decides what git runs. Only reads.
+//! of hooks, programs of the project. Whoever can write them decides what git runs. So do those that
+//! the shell of its user loads, by direnv or mise. Only reads.
+
+mod environment;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use contract::text::normalize;
 
-use crate::gitlinks::git_directory;
-use crate::harmless::{Setting, settings};
+use crate::discovery::{common, git_directory, real};
+use crate::git_settings::{Setting, guessed, settings};
+use crate::nested;
+use crate::protected::is_bare_repository;
 
 const MOST_BYTES: u64 = 1 << 20;
 const DEEPEST: usize = 5;
@@ -18,10 +25,29 @@ const MOST_HOOKS: usize = 64;
 const SEPARATORS: &str = "'\"`;|&()<>=!\\";
 /// So many folders are words of one text looked for in.
 const MOST_FOLDERS: usize = 8;
+/// So many paths that words could mean are looked at for one repository. Hooks of people name a few.
+const MOST_PATHS: usize = 20_000;
 /// Programs that run the file they are given.
-const INTERPRETERS: [&str; 15] = [
-    "bash", "bun", "dash", "deno", "fish", "ksh", "lua", "node", "perl", "php", "python", "ruby",
-    "sh", "source", "zsh",
+const INTERPRETERS: [&str; 19] = [
+    "bash",
+    "bun",
+    "dash",
+    "deno",
+    "dotenv",
+    "dotenv_if_exists",
+    "fish",
+    "ksh",
+    "lua",
+    "node",
+    "perl",
+    "php",
+    "python",
+    "ruby",
+    "sh",
+    "source",
+    "source_env",
+    "source_env_if_exists",
+    "zsh",
 ];
 
 /// Sections whose settings lead to no file.
@@ -42,19 +68,53 @@ const DATA: [&str; 11] = [
 /// The paths beneath `root` that the settings of its repository, of the user and of the system name.
 /// Not all of them exist.
 pub fn git_pointers(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    search(Search { root, home, missing: None, found: BTreeSet::new() })
+    Pointers::of(root, root, home).paths
 }
 
-/// Whether `path` would be one of them, or lie in one, if it were there.
-pub(crate) fn names(root: &Path, home: Option<&Path>, path: &Path) -> bool {
-    let found = search(Search { root, home, missing: Some(path), found: BTreeSet::new() });
-    found.iter().any(|found| path.starts_with(found) || path.starts_with(real(found)))
+/// What the settings and hooks of a repository lead to.
+pub(crate) struct Pointers {
+    pub(crate) paths: Vec<PathBuf>,
+    /// Whether they name more than is looked at.
+    pub(crate) is_cut: bool,
 }
 
-fn search(mut search: Search<'_>) -> Vec<PathBuf> {
+impl Pointers {
+    /// Those of a repository whose files are at `tree`, in the workspace or at its top.
+    pub(crate) fn of(within: &Path, tree: &Path, home: Option<&Path>) -> Self {
+        search(Search { within, root: tree, home, missing: None, found: BTreeSet::new(), seen: 0 })
+    }
+}
+
+/// Whether `path` would be one of them, or lie in one, if it were there: for the repository of the
+/// workspace, for those in which the path lies, and for others in the workspace.
+pub(crate) fn names(within: &Path, home: Option<&Path>, path: &Path) -> bool {
+    let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(within));
+    let above = above.filter(|folder| *folder == within || repository(folder).is_some());
+    let mut trees: BTreeSet<PathBuf> = above.map(Path::to_owned).collect();
+    trees.extend(nested::trees(within));
+    trees.iter().any(|root| {
+        let (missing, found) = (Some(path), BTreeSet::new());
+        let found = search(Search { within, root, home, missing, found, seen: 0 });
+        let is_in = |found: &PathBuf| path.starts_with(found) || path.starts_with(real(found));
+        let could_be_named = || found.is_cut && (is_script(path) || could_be_script(path));
+        found.paths.iter().any(is_in) || could_be_named()
+    })
+}
+
+/// The git directory of a tree, or the folder itself where it is a bare repository.
+fn repository(tree: &Path) -> Option<PathBuf> {
+    git_directory(tree).or_else(|| is_bare_repository(tree).then(|| tree.to_owned()))
+}
+
+fn search(mut search: Search<'_>) -> Pointers {
     let (root, home) = (search.root, search.home);
-    let own = git_directory(root)
-        .into_iter()
+    let directory = repository(root);
+    // Of a linked worktree most is in the repository that it belongs to.
+    let common = directory.as_deref().and_then(|directory| common(directory).ok());
+    let common = common.filter(|common| Some(common) != directory.as_ref());
+    let directories: Vec<PathBuf> = common.into_iter().chain(directory).collect();
+    let own = directories
+        .iter()
         .flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
     let user = home
         .into_iter()
@@ -62,50 +122,54 @@ fn search(mut search: Search<'_>) -> Vec<PathBuf> {
     for file in own.chain(user).chain([PathBuf::from("/etc/gitconfig")]) {
         search.follow(&file, 0);
     }
-    if let Some(directory) = git_directory(root) {
-        search.links(&directory);
+    for directory in &directories {
+        search.links(directory);
         search.hooks(&directory.join("hooks"));
     }
     for folder in search.found.clone() {
         search.hooks(&folder);
     }
+    search.environment();
     // Where the workspace holds them, the user's own settings are no less than the repository's.
     for own in [".config/brynhild", ".config/git", ".gitconfig"] {
         let path = home.map(|home| home.join(own));
         search.found.extend(path.and_then(|path| search.beneath(&path)));
     }
-    search.found.into_iter().collect()
+    Pointers { is_cut: search.seen > MOST_PATHS, paths: search.found.into_iter().collect() }
 }
 
 struct Search<'a> {
+    /// The workspace.
+    within: &'a Path,
+    /// Where the files of the repository are.
     root: &'a Path,
     home: Option<&'a Path>,
     /// A file that counts although it is not there.
     missing: Option<&'a Path>,
     found: BTreeSet<PathBuf>,
+    /// How many paths words could have meant so far.
+    seen: usize,
 }
 
 impl Search<'_> {
     fn follow(&mut self, file: &Path, depth: usize) {
         let is_small = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
         let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
-        let text = String::from_utf8_lossy(&text).into_owned();
-        // Where the whole is not understood, each line counts by itself.
-        let by_line = || text.lines().filter_map(settings).flatten().collect();
-        for setting in settings(&text).unwrap_or_else(by_line) {
+        for setting in settings(&text).unwrap_or_else(|| guessed(&text)) {
             if DATA.contains(&setting.section.as_str()) || setting.key == "worktree" {
                 continue;
             }
             let is_unplaced = setting.section.is_empty() && setting.key == "path";
             if setting.section.starts_with("include") || is_unplaced {
-                let base = file.parent().unwrap_or(self.root);
-                let path = normalize(&base.join(self.at_home(setting.value.trim_matches('"'))));
-                if depth < DEEPEST {
-                    self.follow(&path, depth + 1);
+                for path in self.paths(&setting, file.parent().unwrap_or(self.root)) {
+                    if depth < DEEPEST {
+                        self.follow(&path, depth + 1);
+                    }
+                    self.found.extend(self.beneath(&path));
                 }
-                self.found.extend(self.beneath(&path));
             } else {
-                self.found.extend(self.named(&setting));
+                let named = self.named(&setting);
+                self.found.extend(named);
             }
         }
     }
@@ -141,35 +205,24 @@ impl Search<'_> {
                 continue;
             }
             let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-            let could_be_script = |path: &Path| {
-                self.is_missing(path) && (has_ending(path) || path.extension().is_none())
-            };
-            let is_named = |path: &PathBuf| is_script(path) || could_be_script(path);
             let mut scripts = self.meant(&text, folder);
-            scripts.retain(is_named);
+            let is_missing = |path: &Path| could_be_script(path) && self.is_missing(path);
+            scripts.retain(|path| is_script(path) || is_missing(path));
             self.found.extend(scripts);
         }
     }
 
     /// The paths beneath the root that the words of a text could mean to a shell in `folder`: those
     /// that are written as paths, and what an interpreter is given.
-    fn meant(&self, text: &str, folder: &Path) -> Vec<PathBuf> {
+    fn meant(&mut self, text: &str, folder: &Path) -> BTreeSet<PathBuf> {
         let words = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let mut folders = vec![self.root.to_owned(), folder.to_owned()];
-        for pair in words.windows(2).filter(|pair| pair[0] == "cd") {
-            let entered: Vec<PathBuf> =
-                folders.iter().flat_map(|folder| self.spelled(pair[1], folder)).collect();
-            let entered = entered.into_iter().filter(|path| self.beneath(path).is_some());
-            folders.extend(entered.take(MOST_FOLDERS.saturating_sub(folders.len())));
-        }
-        let mut found = Vec::new();
-        let mut interpreter = None;
+        let folders = self.folders(&words, folder);
+        let (mut candidates, mut interpreter) = (BTreeSet::new(), None);
         for word in words {
             let is_option = word.starts_with('-');
             if word.contains('/') || word.starts_with('.') || interpreter.is_some() && !is_option {
-                let paths = folders.iter().flat_map(|folder| self.spelled(word, folder));
-                found.extend(paths.filter_map(|path| self.beneath(&path)));
+                candidates.insert(word);
             }
             if !is_option {
                 interpreter = interpreter_of(word);
@@ -177,7 +230,33 @@ impl Search<'_> {
                 interpreter = None;
             }
         }
+        let mut found = BTreeSet::new();
+        for (word, folder) in
+            candidates.iter().flat_map(|word| folders.iter().map(move |it| (word, it)))
+        {
+            let paths = self.spelled(word, folder);
+            self.seen += paths.len();
+            if self.seen > MOST_PATHS {
+                break;
+            }
+            found.extend(paths.iter().filter_map(|path| self.beneath(path)));
+        }
         found
+    }
+
+    /// The folders in which a shell that runs these words in `folder` could be.
+    fn folders(&self, words: &[&str], folder: &Path) -> Vec<PathBuf> {
+        let mut folders = vec![self.root.to_owned(), folder.to_owned()];
+        for pair in words.windows(2).filter(|pair| pair[0] == "cd") {
+            if folders.len() >= MOST_FOLDERS {
+                break;
+            }
+            let entered: Vec<PathBuf> =
+                folders.iter().flat_map(|folder| self.spelled(pair[1], folder)).collect();
+            let entered = entered.into_iter().filter(|path| self.beneath(path).is_some());
+            folders.extend(entered.take(MOST_FOLDERS.saturating_sub(folders.len())));
+        }
+        folders
     }
 
     /// The paths that one word could mean in a folder. What a variable or a substitution stands for
@@ -185,55 +264,72 @@ impl Search<'_> {
     fn spelled(&self, word: &str, folder: &Path) -> Vec<PathBuf> {
         let rest = if word.starts_with(['$', '/']) { word.split_once('/') } else { None };
         let rest = rest.map(|(_, rest)| folder.join(rest.trim_start_matches('/')));
-        let whole = folder.join(self.at_home(word));
+        let whole = folder.join(self.at_home(Path::new(word)));
         [Some(whole), rest].into_iter().flatten().map(|path| normalize(&path)).collect()
     }
 
     /// What a setting names: as a whole where it is a path, otherwise the file of each word.
-    fn named(&self, setting: &Setting<'_>) -> Vec<PathBuf> {
-        let value = setting.value.trim_matches('"');
+    fn named(&mut self, setting: &Setting) -> BTreeSet<PathBuf> {
         if matches!(setting.key.as_str(), "hookspath" | "templatedir") {
-            let path = normalize(&self.root.join(self.at_home(value)));
+            let paths = self.paths(setting, self.root);
             // What makes hooks itself keeps those that people write in the folder above its own.
-            let path = if path.ends_with("_") { path.parent().unwrap_or(&path) } else { &path };
-            return self.beneath(path).into_iter().collect();
+            let folders = paths.iter().map(|path| match path.parent() {
+                Some(above) if path.ends_with("_") => above,
+                _ => path.as_path(),
+            });
+            return folders.filter_map(|path| self.beneath(path)).collect();
         }
-        let mut paths = self.meant(value, self.root);
+        let mut paths = self.meant(&setting.text(), self.root);
         paths.retain(|path| is_file(path) || self.is_missing(path));
         paths
     }
 
+    /// The paths that a value could mean which is one, in a folder.
+    fn paths(&self, setting: &Setting, folder: &Path) -> Vec<PathBuf> {
+        let value = setting.bytes();
+        let value = value.strip_prefix(b":(optional)").unwrap_or(value);
+        let slash = value.iter().position(|byte| *byte == b'/').unwrap_or(value.len());
+        // Any user's home is taken for this one's.
+        let start = if value.starts_with(b"~") { b"~" } else { &value[..slash] };
+        let value = [start, &value[slash..]].concat();
+        // Older versions of git make a space of every blank.
+        let space = |byte: &u8| if byte.is_ascii_whitespace() { b' ' } else { *byte };
+        let spaced: Vec<u8> = value.iter().map(space).collect();
+        let mut paths = vec![value, spaced];
+        paths.dedup();
+        let at = |value: &Vec<u8>| folder.join(self.at_home(Path::new(OsStr::from_bytes(value))));
+        paths.iter().map(|value| normalize(&at(value))).collect()
+    }
+
     /// Whether it is the file that counts although it is not there.
     fn is_missing(&self, path: &Path) -> bool {
-        self.missing.is_some_and(|missing| missing == path || missing == real(path))
+        // To follow links costs much, and only a link itself can lead to another name.
+        let may_be = |missing: &Path| missing.file_name() == path.file_name() || path.is_symlink();
+        self.missing
+            .is_some_and(|missing| missing == path || (may_be(missing) && missing == real(path)))
     }
 
     /// A path with the home in place of `~`.
-    fn at_home(&self, path: &str) -> PathBuf {
-        match (path.strip_prefix("~/"), self.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(path),
+    fn at_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
         }
     }
 
-    /// A path where it lies beneath the root and is not the root.
+    /// A path where it lies in the workspace, holds no repository, and is no part of one's own folder.
     fn beneath(&self, path: &Path) -> Option<PathBuf> {
-        let is_git = path.starts_with(self.root.join(".git"));
-        (path.starts_with(self.root) && path != self.root && !is_git).then(|| path.to_owned())
+        let is_git = [self.within, self.root].iter().any(|it| path.starts_with(it.join(".git")));
+        let is_below = path.starts_with(self.within) && !self.root.starts_with(path);
+        (is_below && !is_git).then(|| path.to_owned())
     }
-}
-
-/// A path whose links are followed as far as something is there.
-fn real(path: &Path) -> PathBuf {
-    let found = path.ancestors().find_map(|above| {
-        let below = path.strip_prefix(above).ok()?;
-        Some((fs::canonicalize(above).ok()?, below))
-    });
-    found.map_or_else(|| path.to_owned(), |(above, below)| above.join(below))
 }
 
 /// The interpreter that a word names.
 fn interpreter_of(word: &str) -> Option<&'static str> {
+    if word == "." {
+        return Some("source");
+    }
     let name = word.rsplit('/').next().unwrap_or(word);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     INTERPRETERS.into_iter().find(|known| *known == name)
@@ -256,6 +352,11 @@ fn is_script(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| {
         found.is_file() && (found.permissions().mode() & 0o111 != 0 || has_ending(path))
     })
+}
+
+/// Whether a file that is not there could be one that is run, by its name.
+fn could_be_script(path: &Path) -> bool {
+    has_ending(path) || path.extension().is_none()
 }
 
 fn has_ending(path: &Path) -> bool {
@@ -347,6 +448,16 @@ mod tests {
             ("[core\nfsmonitor = ./fsm", "fsm"),
             ("[alias]\na = x \\\n[core\n[core]\nhooksPath = h", "h/pre-commit"),
             ("[init]\ntemplateDir = tools/template", "tools/template/hooks/x"),
+            ("[core]\nhooksPath = .husky # shared", ".husky/pre-commit"),
+            ("[core]\nhooksPath = .hus\"ky\" ; x", ".husky/pre-commit"),
+            ("[core]\nhooksPath = \".hus\\\n\\\"ky\"", ".hus\"ky/pre-commit"),
+            ("[color][core] hooksPath = h", "h/pre-commit"),
+            ("[user] [core]\nfsmonitor = ./fsm", "fsm"),
+            ("[core]\nnotesRef = x \\\n[color]\nfsmonitor = ./fsm", "fsm"),
+            ("[core]\nhooksPath = a\tb", "a b/pre-commit"),
+            ("[core]\nhooksPath = :(optional)h", "h/pre-commit"),
+            ("[core]\nhooksPath = \"h", "h/pre-commit"),
+            ("\u{feff}[core]\nhooksPath = h", "h/pre-commit"),
         ] {
             assert!(is_named(settings, "", file), "{settings}");
         }
@@ -382,6 +493,37 @@ mod tests {
         ] {
             assert!(!is_named("", hook, file), "{hook}");
         }
+    }
+
+    #[test]
+    fn a_hook_of_very_many_words_is_not_followed_for_ever_and_names_every_script() {
+        let words: Vec<String> = (0..MOST_PATHS).map(|it| format!("cd d{it}; ./s{it}/x")).collect();
+        let hook = words.join("\n");
+        assert!(is_named("", &hook, "other.sh") && is_named("", &hook, "other"));
+        assert!(!is_named("", &hook, "src/new.rs"));
+        // The same word again and again is one word.
+        let hook = "./scripts/x\n".repeat(MOST_PATHS);
+        assert!(is_named("", &hook, "scripts/x") && !is_named("", &hook, "other.sh"));
+    }
+
+    #[test]
+    fn what_the_repository_of_a_linked_worktree_names_counts_for_its_own_files() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let (git, tree) = (base.join("main/.git"), base.join("tree"));
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(git.join("config"), "[core]\nhooksPath = .husky\nfsmonitor = ./mon\n").unwrap();
+        fs::write(git.join("hooks/pre-push"), "exec ./scripts/check.sh\n").unwrap();
+        fs::write(git.join("worktrees/w/commondir"), "../..\n").unwrap();
+        fs::write(tree.join(".git"), format!("gitdir: {}\n", git.join("worktrees/w").display()))
+            .unwrap();
+        assert_eq!(git_pointers(&tree, None), [tree.join(".husky")]);
+        for name in [".husky/pre-commit", "mon", "scripts/check.sh"] {
+            assert!(names(&tree, None, &tree.join(name)), "{name}");
+        }
+        assert!(!names(&tree, None, &tree.join("other")));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::discovery::{self, Repository};
+use crate::git_settings::{Setting, settings};
 use crate::gitlinks;
-use crate::harmless::{Setting, settings};
 
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -118,134 +119,103 @@ const CORE: &[&str] = &[
     "worktree",
 ];
 
-/// A repository that git looks into.
-struct Repository {
-    directory: PathBuf,
-    tree: PathBuf,
-}
-
 /// What makes git run a program when it looks at the repository around `folder`, or show what lies
 /// elsewhere, in words.
 pub fn git_runs(folder: &Path) -> Option<String> {
-    match repositories(folder) {
-        Ok(repositories) => repositories.iter().find_map(Repository::runs),
-        Err(why) => Some(why),
-    }
+    repositories(folder).and_then(|found| found.iter().try_for_each(Repository::runs_nothing)).err()
 }
 
 /// Why git may take its files from elsewhere than the folder that holds the repository around
 /// `folder`, in words.
 pub fn git_elsewhere(folder: &Path) -> Option<String> {
-    match repositories(folder) {
-        Ok(repositories) => repositories.iter().find_map(Repository::leads_away),
-        Err(why) => Some(why),
-    }
+    repositories(folder).and_then(|found| found.iter().try_for_each(Repository::stays)).err()
 }
 
 /// The repository around `folder`, and those in it. Fails where there is something else.
 fn repositories(folder: &Path) -> Result<Vec<Repository>, String> {
-    let top = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-    let Some(top) = top else {
-        let is_bare = |folder: &&Path| crate::protected::is_bare_repository(folder);
-        let bare = folder.ancestors().find(is_bare).map(Path::to_owned);
-        let whole = |bare: PathBuf| Repository { directory: bare.clone(), tree: bare };
-        return Ok(bare.map(whole).into_iter().collect());
-    };
     let mut found = Vec::new();
-    for tree in std::iter::once(top.to_owned()).chain(gitlinks::find(top)) {
-        match gitlinks::git_directory(&tree) {
-            Some(directory) => found.push(Repository { directory, tree }),
-            None if tree == top => {
-                return Err(format!("{} is no repository", top.join(".git").display()));
-            }
-            None => {}
+    for repository in discovery::around(folder)? {
+        let modules = gitlinks::find_all(&repository.tree)?;
+        found.push(repository);
+        for tree in modules {
+            found.extend(Repository::at(&tree)?);
         }
     }
     Ok(found)
 }
 
 impl Repository {
-    /// The folder that it shares with others of which it is a further tree.
-    fn common(&self) -> PathBuf {
-        match fs::read_to_string(self.directory.join("commondir")) {
-            Ok(text) => self.directory.join(text.trim()),
-            Err(_) => self.directory.clone(),
-        }
-    }
-
-    fn files(&self) -> [PathBuf; 2] {
-        [self.common().join("config"), self.directory.join("config.worktree")]
-    }
-
-    fn runs(&self) -> Option<String> {
-        let mut hooks = self.common().join("hooks");
-        for file in self.files() {
-            let Some(text) = read(&file).transpose() else { continue };
-            let Ok(text) = text else { return Some(format!("{} cannot be read", file.display())) };
-            let Some(settings) = settings(&text) else {
-                return Some(format!("{} cannot be understood", file.display()));
+    /// The settings of each of its files. Fails where one cannot be understood.
+    fn settings(&self) -> Result<Vec<(PathBuf, Vec<Setting>)>, String> {
+        let common = discovery::common(&self.directory)?;
+        let mut found = Vec::new();
+        for file in [common.join("config"), self.directory.join("config.worktree")] {
+            let text = match fs::metadata(&file) {
+                Ok(it) if it.is_file() && it.len() <= MOST_BYTES => fs::read(&file).ok(),
+                Err(error) if discovery::is_absent(&error) => continue,
+                Ok(_) | Err(_) => None,
             };
-            let is_harmful = |it: &&Setting<'_>| !is_harmless(it) || self.is_led_away(it);
-            if let Some(setting) = settings.iter().find(is_harmful) {
-                return Some(named(setting, &file));
+            let text = text.ok_or_else(|| format!("{} cannot be read", file.display()))?;
+            let Some(settings) = settings(&text) else {
+                return Err(format!("{} cannot be understood", file.display()));
+            };
+            found.push((file, settings));
+        }
+        Ok(found)
+    }
+
+    /// Fails where it makes git run something, in words.
+    fn runs_nothing(&self) -> Result<(), String> {
+        let mut hooks = discovery::common(&self.directory)?.join("hooks");
+        for (file, settings) in self.settings()? {
+            for setting in &settings {
+                let named = || named(setting, &file);
+                if !is_harmless(setting) || self.is_led_away(setting) {
+                    return Err(named());
+                }
+                if setting.is("core", "hookspath") {
+                    hooks = self.tree.join(setting.plain_path().ok_or_else(named)?);
+                }
             }
-            let path =
-                settings.iter().rev().find(|it| it.section == "core" && it.key == "hookspath");
-            hooks = path.map_or(hooks, |path| self.tree.join(path.value.trim_matches('"')));
         }
         let hook = hooks.join(HOOK);
-        hook.symlink_metadata().is_ok().then(|| format!("the hook {}", hook.display()))
+        if hook.symlink_metadata().is_ok() {
+            return Err(format!("the hook {}", hook.display()));
+        }
+        Ok(())
     }
 
-    fn leads_away(&self) -> Option<String> {
-        self.files().iter().find_map(|file| {
-            let Ok(text) = read(file) else {
-                return Some(format!("{} cannot be read", file.display()));
-            };
-            let text = text?;
-            let Some(settings) = settings(&text) else {
-                return Some(format!("{} cannot be understood", file.display()));
-            };
-            let setting = settings.iter().find(|setting| self.is_led_away(setting));
-            setting.map(|setting| named(setting, file))
-        })
+    /// Fails where its files may be elsewhere, in words.
+    fn stays(&self) -> Result<(), String> {
+        for (file, settings) in self.settings()? {
+            if let Some(setting) = settings.iter().find(|setting| self.is_led_away(setting)) {
+                return Err(named(setting, &file));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a setting gives the repository the files of another folder, or could.
-    fn is_led_away(&self, setting: &Setting<'_>) -> bool {
+    fn is_led_away(&self, setting: &Setting) -> bool {
         match setting.section.as_str() {
-            "include" | "includeif" => true,
             "core" if setting.key == "worktree" => {
-                let meant = self.directory.join(setting.value.trim_matches('"'));
-                let is_own = match (meant.canonicalize(), self.tree.canonicalize()) {
-                    (Ok(meant), Ok(tree)) => meant == tree,
-                    (Ok(_) | Err(_), _) => false,
-                };
-                !is_own
+                let value = setting.plain_path();
+                let meant = value.and_then(|value| discovery::named_tree(&self.directory, value));
+                meant.is_none() || meant != self.tree.canonicalize().ok()
             }
-            _ => false,
+            section => section.starts_with("include"),
         }
     }
 }
 
-fn named(setting: &Setting<'_>, file: &Path) -> String {
+fn named(setting: &Setting, file: &Path) -> String {
     format!("`{}.{}` in {}", setting.section, setting.key, file.display())
 }
 
-fn read(file: &Path) -> Result<Option<String>, ()> {
-    match fs::metadata(file) {
-        Ok(found) if found.is_file() && found.len() <= MOST_BYTES => {
-            fs::read_to_string(file).map(Some).map_err(|_| ())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Ok(_) | Err(_) => Err(()),
-    }
-}
-
-fn is_harmless(setting: &Setting<'_>) -> bool {
+fn is_harmless(setting: &Setting) -> bool {
     let key = setting.key.as_str();
     match setting.section.as_str() {
-        "core" => CORE.contains(&key) || (key == "fsmonitor" && setting.value == "false"),
+        "core" => CORE.contains(&key) || (key == "fsmonitor" && setting.bytes() == b"false"),
         "diff" => !["external", "textconv", "command"].contains(&key),
         "log" => key != "showsignature",
         "gpg" => key == "format",
@@ -253,7 +223,7 @@ fn is_harmless(setting: &Setting<'_>) -> bool {
             // Such an address names a program, or a helper.
             let is_address = ["url", "pushurl"].contains(&key);
             let is_program = ["uploadpack", "receivepack", "vcs"].contains(&key);
-            let is_helper = is_address && setting.value.contains("::");
+            let is_helper = is_address && setting.text().contains("::");
             !is_program && !is_helper
         }
         section => SECTIONS.contains(&section),
@@ -262,6 +232,9 @@ fn is_harmless(setting: &Setting<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     fn repository(config: &str) -> (tempfile::TempDir, PathBuf) {
@@ -288,6 +261,18 @@ mod tests {
             ("[include]\npath = x", true),
             ("[remote \"o\"]\nurl = ext::sh -c x", true),
             ("[core", true),
+            ("[color][core] fsmonitor = \"echo x; false\"", true),
+            ("[user] [core]\nfsmonitor = x", true),
+            ("[color \"x\"] [core] fsmonitor = x", true),
+            ("[core]\neditor = \"x\\\n[user]\"\nfsmonitor = x", true),
+            ("[core]\nnotesref = x \\\n[color]\nfsmonitor = x", true),
+            ("[core]\nnotesref = x \\\n[core]\n[color]\nfsmonitor = x", false),
+            ("[core]\nfsmonitor = \"fal\"se # not now", false),
+            ("[core]\nfsmonitor", true),
+            ("[remote \"o\"]\nurl = e\"xt:\":sh", true),
+            ("[core]\nhooksPath = ~/x", true),
+            ("[core]\nhooksPath", true),
+            ("[core]\nhooksPath = \"a\\tb\"", true),
         ] {
             let (_base, tree) = repository(config);
             assert_eq!(git_runs(&tree.join("a/b")).is_some(), is_found, "{config}");
@@ -303,6 +288,10 @@ mod tests {
             ("[core]\nworktree = /etc", true),
             ("[core]\nworktree = ../a", true),
             ("[CORE] WorkTree=/etc", true),
+            ("[color][core] worktree = /etc", true),
+            ("[core]\neditor = x\\\n[user]\nworktree = /etc", true),
+            ("[core]\nworktree = .\".\" # here", false),
+            ("[core]\nworktree", true),
             ("[core]\nworktree = \\\n/etc", true),
             ("[core]\nworktree = ..\nworktree = /etc", true),
             ("[include]\npath = x", true),
@@ -326,6 +315,71 @@ mod tests {
         fs::create_dir(tree.join(".husky")).unwrap();
         fs::write(tree.join(".husky").join(HOOK), "x").unwrap();
         assert!(git_runs(&tree).unwrap().contains(HOOK));
+    }
+
+    #[test]
+    fn hooks_are_where_git_takes_the_last_value_to_lead() {
+        for value in [".husky # shared", ".hus\"ky\"", "\".husky\" ; x", ".hus\\\nky"] {
+            let more = "[core \"x\"]\nhooksPath = .none\n";
+            let (_base, tree) = repository(&format!("[core]\nhooksPath = {value}\n{more}"));
+            assert_eq!(git_runs(&tree), None, "{value}");
+            fs::create_dir(tree.join(".husky")).unwrap();
+            fs::write(tree.join(".husky").join(HOOK), "x").unwrap();
+            assert!(git_runs(&tree).unwrap().contains(HOOK), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_settings_that_are_shared_count_wherever_they_are() {
+        let (_base, tree) = repository("");
+        let shared = tree.join(".git").join(OsStr::from_bytes(b"ev\xff"));
+        fs::create_dir(&shared).unwrap();
+        fs::write(shared.join("config"), "[core]\nfsmonitor = x\n").unwrap();
+        assert_eq!(git_runs(&tree), None);
+        fs::write(tree.join(".git/commondir"), b"ev\xff\n").unwrap();
+        assert!(git_runs(&tree).unwrap().contains("core.fsmonitor"));
+        fs::write(tree.join(".git/commondir"), b"nowhere\n").unwrap();
+        assert!(git_runs(&tree).is_some() && git_elsewhere(&tree).is_some());
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_nearest_repository_counts_and_what_git_goes_past_hides_nothing() {
+        let (_base, tree) = repository("");
+        let sub = tree.join("sub");
+        for name in ["objects/x", "refs/x"] {
+            write(&sub.join(name), "");
+        }
+        write(&sub.join("HEAD"), "ref: refs/heads/main\n");
+        write(&sub.join("config"), "[core]\nbare = false\nworktree = ..\n");
+        for folder in ["sub", "sub/refs"] {
+            assert!(git_runs(&tree.join(folder)).is_some(), "{folder}");
+            assert!(git_elsewhere(&tree.join(folder)).is_some(), "{folder}");
+        }
+        assert_eq!((git_runs(&tree), git_elsewhere(&tree)), (None, None));
+
+        let (_base, tree) = repository("[core]\nworktree = /etc\n");
+        fs::create_dir(tree.join("a/.git")).unwrap();
+        assert!(git_runs(&tree.join("a/b")).is_some());
+        assert!(git_elsewhere(&tree.join("a/b")).is_some());
+    }
+
+    #[test]
+    fn a_submodule_whose_git_is_a_link_is_asked_about() {
+        let (_base, tree) = repository("");
+        let mut index = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
+        index.extend([0; 24]);
+        index.extend(0o160_000_u32.to_be_bytes());
+        index.extend([0; 32]);
+        index.extend(b"\0\x01a\0");
+        fs::write(tree.join(".git/index"), index).unwrap();
+        assert_eq!(git_runs(&tree), None);
+        std::os::unix::fs::symlink("../.git", tree.join("a/.git")).unwrap();
+        assert!(git_runs(&tree).is_some());
     }
 
     #[test]

@@ -5,63 +5,103 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::discovery::{self, git_directory, is_absent};
+
 /// Submodules of one workspace that are looked at.
 const MOST: usize = 512;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The kind of an entry that is the commit of another repository, and all kinds that there are.
+/// The kind of an entry that is the commit of another repository, that of one for all that a folder
+/// holds, and all kinds that there are.
 const LINK: u32 = 0o160_000;
-const KINDS: [u32; 5] = [0o100_644, 0o100_755, 0o120_000, 0o040_000, LINK];
+const FOLDER: u32 = 0o040_000;
+const KINDS: [u32; 4] = [0o100_000, 0o120_000, FOLDER, LINK];
+/// Git looks at no other part of a kind to tell them apart.
+const KIND: u32 = 0o170_000;
 
 /// An index as it was when it was read.
 type Stamp = (u64, u64, i64, i64);
 
+/// What an index links to.
+#[derive(Clone, Default)]
+struct Links {
+    paths: Vec<PathBuf>,
+    /// Folders of which it says nothing more, since they are left out of the tree.
+    folders: Vec<PathBuf>,
+    /// Whether there may be more of them.
+    is_cut: bool,
+}
+
 /// The folders beneath `root` that its repository, and those in them, take for repositories. They
 /// need not exist.
 pub(crate) fn find(root: &Path) -> Vec<PathBuf> {
-    let mut found = BTreeSet::new();
+    search(root).0
+}
+
+/// The same; fails where there may be more of them.
+pub(crate) fn find_all(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let (found, is_cut) = search(root);
+    let words = || format!("an index in {} cannot be understood", root.display());
+    if is_cut { Err(words()) } else { Ok(found) }
+}
+
+fn search(root: &Path) -> (Vec<PathBuf>, bool) {
+    let (mut found, mut is_cut) = (BTreeSet::new(), false);
     let mut left = vec![root.to_owned()];
     while let Some(folder) = left.pop() {
-        for link in git_directory(&folder).map(|git| links(&git)).unwrap_or_default() {
+        let links = git_directory(&folder).map(|git| links(&git)).unwrap_or_default();
+        // What is there all the same git looks up in its history.
+        let is_there = |left_out: &PathBuf| folder.join(left_out).symlink_metadata().is_ok();
+        is_cut |= links.is_cut || links.folders.iter().any(is_there);
+        for link in links.paths {
             let path = folder.join(link);
+            is_cut |= found.len() >= MOST;
             if found.len() < MOST && found.insert(path.clone()) {
                 left.push(path);
             }
         }
     }
-    found.into_iter().collect()
+    (found.into_iter().collect(), is_cut)
 }
 
 /// The first file that is `wanted` among those that the repository around `folder` keeps, by its index.
-/// Fails where the index cannot be understood.
+/// Fails where that cannot be told.
 pub fn git_keeps(
     folder: &Path,
     wanted: &mut dyn FnMut(&Path) -> bool,
 ) -> Result<Option<PathBuf>, String> {
-    let top = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-    let Some((top, git)) = top.and_then(|top| Some((top, git_directory(top)?))) else {
-        return Ok(None);
-    };
-    for file in indexes(&git) {
-        let bytes = match fs::symlink_metadata(&file) {
-            Ok(found) if found.is_file() && found.len() <= MOST_BYTES => fs::read(&file),
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Ok(_) | Err(_) => return Err(format!("{} is no index", file.display())),
-        };
-        let bytes = bytes.map_err(|error| format!("{}: {error}", file.display()))?;
-        let names = [20, 32].into_iter().find_map(|hash| entries(&bytes, hash, |_| true));
-        let Some(names) = names else {
-            return Err(format!("{} cannot be understood", file.display()));
-        };
-        let mut paths = names.iter().map(|name| top.join(OsStr::from_bytes(name)));
-        if let Some(path) = paths.find(|path| wanted(path)) {
-            return Ok(Some(path));
+    let real = discovery::real(folder);
+    for repository in discovery::around(folder)? {
+        for file in indexes(&repository.directory) {
+            // Without an index only the history of a bare repository knows what it keeps.
+            let bytes = match fs::symlink_metadata(&file) {
+                Ok(found) if found.is_file() && found.len() <= MOST_BYTES => fs::read(&file),
+                Err(error) if is_absent(&error) && !repository.is_bare() => continue,
+                Ok(_) | Err(_) => return Err(format!("{} is no index", file.display())),
+            };
+            let bytes = bytes.map_err(|error| format!("{}: {error}", file.display()))?;
+            let names = [20, 32].into_iter().find_map(|hash| entries(&bytes, hash, |_| true));
+            let Some(names) = names else {
+                return Err(format!("{} cannot be understood", file.display()));
+            };
+            for (kind, name) in names {
+                // What is in a folder that was left out of the tree stands in the history alone.
+                if kind == FOLDER {
+                    return Err(format!("{} has whole folders in it", file.display()));
+                }
+                let path = repository.tree.join(OsStr::from_bytes(&name));
+                // Whoever asks knows the folder by the name that it was given.
+                let below = path.strip_prefix(&real).map(|below| folder.join(below));
+                let path = below.unwrap_or(path);
+                if wanted(&path) {
+                    return Ok(Some(path));
+                }
+            }
         }
     }
     Ok(None)
@@ -75,57 +115,58 @@ fn indexes(git: &Path) -> Vec<PathBuf> {
     shared.chain([git.join("index")]).collect()
 }
 
-/// The git directory of a working tree.
-pub(crate) fn git_directory(folder: &Path) -> Option<PathBuf> {
-    let path = folder.join(".git");
-    let found = fs::symlink_metadata(&path).ok()?;
-    if found.is_dir() {
-        return Some(path);
-    }
-    if !found.is_file() || found.len() > 4096 {
-        return None;
-    }
-    let text = fs::read(&path).ok()?;
-    let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
-    fs::canonicalize(folder.join(OsStr::from_bytes(target))).ok()
-}
-
 /// What the index of a git directory links to, from the top of its working tree.
-fn links(git: &Path) -> Vec<PathBuf> {
-    static KNOWN: Mutex<BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)>> = Mutex::new(BTreeMap::new());
-    let mut all = Vec::new();
+fn links(git: &Path) -> Links {
+    static KNOWN: Mutex<BTreeMap<PathBuf, (Stamp, Links)>> = Mutex::new(BTreeMap::new());
+    let mut all = Links::default();
     for file in indexes(git) {
-        let Ok(found) = fs::symlink_metadata(&file) else { continue };
-        if !found.is_file() || found.len() > MOST_BYTES {
-            continue;
-        }
+        let found = match fs::symlink_metadata(&file) {
+            Ok(found) if found.is_file() && found.len() <= MOST_BYTES => found,
+            Err(error) if is_absent(&error) => continue,
+            Ok(_) | Err(_) => {
+                all.is_cut = true;
+                continue;
+            }
+        };
         let stamp = (found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(&file).is_none_or(|(seen, _)| *seen != stamp) {
-            let read = fs::read(&file).map(|bytes| parse(&bytes)).unwrap_or_default();
-            known.insert(file.clone(), (stamp, read));
+            let read = fs::read(&file).unwrap_or_default();
+            known.insert(file.clone(), (stamp, parse(&read)));
         }
-        all.extend(known.get(&file).into_iter().flat_map(|(_, links)| links.clone()));
+        if let Some((_, links)) = known.get(&file) {
+            all.paths.extend(links.paths.iter().cloned());
+            all.folders.extend(links.folders.iter().cloned());
+            all.is_cut |= links.is_cut;
+        }
     }
     all
 }
 
 /// The links in an index, for either length of hashes.
-fn parse(bytes: &[u8]) -> Vec<PathBuf> {
-    // Most repositories have none, which a search tells sooner.
-    if !bytes.windows(4).any(|four| four == LINK.to_be_bytes()) {
-        return Vec::new();
-    }
-    let is_link = |kind| kind == LINK;
-    let links = [20, 32].into_iter().find_map(|hash| entries(bytes, hash, is_link));
-    let links = links.unwrap_or_default();
+fn parse(bytes: &[u8]) -> Links {
+    let is_meant = |kind| kind == LINK || kind == FOLDER;
+    let Some(entries) = [20, 32].into_iter().find_map(|hash| entries(bytes, hash, is_meant)) else {
+        return Links { is_cut: true, ..Links::default() };
+    };
     let is_plain = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
-    let paths = links.into_iter().map(|link| PathBuf::from(OsStr::from_bytes(&link)));
-    paths.filter(|path| path.components().all(is_plain)).collect()
+    let mut links = Links::default();
+    for (kind, name) in entries {
+        let path = PathBuf::from(OsStr::from_bytes(&name));
+        // The name of one may stand in another index.
+        if path.file_name().is_none() || !path.components().all(is_plain) {
+            links.is_cut = true;
+        } else if kind == LINK {
+            links.paths.push(path);
+        } else {
+            links.folders.push(path);
+        }
+    }
+    links
 }
 
-/// The names of the entries of some kinds, where hashes have this length.
-fn entries(bytes: &[u8], hash: usize, is_meant: fn(u32) -> bool) -> Option<Vec<Vec<u8>>> {
+/// The entries of some kinds with their names, where hashes have this length.
+fn entries(bytes: &[u8], hash: usize, is_meant: fn(u32) -> bool) -> Option<Vec<(u32, Vec<u8>)>> {
     let number = |at: usize| {
         let four = bytes.get(at..at + 4)?.try_into().ok()?;
         Some(u32::from_be_bytes(four))
@@ -136,12 +177,12 @@ fn entries(bytes: &[u8], hash: usize, is_meant: fn(u32) -> bool) -> Option<Vec<V
     }
     let (mut at, mut links, mut name) = (12, Vec::new(), Vec::new());
     for _ in 0..count {
-        let kind = number(at + 24)?;
+        let kind = number(at + 24)? & KIND;
         if !KINDS.contains(&kind) {
             return None;
         }
         let flags = at + 40 + hash;
-        let is_extended = version >= 3 && bytes.get(flags)? & 0x40 != 0;
+        let is_extended = bytes.get(flags)? & 0x40 != 0;
         let mut start = flags + if is_extended { 4 } else { 2 };
         if version == 4 {
             let (cut, used) = varying(bytes.get(start..)?)?;
@@ -158,7 +199,7 @@ fn entries(bytes: &[u8], hash: usize, is_meant: fn(u32) -> bool) -> Option<Vec<V
             return None;
         }
         if is_meant(kind) {
-            links.push(name.clone());
+            links.push((kind, name.clone()));
         }
         let end = start + length + 1;
         at = if version == 4 { end } else { at + (end - at).next_multiple_of(8) };
@@ -235,22 +276,97 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_a_sparse_index_leaves_out_cannot_be_told() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        repository(&root);
+        for name in ["src/a", "secret/k"] {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "x").unwrap();
+        }
+        git(&root, "add .");
+        git(&root, "commit -qm b");
+        let secret = root.join("secret/k");
+        let keeps = || git_keeps(&root, &mut |path| path == secret);
+        assert_eq!(keeps(), Ok(Some(secret.clone())));
+        git(&root, "sparse-checkout set --cone --sparse-index src");
+        assert!(keeps().is_err());
+        assert_eq!(find_all(&root), Ok(Vec::new()));
+        fs::create_dir(root.join("secret")).unwrap();
+        assert!(find_all(&root).is_err());
+    }
+
+    #[test]
+    fn the_nearest_repository_tells_what_it_keeps() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        repository(&root);
+        let keeps = |folder: &Path, name: &str| {
+            let wanted = folder.join(name);
+            git_keeps(folder, &mut |path| path == wanted)
+        };
+        assert_eq!(keeps(&root, "some-file"), Ok(Some(root.join("some-file"))));
+        std::os::unix::fs::symlink(&root, base.path().join("link")).unwrap();
+        let link = base.path().join("link");
+        assert_eq!(keeps(&link, "some-file"), Ok(Some(link.join("some-file"))));
+        // Git goes past a folder that is no repository.
+        fs::create_dir_all(root.join("sub/.git")).unwrap();
+        let wanted = root.join("some-file");
+        let found = git_keeps(&root.join("sub"), &mut |path| path.ends_with("some-file"));
+        assert_eq!(found, Ok(Some(wanted.canonicalize().unwrap())));
+        fs::remove_dir(root.join("sub/.git")).unwrap();
+        git(&root, "clone -q --bare . sub/bare");
+        assert!(keeps(&root.join("sub/bare"), "x").is_err());
+        fs::rename(root.join(".git"), root.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", root.join(".git")).unwrap();
+        assert!(keeps(&root, "x").is_err());
+    }
+
     fn repository_of(folder: &Path, format: &str) {
         fs::create_dir_all(folder).unwrap();
         git(folder, &format!("init -q --object-format={format} -b main ."));
         repository(folder);
     }
 
+    /// An index of one entry.
+    fn index(kind: u32, flags: &[u8], name: &str) -> Vec<u8> {
+        let start = [b"DIRC\0\0\0\x02\0\0\0\x01".as_slice(), &[0; 24]].concat();
+        [&start, kind.to_be_bytes().as_slice(), &[0; 32], flags, name.as_bytes(), b"\0"].concat()
+    }
+
+    #[test]
+    fn links_are_found_by_what_git_looks_at_and_what_is_not_plain_is_told() {
+        for kind in [0o160_000, 0o160_755, 0o2_160_000, !0o7_777 & !0o10_000] {
+            let links = parse(&index(kind, &[0, 3], "sub"));
+            assert_eq!(
+                (links.paths, links.is_cut),
+                (vec![PathBuf::from("sub")], false),
+                "{kind:o}"
+            );
+        }
+        let links = parse(&index(LINK, &[0x40, 3, 0, 0], "sub"));
+        assert_eq!(links.paths, [PathBuf::from("sub")]);
+        for (name, flags) in [("../sub", [0, 6]), ("/sub", [0, 4]), ("", [0, 0])] {
+            let links = parse(&index(LINK, &flags, name));
+            assert!(links.paths.is_empty() && links.is_cut, "{name}");
+        }
+        let other = parse(&index(0o100_644, &[0, 3], "sub"));
+        assert!(other.paths.is_empty() && !other.is_cut);
+    }
+
     #[test]
     fn what_is_no_index_has_no_links() {
         for bytes in [b"".as_slice(), b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x09\0\0\xe0\0", b"\0\0\xe0\0"]
         {
-            assert!(parse(bytes).is_empty());
+            assert!(parse(bytes).paths.is_empty());
             let base = tempfile::tempdir().unwrap();
             fs::create_dir(base.path().join(".git")).unwrap();
             assert_eq!(git_keeps(base.path(), &mut |_| true), Ok(None));
+            assert_eq!(find_all(base.path()), Ok(Vec::new()));
             fs::write(base.path().join(".git/index"), bytes).unwrap();
             assert!(git_keeps(base.path(), &mut |_| true).is_err());
+            assert!(find_all(base.path()).is_err());
         }
     }
 }

@@ -96,7 +96,11 @@ impl Drop for After {
         }
         for (root, before) in &self.nested {
             let (planted, is_cut) = before.planted(root);
-            moved.extend(planted.iter().map(|path| quarantine(root, path)));
+            // With a repository goes what was found in it.
+            let is_there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
+            for path in &planted {
+                moved.extend(Some(path).filter(is_there).map(|path| quarantine(root, path)));
+            }
             if is_cut && !before.is_cut {
                 moved.push(Ok(format!(
                     "a confined process left more in `{}` than can be looked through for what it \
@@ -151,7 +155,10 @@ fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
     for number in 1..10_000 {
         let target = folder.join(format!("{flat}.{number}"));
         if fs::symlink_metadata(&target).is_err() {
-            fs::rename(path, &target)?;
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            };
+            fs::rename(path, &target).map_err(named)?;
             return Ok(format!(
                 "a confined process changed or planted `{}`, which the host could obey; it was \
                  moved to `{}`",
@@ -240,6 +247,27 @@ mod tests {
         assert!(git.join("HEAD").exists());
         assert!(!root.path().join(".vscode").exists());
         assert_eq!(heard.lock().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn what_goes_with_its_repository_is_not_missed_and_what_stays_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            fs::write(path(name), text).unwrap();
+        };
+        let (after, heard) = after(root.path(), Vec::new());
+        write("z/.git/config", "");
+        write("z/.git/worktrees/w/commondir", "../..");
+        write("z/.git/worktrees/w/config.worktree", "[core]\nfsmonitor = x\n");
+        write("zz/.git", "gitdir: ../z/.git/worktrees/w");
+        drop(after);
+        assert!(!path("zz/.git").exists());
+        let heard = heard.lock().unwrap();
+        assert!(heard.iter().all(|words| words.contains("moved to")), "{heard:?}");
+        let error = quarantine(root.path(), &path("nothing")).unwrap_err().to_string();
+        assert!(error.contains("nothing"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::gitlinks::git_directory;
+use crate::discovery::{git_directory, named_tree};
+use crate::git_settings::{Setting, settings};
 
 const MOST_BYTES: u64 = 64 << 10;
 const DEEPEST: usize = 8;
@@ -72,7 +73,7 @@ pub(crate) fn is_harmless_directory(directory: &Path, depth: usize) -> bool {
         && ["hooks", "modules"].into_iter().all(is_plain)
         && entries("hooks").all(|entry| is_sample(&entry.file_name()))
         && entries("modules").all(|entry| is_harmless_module(&entry.path(), depth + 1))
-        && has_harmless_settings(&directory.join("config"))
+        && has_harmless_settings(directory)
 }
 
 /// A module's name may hold slashes.
@@ -87,66 +88,32 @@ fn is_harmless_module(folder: &Path, depth: usize) -> bool {
     depth < DEEPEST && entries.all(|entry| is_harmless_module(&entry.path(), depth + 1))
 }
 
-fn has_harmless_settings(file: &Path) -> bool {
-    match fs::symlink_metadata(file) {
+fn has_harmless_settings(directory: &Path) -> bool {
+    let file = directory.join("config");
+    match fs::symlink_metadata(&file) {
         Ok(found) if found.is_file() && found.len() <= MOST_BYTES => {}
         Ok(_) => return false,
         Err(_) => return true,
     }
-    fs::read_to_string(file).is_ok_and(|text| are_harmless(&text))
+    fs::read(file).is_ok_and(|text| are_harmless(directory, &text))
 }
 
-/// Whether every setting is a known one.
-fn are_harmless(text: &str) -> bool {
-    let is_known = |setting: &Setting<'_>| {
+/// Whether every setting of a git directory is a known one.
+fn are_harmless(directory: &Path, text: &[u8]) -> bool {
+    let is_known = |setting: &Setting| {
         let known = SETTINGS.iter().find(|(name, _)| *name == setting.section);
         known.is_some_and(|(_, keys)| keys.contains(&setting.key.as_str()))
+            && (setting.key != "worktree" || leads_back(directory, setting))
     };
     settings(text).is_some_and(|settings| settings.iter().all(is_known))
 }
 
-/// A line of git's settings.
-pub(crate) struct Setting<'a> {
-    /// The section without what stands in quotes, in lower case.
-    pub(crate) section: String,
-    /// The name, in lower case.
-    pub(crate) key: String,
-    /// What comes after the name.
-    pub(crate) value: &'a str,
-}
-
-/// All settings of a text; none where it is not plain. The line after one that goes on counts as a
-/// setting too.
-pub(crate) fn settings(text: &str) -> Option<Vec<Setting<'_>>> {
-    let mut section = String::new();
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some(rest) = line.strip_prefix('[') {
-            let (name, after) = rest.split_at(end_of_section(rest)?);
-            let after = &after[1..];
-            section = name.split([' ', '\t', '"']).next().unwrap_or_default().to_lowercase();
-            line = after.trim();
-        }
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        let key = key.split([' ', '\t']).next().unwrap_or_default().to_lowercase();
-        found.push(Setting { section: section.clone(), key, value: value.trim() });
-    }
-    Some(found)
-}
-
-/// Where the bracket stands that ends the name of a section: not within quotes.
-fn end_of_section(text: &str) -> Option<usize> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.char_indices().find_map(|(at, c)| {
-        let was_escaped = is_escaped;
-        is_escaped = is_quoted && !was_escaped && c == '\\';
-        is_quoted ^= c == '"' && !was_escaped;
-        (c == ']' && !is_quoted).then_some(at)
-    })
+/// Whether the folder whose files a git directory takes for its own knows of it: in any other git would
+/// write, once the person uses it, where the confined process could not.
+fn leads_back(directory: &Path, setting: &Setting) -> bool {
+    let tree = setting.plain_path().and_then(|value| named_tree(directory, value));
+    let back = tree.and_then(|tree| fs::canonicalize(git_directory(&tree)?).ok());
+    back.is_some() && back == fs::canonicalize(directory).ok()
 }
 
 #[cfg(test)]
@@ -158,6 +125,7 @@ mod tests {
         let plain = "[core]\n\trepositoryformatversion = 0\n\tbare=false\n# x\n\
                      [remote \"origin\"]\n\turl = /x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
                      [branch \"a b\"] remote = origin\n";
+        let are_harmless = |text: &str| super::are_harmless(Path::new("/nowhere"), text.as_bytes());
         assert!(are_harmless(plain));
         for text in [
             "[core]\n\tfsmonitor = x",
@@ -168,7 +136,9 @@ mod tests {
             "[remote \"a]\"]\nuploadpack = x",
             "[remote \"a\"]\nvcs = x",
             "[core.x]\nbare = true",
-            "\u{feff}[core]\nbare = true",
+            "[color][core]fsmonitor = x",
+            "[core]\nbare = true \\\n[user]\nname = x\n[core]fsmonitor = x",
+            "[core]\nworktree = /etc",
             "bare = true",
             "[core\nbare = true",
         ] {
@@ -204,5 +174,38 @@ mod tests {
         assert!(!is_harmless());
         fs::write(&git, "gitdir: /etc").unwrap();
         assert!(!is_harmless());
+    }
+
+    #[test]
+    fn a_repository_that_has_the_files_of_another_folder_is_not_harmless() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = base.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let is_harmless = |worktree: &str| {
+            write("a/.git/config", &format!("[core]\nworktree = {worktree}\n"));
+            is_harmless(&base, &base.join("a/.git"))
+        };
+        write("a/x", "");
+        write("victim/x", "");
+        std::os::unix::fs::symlink(".", base.join("a/link")).unwrap();
+        for worktree in ["..", "../../a", "\"..\" # as git writes it"] {
+            assert!(is_harmless(worktree), "{worktree}");
+        }
+        for worktree in ["../../victim", "/etc", "../link", ".", "../nothing", "", "\\\n/etc"] {
+            assert!(!is_harmless(worktree), "{worktree:?}");
+        }
+        // What `git submodule` makes.
+        write("a/.git/config", "");
+        write("a/lib/x/.git", "gitdir: ../../.git/modules/lib/x\n");
+        write("a/.git/modules/lib/x/HEAD", "");
+        write("a/.git/modules/lib/x/config", "[core]\nworktree = ../../../../lib/x\n");
+        assert!(super::is_harmless(&base, &base.join("a/.git")));
+        assert!(super::is_harmless(&base, &base.join("a/lib/x/.git")));
+        write("a/.git/modules/lib/x/config", "[core]\nworktree = ../../..\n");
+        assert!(!super::is_harmless(&base, &base.join("a/.git")));
     }
 }

@@ -13,8 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::protected::{OTHERS, protected};
 
-use crate::git_pointers::git_pointers;
-use crate::gitlinks::{self, git_directory};
+use crate::discovery::{common, git_directory};
+use crate::git_pointers::Pointers;
+use crate::gitlinks;
 use crate::guard::is_exhausted;
 use crate::harmless::{is_harmless, is_harmless_directory};
 use crate::other_repositories;
@@ -23,12 +24,12 @@ use crate::protected::{is_bare_repository, is_empty_folder};
 /// How far is looked before a command, and after it: by then it may have made very much.
 const DEPTH: [usize; 2] = [5, 64];
 const ENTRIES: [usize; 2] = [3000, 300_000];
+/// So many entries of what was not looked at before are compared with the time.
+const HELD: usize = 1000;
 /// Clocks of file systems may be a little behind.
 const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
-const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
-/// A folder in which another assistant looks for what it runs, with the one above it.
-const HOOKS: (&str, &str) = (".github", "hooks");
+pub(crate) const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 /// What git obeys in a repository, whatever lies there.
 const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 /// What makes a folder a repository for git, together or with another folder behind it.
@@ -45,10 +46,16 @@ pub(crate) struct Nested {
     pub(crate) parts: BTreeMap<PathBuf, Option<PathBuf>>,
     /// The `.git` of every submodule, there or not.
     pub(crate) links: BTreeSet<PathBuf>,
-    /// What the repository's settings lead to, there or not.
+    /// What the settings of the repository, and of those within it, lead to, there or not.
     pub(crate) pointers: BTreeSet<PathBuf>,
+    /// What the settings of repositories within it lead to, there or not.
+    pub(crate) further: BTreeSet<PathBuf>,
+    /// Where the files of those repositories are.
+    trees: BTreeSet<PathBuf>,
     /// Sockets on the way.
     pub(crate) sockets: Vec<PathBuf>,
+    /// Whether settings or hooks name more than is looked at.
+    pub(crate) is_unclear: bool,
     /// Whether there was more than is looked at.
     pub(crate) is_cut: bool,
     /// When this was found.
@@ -65,16 +72,25 @@ enum Moment {
 
 /// Looks beneath `root`, where a command is going to run for a user with this home.
 pub(crate) fn look(root: &Path, home: Option<&Path>) -> Nested {
-    look_at(root, home, Moment::Before)
+    let mut found = look_at(root, home, Moment::Before);
+    found.trees = found.repositories(root);
+    found.follow_settings(root, &found.trees.clone());
+    found
+}
+
+/// The folders beneath `root` that have repositories of their own, as far as a short search finds them.
+pub(crate) fn trees(root: &Path) -> BTreeSet<PathBuf> {
+    look_at(root, None, Moment::Before).repositories(root)
 }
 
 fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
     let (deepest, most) = (DEPTH[moment as usize], ENTRIES[moment as usize]);
     let links = gitlinks::find(root).into_iter().map(|folder| folder.join(".git")).collect();
-    let pointers = git_pointers(root, home).into_iter().collect();
+    let pointers = Pointers::of(root, root, home);
+    let (is_unclear, pointers) = (pointers.is_cut, pointers.paths.into_iter().collect());
     let since = SystemTime::now().checked_sub(LAG);
     let home = home.map(Path::to_owned);
-    let mut found = Nested { links, pointers, since, home, ..Nested::default() };
+    let mut found = Nested { links, pointers, is_unclear, since, home, ..Nested::default() };
     for path in found.links.union(&found.pointers).cloned().collect::<Vec<_>>() {
         found.note(path);
     }
@@ -144,9 +160,12 @@ impl Nested {
         let own = root.join(".git");
         let files = self.names.keys().filter(|path| path.ends_with(".git") && path.is_file());
         let led = files.filter_map(|path| git_directory(path.parent()?));
-        let led: Vec<PathBuf> = led.flat_map(|git| [shared(&git), Some(git)]).flatten().collect();
+        let led: Vec<PathBuf> =
+            led.flat_map(|git| [common(&git).ok(), Some(git)]).flatten().collect();
         let is_within = |git: &PathBuf| git.starts_with(root) && !git.starts_with(&own);
         self.bare.extend(led.into_iter().filter(is_within));
+        let stores = self.names.keys().filter_map(|path| other_repositories::git_directory(path));
+        self.bare.extend(stores.collect::<Vec<_>>());
         let parts = self.bare.iter().flat_map(|git| OBEYED.map(|part| git.join(part)));
         let others = self.names.keys().filter_map(|path| other_repositories::obeyed(path));
         for part in parts.chain(others.flatten()).collect::<Vec<_>>() {
@@ -156,19 +175,52 @@ impl Nested {
         }
     }
 
+    /// The folders that have repositories of their own, and those that are such.
+    fn repositories(&self, root: &Path) -> BTreeSet<PathBuf> {
+        let names = self.names.keys().chain(&self.links);
+        let git = names.filter(|path| path.ends_with(".git")).filter_map(|path| path.parent());
+        let bare = self.bare.iter().map(PathBuf::as_path);
+        git.chain(bare).filter(|tree| *tree != root).map(Path::to_owned).collect()
+    }
+
+    /// Adds what the settings of these repositories within the repository lead to.
+    fn follow_settings(&mut self, root: &Path, trees: &BTreeSet<PathBuf>) {
+        for tree in trees {
+            let led = Pointers::of(root, tree, self.home.as_deref());
+            self.is_unclear |= led.is_cut;
+            for path in led.paths {
+                if !self.pointers.contains(&path) {
+                    self.note(path.clone());
+                    self.further.insert(path);
+                }
+            }
+        }
+    }
+
     /// What a confined process has put beneath `root` since this was found, and the host could obey;
     /// and whether there was too much to find it all.
     pub(crate) fn planted(&self, root: &Path) -> (Vec<PathBuf>, bool) {
-        let later = look_at(root, self.home.as_deref(), Moment::After);
+        let mut later = look_at(root, self.home.as_deref(), Moment::After);
+        // One that the command has made itself names nothing, or goes as a whole.
+        let was_there = |tree: &PathBuf| {
+            let is_old = || self.is_cut && !self.has_changed(&tree.join(".git"));
+            self.trees.contains(tree) || is_old()
+        };
+        let trees = later.repositories(root).into_iter().filter(was_there).collect();
+        later.follow_settings(root, &trees);
+        for path in self.pointers.union(&self.further) {
+            later.note(path.clone());
+        }
         let mut planted = Vec::new();
         for (path, target) in &later.names {
             let is_known = self.names.get(path) == Some(target);
-            let is_plain = || other_repositories::obeyed(path).is_some_and(|it| it.is_empty());
+            let is_plain = || other_repositories::is_harmless(path);
             if is_known || is_plain() || (path.ends_with(".git") && is_harmless(root, path)) {
                 continue;
             }
             // Of what was not looked at before, only what has changed since was put there.
-            let is_near = self.links.contains(path) || self.pointers.contains(path);
+            let known = [&self.links, &self.pointers, &self.further];
+            let is_near = known.iter().any(|known| known.contains(path));
             if !self.is_cut || is_near || self.has_changed(path) {
                 planted.push(path.clone());
             }
@@ -199,9 +251,11 @@ impl Nested {
         };
         let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         let is_repository = path.ends_with(".git") || is_bare_repository(path);
-        if !is_directory || !is_repository {
-            let obeyed = other_repositories::obeyed(path).unwrap_or_default();
+        if let Some(obeyed) = other_repositories::obeyed(path) {
             return is_later(path) || obeyed.iter().any(|file| is_later(file));
+        }
+        if !is_directory || !is_repository {
+            return holds(path, &is_later);
         }
         let parts = ["config", "config.worktree", "commondir", "hooks"].map(|name| path.join(name));
         let hooks = fs::read_dir(path.join("hooks")).into_iter().flatten().flatten();
@@ -214,6 +268,22 @@ impl Nested {
     }
 }
 
+/// Whether a path, or something beneath it, is such.
+fn holds(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
+    let (mut left, mut seen) = (vec![path.to_owned()], 0);
+    while let Some(path) = left.pop() {
+        if is_such(&path) {
+            return true;
+        }
+        seen += 1;
+        if seen < HELD && fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            left.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    false
+}
+
 /// Where a link leads; none where nothing is.
 #[expect(clippy::option_option, reason = "what is there need not be a link")]
 fn target(path: &Path) -> Option<Option<PathBuf>> {
@@ -221,24 +291,19 @@ fn target(path: &Path) -> Option<Option<PathBuf>> {
     Some(if found.is_symlink() { fs::read_link(path).ok() } else { None })
 }
 
-/// The repository whose settings a git directory shares.
-fn shared(git: &Path) -> Option<PathBuf> {
-    let file = git.join("commondir");
-    let is_small = fs::symlink_metadata(&file).is_ok_and(|it| it.is_file() && it.len() <= 4096);
-    let text = is_small.then(|| fs::read(&file).ok()).flatten()?;
-    fs::canonicalize(git.join(OsStr::from_bytes(text.trim_ascii()))).ok()
-}
-
 /// Whether nothing else keeps this name in this folder, at this depth.
 fn is_protected(folder: &Path, name: &OsStr, depth: usize) -> bool {
-    if name == HOOKS.1 && folder.ends_with(HOOKS.0) {
-        return true;
+    // Protected only in one folder.
+    if name == "hooks" {
+        let above = folder.file_name().map(Path::new);
+        return above.is_some_and(|above| protected(above.join(name)).is_some());
     }
     // Few names begin so, and the look at a name is not free.
     let may_be =
-        name.as_bytes().first().is_some_and(|first| b".cCgGoO".contains(first) || *first > 127);
+        name.as_bytes().first().is_some_and(|first| b".cCgGmMoO".contains(first) || *first > 127);
     let found = name.to_str().filter(|_| may_be).and_then(protected);
-    found.is_some_and(|found| depth > 0 || OTHERS.contains(&found))
+    // At the top there are mounts for the foremost names, as they are usually spelled.
+    found.is_some_and(|found| depth > 0 || OTHERS.contains(&found) || name != found)
 }
 
 #[cfg(test)]
@@ -273,6 +338,26 @@ mod tests {
         write(root, "other/commondir", "../a");
         let names = ["a/b/.mcp.json", "evil/.git", "bare/HEAD", "other/HEAD"];
         assert_eq!(before.planted(root).0, names.map(|name| root.join(name)));
+    }
+
+    #[test]
+    fn what_the_settings_of_a_nested_repository_lead_to_is_known_and_watched() {
+        let base = tempfile::tempdir().unwrap();
+        let root = &base.path().canonicalize().unwrap();
+        let settings = "[core]\nhooksPath = .husky\nfsmonitor = ./mon\n[include]\npath = ../more\n";
+        write(root, "a/lib/.git/config", settings);
+        write(root, "a/lib/more", "[core]\nbare = false\n");
+        write(root, "plain/.git/config", "[core]\nbare = false\n");
+        let before = look(root, None);
+        let pointers = ["a/lib/.husky", "a/lib/more"].map(|name| root.join(name));
+        assert_eq!(before.further.iter().cloned().collect::<Vec<_>>(), pointers);
+        assert!(before.planted(root).0.is_empty());
+        write(root, "a/lib/.husky/pre-commit", "x");
+        write(root, "a/lib/mon", "x");
+        write(root, "made/.git/config", "[core]\nbare = false\n");
+        write(root, "made/.husky/pre-commit", "x");
+        let wanted = ["a/lib/.husky", "a/lib/mon"].map(|name| root.join(name));
+        assert_eq!(before.planted(root).0, wanted);
     }
 
     #[test]
@@ -314,6 +399,7 @@ mod tests {
         for name in ["z/one", "z/two", "z/three"] {
             write(root, &format!("{name}/.git/config"), "[core]\nfsmonitor = user\n");
         }
+        write(root, "z/five/.vscode/tasks.json", "");
         std::thread::sleep(2 * LAG);
         let before = look(root, None);
         assert!(before.is_cut);
@@ -321,7 +407,10 @@ mod tests {
         write(root, "z/two/.git/index", "x");
         write(root, "z/two/made", "x");
         write(root, "z/four/.mcp.json", "x");
-        let wanted = ["z/four/.mcp.json", "z/one/.git"].map(|name| root.join(name));
+        // What was there is overwritten, which the folder itself does not show.
+        write(root, "z/five/.vscode/tasks.json", "x");
+        let wanted = ["z/five/.vscode", "z/four/.mcp.json", "z/one/.git"];
+        let wanted = wanted.map(|name| root.join(name));
         assert_eq!(before.planted(root), (wanted.to_vec(), false));
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use contract::protected::{FOREMOST, OTHERS};
 use contract::sandbox::SandboxError;
+use rustix::fs::{Dir, DirEntry, Mode, OFlags};
 
+use crate::git_settings::{Setting, guessed, settings};
 use crate::nested::Nested;
 use crate::other_repositories;
 
@@ -42,6 +44,13 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
             root.display()
         )));
     }
+    if nested.is_unclear {
+        return Err(SandboxError::Refused(format!(
+            "the settings or hooks of git in {} name more files than can be looked at, any of which \
+             a command could write for git to run; make them shorter, or use read-only access",
+            root.display()
+        )));
+    }
     let mut found = Protected::default();
     for name in FOREMOST {
         sort(root.join(name), &mut found)?;
@@ -62,17 +71,10 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     }
     add_nested(root, nested, &mut found);
     for path in &nested.pointers {
-        // What a link leads to is what git would take.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        let is_known = found.present.iter().any(|known| path.starts_with(known));
-        if is_known || !path.starts_with(root) {
-            continue;
-        }
-        if path.exists() {
-            found.present.push(path);
-        } else {
-            found.watched.push(path);
-        }
+        add_pointer(root, path, usize::MAX, &mut found);
+    }
+    for path in &nested.further {
+        add_pointer(root, path, MOUNTS, &mut found);
     }
     let deep = found.present.iter().chain(&found.absent).filter(|path| path.parent() != Some(root));
     let way = deep.flat_map(|path| path.ancestors().skip(1).take_while(|it| *it != root));
@@ -94,16 +96,37 @@ fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
     found.present.extend(names);
 }
 
+/// Adds what settings lead to; with a mount where there are fewer than `most`.
+fn add_pointer(root: &Path, path: &Path, most: usize, found: &mut Protected) {
+    // What a link leads to is what git would take.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_known = found.present.iter().any(|known| path.starts_with(known));
+    if is_known || !path.starts_with(root) {
+        return;
+    }
+    if !path.exists() {
+        found.watched.push(path);
+    } else if found.present.len() < FOREMOST.len().saturating_add(most) {
+        found.present.push(path);
+    } else if !found.more.contains(&path) {
+        found.more.push(path);
+    }
+}
+
 /// Whether it is still there, and no link leads to it.
 fn is_real(root: &Path, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
         && path.parent().is_some_and(|folder| is_real_directory(root, folder))
 }
 
-/// Whether it is a folder, not a link to one, with nothing in it.
+/// Whether it is a folder, not a link to one, with nothing in it. Asked dozens of times for each
+/// command, so with no more calls to the kernel than it takes.
 pub(crate) fn is_empty_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).and_then(Dir::new);
+    let Ok(mut entries) = opened else { return false };
+    let is_itself = |entry: DirEntry| [c".", c".."].contains(&entry.file_name());
+    entries.all(|entry| entry.is_ok_and(is_itself))
 }
 
 /// Whether a bare repository lies at `root`: git would take its configuration.
@@ -150,11 +173,12 @@ fn submodules(root: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = fs::read(&path) else {
         return Vec::new();
     };
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MODULES_BYTES)]).into_owned();
-    text.lines()
-        .filter_map(|line| line.trim().strip_prefix("path"))
-        .filter_map(|rest| rest.trim_start().strip_prefix('='))
-        .map(|value| PathBuf::from(value.trim().trim_matches('"')))
+    let text = &bytes[..bytes.len().min(MODULES_BYTES)];
+    let settings = settings(text).unwrap_or_else(|| guessed(text));
+    settings
+        .iter()
+        .filter(|setting| setting.key == "path")
+        .map(Setting::path)
         .filter(|path| is_plain(path))
         .map(|path| root.join(path))
         .filter(|path| is_real_directory(root, path))

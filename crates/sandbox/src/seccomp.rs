@@ -142,9 +142,8 @@ const ATTRIBUTES: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
-    FILE_SETATTR,
 ];
-/// Calls that label files, which programs do without where a file system has no labels.
+/// Calls that label files or set their flags, which programs do without where a file system has none.
 const LABELS: &[c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -154,6 +153,7 @@ const LABELS: &[c_long] = &[
     libc::SYS_fremovexattr,
     SETXATTRAT,
     REMOVEXATTRAT,
+    FILE_SETATTR,
 ];
 /// Calls that say when and where the process with a number runs; zero is the caller.
 const SCHEDULING: &[c_long] = &[

@@ -9,6 +9,9 @@ use std::sync::OnceLock;
 
 use contract::text::normalize;
 
+use crate::discovery;
+use crate::git_settings::settings;
+
 /// Folders at the root of the file system that hold programs and their configuration.
 const SYSTEM: [&str; 11] = [
     "/usr",
@@ -292,22 +295,18 @@ fn linked_git(workspace: &Path) -> Option<Vec<PathBuf>> {
     if !fs::symlink_metadata(&file).ok()?.is_file() {
         return None;
     }
-    let text = fs::read_to_string(&file).ok()?;
-    let target = workspace.join(text.strip_prefix("gitdir:")?.trim());
-    let directory = fs::canonicalize(target).ok()?;
-    let back = fs::read_to_string(directory.join("gitdir"));
-    if back.is_ok_and(|back| fs::canonicalize(directory.join(back.trim())).ok() == Some(file)) {
-        let common = fs::read_to_string(directory.join("commondir")).ok()?;
-        let common = fs::canonicalize(directory.join(common.trim())).ok()?;
+    let directory = discovery::git_directory(workspace)?;
+    let back = discovery::told(&directory.join("gitdir"), b"");
+    if back.is_some_and(|back| fs::canonicalize(directory.join(back)).ok() == Some(file)) {
+        let common = discovery::common(&directory).ok()?;
         let is_inside = directory.starts_with(common.join("worktrees"));
         return (is_inside && is_repository(&common)).then_some(vec![common]);
     }
-    let config = fs::read_to_string(directory.join("config")).ok()?;
-    let worktree = config
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("worktree"))
-        .find_map(|rest| rest.trim_start().strip_prefix('='))?;
-    let named = fs::canonicalize(directory.join(worktree.trim())).ok()?;
+    let config = directory.join("config");
+    let is_file = fs::metadata(&config).is_ok_and(|found| found.is_file());
+    let settings = settings(&is_file.then(|| fs::read(config).ok()).flatten()?)?;
+    let worktree = settings.iter().rev().find(|setting| setting.is("core", "worktree"))?;
+    let named = fs::canonicalize(directory.join(worktree.path())).ok()?;
     (named == workspace && is_repository(&directory)).then_some(vec![directory])
 }
 

@@ -144,7 +144,8 @@ async fn check(git: &Git, preferences: &Preferences, files: &[Vec<u8>]) -> Resul
     for name in files {
         let name = String::from_utf8_lossy(name);
         let first = name.split('/').next().unwrap_or_default();
-        if let Some(known) = protected(first) {
+        let in_folder = || protected(&*name).filter(|known| known.contains('/'));
+        if let Some(known) = protected(first).or_else(in_folder) {
             return Err(BrokerError::Refused(format!(
                 "{name} differs there, and {known} is protected: programs obey what it holds; use \
                  git itself"

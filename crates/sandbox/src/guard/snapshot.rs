@@ -16,8 +16,8 @@ use super::quarantine;
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
-pub(super) const SAVED_ENTRIES: usize = 20_000;
-pub(super) const SAVED_BYTES: u64 = 64 << 20;
+const SAVED_ENTRIES: usize = 20_000;
+const SAVED_BYTES: u64 = 64 << 20;
 /// How many entries are looked at for a folder that was moved.
 const SEARCHED: usize = 100_000;
 
