@@ -257,14 +257,26 @@ impl Shelf {
         Self { path: folder.join(format!("{prefix}-{digest}.json")) }
     }
 
-    /// What is kept; none where nothing is, or nothing that can be used.
-    pub(crate) fn read(&self) -> Option<Catalog> {
+    /// What is kept; none where nothing is. What is there and cannot be used is an error: somebody
+    /// agreed to something.
+    pub(crate) fn read(&self) -> io::Result<Option<Catalog>> {
         use std::io::Read;
-        let file = fs::File::open(&self.path).ok()?;
+        let file = match fs::File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
         let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-        let kept: Kept = serde_json::from_slice(&bytes).ok()?;
-        (kept.format == FORMAT).then_some(kept.catalog)
+        file.take(LARGEST).read_to_end(&mut bytes)?;
+        let kept: Kept = serde_json::from_slice(&bytes)?;
+        if kept.format != FORMAT {
+            return Err(io::Error::other("it is of another version"));
+        }
+        Ok(Some(kept.catalog))
+    }
+
+    /// Why what is kept cannot be read.
+    pub(crate) fn describe(&self, error: &io::Error) -> String {
+        format!("{}: {error}", self.path.display())
     }
 
     /// Keeps a catalog.
@@ -360,12 +372,14 @@ mod tests {
     fn a_catalog_is_kept_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(&folder.path().join("mcp"), "s", "0");
-        assert_eq!(shelf.read(), None);
+        assert_eq!(shelf.read().unwrap(), None);
         let catalog = Catalog { tools: vec![tool("a", "")], ..Catalog::default() };
         shelf.write(&catalog).unwrap();
-        assert_eq!(shelf.read(), Some(catalog));
+        assert_eq!(shelf.read().unwrap(), Some(catalog));
         fs::write(&shelf.path, "{").unwrap();
-        assert_eq!(shelf.read(), None);
+        assert!(shelf.read().is_err());
+        fs::write(&shelf.path, "{\"format\": 0}").unwrap();
+        assert!(shelf.read().is_err());
         shelf.forget().unwrap();
         shelf.forget().unwrap();
     }

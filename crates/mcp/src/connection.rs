@@ -28,7 +28,7 @@ use crate::catalog::{ArgumentEntry, Catalog, Hints, PromptEntry, ToolEntry};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
 use crate::handler::{Handler, Routes};
-use crate::launch::{self, Running};
+use crate::launch::{self, Running, Words};
 use crate::oauth::Credentials;
 use crate::servers::Shared;
 use bounded::{Bounded, Overflow};
@@ -77,27 +77,29 @@ pub(crate) struct CallTerms<'a> {
 }
 
 impl Connection {
-    /// Reaches a server and shakes hands. `protocol` is the revision it spoke before.
+    /// Reaches a server and shakes hands. `protocol` is the revision it spoke before; `words` takes
+    /// what its program says, also where nobody waits for the end of this.
     pub(crate) async fn open(
-        server: &Server,
+        (server, words): (&Server, &Words),
         shared: &Shared,
         protocol: Option<&str>,
         is_stale: &Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let first = lifecycle(protocol);
         let is_known = first == ClientLifecycleMode::Initialize;
-        match Self::attempt(server, shared, is_stale, first).await {
+        match Self::attempt((server, words), shared, is_stale, first).await {
             // Older servers may answer a word they do not know with anything, or with their end.
             Err(Refusal { failure: _, may_be_older: true }) if !is_known => {
                 let older = ClientLifecycleMode::Initialize;
-                Self::attempt(server, shared, is_stale, older).await.map_err(|it| it.failure)
+                let opened = Self::attempt((server, words), shared, is_stale, older).await;
+                opened.map_err(|it| it.failure)
             }
             opened => opened.map_err(|refusal| refusal.failure),
         }
     }
 
     async fn attempt(
-        server: &Server,
+        (server, words): (&Server, &Words),
         shared: &Shared,
         is_stale: &Arc<AtomicBool>,
         lifecycle: ClientLifecycleMode,
@@ -114,8 +116,9 @@ impl Connection {
         let overflow = Overflow::default();
         let (service, running) = match &server.transport {
             Transport::Stdio(program) => {
+                let (surroundings, sandbox) = (&shared.surroundings, &shared.sandbox);
                 let (running, (stdout, stdin)) =
-                    Running::start(server, program, &shared.surroundings, &shared.sandbox)?;
+                    Running::start((server, program), surroundings, sandbox, words)?;
                 let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
                 let transport =
                     AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);

@@ -62,10 +62,33 @@ fn own_cache(server: &Server, data: &Path) -> BTreeMap<String, String> {
     is_theirs.then(|| ("PYTHONPYCACHEPREFIX".to_owned(), cache)).into_iter().collect()
 }
 
+/// What a program said last on standard error; outlives the program.
+#[derive(Clone, Default)]
+pub(crate) struct Words(Arc<Mutex<Vec<u8>>>);
+
+impl Words {
+    /// The words for people.
+    pub(crate) fn text(&self) -> String {
+        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        visible(String::from_utf8_lossy(&words).trim()).into_owned()
+    }
+
+    fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn add(&self, said: &[u8]) {
+        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend_from_slice(said);
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+    }
+}
+
 /// A server's program that runs. Dropping it ends the program and all it started.
 pub(crate) struct Running {
     process: Mutex<Option<Box<dyn Process>>>,
-    words: Arc<Mutex<Vec<u8>>>,
+    words: Words,
     listener: JoinHandle<()>,
 }
 
@@ -79,12 +102,12 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts a server's program.
+    /// Starts a server's program, which has said nothing yet.
     pub(crate) fn start(
-        server: &Server,
-        program: &Program,
+        (server, program): (&Server, &Program),
         surroundings: &Surroundings,
         sandbox: &Arc<dyn Sandbox>,
+        words: &Words,
     ) -> Result<(Self, Pipes), Failure> {
         surroundings.vouched(server)?;
         let data = surroundings.data.join(crate::name::prefix(&server.name).unwrap_or_default());
@@ -107,17 +130,16 @@ impl Running {
         let child = started.map_err(|error| not_started(server, &spawn, surroundings, error))?;
         let Child { stdin, stdout, stderr, process, .. } = child;
         let stdin = stdin.ok_or_else(|| Failure::new("the sandbox gave no standard input"))?;
-        let words = Arc::new(Mutex::new(Vec::new()));
-        let listener = tokio::spawn(listen(stderr, Arc::clone(&words)));
+        words.clear();
+        let words = words.clone();
+        let listener = tokio::spawn(listen(stderr, words.clone()));
         let process = Mutex::new(Some(process));
         Ok((Self { process, words, listener }, (stdout, stdin)))
     }
 
     /// What it said last on standard error, for people.
     pub(crate) fn last_words(&self) -> String {
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&words);
-        visible(text.trim()).into_owned()
+        self.words.text()
     }
 
     /// How it ended; none where it goes on for `patience`.
@@ -178,16 +200,13 @@ fn not_started(
     )
 }
 
-async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Arc<Mutex<Vec<u8>>>) {
+async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
     let mut buffer = [0; 4096];
     while let Ok(count) = stderr.read(&mut buffer).await {
         if count == 0 {
             return;
         }
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.extend_from_slice(&buffer[..count]);
-        let surplus = words.len().saturating_sub(LAST_WORDS);
-        words.drain(..surplus);
+        words.add(&buffer[..count]);
     }
 }
 

@@ -32,4 +32,4 @@ pub use connection::Watch;
 pub use failure::Failure;
 pub use launch::Surroundings;
 pub use prompts::PromptCommand;
-pub use servers::{Learning, Servers, Settings, State, Status};
+pub use servers::{Approved, Learning, Servers, Settings, State, Status};

@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Shelf, Trouble};
 use crate::config::Server;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::launch::{self, Words};
 use crate::pins::{Files, Pins};
 use crate::servers::{Shared, now};
 use crate::{name, schema};
@@ -62,6 +63,23 @@ impl Drop for Starting<'_> {
     }
 }
 
+/// A change that a server announced: unless it says what it is, it has to be asked again.
+struct Unasked<'a>(Option<&'a AtomicBool>);
+
+impl Unasked<'_> {
+    fn settle(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unasked<'_> {
+    fn drop(&mut self) {
+        if let Some(is_stale) = self.0 {
+            is_stale.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// The conversation with a server while there is one.
 #[derive(Default)]
 struct Slot {
@@ -77,7 +95,7 @@ impl Link {
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
         let pins = Pins::new(&shared.pins, &prefix, &server, &shared.surroundings.workspace);
         Self {
-            known: Mutex::new(Known::of(shelf.read())),
+            known: Mutex::new(Known::of(shelf.read().map_err(|error| shelf.describe(&error)))),
             server,
             prefix,
             shared,
@@ -147,7 +165,7 @@ impl Link {
                 format!("MCP server `{name}` did not say what it offers within {waited:?}");
             let catalog =
                 Catalog { failure: Some(Trouble { message, at: 0 }), ..Catalog::default() };
-            self.keep(&catalog);
+            self.keep(&known, &catalog);
             known.catalog = Some(Arc::new(catalog));
         }
     }
@@ -197,21 +215,22 @@ impl Link {
         let protocol = self.known().catalog.as_ref().map(|catalog| catalog.protocol.clone());
         self.is_stale.store(false, Ordering::Relaxed);
         let stale = &self.is_stale;
+        let words = Words::default();
         let begin: BoxFuture<'_, _> = Box::pin(async {
+            let server = (&self.server, &words);
             let connection =
-                Connection::open(&self.server, &self.shared, protocol.as_deref(), stale).await?;
+                Connection::open(server, &self.shared, protocol.as_deref(), stale).await?;
             let catalog = connection.catalog().await?;
             Ok((connection, catalog))
         });
         let started = tokio::time::timeout(self.server.start_timeout, begin).await;
         let (connection, catalog) = started.unwrap_or_else(|_| {
-            Err(Failure::hinted(
-                format!(
-                    "MCP server `{}` did not say what it offers within {:?}",
-                    self.server.name, self.server.start_timeout
-                ),
-                crate::connection::advice(&self.server, ""),
-            ))
+            let (name, timeout, words) =
+                (&self.server.name, self.server.start_timeout, words.text());
+            let said = launch::said(&words);
+            let message =
+                format!("MCP server `{name}` did not say what it offers within {timeout:?}{said}");
+            Err(Failure::hinted(message, crate::connection::advice(&self.server, &words)))
         })?;
         self.reconcile(catalog);
         Ok(connection)
@@ -222,27 +241,32 @@ impl Link {
         if !self.is_stale.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
+        let unasked = Unasked(Some(&self.is_stale));
         let asked = tokio::time::timeout(self.server.start_timeout, connection.catalog()).await;
         let catalog = asked.map_err(|_| {
             Failure::new(format!("MCP server `{}` does not answer", self.server.name))
         })??;
+        unasked.settle();
         self.reconcile(catalog);
         Ok(())
     }
 
     /// Asks a running server again what it offers, where it said that it changed, or speaks a
-    /// revision in which it would not say so.
-    pub(crate) async fn refresh(&self) -> Result<(), Failure> {
+    /// revision in which it would not say so. Others ask too often for the latter.
+    pub(crate) async fn refresh(&self) {
         // Nobody waits for one that is being started: it says afterwards what it offers.
-        let Ok(slot) = self.slot.try_lock() else { return Ok(()) };
+        let Ok(slot) = self.slot.try_lock() else { return };
         let Some(connection) = slot.connection.as_ref().filter(|it| !it.is_closed()) else {
-            return Ok(());
+            return;
         };
         let is_silent = connection.protocol().is_some_and(|version| !version.has_initialize());
-        if is_silent {
+        if is_silent && self.shared.others.is_none() {
             self.is_stale.store(true, Ordering::Relaxed);
         }
-        self.renew(connection).await
+        // A call asks it again, and is not made where it fails once more.
+        if let Err(failure) = self.renew(connection).await {
+            self.say(&format!("it cannot be asked what it offers: {}", failure.whole()));
+        }
     }
 
     /// Starts the server to learn what it offers, and keeps in mind where that fails.
@@ -261,7 +285,7 @@ impl Link {
                     let at = now();
                     let trouble = Trouble { message: failure.whole(), at };
                     let catalog = Catalog { failure: Some(trouble), ..Catalog::default() };
-                    self.keep(&catalog);
+                    self.keep(&known, &catalog);
                     known.catalog = Some(Arc::new(catalog));
                 }
                 Err(failure)
@@ -289,7 +313,11 @@ impl Link {
         }
     }
 
-    fn keep(&self, catalog: &Catalog) {
+    /// Keeps what it offers; what nobody can read any more stays until a person has agreed anew.
+    fn keep(&self, known: &Known, catalog: &Catalog) {
+        if known.forgotten.is_some() {
+            return;
+        }
         if let Err(error) = self.shelf.write(catalog) {
             self.say(&format!("cannot keep what it offers: {error}"));
         }

@@ -2,6 +2,7 @@
 //! description changing.
 
 mod files;
+mod hashes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +15,7 @@ use crate::catalog;
 use crate::config::{Scope, Server};
 
 pub(crate) use files::files;
+pub(crate) use hashes::Hashes;
 
 /// Paths of files with their hashes.
 pub(crate) type Files = BTreeMap<String, String>;

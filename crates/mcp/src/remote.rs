@@ -20,6 +20,8 @@ pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
 
 /// The largest event that a server may send.
 const LARGEST_EVENT: usize = 32 << 20;
+/// The most that is read of an answer to somebody who signs in.
+const LARGEST_ANSWER: usize = 1 << 20;
 
 /// What every request says.
 pub(crate) fn config(address: &Address) -> Result<StreamableHttpClientTransportConfig, Failure> {
@@ -38,6 +40,19 @@ pub(crate) fn config(address: &Address) -> Result<StreamableHttpClientTransportC
         .custom_headers(headers)
         .max_sse_event_size(LARGEST_EVENT)
         .reinit_on_expired_session(true))
+}
+
+/// What an answer holds, where that is no more than anybody could mean.
+pub(crate) async fn body(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    let wrong = |error: reqwest::Error| error.without_url().to_string();
+    while let Some(chunk) = answer.chunk().await.map_err(wrong)? {
+        if body.len() + chunk.len() > LARGEST_ANSWER {
+            return Err("the answer has more than 1 MiB".to_owned());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 /// A client that stays with the machine it was sent to.

@@ -83,7 +83,7 @@ fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
-        input_schema,
+        input_schema: input_schema.into(),
         version: String::new(),
         categories: vec!["mcp".to_owned()],
         requires_permission: true,

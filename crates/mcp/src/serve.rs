@@ -2,6 +2,7 @@
 //! them and passes calls on. What may run is decided behind [`Backend`], never here.
 #![expect(deprecated, reason = "logging is deprecated, and most clients use it")]
 
+mod changed;
 mod desk;
 mod http;
 mod lingering;
@@ -21,22 +22,23 @@ use rmcp::model::{
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
     PromptMessage, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
     ReadResourceResult, ResourceContents, ResourcesCapability, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations, ToolsCapability,
-    UnsubscribeRequestParams,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
+    ToolsCapability, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{ArgumentEntry, PromptEntry};
 use crate::connection::Watch;
 use crate::failure::Failure;
 use crate::person::{Answer, Question, Sampled, Sampling};
+use changed::Changed;
 use desk::Desk;
 use teller::{Loudness, Teller};
 use watched::Watched;
@@ -48,14 +50,17 @@ const LONGEST_LINE: usize = 32 << 20;
 /// What runs the tools that are offered.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// The tools.
-    fn tools(&self) -> Arc<[Arc<ToolSpec>]>;
+    /// Takes in a client. What it does is one session, which ends when this is dropped.
+    fn welcome(self: Arc<Self>) -> Arc<dyn Guest>;
 
-    /// Judges a call and runs it.
-    async fn call(&self, call: Call) -> ToolOutput;
+    /// The tools, as they are at this moment.
+    async fn tools(&self) -> Arc<[Arc<ToolSpec>]>;
+
+    /// Counts how often others have taken the place of the tools.
+    fn changes(&self) -> watch::Receiver<u64>;
 
     /// The prompts.
-    fn prompts(&self) -> Vec<PromptEntry>;
+    async fn prompts(&self) -> Vec<PromptEntry>;
 
     /// A prompt with its blanks filled in: messages as the protocol has them. The error is told to
     /// the client.
@@ -64,6 +69,16 @@ pub trait Backend: Send + Sync + 'static {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<Value, String>;
+
+    /// Hears the addresses of what has changed.
+    fn updates(&self) -> broadcast::Receiver<String>;
+}
+
+/// What one client can have done.
+#[async_trait]
+pub trait Guest: Send + Sync {
+    /// Judges a call and runs it; none where there is no such tool.
+    async fn call(&self, call: Call) -> Option<Called>;
 
     /// What can be read.
     async fn resources(&self) -> Resources;
@@ -74,9 +89,14 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Watches something that can be read, or no longer. The error is told to the client.
     async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String>;
+}
 
-    /// Hears the addresses of what has changed.
-    fn updates(&self) -> broadcast::Receiver<String>;
+/// A call that has ended.
+pub struct Called {
+    /// The tool.
+    pub spec: Arc<ToolSpec>,
+    /// What came of it.
+    pub output: ToolOutput,
 }
 
 /// What can be read, as the protocol describes it.
@@ -140,11 +160,12 @@ pub async fn streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
-    let (read, write) = lingering::pair(read, write);
+    let view = Server::new(backend, None);
+    let (read, write) = lingering::pair(read, write, view.left.clone());
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LONGEST_LINE);
     let broken = |error: &dyn std::fmt::Display| Failure::new(format!("the client left: {error}"));
     let server = tokio::select! {
-        served = Server::new(backend).serve_with_ct(transport, cancel.clone()) => served,
+        served = view.serve_with_ct(transport, cancel.clone()) => served,
         () = cancel.cancelled() => return Ok(()),
     };
     let server = server.map_err(|error| broken(&error))?;
@@ -156,21 +177,40 @@ pub async fn streams(
 #[derive(Clone)]
 pub(crate) struct Server {
     backend: Arc<dyn Backend>,
+    guest: Arc<dyn Guest>,
+    /// Whoever asks by requests that belong to no session.
+    passers: Option<Arc<dyn Guest>>,
     loudness: Loudness,
     watched: Watched,
+    changed: Changed,
+    /// Fires when the client has asked its last, where that can be told.
+    left: CancellationToken,
 }
 
 impl Server {
     /// A view for one more client.
-    pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, loudness: Loudness::default(), watched: Watched::default() }
+    pub(crate) fn new(backend: Arc<dyn Backend>, passers: Option<Arc<dyn Guest>>) -> Self {
+        let guest = Arc::clone(&backend).welcome();
+        let (loudness, watched, changed) =
+            (Loudness::default(), Watched::default(), Changed::default());
+        let left = CancellationToken::new();
+        Self { backend, guest, passers, loudness, watched, changed, left }
+    }
+
+    /// In whose session a request is.
+    fn guest(&self, context: &RequestContext<RoleServer>) -> &Arc<dyn Guest> {
+        let head = context.extensions.get::<::http::request::Parts>();
+        let is_passing = head.is_some_and(|head| !head.headers.contains_key(http::SESSION));
+        self.passers.as_ref().filter(|_| is_passing).unwrap_or(&self.guest)
     }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::default();
-        capabilities.tools = Some(ToolsCapability::default());
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = Some(true);
+        capabilities.tools = Some(tools);
         capabilities.prompts = Some(PromptsCapability::default());
         let mut resources = ResourcesCapability::default();
         resources.subscribe = Some(true);
@@ -179,6 +219,27 @@ impl ServerHandler for Server {
         capabilities.logging = Some(JsonObject::default());
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("brynhild", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.changed.tell(&self.backend, context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.tools_list_changed = requested.tools_list_changed;
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        tokio::select! {
+            () = changed::listen(&self.backend, &context) => {}
+            () = self.left.cancelled() => {}
+        }
+        Ok(())
     }
 
     async fn set_level(
@@ -195,7 +256,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let specs = self.backend.tools();
+        let specs = self.backend.tools().await;
         Ok(ListToolsResult::with_all_items(specs.iter().map(|spec| described(spec)).collect()))
     }
 
@@ -204,18 +265,15 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tools = self.backend.tools();
-        let Some(spec) = tools.iter().find(|spec| spec.name == *request.name) else {
-            return Err(refusal(format!("Unknown tool: {}", request.name)));
-        };
         let asker = Arc::new(Desk::new(&request, &context));
         let (progress, lines) = mpsc::channel(64);
         let token = context.meta.get_progress_token();
-        let teller = Teller::start(&context.peer, token, (&spec.name, &self.loudness), lines);
-        let output = self
-            .backend
+        let teller = Teller::start(&context.peer, token, (&request.name, &self.loudness), lines);
+        let name = request.name.to_string();
+        let called = self
+            .guest(&context)
             .call(Call {
-                name: request.name.to_string(),
+                name: name.clone(),
                 args: Value::Object(request.arguments.unwrap_or_default()),
                 cancel: context.ct.clone(),
                 progress,
@@ -226,7 +284,9 @@ impl ServerHandler for Server {
         if let Some(question) = asker.take_open() {
             return Ok(desk::unfinished(&question).into());
         }
-        Ok(told::result(spec, &output).into())
+        let Called { spec, output } =
+            called.ok_or_else(|| refusal(format!("Unknown tool: {name}")))?;
+        Ok(told::result(&spec, &output).into())
     }
 
     async fn list_prompts(
@@ -234,7 +294,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let prompts = self.backend.prompts().into_iter().map(|prompt| {
+        let prompts = self.backend.prompts().await.into_iter().map(|prompt| {
             let argument = |argument: ArgumentEntry| {
                 let described = PromptArgument::new(argument.name).with_required(argument.required);
                 described.with_description(argument.description)
@@ -262,17 +322,18 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(known(self.backend.resources().await.resources)))
+        let resources = self.guest(&context).resources().await.resources;
+        Ok(ListResourcesResult::with_all_items(known(resources)))
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = known(self.backend.resources().await.templates);
+        let templates = known(self.guest(&context).resources().await.templates);
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -281,7 +342,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.backend.watch(&request.uri, Watch::Begin).await.map_err(refusal)?;
+        self.guest(&context).watch(&request.uri, Watch::Begin).await.map_err(refusal)?;
         self.watched.add(request.uri, &self.backend, &context.peer);
         Ok(())
     }
@@ -302,7 +363,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let asker = Arc::new(Desk::bare(&context));
-        let read = self.backend.read(&request.uri, asker).await.map_err(refusal)?;
+        let read = self.guest(&context).read(&request.uri, asker).await.map_err(refusal)?;
         let Some(contents) = read else {
             let words = format!("there is no resource {}", request.uri);
             return Err(ErrorData::resource_not_found(words, None));

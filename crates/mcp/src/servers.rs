@@ -22,6 +22,7 @@ use crate::link::{Consent, Link};
 use crate::name;
 use crate::oauth::Credentials;
 use crate::person::Person;
+use crate::pins::Hashes;
 use crate::prompts::{self, PromptCommand};
 use crate::resources::{self, Keeping};
 use crate::schema;
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) person: Arc<dyn Person>,
     pub(crate) notice: Arc<dyn Fn(String) + Send + Sync>,
     pub(crate) others: Option<broadcast::Sender<String>>,
+    pub(crate) hashes: Hashes,
 }
 
 /// Seconds since 1970.
@@ -143,6 +145,14 @@ pub struct Status {
     pub error: Option<String>,
 }
 
+/// What a person has agreed to.
+pub struct Approved {
+    /// The files of its program that were not what they had agreed to.
+    pub files: Vec<String>,
+    /// What has changed of its tools, in words, by tool.
+    pub changes: Vec<(String, String)>,
+}
+
 /// What tools were made of.
 #[derive(Default)]
 struct Offered {
@@ -175,6 +185,7 @@ impl Servers {
             person: settings.person,
             notice: settings.notice,
             others: settings.others,
+            hashes: Hashes::default(),
         });
         let link = |server| Arc::new(Link::new(server, Arc::clone(&shared)));
         let links = settings.servers.into_iter().map(link).collect();
@@ -275,6 +286,7 @@ impl Servers {
 
     /// The same for people and for other agents: results keep what a model cannot see.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.is_offer_new();
         let mut tools = self.of_resources(Keeping::Words);
         for tool in self.of_servers() {
             tool.keep_content();
@@ -391,7 +403,6 @@ impl Servers {
     /// Asks running servers again that said they changed. Returns whether [`Servers::tools`] gives
     /// others than when it was last asked for them, or this was asked.
     pub async fn refresh(&self) -> bool {
-        // A server that does not answer is noticed by the next call.
         join_all(self.active().iter().map(|link| link.refresh())).await;
         self.is_offer_new()
     }
@@ -408,13 +419,14 @@ impl Servers {
         Ok(status(link))
     }
 
-    /// Agrees to everything that has changed of a server. Returns the changes in words.
-    pub async fn approve(&self, name: &str) -> Result<Vec<(String, String)>, Failure> {
+    /// Agrees to everything that has changed of a server.
+    pub async fn approve(&self, name: &str) -> Result<Approved, Failure> {
         let link = self.link(name)?;
+        let files = link.other_files();
         link.connect(Consent::Person).await?;
-        let pending = link.pending();
+        let changes = link.pending();
         link.settle_all();
-        Ok(pending)
+        Ok(Approved { files, changes })
     }
 
     /// Forgets what is kept of a server.
@@ -452,6 +464,7 @@ fn status(link: &Arc<Link>) -> Status {
     let state = match (&catalog, &error) {
         _ if !server.enabled => State::Disabled,
         (_, Some(_)) => State::Failed,
+        (None, None) if link.is_forgotten() => State::Changed,
         (None, None) => State::Unknown,
         (Some(_), None) if pending.is_empty() => State::Known,
         (Some(_), None) => State::Changed,

@@ -42,7 +42,7 @@ impl McpTool {
         let spec = ToolSpec {
             name: name::joined(&link.prefix, &entry.name, taken),
             description,
-            input_schema: schema::arguments(entry.input_schema.clone()),
+            input_schema: schema::arguments(entry.input_schema.clone()).into(),
             version: String::new(),
             categories: vec!["mcp".to_owned()],
             // Hints of a server grant nothing.

@@ -102,6 +102,7 @@ pub(super) fn server(
     let Value::Object(object) = value else { return Err("it is not an object".to_owned()) };
     tell_ignored(object, problems);
     let reader = Reader { object, variables };
+    reader.check_limits()?;
     let transport = reader.transport()?;
     let grants = match (object.get("sandbox"), &source.scope) {
         (Some(value), Scope::User) => grants(name, value, problems),
@@ -339,8 +340,28 @@ impl Reader<'_> {
     }
 
     fn is_enabled(&self) -> bool {
-        let switch = |key: &str| self.first(&[key]).and_then(Value::as_bool);
-        switch("enabled").unwrap_or(true) && !switch("disabled").unwrap_or(false)
+        let says = |key: &str, word: bool, text: &str| {
+            self.first(&[key]).is_some_and(|it| *it == Value::Bool(word) || *it == text)
+        };
+        !says("enabled", false, "false") && !says("disabled", true, "true")
+    }
+
+    /// What would take something away and makes no sense: it must not be as if it were not there.
+    fn check_limits(&self) -> Result<(), String> {
+        for key in ["enabled", "disabled"] {
+            let is_switch = |it: &Value| it.is_boolean() || *it == "true" || *it == "false";
+            if self.first(&[key]).is_some_and(|it| !is_switch(it)) {
+                return Err(format!("`{key}` is neither true nor false"));
+            }
+        }
+        let lists =
+            ["enabled_tools", "includeTools", "available_tools", "disabled_tools", "excludeTools"];
+        let is_names = |it: &Value| match it {
+            Value::Array(items) => items.iter().all(Value::is_string),
+            other => other.is_string() || other.is_null(),
+        };
+        let odd = lists.iter().find(|key| self.first(&[**key]).is_some_and(|it| !is_names(it)));
+        odd.map_or(Ok(()), |key| Err(format!("`{key}` is no list of names of tools")))
     }
 
     /// Seconds; some clients write milliseconds, which are told by their size.

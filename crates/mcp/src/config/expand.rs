@@ -2,35 +2,52 @@
 
 use std::collections::BTreeMap;
 
+use super::shell::is_name;
+
 /// Puts variables in place of their names. A text with one that is not set and has no default is
 /// an error that names it. What a variable holds is not looked at again.
 pub fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
-    let mut expanded = String::with_capacity(text.len());
+    replaced(text, |_, name, default| {
+        let value = variables.get(name).filter(|value| !value.is_empty() || default.is_none());
+        let value = value.map(String::as_str).or(default);
+        value.map(str::to_owned).ok_or_else(|| format!("variable `{name}` is not set"))
+    })
+}
+
+/// Puts defaults in place of the variables that have one, and leaves the others as they are.
+pub(super) fn with_defaults(text: &str) -> String {
+    let kept = replaced(text, |whole, _, default| {
+        Ok::<_, std::convert::Infallible>(default.unwrap_or(whole).to_owned())
+    });
+    let Ok(text) = kept;
+    text
+}
+
+/// A text with something else in place of each variable: made of how it is written, its name and
+/// its default.
+fn replaced<E>(
+    text: &str,
+    mut value: impl FnMut(&str, &str, Option<&str>) -> Result<String, E>,
+) -> Result<String, E> {
+    let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         let (before, after) = rest.split_at(start);
         let Some(end) = after.find('}') else { break };
+        let (whole, behind) = after.split_at(end + 1);
         let inner = &after[2..end];
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
-        expanded.push_str(before);
-        let is_name = !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if is_name {
-            let value = variables.get(name).filter(|value| !value.is_empty() || default.is_none());
-            match (value, default) {
-                (Some(value), _) => expanded.push_str(value),
-                (None, Some(default)) => expanded.push_str(default),
-                (None, None) => return Err(format!("variable `{name}` is not set")),
-            }
+        out.push_str(before);
+        if is_name(name) {
+            out.push_str(&value(whole, name, default)?);
         } else {
-            expanded.push_str(&after[..=end]);
+            out.push_str(whole);
         }
-        rest = &after[end + 1..];
+        rest = behind;
     }
-    expanded.push_str(rest);
-    Ok(expanded)
+    out.push_str(rest);
+    Ok(out)
 }

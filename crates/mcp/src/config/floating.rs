@@ -3,26 +3,55 @@
 
 mod versions;
 
+use contract::text::head;
 use serde_json::Value;
 
-use super::shell::{self, Behind};
+use super::expand::with_defaults;
+use super::shell::interpreters::{self, UV_VALUED};
+use super::shell::{self, Behind, DEPTH, Script};
 
-/// A package that a command would take in its newest version.
+/// What a command runs that may be another program at every start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Floating {
-    /// The package as it is named.
-    pub package: String,
-    /// How it is named with a version.
-    pub pinned: String,
+pub enum Floating {
+    /// A package in its newest version.
+    Package {
+        /// The package as it is named.
+        package: String,
+        /// How it is named with a version.
+        pinned: String,
+    },
+    /// Whatever an address holds.
+    Page(String),
+    /// Something that its words do not tell.
+    Unclear(String),
 }
 
 impl Floating {
     /// What is wrong, and what to write in its place.
     pub fn describe(&self) -> String {
-        let Self { package, pinned } = self;
-        format!("takes whatever version of `{package}` is newest; name one, such as `{pinned}`")
+        match self {
+            Self::Package { package, pinned } => {
+                format!(
+                    "takes whatever version of `{package}` is newest; name one, such as `{pinned}`"
+                )
+            }
+            Self::Page(address) => {
+                format!("runs whatever is at `{address}`; name a version in it, or a file")
+            }
+            Self::Unclear(command) => format!(
+                "runs `{}`, which does not tell what that is; name the program and its arguments",
+                head(command, LONGEST)
+            ),
+        }
+    }
+
+    fn unclear(words: &[&str]) -> Self {
+        Self::Unclear(words.join(" "))
     }
 }
+
+/// The most that is shown of a command.
+const LONGEST: usize = 200;
 
 /// What reads packages from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,60 +114,11 @@ const NPM: Options = Options {
     local: &["--no", "--no-install"],
 };
 
-/// Options of `uv` and `pipx` whose value is a word of its own.
-const PYTHON_VALUED: &[&str] = &[
-    "--allow-insecure-host",
-    "--build-constraints",
-    "--cache-dir",
-    "--color",
-    "--config-file",
-    "--config-setting",
-    "--constraints",
-    "--default-index",
-    "--directory",
-    "--env-file",
-    "--exclude-newer",
-    "--extra",
-    "--extra-index-url",
-    "--find-links",
-    "--group",
-    "--index",
-    "--index-strategy",
-    "--index-url",
-    "--keyring-provider",
-    "--link-mode",
-    "--module",
-    "--no-extra",
-    "--no-group",
-    "--only-group",
-    "--overrides",
-    "--package",
-    "--pip-args",
-    "--prerelease",
-    "--project",
-    "--python",
-    "--python-platform",
-    "--refresh-package",
-    "--reinstall-package",
-    "--resolution",
-    "--upgrade-package",
-    "--with-editable",
-    "--with-requirements",
-    "-C",
-    "-P",
-    "-b",
-    "-c",
-    "-f",
-    "-i",
-    "-m",
-    "-p",
-];
-
 const PYTHON: Options = Options {
     first: First::Package,
     packages: &["--from", "--spec"],
     more: &["--with", "-w"],
-    valued: PYTHON_VALUED,
+    valued: UV_VALUED,
     commands: &[],
     local: &[],
 };
@@ -147,7 +127,7 @@ const UV_RUN: Options = Options {
     first: First::Local,
     packages: &[],
     more: &["--with", "-w"],
-    valued: PYTHON_VALUED,
+    valued: UV_VALUED,
     commands: &[],
     local: &[],
 };
@@ -232,13 +212,15 @@ const SWITCHES: [&str; 25] = [
     "--use-api-socket",
 ];
 
-/// How deep commands within commands are looked at.
-const DEPTH: usize = 8;
-
-/// The package that the entry of a server would take in its newest version, if there is one. What a
-/// variable stands for counts as a version that somebody chose.
+/// What the entry of a server runs that may be another program at every start, if there is something
+/// of the kind. What a variable stands for counts as a version that somebody chose, unless the
+/// entry itself says what it stands for otherwise.
 pub fn floating_entry(entry: &Value) -> Option<Floating> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(with_defaults(text)),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
     let words = |key: &str| match entry.get(key) {
         Some(Value::Array(items)) => items.iter().filter_map(text).collect(),
         Some(value) => text(value).into_iter().collect::<Vec<_>>(),
@@ -252,7 +234,7 @@ pub fn floating_entry(entry: &Value) -> Option<Floating> {
     floating(&line)
 }
 
-/// The package that a command would take in its newest version, if there is one.
+/// What a command runs that may be another program at every start, if there is something of the kind.
 fn floating(words: &[String]) -> Option<Floating> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     look(&words, DEPTH)
@@ -260,12 +242,19 @@ fn floating(words: &[String]) -> Option<Floating> {
 
 fn look(words: &[&str], depth: usize) -> Option<Floating> {
     let (first, rest) = words.split_first()?;
-    let depth = depth.checked_sub(1)?;
+    let Some(depth) = depth.checked_sub(1) else { return Some(Floating::unclear(words)) };
     let name = shell::name(first);
+    if is_open(&name) {
+        return Some(Floating::unclear(words));
+    }
     if let Some(behind) = shell::behind(&name, rest) {
         return match behind {
-            Behind::Command(words) => look(words, depth),
-            Behind::Script(text) => script(text, depth),
+            Behind::Command(words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                look(&words, depth)
+            }
+            Behind::Script(text) => script(&text, depth),
+            Behind::Unclear => Some(Floating::unclear(words)),
         };
     }
     let (sub, after) = subcommand(rest, before_subcommand(&name));
@@ -288,13 +277,15 @@ fn look(words: &[&str], depth: usize) -> Option<Floating> {
             _ => None,
         },
         ("docker" | "podman" | "nerdctl", "run") => image(after),
-        _ if name.starts_with("python") => {
-            let mut options = rest.iter().take_while(|word| word.starts_with('-'));
-            let at = options.position(|word| *word == "-m")?;
-            look(&rest[at + 1..], depth)
-        }
-        _ => None,
+        _ => look(&interpreters::given(&name, rest).module, depth),
     }
+}
+
+/// Whether a shell makes something else of the name of a program. What the person's variable stands
+/// for was put there by them.
+fn is_open(name: &str) -> bool {
+    let is_test = ["[", "[["].contains(&name);
+    !is_test && !versions::is_variable(name) && name.contains(['$', '`', '*', '?', '[', '{'])
 }
 
 /// The options of a program that stand before what it shall do, and whose value is a word of its own.
@@ -322,10 +313,22 @@ fn subcommand<'a>(words: &'a [&'a str], valued: &[&str]) -> (&'a str, &'a [&'a s
 
 /// What the commands of a script would take.
 fn script(text: &str, depth: usize) -> Option<Floating> {
-    shell::commands(text).into_iter().find_map(|command| {
-        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let script = Script::read(text);
+    let found = script.commands.iter().find_map(|command| {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         look(&words, depth)
-    })
+    });
+    found.or_else(|| (!script.is_whole).then(|| Floating::unclear(&[text])))
+}
+
+/// The parts of a list that stand outside of brackets.
+fn listed(list: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    let is_comma = |c: char| {
+        is_inside = (is_inside || c == '[') && c != ']';
+        c == ',' && !is_inside
+    };
+    list.split(is_comma).collect()
 }
 
 /// The packages that the words behind a runner name.
@@ -365,7 +368,7 @@ fn packages(
             } else if list(options.packages) {
                 named.push(value);
             } else {
-                more.extend(value.split(','));
+                more.extend(listed(value));
             }
         } else if list(options.valued) && attached.is_none() {
             rest.next();
@@ -378,7 +381,12 @@ fn packages(
     let found = named.into_iter().find_map(|package| versions::floating(package, registry));
     found.or_else(|| {
         let command: Vec<&str> = first.into_iter().chain(rest.copied()).collect();
-        if options.first == First::Local { look(&command, depth) } else { None }
+        match first {
+            Some(first) if options.first == First::Local => {
+                versions::page(first).or_else(|| look(&command, depth))
+            }
+            _ => None,
+        }
     })
 }
 
@@ -392,14 +400,19 @@ fn image(words: &[&str]) -> Option<Floating> {
         let has_value = match word.strip_prefix("--") {
             Some("") => return versions::floating(rest.next()?, Registry::Images),
             Some(_) => !word.contains('=') && !SWITCHES.contains(word),
-            // A letter with its value attached is longer than one that waits for it.
-            None => word.len() == 2 && !["-i", "-t", "-d", "-P", "-q"].contains(word),
+            // Letters together: one with a value has it attached, or is the last and waits for it.
+            None => {
+                let letters = word.trim_start_matches('-');
+                let valued = letters.find(|letter| !"itdPq".contains(letter));
+                valued.is_some_and(|at| at + 1 == letters.len())
+            }
         };
         if has_value {
             rest.next();
         }
     }
-    None
+    // What is taken for the value of an option may be the image.
+    (!words.is_empty()).then(|| Floating::unclear(words))
 }
 
 #[cfg(test)]

@@ -115,26 +115,36 @@ fn respelled(text: &str) -> Result<String, String> {
     while let Some(at) = rest.find(['$', '{']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        if let Some((name, _)) = rest.strip_prefix("${input:").and_then(|it| it.split_once('}')) {
-            return Err(format!(
-                "`${{input:{name}}}` is something that its client asks for; put it into a variable"
-            ));
-        }
         if let Some(behind) = rest.strip_prefix("${userHome}") {
             out.push_str("${HOME}");
             rest = behind;
             continue;
         }
         // Some write `${env:NAME}` where others write `{env:NAME}`.
-        rest = rest.strip_prefix('$').filter(|it| it.starts_with("{env:")).unwrap_or(rest);
-        let braced = rest.strip_prefix("{env:").and_then(|inner| inner.split_once('}'));
-        let plain = rest.strip_prefix('$').map(|inner| inner.split_at(name_length(inner)));
-        match (braced, plain) {
-            (Some((name, behind)), _) if name_length(name) == name.len() && !name.is_empty() => {
-                out.extend(["${", name, "}"]);
-                rest = behind;
+        let braced = rest.strip_prefix('$').unwrap_or(rest).strip_prefix("{env:");
+        if let Some((inner, behind)) = braced.and_then(|inner| inner.split_once('}'))
+            && !inner.is_empty()
+        {
+            let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
+            if name.is_empty() || name_length(name) < name.len() {
+                return Err(format!("`{{env:{inner}}}` names no variable; put it into one"));
             }
-            (_, Some((name, behind))) if !name.is_empty() => {
+            out.extend(["${", inner, "}"]);
+            rest = behind;
+            continue;
+        }
+        if let Some(inner) = placeholder(rest) {
+            let what = match inner.strip_prefix("input:") {
+                Some(_) => "asks for",
+                None => "knows",
+            };
+            return Err(format!(
+                "`${{{inner}}}` is something that its client {what}; put it into a variable"
+            ));
+        }
+        let plain = rest.strip_prefix('$').map(|inner| inner.split_at(name_length(inner)));
+        match plain {
+            Some((name, behind)) if !name.is_empty() => {
                 out.extend(["${", name, "}"]);
                 rest = behind;
             }
@@ -148,6 +158,15 @@ fn respelled(text: &str) -> Result<String, String> {
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// What a text begins with that other clients fill in themselves, as in `${input:key}`. Shells write
+/// `:` behind a name too, but no word behind that.
+fn placeholder(text: &str) -> Option<&str> {
+    let (inner, _) = text.strip_prefix("${")?.split_once('}')?;
+    let (kind, what) = inner.split_once(':')?;
+    let is_word = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_word(kind) && name_length(kind) == kind.len() && is_word(what)).then_some(inner)
 }
 
 /// How long the name of a variable is that a text begins with.
@@ -185,6 +204,11 @@ mod tests {
         assert!(translated(&json!({"k": "{file:~/key}"})).unwrap_err().contains("~/key"));
         assert!(translated(&json!(["$(pass show key)"])).is_err());
         assert!(translated(&json!("${input:key}")).unwrap_err().contains("asks for"));
+        assert_eq!(translated(&json!("${env:TOK:-none}")), Ok(json!("${TOK:-none}")));
+        assert_eq!(translated(&json!("{env:TOK:-none}")), Ok(json!("${TOK:-none}")));
+        for text in ["${env:MY-KEY}", "a{env:MY-KEY}", "${config:a.b}", "${command:pick}"] {
+            assert!(translated(&json!(text)).unwrap_err().contains("into"), "{text}");
+        }
     }
 
     #[test]

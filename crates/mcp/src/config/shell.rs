@@ -1,34 +1,28 @@
 //! Command lines as shells and programs that run others read them, as far as words, quotes and
-//! separators tell. Only looks at words; nothing is run.
+//! separators tell. What is not understood is said to be so, and is not taken for nothing. Only
+//! looks at words; nothing is run.
+
+pub(crate) mod interpreters;
+mod script;
+mod wrappers;
+
+pub(crate) use script::{Script, is_name};
+
+/// How deep commands within commands are looked at.
+pub(crate) const DEPTH: usize = 8;
 
 /// Shells, which take a script as a word.
-const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
-
-/// Programs that run the command which follows them, with their options that have a value.
-const WRAPPERS: [(&str, &[&str]); 11] = [
-    ("command", &[]),
-    ("doas", &["-u"]),
-    ("env", &["-u", "--unset", "-C", "--chdir", "-S", "--split-string"]),
-    ("exec", &["-a"]),
-    ("ionice", &["-c", "-n"]),
-    ("nice", &["-n"]),
-    ("nohup", &[]),
-    ("setsid", &[]),
-    ("stdbuf", &["-i", "-o", "-e"]),
-    ("sudo", &["-u", "-g"]),
-    ("timeout", &["-s", "-k"]),
-];
-
-/// Words of a shell behind which a command stands.
-const KEYWORDS: [&str; 9] = ["!", "do", "else", "if", "then", "time", "until", "while", "{"];
+const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
 
 /// What a command runs in its place.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Behind<'a> {
+pub(crate) enum Behind {
     /// Another command, by its words.
-    Command(&'a [&'a str]),
+    Command(Vec<String>),
     /// The commands of a script.
-    Script(&'a str),
+    Script(String),
+    /// Something that its words do not tell.
+    Unclear,
 }
 
 /// The name of a program, without its folder and what its file ends with.
@@ -40,101 +34,123 @@ pub(crate) fn name(program: &str) -> String {
 
 /// What the program of this name runs with these words behind it; none where it is no shell with a
 /// script and nothing that runs other programs.
-pub(crate) fn behind<'a>(name: &str, rest: &'a [&'a str]) -> Option<Behind<'a>> {
-    if SHELLS.contains(&name) {
-        let takes_script =
-            |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
-        let at = rest.iter().position(takes_script)?;
-        return rest.get(at + 1).map(|script| Behind::Script(script));
-    }
-    if name == "cmd" {
-        let at = rest.iter().position(|word| word.eq_ignore_ascii_case("/c"))?;
-        return Some(Behind::Command(&rest[at + 1..]));
-    }
-    let (_, valued) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name)?;
-    let mut at = 0;
-    while let Some(word) = rest.get(at) {
-        let is_setting = name == "env" && word.contains('=');
-        let is_time = name == "timeout" && word.starts_with(|c: char| c.is_ascii_digit());
-        if name == "env" && ["-S", "--split-string"].contains(word) {
-            return rest.get(at + 1).map(|script| Behind::Script(script));
+pub(crate) fn behind(name: &str, rest: &[&str]) -> Option<Behind> {
+    match name {
+        _ if SHELLS.contains(&name) => shell(name, rest),
+        "cmd" => {
+            let at = rest.iter().position(|word| word.eq_ignore_ascii_case("/c"))?;
+            Some(Behind::Command(owned(&rest[at + 1..])))
         }
-        if valued.contains(word) {
-            at += 2;
-        } else if word.starts_with('-') || is_setting || is_time {
-            at += 1;
-        } else {
-            break;
-        }
+        "eval" => Some(Behind::Script(rest.join(" "))),
+        "trap" => rest.first().map(|script| Behind::Script((*script).to_owned())),
+        // What a word stands for from then on is nothing that a later word tells.
+        "alias" => Some(Behind::Unclear),
+        _ => wrappers::behind(name, rest),
     }
-    rest.get(at..).map(Behind::Command)
 }
 
-/// The words of each command of a script, without what a shell has before a command: its own words,
-/// and variables that are set for that command alone.
-pub(crate) fn commands(script: &str) -> Vec<Vec<String>> {
-    let is_setting = |word: &str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-    let is_before = |word: &&String| KEYWORDS.contains(&word.as_str()) || is_setting(word);
-    let mut commands = split(script);
-    for command in &mut commands {
-        let before = command.iter().take_while(is_before).count();
-        command.drain(..before);
-    }
-    commands.retain(|command| !command.is_empty());
-    commands
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The words between the separators of a script.
-fn split(script: &str) -> Vec<Vec<String>> {
-    let mut commands = Vec::new();
-    let mut command = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut characters = script.chars();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, c) if c.is_whitespace() || ";&|()`".contains(c) => {
-                command.extend(word.take());
-                if c == '\n' || !c.is_whitespace() {
-                    commands.push(std::mem::take(&mut command));
+/// What a shell runs; none where that is a file.
+fn shell(name: &str, rest: &[&str]) -> Option<Behind> {
+    let script = |text: &str| Some(Behind::Script(text.to_owned()));
+    let mut takes_script = false;
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix(['-', '+']);
+        match (*word, letters) {
+            ("--" | "-", _) => break,
+            ("--command" | "--init-command", _) => takes_script = true,
+            ("--rcfile" | "--init-file", _) => _ = words.next(),
+            (long, _) if long.starts_with("--") => {
+                if let Some(("--command" | "--init-command", text)) = long.split_once('=') {
+                    return script(text);
                 }
             }
-            (_, c) => word.get_or_insert_default().push(c),
+            (_, Some(letters)) => {
+                let scripted = if name == "fish" { &['c', 'C'][..] } else { &['c'] };
+                if letters.contains('s') && !letters.contains(scripted) {
+                    return Some(Behind::Unclear);
+                }
+                if let Some((_, text)) = letters.split_once(scripted) {
+                    // Only one of them has the script in the same word.
+                    if name == "fish" && !text.is_empty() {
+                        return script(text);
+                    }
+                    takes_script = true;
+                }
+                if letters.contains(['o', 'O']) {
+                    words.next();
+                }
+            }
+            (first, None) if takes_script => return script(first),
+            (_, None) => return None,
         }
     }
-    command.extend(word);
-    commands.push(command);
-    commands
+    match words.next() {
+        Some(first) if takes_script => script(first),
+        Some(_) => None,
+        // Its commands come from elsewhere.
+        None => Some(Behind::Unclear),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn command(words: &[&str]) -> Behind {
+        Behind::Command(owned(words))
+    }
+
+    fn script(text: &str) -> Behind {
+        Behind::Script(text.to_owned())
+    }
+
     #[test]
-    fn scripts_fall_into_commands() {
-        let script = "cd 'a b' && X=1 exec python3 s.py; if true; then { ./t \"c\\\"d\"; }; fi";
-        let found: Vec<String> = commands(script).iter().map(|words| words.join("|")).collect();
-        assert_eq!(found, ["cd|a b", "exec|python3|s.py", "true", "./t|c\"d", "}", "fi"]);
-        assert!(commands(" ; \n").is_empty());
+    fn what_a_shell_runs_is_found() {
+        for words in [
+            &["-l", "-c", "x y"][..],
+            &["-ce", "x y"],
+            &["-c", "--", "x y"],
+            &["-c", "-e", "x y", "z"],
+            &["-euo", "pipefail", "-c", "x y"],
+            &["+x", "--norc", "--rcfile", "r", "-c", "x y"],
+        ] {
+            assert_eq!(behind("bash", words), Some(script("x y")), "{words:?}");
+        }
+        assert_eq!(behind("fish", &["-cx y"]), Some(script("x y")));
+        assert_eq!(behind("fish", &["--command=x y"]), Some(script("x y")));
+        assert_eq!(behind("sh", &["run.sh", "-c", "x"]), None);
+        for words in [&[][..], &["-s", "x"], &["-l"], &["-c"]] {
+            assert_eq!(behind("sh", words), Some(Behind::Unclear), "{words:?}");
+        }
     }
 
     #[test]
     fn what_a_program_runs_in_its_place_is_found() {
-        assert_eq!(behind("bash", &["-l", "-c", "x y"]), Some(Behind::Script("x y")));
-        assert_eq!(behind("sh", &["run.sh"]), None);
-        assert_eq!(behind("env", &["-u", "A", "B=1", "x"]), Some(Behind::Command(&["x"])));
-        assert_eq!(behind("env", &["-S", "x y"]), Some(Behind::Script("x y")));
+        for words in [
+            &["-u", "A", "B=1", "x"][..],
+            &["-uA", "-i", "--", "B=1", "x"],
+            &["--chdir=/d", "--unset", "A", "-", "x"],
+            &["-iC", "/d", "x"],
+        ] {
+            assert_eq!(behind("env", words), Some(command(&["x"])), "{words:?}");
+        }
+        for words in [&["-S", "x -y", "z"][..], &["-iSx -y", "z"], &["--split-string=x -y", "z"]] {
+            assert_eq!(behind("env", words), Some(command(&["env", "x", "-y", "z"])), "{words:?}");
+        }
+        assert_eq!(behind("env", &["-S", "x 'y"]), Some(Behind::Unclear));
+        assert_eq!(behind("env", &["--strange", "x"]), Some(Behind::Unclear));
+        assert_eq!(behind("timeout", &["--signal", "KILL", "5", "x"]), Some(command(&["x"])));
+        assert_eq!(behind("timeout", &["-k5", "--", "5s", "x", "-s"]), Some(command(&["x", "-s"])));
+        assert_eq!(behind("nice", &["-10", "x"]), Some(command(&["x"])));
+        assert_eq!(behind("sudo", &["-nu", "me", "A=1", "x"]), Some(command(&["x"])));
+        assert_eq!(behind("xargs", &["-n1", "x"]), Some(command(&["x"])));
+        assert_eq!(behind("cmd", &["/C", "x"]), Some(command(&["x"])));
+        assert_eq!(behind("eval", &["x", "y; z"]), Some(script("x y; z")));
         assert_eq!(behind("python3", &["x"]), None);
         assert_eq!(name("C:\\bin\\NPX.cmd"), "npx");
     }

@@ -35,6 +35,23 @@ fn what_a_server_says_loses_the_keys_that_it_gets() {
 }
 
 #[test]
+fn what_would_take_something_away_and_makes_no_sense_is_refused() {
+    let off = user(json!({"s": {"command": "x", "enabled": "false"}}));
+    assert!(!off.servers[0].enabled);
+    for (key, value) in [
+        ("enabled", json!("no")),
+        ("disabled", json!(1)),
+        ("disabled_tools", json!({"delete": true})),
+        ("excludeTools", json!([5])),
+        ("enabled_tools", json!(true)),
+    ] {
+        let found = user(json!({"s": {"command": "x", key: value}}));
+        assert!(found.servers.is_empty(), "{key}");
+        assert!(format!("{found:?}").contains(&format!("`{key}`")), "{found:?}");
+    }
+}
+
+#[test]
 fn both_shapes_of_the_usual_file_are_read() {
     let entry = json!({"git": {"command": "uvx", "args": ["mcp-server-git"]}});
     let wrapped = user(json!({"mcpServers": entry.clone()}));

@@ -1,7 +1,7 @@
 //! What a person agreed to of a server, and what has changed since. A tool that reads otherwise,
 //! or a program whose file is another, is used only after a person has seen the change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use contract::id::CallId;
@@ -10,8 +10,11 @@ use super::Link;
 use crate::catalog::{Catalog, Change};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::launch::Surroundings;
 use crate::pins::{self, Doubt, Files};
+use crate::servers::Shared;
+
+/// The most calls of which it is kept what was shown with them: those that were refused stay.
+const MOST_SHOWN: usize = 256;
 
 /// Who agrees to what has changed.
 #[derive(Clone, Copy)]
@@ -29,10 +32,12 @@ pub(crate) enum Consent<'a> {
 pub(super) struct Known {
     /// What it offers as far as a person agreed.
     pub(super) catalog: Option<Arc<Catalog>>,
+    /// Why nobody knows what a person agreed to, where that is so: all of it is new then.
+    pub(super) forgotten: Option<String>,
     /// What has changed since, by the server's name for the tool.
     pending: BTreeMap<String, Change>,
-    /// The calls with which something was shown.
-    shown: BTreeMap<CallId, Shown>,
+    /// The calls with which something was shown, the last one at the end.
+    shown: VecDeque<(CallId, Shown)>,
 }
 
 /// What a person saw with a call: by letting it run they agree to this and to nothing else.
@@ -44,20 +49,40 @@ struct Shown {
 }
 
 impl Known {
-    /// What was kept.
-    pub(super) fn of(catalog: Option<Catalog>) -> Self {
-        Self { catalog: catalog.map(Arc::new), ..Self::default() }
+    /// What was kept, or why it cannot be read.
+    pub(super) fn of(kept: Result<Option<Catalog>, String>) -> Self {
+        match kept {
+            Ok(catalog) => Self { catalog: catalog.map(Arc::new), ..Self::default() },
+            Err(why) => Self { forgotten: Some(why), ..Self::default() },
+        }
+    }
+
+    /// Notes what is shown with a call, in place of all that was shown with one of that name.
+    fn show(&mut self, call: &CallId, shown: Option<Shown>) {
+        self.hide(call);
+        self.shown.extend(shown.map(|shown| (call.clone(), shown)));
+        if self.shown.len() > MOST_SHOWN {
+            self.shown.pop_front();
+        }
+    }
+
+    /// Takes what was shown with a call.
+    fn hide(&mut self, call: &CallId) -> Option<Shown> {
+        let at = self.shown.iter().position(|(id, _)| id == call)?;
+        self.shown.remove(at).map(|(_, shown)| shown)
     }
 }
 
 impl Link {
     /// Compares what the server offers with what the person agreed to. The first list is taken
-    /// as it is: to configure a server is to agree to it.
+    /// as it is: to configure a server is to agree to it. It is not the first where what was agreed
+    /// to cannot be read.
     pub(super) fn reconcile(&self, fresh: Catalog) {
         let mut known = self.known();
         let agreed = known.catalog.take().filter(|catalog| catalog.failure.is_none());
-        let Some(agreed) = agreed else {
-            self.keep(&fresh);
+        let nothing = || known.forgotten.as_ref().map(|_| Arc::<Catalog>::default());
+        let Some(agreed) = agreed.or_else(nothing) else {
+            self.keep(&known, &fresh);
             known.catalog = Some(Arc::new(fresh));
             known.pending.clear();
             return;
@@ -66,10 +91,15 @@ impl Link {
         let is_new = |name: &&String| known.pending.get(*name) != pending.get(*name);
         let news: Vec<&str> = pending.keys().filter(is_new).map(String::as_str).collect();
         if !news.is_empty() {
+            let changed = || {
+                let news = news.join(", ");
+                format!("its description of {news} has changed since you agreed to it")
+            };
+            let lost = |why: &String| format!("what you agreed to of it cannot be read ({why})");
+            let what = known.forgotten.as_ref().map_or_else(changed, lost);
             self.say(&format!(
-                "its description of {} has changed since you agreed to it; you are asked before \
-                 that is used (`brynhild mcp approve {}` shows and takes all of it)",
-                news.join(", "),
+                "{what}; you are asked before that is used (`brynhild mcp approve {}` shows and \
+                 takes all of it)",
                 self.server.name,
             ));
         }
@@ -79,7 +109,7 @@ impl Link {
             ..fresh
         };
         if catalog != *agreed {
-            self.keep(&catalog);
+            self.keep(&known, &catalog);
         }
         known.catalog = Some(Arc::new(catalog));
         known.pending = pending;
@@ -118,17 +148,15 @@ impl Link {
             }
         }));
         texts.extend(change.as_ref().map(|change| change.describe(server)));
-        if texts.is_empty() {
-            return None;
-        }
-        known.shown.insert(call.clone(), Shown { doubt, change });
-        Some(texts.join("\n"))
+        let is_odd = !texts.is_empty();
+        known.show(call, is_odd.then_some(Shown { doubt, change }));
+        is_odd.then(|| texts.join("\n"))
     }
 
     /// Takes what was shown with a call; says what was not.
     pub(crate) fn settle(&self, tool: &str, call: &CallId) -> Result<(), String> {
         let mut known = self.known();
-        let shown = known.shown.remove(call).and_then(|shown| shown.change);
+        let shown = known.hide(call).and_then(|shown| shown.change);
         let Some(change) = known.pending.get(tool).cloned() else { return Ok(()) };
         if shown.as_ref() != Some(&change) {
             let server = &self.server.name;
@@ -144,6 +172,11 @@ impl Link {
     /// Takes every change.
     pub(crate) fn settle_all(&self) {
         let mut known = self.known();
+        if known.forgotten.take().is_some()
+            && let Some(catalog) = known.catalog.clone()
+        {
+            self.keep(&known, &catalog);
+        }
         for (tool, change) in std::mem::take(&mut known.pending) {
             self.take(&mut known, &tool, &change);
         }
@@ -153,18 +186,28 @@ impl Link {
         known.pending.remove(tool);
         if let Some(catalog) = &mut known.catalog {
             Arc::make_mut(catalog).accept(change);
-            self.keep(catalog);
+            let catalog = Arc::clone(catalog);
+            self.keep(known, &catalog);
         }
     }
 
-    /// What is odd about the program that would be started; nothing while one runs.
+    /// Whether what a person agreed to cannot be read.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.known().forgotten.is_some()
+    }
+
+    /// The files of the program that would be started and that nobody agreed to as they are.
+    pub(crate) fn other_files(&self) -> Vec<String> {
+        self.doubt().map(|doubt| doubt.files.into_keys().collect()).unwrap_or_default()
+    }
+
+    /// What is odd about the program that would be started; nothing while one runs. One that somebody
+    /// is busy with may only be starting, or about to.
     fn doubt(&self) -> Option<Doubt> {
-        let is_running = match self.slot.try_lock() {
-            Ok(slot) => slot.connection.as_ref().is_some_and(|it| !it.is_closed()),
-            Err(_) => true,
-        };
-        let files = || files(&self.server, &self.shared.surroundings);
-        if is_running { None } else { self.pins.doubt(&files()) }
+        let slot = self.slot.try_lock().ok();
+        let connection = slot.as_ref().and_then(|slot| slot.connection.as_ref());
+        let is_running = connection.is_some_and(|it| !it.is_closed());
+        if is_running { None } else { self.pins.doubt(&files(&self.server, &self.shared)) }
     }
 
     /// Lets the program start where its files are those a person agreed to, or agrees to by this.
@@ -172,7 +215,7 @@ impl Link {
     pub(super) async fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
         let name = &self.server.name;
         let (server, shared) = (self.server.clone(), Arc::clone(&self.shared));
-        let read = tokio::task::spawn_blocking(move || files(&server, &shared.surroundings));
+        let read = tokio::task::spawn_blocking(move || files(&server, &shared));
         let files = read.await.map_err(|error| {
             Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
         })?;
@@ -182,7 +225,10 @@ impl Link {
             Consent::Person => true,
             Consent::Call(call) => {
                 let known = self.known();
-                known.shown.get(call).is_some_and(|shown| shown.doubt.as_ref() == Some(&doubt))
+                let is_shown = |(id, shown): &(CallId, Shown)| {
+                    id == call && shown.doubt.as_ref() == Some(&doubt)
+                };
+                known.shown.iter().any(is_shown)
             }
         };
         if !is_agreed {
@@ -201,9 +247,83 @@ impl Link {
 }
 
 /// The files that a server's command runs.
-fn files(server: &Server, surroundings: &Surroundings) -> Files {
+fn files(server: &Server, shared: &Shared) -> Files {
     match &server.transport {
-        Transport::Stdio(program) => pins::files(server, program, surroundings),
+        Transport::Stdio(program) => {
+            pins::files(server, program, &shared.surroundings, &shared.hashes)
+        }
         Transport::Http(_) => Files::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use contract::policy::Mode;
+    use contract::sandbox::Limits;
+    use contract::vouch::Vouch;
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::{self, Scope, Source};
+    use crate::launch::Surroundings;
+    use crate::oauth::Credentials;
+    use crate::person::Nobody;
+    use crate::pins::Hashes;
+
+    fn link(folder: &Path) -> Link {
+        let document = json!({"s": {"command": "python3", "args": ["server.py"]}});
+        let source = Source { origin: "o".to_owned(), scope: Scope::User, document };
+        let server = config::read(&[source], &BTreeMap::new()).servers.remove(0);
+        let surroundings = Surroundings {
+            workspace: folder.to_owned(),
+            env: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            home: None,
+            data: folder.join("data"),
+            mode: Mode::Normal,
+            limits: Limits::default(),
+            vouch: Vouch::default(),
+        };
+        let shared = Shared {
+            cache: folder.join("cache"),
+            pins: folder.join("pins"),
+            credentials: Credentials::new(folder.join("keys")),
+            sandbox: Arc::new(testkit::Plain::default()),
+            surroundings,
+            person: Arc::new(Nobody),
+            notice: Arc::new(|_| {}),
+            others: None,
+            hashes: Hashes::default(),
+        };
+        Link::new(server, Arc::new(shared))
+    }
+
+    #[tokio::test]
+    async fn a_server_that_somebody_is_busy_with_does_not_count_as_running() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("server.py"), "1").unwrap();
+        let link = link(folder.path());
+        link.agree_to_files(&files(&link.server, &link.shared));
+        let call = CallId("one".to_owned());
+        let busy = link.slot.lock().await;
+        assert_eq!(link.caution("echo", &call), None);
+        fs::write(folder.path().join("server.py"), "2").unwrap();
+        assert!(link.caution("echo", &call).is_some());
+        drop(busy);
+    }
+
+    #[test]
+    fn calls_that_were_refused_are_forgotten_in_the_end() {
+        let mut known = Known::default();
+        for number in 0..=MOST_SHOWN {
+            let shown = Shown { doubt: None, change: None };
+            known.show(&CallId(number.to_string()), Some(shown));
+        }
+        assert_eq!(known.shown.len(), MOST_SHOWN);
+        assert!(known.hide(&CallId("0".to_owned())).is_none());
+        assert!(known.hide(&CallId("1".to_owned())).is_some());
     }
 }

@@ -83,7 +83,8 @@ async fn at(address: &Address, home: &Url) -> Option<AuthorizationMetadata> {
         }
     }
     let answer = get("/.well-known/oauth-authorization-server").await?;
-    let metadata: AuthorizationMetadata = answer.error_for_status().ok()?.json().await.ok()?;
+    let body = remote::body(answer.error_for_status().ok()?).await.ok()?;
+    let metadata: AuthorizationMetadata = serde_json::from_slice(&body).ok()?;
     let pages = [
         Some(&metadata.authorization_endpoint),
         Some(&metadata.token_endpoint),

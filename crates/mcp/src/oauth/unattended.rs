@@ -144,7 +144,7 @@ async fn posted(endpoint: &str, form: &[(&str, &str)]) -> Result<OAuthTokenRespo
         .body(encoded.query().unwrap_or_default().to_owned());
     let answer = request.send().await.map_err(|error| error.without_url().to_string())?;
     let status = answer.status();
-    let body = answer.bytes().await.map_err(|error| error.without_url().to_string())?;
+    let body = remote::body(answer).await?;
     if status.is_success() {
         return serde_json::from_slice(&body)
             .map_err(|error| format!("its authorization server gave no key: {error}"));
@@ -219,7 +219,8 @@ async fn described(issuer: &str) -> Result<Provider, Failure> {
     let answer = remote::client(issuer)?.get(place).timeout(PATIENCE).send().await;
     let answer = answer.and_then(reqwest::Response::error_for_status);
     let answer = answer.map_err(|error| wrong(&error))?;
-    let provider: Provider = answer.json().await.map_err(|error| wrong(&error))?;
+    let body = remote::body(answer).await.map_err(|words| wrong(&words))?;
+    let provider: Provider = serde_json::from_slice(&body).map_err(|error| wrong(&error))?;
     if provider.issuer.trim_end_matches('/') == bare {
         return Ok(provider);
     }

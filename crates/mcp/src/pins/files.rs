@@ -1,6 +1,7 @@
 //! The files that a server's command runs. What a server works on is none of them: that changes all
 //! the time.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -8,16 +9,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::Files;
-use crate::config::shell::{self, Behind};
+use super::{Files, Hashes};
+use crate::config::shell::{self, Behind, DEPTH, Script, interpreters};
 use crate::config::{Program, Scope, Server};
 use crate::launch::{self, Surroundings};
 
-/// Programs that run the file which they are given first.
-const INTERPRETERS: [&str; 16] = [
-    "bash", "bun", "deno", "java", "lua", "node", "perl", "php", "pypy", "python", "ruby", "sh",
-    "ts-node", "tsx", "uv", "zsh",
-];
 /// The endings of files that are run.
 const SCRIPTS: [&str; 16] = [
     "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
@@ -36,40 +32,61 @@ const PACKAGES: [&str; 5] = [
 ];
 /// The kernel reads no more of a first line.
 const LINE: u64 = 256;
-/// How deep commands within commands are looked at.
-const DEPTH: usize = 8;
 
 /// The files that a server's command runs. Of servers that are not the person's own only those in
 /// the workspace count: the rest is judged where these come from. Reads all of them.
-pub(crate) fn files(server: &Server, program: &Program, surroundings: &Surroundings) -> Files {
+pub(crate) fn files(
+    server: &Server,
+    program: &Program,
+    surroundings: &Surroundings,
+    hashes: &Hashes,
+) -> Files {
     let root = fs::canonicalize(&surroundings.workspace);
-    let mut search =
-        Search { path: launch::search_path(server, program, surroundings), found: Vec::new() };
+    let mut search = Search {
+        path: launch::search_path(server, program, surroundings),
+        home: surroundings.home.clone(),
+        folders: vec![launch::working_folder(program, surroundings)],
+        found: BTreeSet::new(),
+    };
     let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
-    let folder = launch::working_folder(program, surroundings);
     search.program(&program.command, &surroundings.workspace);
-    search.arguments(&program.command, &args, &folder, DEPTH);
+    search.arguments(&program.command, &args, DEPTH);
     let counts = |path: &PathBuf| {
         let is_inside = root.as_ref().is_ok_and(|root| path.starts_with(root));
         path.is_file() && (is_inside || (server.scope == Scope::User && !is_of_system(path)))
     };
     // What cannot be read now is not what was read before.
-    let hashed = |path: &PathBuf| hash(path).unwrap_or_else(|_| "unreadable".to_owned());
+    let read = |path: &PathBuf| opened(path).and_then(|file| hashes.of(path, &file));
+    let content = |path: &PathBuf| read(path).unwrap_or_else(|_| "unreadable".to_owned());
     let run = search.found.into_iter().filter(counts);
-    run.map(|path| (path.display().to_string(), hashed(&path))).collect()
+    run.map(|path| (path.display().to_string(), content(&path))).collect()
 }
 
-/// Goes through a command for the files that it runs.
+/// Goes through a command for the files that it runs. A file too many is asked about once more, one
+/// too few could change unseen.
 struct Search {
     /// Where programs are looked for.
     path: String,
-    found: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    /// Where words may be meant from: where the program runs, and each folder that a word before
+    /// them has named, since many ways lead there.
+    folders: Vec<PathBuf>,
+    found: BTreeSet<PathBuf>,
+}
+
+/// How a word is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    /// As a file that is run.
+    Run,
+    /// As anything: it counts where it can be run.
+    Any,
 }
 
 impl Search {
     /// Notes the file that stands for a program, as seen from a folder.
     fn program(&mut self, program: &str, folder: &Path) {
-        let file = launch::resolved(program, folder, &self.path);
+        let file = launch::resolved(&self.at_home(program), folder, &self.path);
         if let Some(path) = file.and_then(|path| path.canonicalize().ok()) {
             self.note(path);
         }
@@ -81,45 +98,104 @@ impl Search {
         let behind =
             interpreter(&path).and_then(|name| launch::resolved(&name, folder, &self.path));
         self.found.extend(behind.and_then(|path| path.canonicalize().ok()));
-        self.found.push(path);
+        self.found.insert(path);
+    }
+
+    /// A word in which a shell would put the home.
+    fn at_home(&self, word: &str) -> String {
+        let rest = ["~/", "$HOME/"].iter().find_map(|start| word.strip_prefix(start));
+        match (rest, &self.home) {
+            (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+            _ => word.to_owned(),
+        }
+    }
+
+    /// Notes what a word names: files that run, and a folder from which the next may be meant.
+    fn word(&mut self, word: &str, meant: Meant) {
+        for name in names(word) {
+            let name = self.at_home(name);
+            let paths = self.folders.iter().map(|folder| folder.join(&name).canonicalize());
+            for path in paths.filter_map(Result::ok).collect::<Vec<_>>() {
+                if path.is_dir() {
+                    if !self.folders.contains(&path) {
+                        self.folders.push(path);
+                    }
+                } else if meant == Meant::Run || can_run(&path) {
+                    self.note(path);
+                }
+            }
+        }
     }
 
     /// Notes what a program would run of its arguments.
-    fn arguments(&mut self, program: &str, args: &[&str], folder: &Path, depth: usize) {
+    fn arguments(&mut self, program: &str, args: &[&str], depth: usize) {
         let name = shell::name(program);
-        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let mut is_run_next = INTERPRETERS.contains(&plain);
-        for word in args.iter().filter(|word| !word.starts_with('-')) {
-            let Ok(path) = folder.join(word).canonicalize() else { continue };
-            if std::mem::take(&mut is_run_next) || can_run(&path) {
+        let given = interpreters::given(&name, args);
+        let behind = shell::behind(&name, args);
+        for (at, word) in args.iter().enumerate() {
+            let is_run = given.files.contains(&at) || behind == Some(Behind::Unclear);
+            self.word(word, if is_run { Meant::Run } else { Meant::Any });
+        }
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if let Some(words) = given.command.and_then(|at| args.get(at..)) {
+            self.command(words, depth);
+        }
+        match behind {
+            Some(Behind::Command(words)) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.command(&words, depth);
+            }
+            Some(Behind::Script(script)) => self.script(&script, depth),
+            Some(Behind::Unclear) | None => {}
+        }
+    }
+
+    fn command(&mut self, words: &[&str], depth: usize) {
+        let Some((program, args)) = words.split_first() else { return };
+        for folder in self.folders.clone() {
+            self.program(program, &folder);
+        }
+        // A search path may have been given to it.
+        if !program.contains('/') {
+            let places = self.folders.iter().skip(1).map(|folder| folder.join(program));
+            let files = places.filter(|place| launch::is_executable(place));
+            for path in files.filter_map(|it| it.canonicalize().ok()).collect::<Vec<_>>() {
                 self.note(path);
             }
         }
-        let Some(depth) = depth.checked_sub(1) else { return };
-        match shell::behind(&name, args) {
-            Some(Behind::Command(words)) => self.command(words, folder, depth),
-            Some(Behind::Script(script)) => self.script(script, folder, depth),
-            None => {}
-        }
+        self.arguments(program, args, depth);
     }
 
-    fn command(&mut self, words: &[&str], folder: &Path, depth: usize) {
-        if let Some((program, args)) = words.split_first() {
-            self.program(program, folder);
-            self.arguments(program, args, folder, depth);
+    fn script(&mut self, text: &str, depth: usize) {
+        let script = Script::read(text);
+        for command in &script.commands {
+            for setting in &command.settings {
+                self.word(setting, Meant::Any);
+            }
+            let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+            self.command(&words, depth);
         }
-    }
-
-    fn script(&mut self, script: &str, folder: &Path, depth: usize) {
-        let mut folder = folder.to_owned();
-        for command in shell::commands(script) {
-            let words: Vec<&str> = command.iter().map(String::as_str).collect();
-            match words.as_slice() {
-                ["cd", place] | ["cd", "--", place] => folder.push(place),
-                words => self.command(words, &folder, depth),
+        if !script.is_whole {
+            let is_between = |c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c);
+            for word in text.split(is_between).filter(|word| !word.is_empty()) {
+                self.word(word, Meant::Run);
             }
         }
     }
+}
+
+/// What a word may name: all of it, the value of an option, or each part of a list of paths.
+fn names(word: &str) -> Vec<&str> {
+    let whole = match word.strip_prefix('-') {
+        Some(option) if option.starts_with('-') => None,
+        // A letter with its value.
+        Some(_) => word.get(2..),
+        None => Some(word),
+    };
+    let mut names: Vec<&str> = whole.into_iter().chain(word.split(['=', ':', ','])).collect();
+    names.retain(|name| !name.is_empty() && !name.starts_with('-'));
+    names.dedup();
+    names
 }
 
 /// What the first line of a file says runs it: a path, or a name that `env` looks for.
@@ -146,12 +222,6 @@ fn opened(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-fn hash(path: &Path) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(opened(path)?)?;
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Whether a file can be a part of the program, and not only something that it works on.

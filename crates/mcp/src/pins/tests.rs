@@ -32,7 +32,7 @@ fn around(workspace: &Path, path: &str) -> Surroundings {
 
 fn counted(server: &Server, surroundings: &Surroundings) -> Files {
     let Transport::Stdio(program) = &server.transport else { unreachable!() };
-    files(server, program, surroundings)
+    files(server, program, surroundings, &Hashes::default())
 }
 
 fn program(path: &Path, text: &str) {
@@ -60,7 +60,47 @@ fn files_that_are_run_count_and_what_they_work_on_does_not() {
         assert_eq!(names("./notes t.db"), ["notes"]);
         assert_eq!(names("python3.12 -u notes t.db"), ["notes"]);
         assert_eq!(names("uvx x server.py tool t.db"), ["server.py", "tool"]);
+        assert_eq!(names("python3 -X notes -W t.db tool notes"), ["tool"]);
+        assert_eq!(names("node --import=./server.py notes t.db"), ["notes", "server.py"]);
+        assert_eq!(names("env --strange x notes"), ["notes"]);
+        assert_eq!(names("sh -c .\tnotes"), ["notes"]);
+        assert_eq!(names("sh -c python3\tnotes;'"), ["notes"]);
     }
+}
+
+#[test]
+fn a_script_is_looked_for_in_the_folders_that_the_command_names() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    let (work, own) = (base.join("work"), base.join("own"));
+    for folder in [&work, &work.join("dev"), &work.join("run"), &own, &own.join("deep")] {
+        fs::create_dir(folder).unwrap();
+    }
+    fs::write(own.join("plain"), "1").unwrap();
+    fs::write(own.join("deep/plain"), "1").unwrap();
+    fs::write(own.join("t.db"), "1").unwrap();
+    program(&own.join("mine"), "#!/bin/sh\n");
+    let surroundings = around(&work, "/usr/bin:/bin");
+    let names = |line: &str| {
+        let line = line.replace("OWN", &own.display().to_string());
+        let files = counted(&server(&line, Scope::User), &surroundings).into_keys();
+        let name = |path: String| path.strip_prefix(own.to_str().unwrap()).unwrap().to_owned();
+        files.map(name).collect::<Vec<_>>()
+    };
+    for line in [
+        "uv --directory OWN run plain t.db",
+        "uv --directory=OWN run python plain t.db",
+        "uv run --project OWN plain",
+        "env -C OWN python3 -X dev plain t.db",
+        "env -COWN python3 plain",
+        "sudo -D OWN python3 plain",
+        "sh -c cd\tOWN&&python3\tplain",
+    ] {
+        assert_eq!(names(line), ["/plain"], "{line}");
+    }
+    assert_eq!(names("sh -c cd\tOWN;cd\tdeep;python3\tplain"), ["/deep/plain", "/plain"]);
+    assert_eq!(names("env PATH=/bin:OWN mine"), ["/mine"]);
+    assert_eq!(names("sh -c PATH=OWN:$PATH\tmine"), ["/mine"]);
 }
 
 #[test]

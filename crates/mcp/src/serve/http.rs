@@ -34,7 +34,7 @@ const MOST_CLIENTS: usize = 512;
 /// Sessions at once, at most: a client that vanishes leaves its own behind.
 const MOST_SESSIONS: usize = 256;
 /// Names the session in requests and replies.
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -61,7 +61,8 @@ pub async fn http(
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*"])
         .with_max_request_body_bytes(LARGEST)
         .with_cancellation_token(cancel.child_token());
-    let make = move || Ok(Server::new(Arc::clone(&backend)));
+    let passers = Arc::clone(&backend).welcome();
+    let make = move || Ok(Server::new(Arc::clone(&backend), Some(Arc::clone(&passers))));
     let sessions = Arc::new(Sessions::default());
     let service = Service::new(make, Arc::clone(&sessions.open), config);
     ready(&format!("http://{address}{PATH}"));

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// How long answers may take after the client has said its last.
 const GRACE: Duration = Duration::from_secs(10);
@@ -20,10 +21,10 @@ const BEGINNING: usize = 256;
 /// The longest line that is looked at; a longer one is refused elsewhere.
 const LONGEST: usize = super::LONGEST_LINE;
 
-/// A pair of streams that knows what is still to be answered.
-pub(super) fn pair<R, W>(read: R, write: W) -> (Asked<R>, Answered<W>) {
+/// A pair of streams that knows what is still to be answered. `left` hears that no more is asked.
+pub(super) fn pair<R, W>(read: R, write: W, left: CancellationToken) -> (Asked<R>, Answered<W>) {
     let open = Arc::new(watch::Sender::new(0));
-    let asked = Asked { inner: read, open: Arc::clone(&open), line: Vec::new(), end: None };
+    let asked = Asked { inner: read, open: Arc::clone(&open), line: Vec::new(), end: None, left };
     (asked, Answered { inner: write, open, line: Vec::new() })
 }
 
@@ -36,6 +37,7 @@ pub(super) struct Asked<R> {
     open: Open,
     line: Vec<u8>,
     end: Option<BoxFuture<'static, ()>>,
+    left: CancellationToken,
 }
 
 /// The parts of a message that say what it is.
@@ -58,7 +60,9 @@ impl<R> Asked<R> {
             // What is no message is refused elsewhere.
             if let Ok(head) = serde_json::from_slice::<Head<'_>>(&self.line) {
                 let is_withdrawn = head.method.as_deref() == Some("notifications/cancelled");
-                let is_request = head.id.is_some() && head.method.is_some();
+                // One who listens waits for no answer.
+                let asks = |method: &str| method != "subscriptions/listen";
+                let is_request = head.id.is_some() && head.method.as_deref().is_some_and(asks);
                 let change = i64::from(is_request) - i64::from(is_withdrawn);
                 self.open.send_modify(|open| *open += change);
             }
@@ -83,6 +87,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Asked<R> {
                 return Poll::Ready(Ok(()));
             }
         }
+        this.left.cancel();
         let open = &this.open;
         let end = this.end.get_or_insert_with(|| {
             let mut open = open.subscribe();
@@ -150,7 +155,7 @@ mod tests {
     async fn the_end_comes_after_the_last_answer() {
         let asked: &[u8] =
             b"{\"id\":1,\"method\":\"a\"}\n{\"method\":\"b\"}\n{\"id\":2,\"method\":\"c\"}\n";
-        let (mut read, mut write) = pair(asked, Vec::new());
+        let (mut read, mut write) = pair(asked, Vec::new(), CancellationToken::new());
         let reading = tokio::spawn(async move {
             let mut all = Vec::new();
             read.read_to_end(&mut all).await.unwrap();
@@ -164,10 +169,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_who_only_listens_is_told_that_it_is_over() {
+        let asked: &[u8] = b"{\"id\":1,\"method\":\"subscriptions/listen\"}\n";
+        let left = CancellationToken::new();
+        let (mut read, _write) = pair(asked, Vec::<u8>::new(), left.clone());
+        let mut all = Vec::new();
+        read.read_to_end(&mut all).await.unwrap();
+        assert!(left.is_cancelled());
+    }
+
+    #[tokio::test]
     async fn what_was_withdrawn_needs_no_answer() {
         let asked: &[u8] =
             b"{\"id\":1,\"method\":\"a\"}\n{\"method\":\"notifications/cancelled\"}\nnonsense\n";
-        let (mut read, _write) = pair(asked, Vec::<u8>::new());
+        let (mut read, _write) = pair(asked, Vec::<u8>::new(), CancellationToken::new());
         let mut all = Vec::new();
         read.read_to_end(&mut all).await.unwrap();
         assert_eq!(all, asked);

@@ -50,7 +50,7 @@ mod tests {
         ToolSpec {
             name: "t".into(),
             description: String::new(),
-            input_schema: json!({}),
+            input_schema: json!({}).into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: false,

@@ -19,7 +19,7 @@ pub(super) struct Watched {
 
 /// What tells the client; ends with it.
 #[derive(Default)]
-struct Task(Option<JoinHandle<()>>);
+pub(super) struct Task(pub(super) Option<JoinHandle<()>>);
 
 impl Drop for Task {
     fn drop(&mut self) {

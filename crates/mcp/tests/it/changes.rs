@@ -50,8 +50,8 @@ async fn a_person_can_agree_to_all_changes_at_once() {
     bench.file("pull.txt", "Other words.");
     bench.file("more.txt", "");
     let servers = bench.server(&[]);
-    let changes = servers.approve("test").await.unwrap();
-    let names: Vec<&str> = changes.iter().map(|(tool, _)| tool.as_str()).collect();
+    let approved = servers.approve("test").await.unwrap();
+    let names: Vec<&str> = approved.changes.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(names, ["added", "echo"]);
     assert_eq!(servers.statuses()[0].state, State::Known);
     assert_eq!(text(&servers, "mcp__test__added", json!({})).await, "called added");
@@ -134,6 +134,53 @@ async fn consent_covers_what_was_shown_and_nothing_that_came_after() {
     assert!(echo.caution(&four.call).is_some());
     let allowed = echo.run(&four.call, &four.context).await.unwrap();
     assert_eq!(allowed.output, "worse: x");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_was_shown_with_a_call_counts_for_nothing_once_it_is_judged_anew() {
+    let bench = Bench::new();
+    let program = std::fs::read_to_string(SERVER).unwrap();
+    bench.file("server.py", &program);
+    let document = json!({"test": {"command": "python3", "args": ["server.py"]}});
+    let first = bench.servers(&document);
+    first.learn().await;
+    first.shutdown().await;
+    let evil = program.replace("said: ", "evil: ");
+    let servers = bench.servers(&document);
+    let echo = tool(&servers, "mcp__test__echo");
+    let call = sent("again", json!({"text": "x"}));
+    bench.file("server.py", &evil);
+    assert!(echo.caution(&call.call).is_some(), "it is refused by this");
+    bench.file("server.py", &program);
+    assert_eq!(echo.caution(&call.call), None);
+    bench.file("server.py", &evil);
+    let refused = echo.run(&call.call, &call.context).await.unwrap().for_model();
+    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_change_that_was_announced_is_not_forgotten_where_the_server_then_fails() {
+    let bench = Bench::new();
+    let program = std::fs::read_to_string(SERVER).unwrap();
+    let tells =
+        "if name == \"count\":\n        send({\"method\": \"notifications/tools/list_changed\"})";
+    let fails = "if os.path.exists(\"broken.txt\"):\n            return None\n        return {\"tools\": tools()}";
+    let program = program.replacen("if name == \"count\":", tells, 1);
+    bench.file("server.py", &program.replacen("return {\"tools\": tools()}", fails, 1));
+    let servers = bench.servers(&json!({"test": {"command": "python3", "args": ["server.py"]}}));
+    servers.learn().await;
+    bench.file("pull.txt", "Other words.");
+    bench.file("broken.txt", "");
+    text(&servers, "mcp__test__count", json!({})).await;
+    servers.refresh().await;
+    assert!(bench.notices().contains("cannot be asked what it offers"), "{}", bench.notices());
+    let failed = text(&servers, "mcp__test__echo", json!({"text": "x"})).await;
+    assert!(failed.contains("Method not found"), "{failed}");
+    std::fs::remove_file(bench.work().join("broken.txt")).unwrap();
+    let refused = text(&servers, "mcp__test__echo", json!({"text": "x"})).await;
+    assert!(refused.contains("Call it again"), "{refused}");
     servers.shutdown().await;
 }
 

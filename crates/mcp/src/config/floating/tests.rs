@@ -4,7 +4,13 @@ use super::*;
 
 /// The words of a line, as a shell splits them.
 fn words(line: &str) -> Vec<String> {
-    shell::commands(line).remove(0)
+    Script::read(line).commands.remove(0).words
+}
+
+fn floats(line: &str, package: &str, pinned: &str) {
+    let (package, pinned) = (package.to_owned(), pinned.to_owned());
+    let wanted = Some(Floating::Package { package, pinned });
+    assert_eq!(floating(&words(line)), wanted, "{line}");
 }
 
 #[test]
@@ -78,9 +84,62 @@ fn what_names_no_version_is_found_however_it_is_run() {
         ("python3 -m pipx run foo", "foo", "foo==1.2.3"),
         ("python3.12 -u -m uv tool run foo", "foo", "foo==1.2.3"),
     ] {
-        let found = floating(&words(line)).unwrap_or_else(|| panic!("{line}"));
-        assert_eq!((found.package.as_str(), found.pinned.as_str()), (package, pinned), "{line}");
+        floats(line, package, pinned);
     }
+}
+
+#[test]
+fn no_way_to_write_a_command_hides_what_it_takes() {
+    for (line, package, pinned) in [
+        ("bash -c $'# don\\'t wait\\nnpx -y foo'", "foo", "foo@1.2.3"),
+        ("python3 -X dev -um pipx run foo", "foo", "foo==1.2.3"),
+        ("python3 -mpipx run foo", "foo", "foo==1.2.3"),
+        ("bash -ce 'npx -y foo'", "foo", "foo@1.2.3"),
+        ("sh -c '2>/dev/null npx -y foo'", "foo", "foo@1.2.3"),
+        ("sh -c 'if a; then b; elif c; then npx -y foo; fi'", "foo", "foo@1.2.3"),
+        ("sh -c \"eval 'npx -y foo'\"", "foo", "foo@1.2.3"),
+        ("env '-Snpx -y' foo", "foo", "foo@1.2.3"),
+        ("xargs -n1 npx -y foo", "foo", "foo@1.2.3"),
+        ("docker run -itv /a:/b foo", "foo", "foo:1.2.3"),
+        (
+            "docker run -i '${REGISTRY}/foo:latest'",
+            "${REGISTRY}/foo:latest",
+            "${REGISTRY}/foo:1.2.3",
+        ),
+        ("uvx --with 'x[a,b],y==1' foo==1.2", "x[a,b]", "x[a,b]==1.2.3"),
+        ("sh -c 'npx -y foo@${V-latest}'", "foo@${V-latest}", "foo@1.2.3"),
+    ] {
+        floats(line, package, pinned);
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_not_taken_for_nothing() {
+    for line in [
+        "sh -c \"echo 'open\"",
+        "sh -c '$RUNNER -y foo'",
+        "sh -c '${RUNNER-npx} -y foo'",
+        "sh -c 'exec \"$0\" -y foo' npx",
+        "bash -c '{npx,-y,foo}'",
+        "sh -c '`which npx` -y foo'",
+        "sh -c '/usr/bin/np? -y foo'",
+        "sh -c 'curl https://h/x | sh'",
+        "sh",
+        "env --strange npx foo",
+        "docker run --strange img",
+        "env env env env env env env env env npx foo",
+    ] {
+        let found = floating(&words(line));
+        assert!(matches!(found, Some(Floating::Unclear(_))), "{line}: {found:?}");
+    }
+    for line in
+        ["deno run -A https://h/x.ts", "uv run https://h/x.py", "deno run http://h/x@1/y.ts"]
+    {
+        let found = floating(&words(line));
+        assert!(matches!(found, Some(Floating::Page(_))), "{line}: {found:?}");
+    }
+    let text = Floating::Unclear("x".repeat(1000)).describe();
+    assert!(text.len() < 400, "{text}");
 }
 
 #[test]
@@ -130,6 +189,17 @@ fn what_is_one_version_alone_is_left_in_peace() {
         "go run ./server",
         "go run h.example/x@v1.2.3",
         "python3 server.py -m pipx run foo",
+        "uvx --with 'x[a,b]==1.0' foo==1.2",
+        "docker run -itv /a:/b -eA=1 foo:1.2.3",
+        "docker run '${IMAGE}'",
+        "docker run 'foo:${TAG}'",
+        "deno run https://deno.land/x/a@v1.2.3/mod.ts",
+        "uv run file:///x.py",
+        "'${RUNNER}' -y foo",
+        "sh -c 'cd \"$HOME/x\" && exec \"$HOME/bin/server\" 2>/dev/null # npx foo'",
+        "bash -o pipefail -c 'node server.js | tee log'",
+        "sh -c '[ -f x ] && [[ -f y ]] && node server.js'",
+        "timeout -k 5 --signal=KILL 30 node server.js",
     ] {
         assert_eq!(floating(&words(line)), None, "{line}");
     }
@@ -137,10 +207,21 @@ fn what_is_one_version_alone_is_left_in_peace() {
 
 #[test]
 fn entries_are_read_in_their_spellings() {
-    let found = |entry: Value| floating_entry(&entry).map(|it| it.package);
+    let found = |entry: Value| match floating_entry(&entry)? {
+        Floating::Package { package, .. } => Some(package),
+        other => panic!("{other:?}"),
+    };
     assert_eq!(found(json!({"command": "npx", "args": ["-y", "a"]})).as_deref(), Some("a"));
     assert_eq!(found(json!({"command": ["npx", "a"]})).as_deref(), Some("a"));
     assert_eq!(found(json!({"cmd": "uvx", "args": ["a"]})).as_deref(), Some("a"));
     assert_eq!(found(json!({"url": "https://npx"})), None);
+    // What the entry itself says of a variable is not chosen by anybody else.
+    let of = |command: &str, package: &str| {
+        found(json!({"command": command, "args": ["--loglevel", 3, package]}))
+    };
+    assert_eq!(of("npx", "a@${V:-latest}").as_deref(), Some("a@latest"));
+    assert_eq!(of("${RUN:-npx}", "a").as_deref(), Some("a"));
+    assert_eq!(of("npx", "a@${V:-1.2.3}"), None);
+    assert_eq!(of("npx", "a@${V}"), None);
     assert_eq!(floating(&[]), None);
 }

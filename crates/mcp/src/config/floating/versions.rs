@@ -1,10 +1,13 @@
 //! Whether the name of a package says exactly which version is meant.
 
 use super::{Floating, Registry};
+use crate::config::shell::is_name;
 
 /// The package, where it is not one version alone.
 pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
-    if package.is_empty() || is_local(package) {
+    // The name of an image may begin with a variable for the place that it comes from.
+    let is_chosen = registry != Registry::Images && variable(package).is_some();
+    if package.is_empty() || is_variable(package) || is_chosen || is_local(package) {
         return None;
     }
     let pinned = match registry {
@@ -12,6 +15,9 @@ pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
         Registry::Npm => npm(package),
         Registry::Go => go(package),
         Registry::Deno => {
+            if let Some(page) = page(package) {
+                return Some(page);
+            }
             let (kind, name) = package.split_once(':')?;
             if !["npm", "jsr"].contains(&kind) {
                 return None;
@@ -21,12 +27,35 @@ pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
         Registry::Python => python(package),
         Registry::Images => image(package),
     };
-    pinned.map(|pinned| Floating { package: package.to_owned(), pinned })
+    pinned.map(|pinned| Floating::Package { package: package.to_owned(), pinned })
 }
 
-/// Whether it is a file or folder, or names itself by a variable.
+/// What follows the variable that a text begins with.
+fn variable(text: &str) -> Option<&str> {
+    let (name, rest) = text.strip_prefix("${")?.split_once('}')?;
+    is_name(name).then_some(rest)
+}
+
+/// Whether a text is a variable and nothing else.
+pub(super) fn is_variable(text: &str) -> bool {
+    variable(text) == Some("")
+}
+
+/// An address that is run, where it does not say which version of what is there.
+pub(super) fn page(address: &str) -> Option<Floating> {
+    let (scheme, path) = address.split_once("://")?;
+    let is_version = |part: &str| {
+        let version = part.rsplit_once('@').map(|(_, version)| version);
+        let is_whole_commit = is_commit(part) && part.len() >= 40;
+        version.is_some_and(|it| is_exact(it, 2) || is_commit(it)) || is_whole_commit
+    };
+    let is_pinned = scheme == "file" || path.split('/').skip(1).any(is_version);
+    (!is_pinned).then(|| Floating::Page(address.to_owned()))
+}
+
+/// Whether it is a file or folder.
 fn is_local(package: &str) -> bool {
-    let starts = ["./", "../", "/", "~", "file:", "${"];
+    let starts = ["./", "../", "/", "~", "file:"];
     package == "." || starts.iter().any(|start| package.starts_with(start))
 }
 
@@ -74,7 +103,8 @@ fn python(package: &str) -> Option<String> {
 }
 
 fn image(image: &str) -> Option<String> {
-    if image.contains("@sha256:") || image.contains("${") {
+    let digest = image.rsplit_once('@').map(|(_, digest)| digest);
+    if digest.is_some_and(|it| it.starts_with("sha256:") || is_variable(it)) {
         return None;
     }
     let (folder, last) = image.rsplit_once('/').map_or(("", image), |it| it);
@@ -112,7 +142,7 @@ fn remote(package: &str, mark: char) -> Option<String> {
 
 /// Whether a text is one version of at least so many numbers: no range, no tag, no blank.
 fn is_exact(version: &str, numbers: usize) -> bool {
-    if version.starts_with("${") {
+    if variable(version).is_some() {
         return true;
     }
     let version = version.strip_prefix('v').unwrap_or(version);
