@@ -162,7 +162,7 @@ pub(crate) fn claims(folder: &Path, folders: &Folders) -> bool {
 
 /// Whether a folder looks like one of these plugins. Looks at names alone.
 fn is_folder(root: &Path, folders: &Folders) -> bool {
-    if folders.has(&root.join(crate::manifest::FILE)) || folders.has(&root.join("tool.py")) {
+    if folders.has_any(root, &[crate::manifest::FILE, "tool.py"]) {
         return false;
     }
     let is_markdown = |entry: &Path| is_markdown(entry, folders);

@@ -123,7 +123,7 @@ impl Search<'_, '_> {
             };
             return self.report(folder, "this folder for plugins does not exist", hint);
         };
-        if self.folders.metadata(&folder.join(FILE)).is_some() {
+        if self.folders.look(&folder.join(FILE)).is_some() {
             return self.plugin(folder, place);
         }
         let before = self.by_name.len() + self.found.problems.len();
@@ -157,7 +157,7 @@ impl Search<'_, '_> {
     /// A folder among plugins, which may be one.
     fn entry(&mut self, entry: &Path, place: Place) {
         let file = entry.join(FILE);
-        if self.folders.metadata(&file).is_some() {
+        if self.folders.look(&file).is_some() {
             match self.folders.resolved(entry) {
                 Ok(root) => self.plugin(root, place),
                 Err(error) => {
@@ -182,7 +182,7 @@ impl Search<'_, '_> {
             }
         }
         let file = root.join(FILE);
-        let read = match (place, self.folders.metadata(&file)) {
+        let read = match (place, self.folders.look(&file)) {
             // Of a project only what is there at this moment counts.
             (Place::Project, _) | (_, None) => {
                 manifest::read(&root, (place == Place::Project).then_some(&root))

@@ -3,7 +3,7 @@
 //! decides nothing about trust.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, FileType, Metadata};
+use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 use crate::index::{replace, stored};
-use crate::stamp::Stamp;
+use crate::stamp::{Look, Stamp};
 
 /// The form of the file; another one is not read.
 const FORMAT: u32 = 2;
@@ -37,7 +37,7 @@ pub struct Folders {
 struct State {
     kept: HashMap<String, Kept>,
     seen: HashMap<OsString, Arc<Listing>>,
-    files: HashMap<OsString, Option<Metadata>>,
+    files: HashMap<OsString, Option<Look>>,
     is_changed: bool,
 }
 
@@ -173,7 +173,7 @@ impl Folders {
             }
             Err(error) => return Err(error),
         };
-        let (now, stamp) = (SystemTime::now(), Stamp::of(&found));
+        let (now, stamp) = (SystemTime::now(), Stamp::of(&Look::of(&found)));
         if let Some(path) = folder.to_str().filter(|_| self.may_keep(folder)) {
             let mut state = self.state();
             let kept = state.kept.get(path).filter(|kept| kept.0 == stamp);
@@ -217,6 +217,15 @@ impl Folders {
         self.kind(path).is_some()
     }
 
+    /// Whether there is anything of one of these names in a folder.
+    pub(crate) fn has_any(&self, folder: &Path, names: &[&str]) -> bool {
+        let listing = self.listing(folder).ok().filter(|listing| !listing.is_cut);
+        names.iter().any(|name| match &listing {
+            Some(listing) if !name.contains('/') => listing.kind(OsStr::new(name)).is_some(),
+            _ => self.has(&folder.join(name)),
+        })
+    }
+
     /// Whether a path leads to a regular file.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         match self.kind(path) {
@@ -234,12 +243,13 @@ impl Folders {
     }
 
     /// What a path leads to, looked at once.
-    pub(crate) fn metadata(&self, path: &Path) -> Option<Metadata> {
+    pub(crate) fn look(&self, path: &Path) -> Option<Look> {
         if let Some(found) = self.state().files.get(path.as_os_str()) {
-            return found.clone();
+            return *found;
         }
         let found = if self.has(path) { fs::metadata(path).ok() } else { None };
-        self.state().files.insert(path.as_os_str().to_owned(), found.clone());
+        let found = found.as_ref().map(Look::of);
+        self.state().files.insert(path.as_os_str().to_owned(), found);
         found
     }
 

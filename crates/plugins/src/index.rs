@@ -2,7 +2,7 @@
 //! parses nothing. An entry counts only while its file has not changed; a lost or broken index
 //! costs time and nothing else.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use std::time::SystemTime;
 use foldhash::HashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::entry_points::Installed;
 use crate::manifest;
-use crate::stamp::Stamp;
+use crate::stamp::{Look, Stamp};
 
 /// The form of the file; another one is not read.
 const FORMAT: u32 = 6;
@@ -29,15 +30,16 @@ const FILE_LIMIT: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Index {
     file: Option<PathBuf>,
-    manifests: HashMap<String, Entry<manifest::Read>>,
-    sites: HashMap<String, Entry<Vec<Installed>>>,
+    manifests: HashMap<String, Entry>,
+    sites: HashMap<String, Entry>,
     is_changed: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry<T> {
+struct Entry {
     stamp: Stamp,
-    value: T,
+    /// Taken apart when somebody asks for it: whole manifests would make a large table of them.
+    value: Box<RawValue>,
     #[serde(skip)]
     is_used: bool,
     /// Whether its file changed so lately that another change might not be seen: nothing to keep.
@@ -48,15 +50,15 @@ struct Entry<T> {
 #[derive(Serialize)]
 struct Written<'a> {
     format: u32,
-    manifests: &'a HashMap<String, Entry<manifest::Read>>,
-    sites: &'a HashMap<String, Entry<Vec<Installed>>>,
+    manifests: &'a HashMap<String, Entry>,
+    sites: &'a HashMap<String, Entry>,
 }
 
 #[derive(Deserialize)]
 struct Stored {
     format: u32,
-    manifests: HashMap<String, Entry<manifest::Read>>,
-    sites: HashMap<String, Entry<Vec<Installed>>>,
+    manifests: HashMap<String, Entry>,
+    sites: HashMap<String, Entry>,
 }
 
 impl Index {
@@ -94,7 +96,7 @@ impl Index {
     pub(crate) fn manifest(
         &mut self,
         file: &Path,
-        found: &Metadata,
+        found: &Look,
         read: impl FnOnce() -> manifest::Read,
     ) -> manifest::Read {
         look_up(&mut self.manifests, (file, found), &mut self.is_changed, read)
@@ -104,16 +106,16 @@ impl Index {
     pub(crate) fn site(
         &mut self,
         folder: &Path,
-        found: &Metadata,
+        found: &Look,
         read: impl FnOnce() -> Vec<Installed>,
     ) -> Vec<Installed> {
         look_up(&mut self.sites, (folder, found), &mut self.is_changed, read)
     }
 }
 
-fn look_up<T: Clone>(
-    entries: &mut HashMap<String, Entry<T>>,
-    (path, found): (&Path, &Metadata),
+fn look_up<T: Serialize + DeserializeOwned>(
+    entries: &mut HashMap<String, Entry>,
+    (path, found): (&Path, &Look),
     is_changed: &mut bool,
     read: impl FnOnce() -> T,
 ) -> T {
@@ -121,15 +123,19 @@ fn look_up<T: Clone>(
     let Some(key) = path.to_str() else {
         return read();
     };
-    if let Some(entry) = entries.get_mut(key).filter(|entry| entry.stamp == stamp) {
+    if let Some(entry) = entries.get_mut(key).filter(|entry| entry.stamp == stamp)
+        && let Ok(value) = serde_json::from_str(entry.value.get())
+    {
         entry.is_used = true;
-        return entry.value.clone();
+        return value;
     }
     let value = read();
     let is_fresh = !stamp.is_settled(now);
-    let entry = Entry { stamp, value: value.clone(), is_used: true, is_fresh };
-    entries.insert(key.to_owned(), entry);
-    *is_changed |= !is_fresh;
+    if let Ok(kept) = serde_json::value::to_raw_value(&value) {
+        let entry = Entry { stamp, value: kept, is_used: true, is_fresh };
+        entries.insert(key.to_owned(), entry);
+        *is_changed |= !is_fresh;
+    }
     value
 }
 
@@ -164,7 +170,7 @@ mod tests {
 
     fn asked(index: &mut Index, file: &Path) -> bool {
         let mut was_read = false;
-        index.manifest(file, &fs::metadata(file).unwrap(), || {
+        index.manifest(file, &Look::of(&fs::metadata(file).unwrap()), || {
             was_read = true;
             manifest::read(file.parent().unwrap(), None)
         });

@@ -110,6 +110,7 @@ impl Lmao {
             groups.extend(split(directory, &conditions));
         }
         let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
+        hosts.keep(Dialect::Lmao, &plugins);
         let described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
         let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
             let facts = Facts::read(&described.offer);

@@ -29,7 +29,7 @@ mod venv;
 pub(crate) mod wire;
 pub(crate) mod worker;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +38,7 @@ use contract::policy::Mode;
 use contract::provider::Provider;
 use contract::sandbox::{Limits, Sandbox};
 use contract::tool::Tool;
+use foldhash::HashMap;
 use serde_json::Value;
 
 use crate::folders::Folders;
@@ -227,6 +228,27 @@ impl Hosts {
     /// Says which plugins of our own count from now on; nothing of others runs any more.
     pub fn set_active(&self, plugins: &[&Plugin]) {
         self.0.host.set_active(plugins);
+        self.keep(Dialect::Brynhild, plugins);
+    }
+
+    /// Ends the workers of a dialect whose plugins are not among these, and those that serve a
+    /// provider with a network which its plugin has no more.
+    pub(crate) fn keep(&self, dialect: Dialect, plugins: &[&Plugin]) {
+        let is_kept = |seat: &Seat, worker: &Worker| {
+            worker.plugin.manifest.dialect != dialect
+                || plugins.iter().any(|plugin| {
+                    let is_same = plugin.name() == seat.name && plugin.root == *seat.root;
+                    let has_network = plugin.settings.grants.network != NetworkWish::None;
+                    is_same && (has_network || !seat.answers)
+                })
+        };
+        self.workers().retain(|seat, worker| {
+            let is_kept = is_kept(seat, worker);
+            if !is_kept {
+                worker.retire();
+            }
+            is_kept
+        });
     }
 
     /// Sets the mode. Workers that may do less in it are replaced at their next call.

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 /// Seconds for which a time is not relied upon: as long as the coarsest clock of a file system
@@ -18,11 +19,10 @@ pub(crate) struct Stamp(i64, u64);
 
 impl Stamp {
     /// The stamp of what was found.
-    pub(crate) fn of(found: &Metadata) -> Self {
-        let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+    pub(crate) fn of(found: &Look) -> Self {
         let mut hasher = DefaultHasher::new();
-        (times, [found.len(), found.ino(), found.dev()]).hash(&mut hasher);
-        Self(found.ctime(), hasher.finish())
+        (found.times(), [found.length, found.number, found.device]).hash(&mut hasher);
+        Self(found.changed.0, hasher.finish())
     }
 
     /// Whether any change after `now` must show in another stamp. Only then may it be kept for
@@ -30,6 +30,50 @@ impl Stamp {
     pub(crate) fn is_settled(self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.0.saturating_add(UNSETTLED) < i64::try_from(now).unwrap_or(i64::MAX)
+    }
+}
+
+/// What a look at a file or folder showed, without the rest of it: many are kept at every start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// What it is, with its permissions.
+    pub(crate) mode: u32,
+    /// Its bytes.
+    pub(crate) length: u64,
+    /// Which one it is on its disk.
+    pub(crate) number: u64,
+    /// Its disk.
+    pub(crate) device: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Look {
+    /// Takes what counts.
+    pub(crate) fn of(found: &Metadata) -> Self {
+        Self {
+            mode: found.mode(),
+            length: found.len(),
+            number: found.ino(),
+            device: found.dev(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// When it was written, and when anything of it changed: seconds and nanoseconds of each.
+    pub(crate) fn times(&self) -> [i64; 4] {
+        [self.written.0, self.written.1, self.changed.0, self.changed.1]
+    }
+
+    /// Whether it is a regular file.
+    pub(crate) fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::RegularFile
+    }
+
+    /// Whether it is a folder.
+    pub(crate) fn is_folder(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
     }
 }
 
@@ -42,7 +86,7 @@ mod tests {
     #[test]
     fn a_stamp_settles_when_no_clock_can_stand_still_any_more() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let stamp = Stamp::of(&file.as_file().metadata().unwrap());
+        let stamp = Stamp::of(&Look::of(&file.as_file().metadata().unwrap()));
         let now = SystemTime::now();
         assert!(!stamp.is_settled(now));
         assert!(!stamp.is_settled(UNIX_EPOCH));

@@ -1,9 +1,7 @@
 //! Which files of a folder are plugins: executables `NAME`, and `NAME/NAME`. Runs nothing.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::files;
@@ -57,14 +55,14 @@ pub struct Search {
 pub fn find(folder: &Path, place: Place, folders: &Folders) -> Search {
     let mut search = Search::default();
     let Ok(folder) = fs::canonicalize(folder) else { return search };
-    if has_any(folders, &folder, &OTHERS) {
+    if folders.has_any(&folder, &OTHERS) {
         return search;
     }
     if let Some(executable) = own_executable(folders, &folder) {
         search.take(&folder, &executable, (&folder, place), folders);
         return search;
     }
-    if place == Place::Flag && has_any(folders, &folder, &SOURCES) {
+    if place == Place::Flag && folders.has_any(&folder, &SOURCES) {
         return search;
     }
     let Ok((entries, _)) = folders.entries(&folder, ENTRIES_LIMIT) else { return search };
@@ -95,14 +93,14 @@ impl Search {
             self.take(entry, entry, within, folders);
             return None;
         }
-        if !folders.is_folder(entry) || has_any(folders, entry, &OTHERS) {
+        if !folders.is_folder(entry) || folders.has_any(entry, &OTHERS) {
             return None;
         }
         if let Some(executable) = own_executable(folders, entry) {
             self.take(entry, &executable, within, folders);
             return None;
         }
-        if has_any(folders, entry, &SOURCES) {
+        if folders.has_any(entry, &SOURCES) {
             return None;
         }
         if has_executable(folders, entry) {
@@ -192,19 +190,10 @@ fn own_executable(folders: &Folders, folder: &Path) -> Option<PathBuf> {
 }
 
 fn is_executable(folders: &Folders, file: &Path) -> bool {
-    let found = folders.metadata(file);
-    found.is_some_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    folders.look(file).is_some_and(|found| found.is_file() && found.mode & 0o111 != 0)
 }
 
 fn has_executable(folders: &Folders, folder: &Path) -> bool {
     let Ok((entries, _)) = folders.entries(folder, ENTRIES_LIMIT) else { return false };
     entries.iter().any(|entry| is_executable(folders, entry))
-}
-
-fn has_any(folders: &Folders, folder: &Path, names: &[&str]) -> bool {
-    let listing = folders.listing(folder).ok().filter(|listing| !listing.is_cut);
-    names.iter().any(|name| match &listing {
-        Some(listing) if !name.contains('/') => listing.kind(OsStr::new(name)).is_some(),
-        _ => folders.has(&folder.join(name)),
-    })
 }

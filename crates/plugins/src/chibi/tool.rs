@@ -30,7 +30,7 @@ impl ChibiTool {
         let spec = ToolSpec {
             name: entry.name.clone(),
             description: entry.description.clone(),
-            input_schema: entry.parameters.clone(),
+            input_schema: entry.parameters.clone().into(),
             version: "0.0.0".to_owned(),
             categories: vec!["plugin".to_owned()],
             requires_permission: runs,

@@ -102,6 +102,11 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
         let hint = "add `description:` and say when the agent is to be used";
         return Err(Problem::new(path, "the agent has no `description`", hint));
     };
+    if document.keys.get("disallowedTools").is_some_and(|it| it.is_object() || it.is_boolean()) {
+        let what =
+            "`disallowedTools` is no list of names, so that it is not known what to keep back";
+        return Err(Problem::new(path, what, "write `disallowedTools: [Bash, Write]`"));
+    }
     let mut ignored: Vec<&'static str> = if plugin.is_some() { REFUSED.to_vec() } else { vec![] };
     ignored.extend(IGNORED.into_iter().filter(|key| plugin.is_none() || !REFUSED.contains(key)));
     ignored.retain(|key| document.keys.contains_key(*key));
@@ -142,6 +147,8 @@ mod tests {
         let nameless = parse(Path::new("x/b.md"), "---\ndescription: d\n---\n", None).unwrap();
         assert_eq!((nameless.name.as_str(), nameless.tools), ("b", None));
         assert!(parse(Path::new("c.md"), "no keys", None).is_err());
+        let odd = "---\ndescription: d\ndisallowedTools: {Bash: true}\n---\n";
+        assert!(parse(Path::new("d.md"), odd, None).is_err(), "nothing is given for want of sense");
     }
 
     #[test]

@@ -75,6 +75,11 @@ impl Event {
         }
     }
 
+    /// Whether a name is an event that exists elsewhere and has no counterpart here.
+    pub(crate) fn is_of_others(name: &str) -> bool {
+        MISSING.iter().any(|(missing, _)| *missing == name)
+    }
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -145,6 +150,11 @@ impl Event {
                 | Self::PostToolUseFailure
                 | Self::PostToolBatch
         )
+    }
+
+    /// Whether its handlers decide if something happens at all.
+    pub(crate) fn can_refuse(self) -> bool {
+        matches!(self, Self::UserPromptExpansion | Self::UserPromptSubmit | Self::PreToolUse)
     }
 
     /// Whether plain words on standard output are for the model.

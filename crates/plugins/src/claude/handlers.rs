@@ -106,8 +106,10 @@ pub(crate) enum Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) handlers: Vec<Handler>,
-    /// What was left out, and why: one line each.
+    /// What has no counterpart here and was left out, and why: one line each.
     pub(crate) ignored: Vec<String>,
+    /// What makes no sense and was left out.
+    pub(crate) faults: Vec<String>,
 }
 
 /// Reads the value behind `hooks`, or a document that holds it.
@@ -127,12 +129,14 @@ pub(crate) fn read(document: &Value, values: &Values) -> Result<Read, String> {
         let event = match Event::of(name) {
             Ok(event) => event,
             Err(why) => {
-                read.ignored.push(format!("hooks of {name}: {why}"));
+                let known =
+                    if Event::is_of_others(name) { &mut read.ignored } else { &mut read.faults };
+                known.push(format!("hooks of {name}: {why}"));
                 continue;
             }
         };
         let Value::Array(groups) = groups else {
-            read.ignored.push(format!("hooks of {name}: they are not a list"));
+            read.faults.push(format!("hooks of {name}: they are not a list"));
             continue;
         };
         for group in groups {
@@ -151,10 +155,10 @@ fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
     };
     let matcher = match matcher {
         Ok(matcher) => matcher,
-        Err(why) => return read.ignored.push(format!("a hook of {name}: {why}")),
+        Err(why) => return read.faults.push(format!("a hook of {name}: {why}")),
     };
     let Some(Value::Array(handlers)) = group.get("hooks") else {
-        return read.ignored.push(format!("a hook of {name}: it has no list `hooks`"));
+        return read.faults.push(format!("a hook of {name}: it has no list `hooks`"));
     };
     for handler in handlers {
         let about = about(handler).or_else(|| about(group)).unwrap_or_default();
@@ -162,7 +166,7 @@ fn group_of(event: Event, group: &Value, values: &Values, read: &mut Read) {
             Ok(handler) => {
                 read.handlers.push(Handler { matcher: matcher.clone(), about, ..handler });
             }
-            Err(why) => read.ignored.push(format!("a hook of {name}: {why}")),
+            Err(why) => read.faults.push(format!("a hook of {name}: {why}")),
         }
     }
 }
@@ -327,12 +331,11 @@ mod tests {
         assert_eq!(read.handlers[3].timeout, INQUIRY);
         assert!(read.handlers[3].program.needs_aide() && read.handlers[4].program.needs_aide());
         assert_eq!(read.handlers[5].waiting, Waiting::Woken);
-        let told = read.ignored.join("\n");
-        for words in
-            ["`tool` is", "no address", "no regular expression", "FileChanged", "Sometimes"]
-        {
+        let told = read.faults.join("\n");
+        for words in ["`tool` is", "no address", "no regular expression", "Sometimes"] {
             assert!(told.contains(words), "{told}");
         }
+        assert!(read.ignored[0].contains("FileChanged") && read.ignored.len() == 1);
     }
 
     #[test]
@@ -351,7 +354,7 @@ mod tests {
             read(&document, &Values::default()).unwrap()
         };
         let shell = made(json!({"type": "command", "command": "x ${user_config.a}"}));
-        assert!(shell.handlers.is_empty() && shell.ignored[0].contains("must not"));
+        assert!(shell.handlers.is_empty() && shell.faults[0].contains("must not"));
         let direct = made(json!({"type": "command", "command": "x", "args": ["${user_config.a}"]}));
         assert!(matches!(direct.handlers[0].program, Program::Direct(_)));
     }

@@ -24,7 +24,7 @@ use super::input;
 use super::remote::{Post, asked};
 use super::transcript::Transcripts;
 use super::values::{Reader, Values};
-use crate::hooks::process;
+use crate::hooks::process::{self, Failed};
 use crate::hooks::{Ask, Notice};
 use crate::plugin::Plugin;
 use crate::python::Surroundings;
@@ -334,14 +334,20 @@ impl Run {
 
     /// What it says. An error is why it could not be asked.
     async fn heard(&self) -> Result<Said, String> {
-        let fixed = self.vouch.ask()?;
         let event = self.handler.event;
+        let fixed = match self.vouch.ask() {
+            Ok(fixed) => fixed,
+            Err(why) => return refused(event, why),
+        };
         match (&self.spawn, &self.handler.program) {
             (Some(spawn), _) => {
                 let sandbox = &*self.shared.settings.sandbox;
                 let profile = Profile { fixed, ..self.profile.clone() };
-                let ended = process::run(sandbox, spawn, &profile, &self.input).await;
-                Ok(decision::read(event, &ended.map_err(|error| error.to_string())?))
+                match process::run(sandbox, spawn, &profile, &self.input).await {
+                    Ok(ended) => Ok(decision::read(event, &ended)),
+                    Err(Failed::Refused(why)) => refused(event, why),
+                    Err(Failed::Broken(error)) => Err(error.to_string()),
+                }
             }
             (None, Program::Address { url, headers, variables }) => {
                 let settings = &self.shared.settings;
@@ -376,4 +382,12 @@ impl Run {
     fn aides(&self) -> Result<&Arc<dyn Aides>, String> {
         self.shared.aides.get().ok_or_else(|| "there is nobody here who could do it".to_owned())
     }
+}
+
+/// What it means that a handler was not let run: what it guards does not pass.
+fn refused(event: Event, why: String) -> Result<Said, String> {
+    if !event.can_refuse() {
+        return Err(why);
+    }
+    Ok(Said { block: Some(format!("its hook could not be asked: {why}")), ..Said::default() })
 }

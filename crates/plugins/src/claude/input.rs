@@ -101,9 +101,12 @@ fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     let args = arguments(result.call.args, cwd);
     let path = args.get("file_path").cloned().unwrap_or_default();
     match result.call.tool {
-        "Bash" => json!({
-            "stdout": output.output, "stderr": "", "interrupted": false, "isImage": false,
-        }),
+        "Bash" => {
+            // How the tool tells the two streams apart for the model.
+            let parts = output.output.rsplit_once("\n--- stderr ---\n");
+            let (stdout, stderr) = parts.unwrap_or((&output.output, ""));
+            json!({"stdout": stdout, "stderr": stderr, "interrupted": false, "isImage": false})
+        }
         "Write" | "Edit" => json!({"filePath": path, "success": true}),
         "Read" => {
             json!({"type": "text", "file": {"filePath": path, "content": output.output}})
@@ -119,12 +122,12 @@ mod tests {
     use contract::tool::ToolOutput;
 
     use super::*;
-    use crate::hooks::tests::call;
+    use crate::hooks::tests::call as call_of;
 
     #[test]
     fn paths_are_absolute_and_results_have_the_shape_of_their_tool() {
         let args = json!({"file_path": "a.txt", "content": "x"});
-        let call = call("Write", &args);
+        let call = call_of("Write", &args);
         let output = ToolOutput::success("ok");
         let view = ResultView { call, output: &output, duration: Duration::from_millis(3) };
         let input = of_result(view, Path::new("/w"));
@@ -132,6 +135,12 @@ mod tests {
         assert_eq!(input["tool_input"]["file_path"], "/w/a.txt");
         assert_eq!(input["tool_response"], json!({"filePath": "/w/a.txt", "success": true}));
         assert_eq!(input["duration_ms"], 3);
+        let args = json!({"command": "x"});
+        let call = call_of("Bash", &args);
+        let output = ToolOutput::success("out\n\n--- stderr ---\nerr");
+        let view = ResultView { call, output: &output, duration: Duration::ZERO };
+        let response = of_result(view, Path::new("/w"))["tool_response"].clone();
+        assert_eq!((&response["stdout"], &response["stderr"]), (&json!("out\n"), &json!("err")));
         let failed = ToolOutput::failure("no");
         let view = ResultView { output: &failed, ..view };
         let input = of_result(view, Path::new("/w"));

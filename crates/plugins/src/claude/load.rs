@@ -317,6 +317,9 @@ impl Loading {
         for what in &read.ignored {
             self.ignore(what);
         }
+        for what in read.faults {
+            self.fail(Problem::new(file, format!("{what}, so it is left out"), "mend the entry"));
+        }
         self.loaded.handlers.extend(read.handlers);
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use contract::hook::HookError;
 use contract::sandbox::{Channel, Profile, Sandbox, Spawn, Stdin};
 use contract::text::{head, visible};
 use tokio::time::timeout;
@@ -36,7 +37,7 @@ pub async fn output(
     };
     let running = process::run(sandbox, &spawn, profile, &[]);
     let ended = match timeout(PATIENCE, running).await {
-        Ok(ended) => ended.map_err(|error| error.to_string())?,
+        Ok(ended) => ended.map_err(|failed| HookError::from(failed).to_string())?,
         Err(_) => return Err(format!("it took longer than {} s", PATIENCE.as_secs())),
     };
     let printed = ended.stdout.text.trim_end();

@@ -15,7 +15,7 @@ fn settle(folders: &Folders) {
     let seen: Vec<_> = state.seen.iter().map(|(path, it)| (path.clone(), Arc::clone(it))).collect();
     for (path, listing) in seen {
         let path = PathBuf::from(path);
-        let stamp = Stamp::of(&fs::metadata(&path).unwrap());
+        let stamp = Stamp::of(&Look::of(&fs::metadata(&path).unwrap()));
         assert!(stamp.is_settled(SystemTime::now() + Duration::from_secs(5)));
         state.keep(&path, stamp, Some(&listing));
     }
@@ -73,7 +73,7 @@ fn nothing_is_kept_of_a_project() {
     drop(state);
     assert_eq!(kept, "");
     fs::write(project.join("a"), "").unwrap();
-    let stamp = Stamp::of(&fs::metadata(&project).unwrap());
+    let stamp = Stamp::of(&Look::of(&fs::metadata(&project).unwrap()));
     folders.state().keep(&project, stamp, Some(&Listing::default()));
     assert_eq!(names(&folders, &project), ["a"], "what is kept of it does not count");
 }
@@ -93,8 +93,8 @@ fn what_is_absent_and_what_is_behind_a_link_is_told() {
     assert_eq!(names(&folders, &base.join("none")), Vec::<String>::new());
     assert_eq!(folders.resolved(&base.join("link")).unwrap(), base.join("folder"));
     assert!(folders.resolved(&base.join("dangling")).is_err());
-    assert!(folders.metadata(&base.join("folder/file")).unwrap().is_file());
-    assert!(folders.metadata(&base.join("dangling")).is_none());
+    assert!(folders.look(&base.join("folder/file")).unwrap().is_file());
+    assert!(folders.look(&base.join("dangling")).is_none());
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_broken_or_absent_file_costs_nothing() {
         fs::write(&file, text).unwrap();
         assert!(Folders::load(Some(file.clone()), None).state().kept.is_empty());
     }
-    let stamp = Stamp::of(&fs::metadata(&file).unwrap());
+    let stamp = Stamp::of(&Look::of(&fs::metadata(&file).unwrap()));
     for line in ["x", "fb/fa", "fa/", "fa/fa"] {
         assert!(Kept(stamp, line.to_owned()).listing().is_none(), "{line}");
     }

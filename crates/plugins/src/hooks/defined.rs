@@ -21,7 +21,7 @@ use super::answer::{Action as Verdict, Answer, Unknown};
 use super::context::Context;
 use super::definition::{Action, Definition, OnTimeout};
 use super::origin::{Origin, Scope, relocated};
-use super::process::{self, Ended};
+use super::process::{self, Ended, Failed};
 use super::prompt;
 use super::resident::{Kind, Script};
 use crate::python::confine::home_among;
@@ -73,6 +73,9 @@ impl Defined {
         }
         let limit = self.definition.timeout.limit;
         let mut answer = match timeout(limit, self.run(&context)).await {
+            Ok(Err(Failed::Refused(why))) if context.event.can_block() => {
+                Answer::block(format!("Hook '{}' could not be asked: {why}", self.definition.name))
+            }
             Ok(answer) => answer?,
             Err(_) => return Ok(Some(self.late(&context))),
         };
@@ -108,18 +111,18 @@ impl Defined {
         Answer::default()
     }
 
-    async fn run(&self, context: &Context) -> Result<Answer, HookError> {
+    async fn run(&self, context: &Context) -> Result<Answer, Failed> {
         match &self.definition.action {
             Action::Command(command) => self.command(command, context).await,
             Action::Script(script) => self.script(script, context).await,
             Action::Prompt { prompt, model } => {
-                self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await
+                Ok(self.ask(model.as_deref(), &prompt::filled(prompt, context.fields())).await?)
             }
             Action::Refuse(why) => Ok(Answer::block(why.clone())),
         }
     }
 
-    async fn command(&self, command: &str, context: &Context) -> Result<Answer, HookError> {
+    async fn command(&self, command: &str, context: &Context) -> Result<Answer, Failed> {
         let command = relocated(command, &self.origin.base);
         let profile = self.origin.profile(&self.settings, self.mode());
         let args = vec!["-c".to_owned(), command];
@@ -146,7 +149,7 @@ impl Defined {
         }
     }
 
-    async fn script(&self, script: &Path, context: &Context) -> Result<Answer, HookError> {
+    async fn script(&self, script: &Path, context: &Context) -> Result<Answer, Failed> {
         let path = self.origin.script(script, &self.settings).map_err(HookError)?;
         let mut profile = self.origin.profile(&self.settings, self.mode());
         profile.read.push(readable(&path, &self.settings));
@@ -161,7 +164,7 @@ impl Defined {
             let Some(python) = known else {
                 let python = Path::new("python3");
                 let ended = self.process(python, vec![file], &profile, context).await?;
-                return self.understood(&ended);
+                return Ok(self.understood(&ended)?);
             };
             profile.read.extend(python.folders);
             let program = python.program.clone();
@@ -177,7 +180,7 @@ impl Defined {
                 None => self.process(&program, vec![file], &kind.profile, context).await?,
             }
         };
-        self.understood(&ended)
+        Ok(self.understood(&ended)?)
     }
 
     /// The home that the processes of a plugin have.
@@ -192,7 +195,7 @@ impl Defined {
         kind: &Kind,
         script: &Path,
         context: &Context,
-    ) -> Result<Option<Ended>, HookError> {
+    ) -> Result<Option<Ended>, Failed> {
         let input = context.json();
         let is_source = script.extension().is_none_or(|ending| ending == "py");
         let Ok(input) = std::str::from_utf8(&input) else { return Ok(None) };
@@ -210,9 +213,9 @@ impl Defined {
 
     /// What must not change while it runs, where what the project brings is still what the person
     /// trusts.
-    fn vouch(&self) -> Result<Vec<Fixed>, HookError> {
+    fn vouch(&self) -> Result<Vec<Fixed>, Failed> {
         match self.origin.scope {
-            Scope::Project => self.settings.vouch.ask().map_err(HookError),
+            Scope::Project => self.settings.vouch.ask().map_err(Failed::Refused),
             Scope::Global | Scope::Plugin(_) => Ok(Vec::new()),
         }
     }
@@ -274,7 +277,7 @@ impl Defined {
         args: Vec<String>,
         profile: &Profile,
         context: &Context,
-    ) -> Result<Ended, HookError> {
+    ) -> Result<Ended, Failed> {
         let mut profile = profile.clone();
         profile.fixed = self.vouch()?;
         let spawn = Spawn {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use contract::hook::HookError;
-use contract::sandbox::{Child, Exit, Profile, Sandbox, Spawn};
+use contract::sandbox::{Child, Exit, Profile, Sandbox, SandboxError, Spawn};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
@@ -35,16 +35,60 @@ pub(crate) struct Printed {
     pub(crate) is_cut: bool,
 }
 
+/// Why a hook gave no answer.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// It was not let run: its bytes are not the trusted ones any more, or its walls cannot stand.
+    /// What it guards must not pass for that, whatever it says of failures of its own.
+    Refused(String),
+    /// It failed by itself.
+    Broken(HookError),
+}
+
+impl From<HookError> for Failed {
+    fn from(error: HookError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<SandboxError> for Failed {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::Refused(why) => Self::Refused(why),
+            SandboxError::Unavailable { .. } | SandboxError::Start { .. } => {
+                Self::Broken(HookError(error.to_string()))
+            }
+        }
+    }
+}
+
+impl From<Failed> for HookError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Refused(why) => Self(why),
+            Failed::Broken(error) => error,
+        }
+    }
+}
+
+/// What it means that a process could not be written to, or its end be seen.
+pub(crate) fn unseen(error: &std::io::Error) -> Failed {
+    // The way to a process is shut where what it was started from has lost its trust.
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        return Failed::Refused(error.to_string());
+    }
+    Failed::Broken(HookError(format!("its end was not seen: {error}")))
+}
+
 /// Starts a process, gives it `input` and waits for its end.
 pub(crate) async fn run(
     sandbox: &dyn Sandbox,
     spawn: &Spawn,
     profile: &Profile,
     input: &[u8],
-) -> Result<Ended, HookError> {
-    let child = sandbox.start(spawn, profile).map_err(|error| HookError(error.to_string()))?;
-    let ended = attend(child, input, KEPT).await;
-    ended.map_err(|error| HookError(format!("its end was not seen: {error}")))
+) -> Result<Ended, Failed> {
+    let child = sandbox.start(spawn, profile)?;
+    attend(child, input, KEPT).await.map_err(|error| unseen(&error))
 }
 
 /// Gives a process `input` and waits for its end, keeping `limit` bytes of each of its streams.

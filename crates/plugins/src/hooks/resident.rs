@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::process::{Ended, Printed};
+use super::process::{Ended, Failed, Printed, unseen};
 
 /// How long one stays without work.
 const IDLE: Duration = Duration::from_secs(5);
@@ -104,7 +104,7 @@ impl Residents {
         sandbox: &dyn Sandbox,
         kind: &Kind,
         script: &Script<'_>,
-    ) -> Result<Option<Ended>, HookError> {
+    ) -> Result<Option<Ended>, Failed> {
         let Ok(mut state) = self.state(kind).try_lock_owned() else { return Ok(None) };
         // Whatever ends this early takes the process with it.
         let running = match std::mem::take(&mut *state) {
@@ -185,8 +185,8 @@ impl Running {
         (!has_ended && self.born.elapsed() < AGE).then_some(self)
     }
 
-    async fn ask(&mut self, script: &Script<'_>) -> Result<Ended, HookError> {
-        let unseen = |error: std::io::Error| HookError(format!("its end was not seen: {error}"));
+    async fn ask(&mut self, script: &Script<'_>) -> Result<Ended, Failed> {
+        let unseen = |error: std::io::Error| unseen(&error);
         let mut line = serde_json::to_vec(script).map_err(|error| HookError(error.to_string()))?;
         line.push(b'\n');
         self.stdin.write_all(&line).await.map_err(unseen)?;

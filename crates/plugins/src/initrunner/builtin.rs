@@ -145,7 +145,7 @@ impl About<'_> {
         ToolSpec {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
-            input_schema: self.schema,
+            input_schema: self.schema.into(),
             version: String::new(),
             categories: vec![self.kind.to_owned()],
             requires_permission: !only_looks,

@@ -39,7 +39,7 @@ impl FinalResult {
         let spec = ToolSpec {
             name: NAME.to_owned(),
             description: String::from("Gives the final answer, and ends the task. Call it once."),
-            input_schema,
+            input_schema: input_schema.into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: false,

@@ -46,7 +46,7 @@ impl Allowance {
     }
 
     /// Counts a call; what is said where it is one too many.
-    fn take(&self) -> Option<String> {
+    pub fn take(&self) -> Option<String> {
         self.made.fetch_add(1, Ordering::Relaxed);
         self.exceeded()
     }
@@ -341,7 +341,7 @@ mod tests {
         let tool = guard.around(Arc::new(Moody(ToolSpec {
             name: "run".into(),
             description: "old".into(),
-            input_schema: Value::Null,
+            input_schema: Value::Null.into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: false,

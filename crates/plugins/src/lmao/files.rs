@@ -50,8 +50,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn look(&mut self, folder: &Path, depth: usize) {
-        let is_foreign = FOREIGN.iter().any(|name| self.folders.has(&folder.join(name)));
-        if is_foreign {
+        if self.folders.has_any(folder, &FOREIGN) {
             return;
         }
         self.looked_into += 1;

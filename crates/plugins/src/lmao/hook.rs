@@ -59,6 +59,12 @@ impl LmaoHook {
     }
 }
 
+/// Where these hooks live, in the process of their host, nothing runs while they cannot be asked.
+fn unasked(HookError(why): HookError) -> Decided {
+    let block = Some(format!("its hooks could not be asked: {why}"));
+    Decided { block, ..Decided::default() }
+}
+
 #[async_trait]
 impl Hook for LmaoHook {
     fn name(&self) -> &str {
@@ -122,8 +128,7 @@ impl Hook for LmaoHook {
         call: CallView<'_>,
     ) -> Result<Advice<ToolVerdict>, HookError> {
         let facts = json!({"tool": call.tool, "args": call.args});
-        let decided = self.ask("before_tool", facts).await?;
-        let verdict = match decided {
+        let verdict = match self.ask("before_tool", facts).await.unwrap_or_else(unasked) {
             Decided { block: Some(reason), .. } => ToolVerdict::Block(reason),
             Decided { answer: Some(text), .. } => ToolVerdict::Answer(ToolOutput::success(text)),
             Decided { rewrite: Some(args), .. } => ToolVerdict::Rewrite(args),

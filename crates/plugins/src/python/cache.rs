@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
 use super::store::{self, read_json, short_hash, write_json};
 use super::{Surroundings, confine, payload};
-use crate::plugin::{Dialect, Plugin};
+use crate::plugin::{Dialect, Plugin, Wishes};
 
 /// Plugins above which the index is begun anew.
 const MOST: usize = 4096;
@@ -112,6 +112,9 @@ pub(crate) struct Told {
     hash: [u8; 32],
     /// The hash of where programs are searched for, which only some ask.
     search_path: String,
+    /// The base of a plugin of which nothing but its files counts, for the interpreter of this
+    /// identity: most are like that, and it is the same for all of them.
+    plain: OnceLock<(String, blake3::Hash)>,
 }
 
 impl Told {
@@ -127,7 +130,50 @@ impl Told {
         Self {
             hash: *hasher.finalize().as_bytes(),
             search_path: short_hash(search_path.as_bytes()),
+            plain: OnceLock::new(),
         }
+    }
+
+    /// The hash of everything that a description depends on but the files.
+    fn base(
+        &self,
+        plugin: &Plugin,
+        interpreter: &Seen,
+        surroundings: &Surroundings,
+    ) -> Option<blake3::Hash> {
+        // A manifest that lies among the files counts with them.
+        let is_among_files =
+            plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
+        let settings = &plugin.settings;
+        let is_plain =
+            is_among_files && settings.own.is_empty() && settings.grants == Wishes::default();
+        if is_plain
+            && let Some((identity, base)) = self.plain.get()
+            && *identity == interpreter.identity
+        {
+            return Some(*base);
+        }
+        let values: Vec<_> =
+            settings.grants.env.iter().map(|name| surroundings.variables.get(name)).collect();
+        let manifest = (!is_among_files).then_some(&plugin.manifest);
+        let facts = serde_json::to_vec(&(
+            (payload::IDENTITY, &interpreter.identity),
+            (manifest, &plugin.package),
+            (&settings.own, &settings.grants, values),
+        ));
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&facts.ok()?);
+        hasher.update(&self.hash);
+        // A role's tool types may come from any package.
+        if is_among_others(plugin) || settings.own.contains_key("entry_points") {
+            hasher.update(interpreter.packages.as_bytes());
+        }
+        let base = hasher.finalize();
+        if is_plain {
+            // The first stays; others are hashed each time.
+            let _ = self.plain.set((interpreter.identity.clone(), base));
+        }
+        Some(base)
     }
 }
 
@@ -139,26 +185,7 @@ impl Key {
         (surroundings, told): (&Surroundings, &Told),
         files: Files,
     ) -> Option<Self> {
-        let mut base = blake3::Hasher::new();
-        let grants = &plugin.settings.grants;
-        let values: Vec<_> =
-            grants.env.iter().map(|name| surroundings.variables.get(name)).collect();
-        // A manifest that lies among the files counts with them.
-        let is_among_files =
-            plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
-        let manifest = (!is_among_files).then_some(&plugin.manifest);
-        let facts = serde_json::to_vec(&(
-            (payload::identity(), &interpreter.identity),
-            (manifest, &plugin.package),
-            (&plugin.settings.own, grants, values),
-        ));
-        base.update(&facts.ok()?);
-        base.update(&told.hash);
-        // A role's tool types may come from any package.
-        if is_among_others(plugin) || plugin.settings.own.contains_key("entry_points") {
-            base.update(interpreter.packages.as_bytes());
-        }
-        let base = base.finalize();
+        let base = told.base(plugin, interpreter, surroundings)?;
         let stamp = short(&base, |hasher| files.stamp(hasher));
         let around = Around {
             packages: interpreter.packages.clone(),
@@ -193,9 +220,7 @@ impl Cache {
 
     /// What is kept for a plugin, by the times of its files or else by their content.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
-        if let Some((answer, likeness)) = self.known(key)
-            && let Ok(answer) = serde_json::from_str::<Answer>(answer.get())
-        {
+        if let Some((answer, likeness)) = self.known(key) {
             return likeness.is_enough_for(&answer).then_some(answer);
         }
         let file = key.file();
@@ -208,11 +233,12 @@ impl Cache {
     }
 
     /// What is kept for these times of the files.
-    fn known(&self, key: &Key) -> Option<(Box<RawValue>, Likeness)> {
+    fn known(&self, key: &Key) -> Option<(Answer, Likeness)> {
         self.with(|index| {
             let entry = index.plugins.get(&key.name).filter(|entry| entry.stamp == key.stamp)?;
             let around = index.around.get(entry.around)?;
-            Some((entry.answer.clone(), around.likeness(&key.around)))
+            let answer = serde_json::from_str(entry.answer.get()).ok()?;
+            Some((answer, around.likeness(&key.around)))
         })
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use contract::policy::{Access, Mode};
 use contract::protected::protected;
@@ -145,16 +145,10 @@ pub(crate) fn allow_write(profile: &mut Profile, path: &Path) -> Result<(), Stri
     if workspace.starts_with(&path) {
         return Err(format!("{} contains the workspace and stays read-only", shown(&path)));
     }
-    if let Ok(inside) = path.strip_prefix(&workspace) {
-        let names = inside.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy()),
-            _ => None,
-        });
-        for name in names {
-            if let Some(name) = protected(&name) {
-                return Err(format!("`{name}` in a workspace stays read-only"));
-            }
-        }
+    if let Ok(inside) = path.strip_prefix(&workspace)
+        && let Some(name) = protected(inside)
+    {
+        return Err(format!("`{name}` in a workspace stays read-only"));
     }
     profile.own.push(path);
     Ok(())

@@ -25,6 +25,8 @@ const LONGEST: Duration = Duration::from_mins(1);
 const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
 const FEW: usize = 8;
+/// How many files of one plugin, or of one folder of plugins, may end or hold up their process.
+const MOST_UNLOADABLE: usize = 8;
 
 /// What is known of a plugin without asking it.
 pub(crate) struct Kept {
@@ -166,7 +168,7 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     // Looked at before they are read: what changes meanwhile is seen the next time.
     let files = Files::of(plugin, &Folders::default());
     let worker = hosts.worker(plugin);
-    let mut answer = match ask(&worker, Packages::AsTheyAre).await {
+    let mut answer = match ask_for_the_rest(&worker).await {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
     };
@@ -303,6 +305,17 @@ enum Packages {
     AsTheyAre,
     /// Stand-ins for those that are not, which are good for a description alone.
     Pretended,
+}
+
+/// Asks again without a file that ended or held up the process, so that it costs the others nothing.
+async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
+    for _ in 0..MOST_UNLOADABLE {
+        match ask(worker, Packages::AsTheyAre).await {
+            Err(why) if worker.gives_up(&why).await => {}
+            answer => return answer,
+        }
+    }
+    ask(worker, Packages::AsTheyAre).await
 }
 
 async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, String> {

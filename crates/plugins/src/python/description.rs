@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::tool::{Recovery, Risk, ToolSpec};
 use serde::de::{MapAccess, Visitor};
@@ -48,7 +49,7 @@ pub struct ToolDescription {
     /// What the model reads.
     pub description: String,
     /// JSON Schema of the arguments.
-    pub input_schema: Value,
+    pub input_schema: Arc<Value>,
     /// The tool's own version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
@@ -257,7 +258,7 @@ impl ToolDescription {
                 self.name
             ));
         };
-        self.input_schema = schema;
+        self.input_schema = schema.into();
         Ok(())
     }
 
@@ -282,7 +283,7 @@ impl ToolDescription {
         ToolSpec {
             name: self.name.clone(),
             description: self.full_description(),
-            input_schema: self.input_schema.clone(),
+            input_schema: Arc::clone(&self.input_schema),
             version: if self.version.is_empty() { "0.0.0".into() } else { self.version.clone() },
             categories: self.categories.clone(),
             requires_permission: self.requires_permission.unwrap_or(true),

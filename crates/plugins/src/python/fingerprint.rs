@@ -1,15 +1,14 @@
 //! What a plugin's files are like: by their times and sizes, which is quick, and by their content.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::interpreter;
 use crate::folders::{Folders, Kind};
 use crate::plugin::{Dialect, Plugin};
-use crate::stamp::Stamp;
+use crate::stamp::{Look, Stamp};
 
 /// Files above which a folder is not followed.
 const MOST_FILES: usize = 20_000;
@@ -26,7 +25,7 @@ const TELLING: [&str; 4] = [".venv", "venv", "requirements.txt", "pyproject.toml
 
 /// The files of a folder, sorted.
 pub(crate) struct Files {
-    found: Vec<(PathBuf, Metadata)>,
+    found: Vec<(PathBuf, Look)>,
     /// Whether nothing in the folder has a say in which Python runs the plugin.
     pub(crate) is_plain: bool,
 }
@@ -48,7 +47,7 @@ impl Files {
     pub(crate) fn below(root: &Path, folders: &Folders) -> Option<Self> {
         let mut walk = Walk { folders, found: Vec::new(), seen: HashSet::new(), is_plain: true };
         if folders.is_file(root) {
-            walk.found.extend(folders.metadata(root).map(|found| (root.to_path_buf(), found)));
+            walk.found.extend(folders.look(root).map(|found| (root.to_path_buf(), found)));
         } else {
             walk.folder(root, 0)?;
         }
@@ -104,10 +103,10 @@ impl Files {
         let mut left = MOST_BYTES;
         for (path, found) in &self.found {
             name(hasher, path);
-            let bytes = (found.len() <= left).then(|| fs::read(path).ok()).flatten();
+            let bytes = (found.length <= left).then(|| fs::read(path).ok()).flatten();
             match bytes {
                 Some(bytes) => {
-                    left -= found.len();
+                    left -= found.length;
                     hasher.update(&(bytes.len() as u64).to_le_bytes());
                     hasher.update(&bytes);
                 }
@@ -129,19 +128,18 @@ fn name(hasher: &mut blake3::Hasher, path: &Path) {
     hasher.update(bytes);
 }
 
-fn stamp(hasher: &mut blake3::Hasher, found: &Metadata) {
-    let numbers = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
-    for number in numbers {
+fn stamp(hasher: &mut blake3::Hasher, found: &Look) {
+    for number in found.times() {
         hasher.update(&number.to_le_bytes());
     }
-    for number in [found.len(), found.ino()] {
+    for number in [found.length, found.number] {
         hasher.update(&number.to_le_bytes());
     }
 }
 
 struct Walk<'a> {
     folders: &'a Folders,
-    found: Vec<(PathBuf, Metadata)>,
+    found: Vec<(PathBuf, Look)>,
     /// Folders behind links that were entered, so that links cannot lead in circles.
     seen: HashSet<(u64, u64)>,
     is_plain: bool,
@@ -166,15 +164,15 @@ impl Walk<'_> {
                 Kind::Folder if is_skipped => {}
                 Kind::Folder => self.folder(&path, depth + 1)?,
                 Kind::File | Kind::Link => {
-                    let Some(found) = self.folders.metadata(&path) else { continue };
+                    let Some(found) = self.folders.look(&path) else { continue };
                     if found.is_file() {
                         if self.found.len() == MOST_FILES {
                             return None;
                         }
                         self.found.push((path, found));
-                    } else if found.is_dir()
+                    } else if found.is_folder()
                         && !is_skipped
-                        && self.seen.insert((found.dev(), found.ino()))
+                        && self.seen.insert((found.device, found.number))
                     {
                         self.folder(&path, depth + 1)?;
                     }

@@ -5,29 +5,16 @@ mod files;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use super::store::{private_folder, short};
+use super::store::private_folder;
 use files::FILES;
 
 /// The name of the folder that holds the payload: it changes with every byte of it.
-pub(crate) fn identity() -> &'static str {
-    static IDENTITY: OnceLock<String> = OnceLock::new();
-    IDENTITY.get_or_init(|| {
-        let mut hasher = blake3::Hasher::new();
-        for (name, bytes) in FILES {
-            hasher.update(&(name.len() as u64).to_le_bytes());
-            hasher.update(name.as_bytes());
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        }
-        short(&hasher)
-    })
-}
+pub(crate) const IDENTITY: &str = env!("PAYLOAD");
 
 /// Where the payload is, or will be.
 pub(crate) fn place(state: &Path) -> PathBuf {
-    state.join("python").join(identity())
+    state.join("python").join(IDENTITY)
 }
 
 /// Sees to it that the payload lies at its place, whole and unchanged.
@@ -130,6 +117,16 @@ mod tests {
         found.sort();
         let carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
         assert_eq!(carried, found, "the list in payload/files.rs is not that of the folder");
+    }
+
+    #[test]
+    fn its_name_changes_with_every_byte() {
+        let mut hasher = blake3::Hasher::new();
+        for part in FILES.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        assert_eq!(crate::python::store::short(&hasher), IDENTITY);
     }
 
     #[test]

@@ -163,8 +163,7 @@ fn folder(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf> {
         return None;
     }
     if let Ok(inside) = file.strip_prefix(&surroundings.workspace) {
-        let is_kept = |part: &Path| protected(&part.to_string_lossy()).is_some();
-        let is_kept = inside.iter().any(|part| is_kept(Path::new(part)));
+        let is_kept = protected(inside).is_some();
         return (!is_kept && !around.opens_workspace).then(|| PathBuf::from("."));
     }
     let folder = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };

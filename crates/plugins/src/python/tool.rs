@@ -60,7 +60,7 @@ impl PythonTool {
             description.description = text;
         }
         if let Some(schema) = live.input_schema.and_then(|schema| object_schema(&schema)) {
-            description.input_schema = schema;
+            description.input_schema = schema.into();
         }
         if live.requires_permission.is_some() {
             description.requires_permission = live.requires_permission;

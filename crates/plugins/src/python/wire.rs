@@ -104,6 +104,16 @@ pub(crate) struct Initialize<'a> {
     pub(crate) config: &'a Value,
     pub(crate) settings: &'a Map<String, Value>,
     pub(crate) model: Option<Value>,
+    pub(crate) loading: Loading,
+}
+
+/// How a process tells which file it is loading.
+#[derive(Serialize)]
+pub(crate) struct Loading {
+    /// The name of a file in its data that says it.
+    pub(crate) mark: String,
+    /// How the process before it ended, where that left its mark.
+    pub(crate) fate: Option<String>,
 }
 
 /// The plugin that a worker serves.

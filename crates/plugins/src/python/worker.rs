@@ -21,7 +21,7 @@ use super::host::{Host, Unready};
 use super::interpreter::Interpreter;
 use super::session::{Bounds, Cause, Failed, Opening, Session, Stream};
 use super::store::private_folder;
-use super::wire::{Initialize, PROTOCOL, Subject};
+use super::wire::{Initialize, Loading, PROTOCOL, Subject};
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 
 const USUAL_TIME: Duration = Duration::from_mins(5);
@@ -60,6 +60,11 @@ impl From<Failed> for Trouble {
     }
 }
 
+/// What a process has in its data while it loads a file; processes of other runs have their own.
+fn mark() -> String {
+    format!(".loading-{}", std::process::id())
+}
+
 /// How long a process may take to load what it serves.
 const LOADING: Duration = Duration::from_mins(1);
 
@@ -72,6 +77,8 @@ pub(crate) struct Worker {
     current: Mutex<Option<Running>>,
     starting: tokio::sync::Mutex<()>,
     health: Arc<Mutex<Health>>,
+    /// How the last process ended that did not come back from loading a file.
+    fate: Mutex<Option<String>>,
 }
 
 #[derive(Clone)]
@@ -90,6 +97,7 @@ impl Worker {
             current: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             health: Arc::default(),
+            fate: Mutex::default(),
         }
     }
 
@@ -130,6 +138,19 @@ impl Worker {
         let session = self.start(mode).await?;
         *self.current() = Some(Running { session: Arc::clone(&session), mode });
         Ok(session)
+    }
+
+    /// Ends a process that failed with these words. Whether it was loading a file then, which the next
+    /// one leaves out.
+    pub(crate) async fn gives_up(&self, words: &str) -> bool {
+        self.stop().await;
+        let was_loading = self.host.data(&self.plugin).join(mark()).exists();
+        if was_loading {
+            // It is known what ends it, and that will not happen again.
+            *self.health.lock().unwrap_or_else(PoisonError::into_inner) = Health::default();
+            *self.fate.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.to_owned());
+        }
+        was_loading
     }
 
     /// Has a process load all there is before somebody is timed. What is wrong with it is said by
@@ -293,6 +314,10 @@ impl Worker {
                 .model
                 .as_ref()
                 .map(|(provider, model)| json!({"provider": provider, "model": model})),
+            loading: Loading {
+                mark: mark(),
+                fate: self.fate.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            },
         }
     }
 

@@ -40,7 +40,7 @@ impl EndpointTool {
         let spec = ToolSpec {
             name: endpoint.name.clone(),
             description: endpoint.description.clone(),
-            input_schema: endpoint.schema(),
+            input_schema: endpoint.schema().into(),
             version: String::new(),
             categories: vec![String::from("api")],
             requires_permission: true,

@@ -17,7 +17,7 @@ class Adapter:
 
     def __init__(self, params, worker):
         self._worker = worker
-        self._plugin = Plugin(params.get("plugin") or {})
+        self._plugin = Plugin(params.get("plugin") or {}, params.get("loading"))
         self._handles = {}
         self._told = {}
         self.methods = {

@@ -5,6 +5,7 @@ from _frozen_importlib import module_from_spec
 
 from brynhild_host.failures import Refused, hint_for, named, place
 from brynhild_host.sources import keep_bytecode, spec_in, spec_of_file
+from brynhild_host.unloadable import Files, Unloadable
 
 _ENTRY = "entry:"
 _PACKAGE = "brynhild_plugins"
@@ -36,7 +37,7 @@ class Loaded:
 class Plugin:
     """The plugin's place in the import system, and what was loaded of it."""
 
-    def __init__(self, description):
+    def __init__(self, description, loading=None):
         self.name = description.get("name") or "plugin"
         self.root = description.get("root")
         self.entry_points = description.get("entry_points") or []
@@ -45,6 +46,7 @@ class Plugin:
         self._tools = {}
         self._providers = {}
         self._loading = []
+        self._loader = Files(description.get("data"), loading)
         self._empty = []
         self._pretender = None
         if description.get("data"):
@@ -97,8 +99,9 @@ class Plugin:
     def problem(self, key, error):
         """The failure as one problem: file, line, cause, remedy."""
         file, line = place(error, self.root)
-        hint = error.hint if isinstance(error, NothingFound) else hint_for(error)
-        message = str(error) if isinstance(error, NothingFound) else named(error)
+        is_told = isinstance(error, (NothingFound, Unloadable))
+        hint = error.hint if is_told else hint_for(error)
+        message = str(error) if is_told else named(error)
         return problem(file or self.file_of(key), line, message, hint, "error")
 
     def file_of(self, key):
@@ -187,7 +190,7 @@ class Plugin:
         sys.modules[name] = module
         self._loading.append(stem)
         try:
-            spec.loader.exec_module(module)
+            self._loader.load(spec.origin, lambda: spec.loader.exec_module(module))
         except BaseException:
             sys.modules.pop(name, None)
             raise

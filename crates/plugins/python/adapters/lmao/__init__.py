@@ -11,6 +11,7 @@ from pathlib import Path
 from brynhild_host.adapters.lmao import moments, rendering, schema
 from brynhild_host.failures import Refused, hint_for, named, place, traceback_of
 from brynhild_host.sources import keep_bytecode, spec_of_file
+from brynhild_host.unloadable import Files
 
 _BAD_PARAMS = -32602
 _LIMIT = 10_000_000
@@ -27,6 +28,7 @@ class Adapter:
         self._files = list(plugin.get("files") or ())
         if plugin.get("data"):
             keep_bytecode(os.path.join(plugin["data"], "pycache"))
+        self._loader = Files(plugin.get("data"), params.get("loading"))
         self._modules = None
         self._problems = []
         self._tools = {}
@@ -142,7 +144,7 @@ class Adapter:
         for file in self._files:
             path = Path(self._root, file)
             try:
-                module = self._modules[file] = plugins.read_module(path)
+                module = self._modules[file] = self._loader.load(str(path), lambda: plugins.read_module(path))
                 tools = plugins.tools_of(module, path)
                 hooks = plugins.hooks_of(module)
             except BaseException as error:

@@ -139,5 +139,6 @@ files![
     "shim/lmao/task_list.py",
     "shim/lmao/tools.py",
     "sources.py",
+    "unloadable.py",
     "worker.py",
 ];

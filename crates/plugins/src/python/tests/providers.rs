@@ -62,7 +62,7 @@ fn request(history: Vec<Message>, delivery: Delivery) -> Request {
     let tool = ToolSpec {
         name: "t".into(),
         description: "d".into(),
-        input_schema: json!({"type": "object"}),
+        input_schema: json!({"type": "object"}).into(),
         version: "1".into(),
         categories: Vec::new(),
         requires_permission: false,
