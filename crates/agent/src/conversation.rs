@@ -47,6 +47,17 @@ pub struct Beginning {
     pub history: Vec<Event>,
     /// Things to tell as soon as it begins.
     pub notices: Vec<What>,
+    /// How much of its session it is.
+    pub share: Share,
+}
+
+/// How much of a session a conversation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// All of it.
+    Whole,
+    /// One of several; the session begins and ends by [`crate::session`].
+    Part,
 }
 
 impl Conversation {
@@ -54,7 +65,7 @@ impl Conversation {
     pub fn open(mut parts: Parts, settings: Settings, beginning: Beginning) -> Self {
         let (events_in, events) = mpsc::channel(EVENTS);
         let (inputs, inputs_out) = mpsc::channel(64);
-        let Beginning { session, history, notices } = beginning;
+        let Beginning { session, history, notices, share } = beginning;
         let scene = Scene { session: session.clone(), cwd: settings.cwd.clone(), within: None };
         let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
         let past = (history.as_slice(), settings.budget);
@@ -75,6 +86,7 @@ impl Conversation {
             deadline: None,
             notices,
             is_fresh,
+            share,
             has_begun: false,
             is_ending: false,
         };
@@ -156,6 +168,7 @@ struct Actor {
     deadline: Option<Instant>,
     notices: Vec<What>,
     is_fresh: bool,
+    share: Share,
     has_begun: bool,
     is_ending: bool,
 }
@@ -231,7 +244,9 @@ impl Actor {
 
     async fn end(&mut self) -> Result<(), LogError> {
         self.hooks.stop_with(CancellationToken::new());
-        self.hooks.farewell(&mut self.journal).await?;
+        if self.share == Share::Whole {
+            self.hooks.farewell(&mut self.journal).await?;
+        }
         self.journal.note(vec![What::SessionEnded]).await
     }
 
@@ -300,7 +315,10 @@ impl Actor {
             return self.renew().await;
         }
         self.begin().await?;
-        self.hooks.greet(&mut self.journal).await
+        match self.share {
+            Share::Whole => self.hooks.greet(&mut self.journal).await,
+            Share::Part => Ok(()),
+        }
     }
 
     async fn perform(&mut self, work: Work) -> Result<(), LogError> {

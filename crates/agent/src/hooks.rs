@@ -81,6 +81,14 @@ pub(crate) enum Advised {
     },
 }
 
+/// What one hook says of a call.
+enum Said {
+    Nothing,
+    Rewrite(Value),
+    Ask(Doubt),
+    Settled(Advised),
+}
+
 impl Hooks {
     /// Hooks in the order in which they are asked.
     pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: Scene) -> Self {
@@ -332,43 +340,78 @@ impl Hooks {
         Ok(changed)
     }
 
-    /// Asks about a call that the policy did not deny.
+    /// Asks about a call that the policy did not deny. Those that were asked before a later one
+    /// changed the arguments are asked about the last ones too: a guard has seen what runs.
     pub(crate) async fn before_tool(
         &self,
         journal: &mut Journal,
         call: &ToolCall,
-        (tool, actions, decision): (&dyn Tool, &[Action], Decision),
+        judged: (&dyn Tool, &[Action], Decision),
     ) -> Result<Advised, LogError> {
+        let hooks: Vec<&Arc<dyn Hook>> = self.asked(Moment::BeforeTool).collect();
         let mut rewritten: Option<Value> = None;
         let mut ask: Option<Doubt> = None;
-        for hook in self.asked(Moment::BeforeTool) {
-            let args = rewritten.as_ref().unwrap_or(&call.args);
-            // What makes no sense does nothing, and is refused when it is judged.
-            let own = rewritten.as_ref().map(|args| tool.actions(args).unwrap_or_default());
-            let view = CallView {
-                id: &call.id,
-                tool: &call.name,
-                args,
-                original: &call.args,
-                actions: own.as_deref().unwrap_or(actions),
-                decision,
-            };
-            let answer = self.answer(hook.before_tool(&self.scene, view)).await;
-            let hook_name = || hook.name().to_owned();
-            match self.settle(journal, hook.as_ref(), answer).await? {
-                Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => {}
-                Ok(ToolVerdict::Rewrite(args)) => rewritten = Some(args),
-                Ok(ToolVerdict::Answer(output)) => return Ok(Advised::Answer(output)),
-                Ok(ToolVerdict::Ask(why)) | Err((OnFailure::Ask, why)) => {
-                    let origin = format!("hook {}", hook.name());
-                    ask = ask.or(Some(Doubt { origin, why }));
+        let mut before_change: &[&Arc<dyn Hook>] = &[];
+        for (index, hook) in hooks.iter().enumerate() {
+            let said = self.advised(journal, hook, (call, rewritten.as_ref()), judged).await?;
+            match said {
+                Said::Nothing => {}
+                Said::Rewrite(args) => {
+                    rewritten = Some(args);
+                    before_change = &hooks[..index];
                 }
-                Ok(ToolVerdict::Block(reason)) | Err((OnFailure::Block, reason)) => {
-                    return Ok(Advised::Block { hook: hook_name(), reason });
+                Said::Ask(doubt) => ask = ask.or(Some(doubt)),
+                Said::Settled(advised) => return Ok(advised),
+            }
+        }
+        for hook in before_change {
+            match self.advised(journal, hook, (call, rewritten.as_ref()), judged).await? {
+                Said::Nothing => {}
+                Said::Rewrite(_) => {
+                    let reason = "a later hook changed the arguments, and this one would change \
+                                  them again; nothing that both agree on could be run";
+                    let (hook, reason) = (hook.name().to_owned(), reason.to_owned());
+                    return Ok(Advised::Block { hook, reason });
                 }
+                Said::Ask(doubt) => ask = ask.or(Some(doubt)),
+                Said::Settled(advised) => return Ok(advised),
             }
         }
         Ok(Advised::Proceed { rewritten, ask })
+    }
+
+    /// Asks one hook about a call as earlier ones have changed it.
+    async fn advised(
+        &self,
+        journal: &mut Journal,
+        hook: &Arc<dyn Hook>,
+        (call, rewritten): (&ToolCall, Option<&Value>),
+        (tool, actions, decision): (&dyn Tool, &[Action], Decision),
+    ) -> Result<Said, LogError> {
+        let args = rewritten.unwrap_or(&call.args);
+        // What makes no sense does nothing, and is refused when it is judged.
+        let own = rewritten.map(|args| tool.actions(args).unwrap_or_default());
+        let view = CallView {
+            id: &call.id,
+            tool: &call.name,
+            args,
+            original: &call.args,
+            actions: own.as_deref().unwrap_or(actions),
+            decision,
+        };
+        let answer = self.answer(hook.before_tool(&self.scene, view)).await;
+        Ok(match self.settle(journal, hook.as_ref(), answer).await? {
+            Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => Said::Nothing,
+            Ok(ToolVerdict::Rewrite(same)) if same == *args => Said::Nothing,
+            Ok(ToolVerdict::Rewrite(args)) => Said::Rewrite(args),
+            Ok(ToolVerdict::Answer(output)) => Said::Settled(Advised::Answer(output)),
+            Ok(ToolVerdict::Ask(why)) | Err((OnFailure::Ask, why)) => {
+                Said::Ask(Doubt { origin: format!("hook {}", hook.name()), why })
+            }
+            Ok(ToolVerdict::Block(reason)) | Err((OnFailure::Block, reason)) => {
+                Said::Settled(Advised::Block { hook: hook.name().to_owned(), reason })
+            }
+        })
     }
 
     /// Asks about a call that ran, and changes what it said where a hook says so.

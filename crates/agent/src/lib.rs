@@ -25,6 +25,7 @@ pub mod registry;
 mod reply;
 pub mod retry;
 mod round;
+pub mod session;
 pub mod settings;
 mod snapshots;
 mod stuck;

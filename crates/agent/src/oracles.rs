@@ -90,7 +90,8 @@ pub(crate) fn spec(
     Arc::new(ToolSpec {
         name: name.into(),
         description: String::new(),
-        input_schema: json!({"type": "object", "properties": properties, "required": required}),
+        input_schema: json!({"type": "object", "properties": properties, "required": required})
+            .into(),
         version: "1.0.0".into(),
         categories: Vec::new(),
         requires_permission: false,

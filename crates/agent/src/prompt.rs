@@ -153,7 +153,7 @@ mod tests {
         let spec = ToolSpec {
             name: "Read".into(),
             description: "Reads a file.".into(),
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: false,

@@ -21,7 +21,15 @@ pub(crate) async fn turn(
     if !actions.iter().any(|action| matches!(action, Action::Write { .. })) {
         return Ok(None);
     }
-    let turn = if tool.spec().source == BUILTIN { Some(WRITES.lock().await) } else { None };
+    let turn = if tool.spec().source == BUILTIN {
+        tokio::select! {
+            turn = WRITES.lock() => Some(turn),
+            // Whoever goes on from here stops before anything is written.
+            () = bench.cancel.cancelled() => return Ok(None),
+        }
+    } else {
+        None
+    };
     let ruling = bench.parts.policy.judge(tool.spec(), actions, bench.mode());
     if ruling.decision == Decision::Deny {
         return Err(format!("Permission denied: {}", why(&ruling)));

@@ -216,7 +216,7 @@ pub(crate) fn tools() -> Arc<[Arc<ToolSpec>]> {
             Arc::new(ToolSpec {
                 name: name.into(),
                 description: format!("{name} something"),
-                input_schema: json!({"type": "object"}),
+                input_schema: json!({"type": "object"}).into(),
                 version: "1.0.0".into(),
                 categories: Vec::new(),
                 requires_permission: false,

@@ -60,6 +60,9 @@ pub struct Settings {
     pub max_total: u64,
     /// Whether something makes sure that a command which may not write does not.
     pub is_confined: bool,
+    /// Why a file must not be made at a path, though it was there once: what lies beside it now may
+    /// have it run something.
+    pub refuses: fn(&Path) -> Option<String>,
 }
 
 /// Keeps the snapshots of one session.

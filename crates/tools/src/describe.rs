@@ -19,7 +19,7 @@ pub(crate) fn spec(
     ToolSpec {
         name: name.to_owned(),
         description: description.trim_end().to_owned(),
-        input_schema,
+        input_schema: input_schema.into(),
         version: "1.0.0".to_owned(),
         categories: vec![category.to_owned()],
         requires_permission: risk_level != Risk::ReadOnly,

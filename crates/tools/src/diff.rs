@@ -19,6 +19,9 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     }
 }
 
+/// How the change begins that makes a file.
+pub(crate) const NEW: &str = "--- /dev/null\n";
+
 fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     let source = if exists { format!("a/{path}") } else { "/dev/null".to_owned() };
     let unified = TextDiff::configure()

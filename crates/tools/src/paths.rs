@@ -93,7 +93,7 @@ impl Paths {
     pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         let why = match judge(&path, &self.writable, &self.closed_to_writing) {
-            Verdict::Open(folder) => match protected_name(path.strip_prefix(folder).ok()) {
+            Verdict::Open(folder) => match path.strip_prefix(folder).ok().and_then(protected) {
                 None => return Ok(path),
                 Some(name) => format!(
                     "is in a protected location. What is in `{name}` can decide what other \
@@ -218,12 +218,6 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 const MAX_LINKS: u32 = 40;
-
-/// The first part of a path whose files steer other programs.
-fn protected_name(below: Option<&Path>) -> Option<&'static str> {
-    let mut parts = below.into_iter().flat_map(Path::components);
-    parts.find_map(|part| protected(&part.as_os_str().to_string_lossy()))
-}
 
 /// What stays closed below a home folder even where the project is that folder.
 const SECRETS: &[&str] = &[

@@ -35,6 +35,12 @@ impl Seen {
         files.insert((session.clone(), path.to_owned()), fingerprint);
     }
 
+    /// Whether `session` has seen anything at `path`.
+    pub(crate) fn knows(&self, session: &SessionId, path: &Path) -> bool {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.contains_key(&(session.clone(), path.to_owned()))
+    }
+
     /// Whether the file differs from what `session` last saw of it. A file the session never saw
     /// has not changed.
     pub(crate) fn changed(&self, session: &SessionId, path: &Path, file: &Snapshot) -> bool {

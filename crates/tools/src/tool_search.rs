@@ -166,7 +166,8 @@ impl ToolSearch {
                     "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
                 },
                 "required": ["query"],
-            }),
+            })
+            .into(),
             version: String::from("1.0.0"),
             categories: vec![String::from("tools")],
             requires_permission: false,

@@ -88,6 +88,12 @@ impl Tool for Write {
             {
                 return Err(stale(&args.file_path));
             }
+            if before.is_some() && !seen.knows(&session, &path) && was_new(&actions) {
+                return Err(Stop::Failed(format!(
+                    "{} was not there when this was judged, and is now; read it first",
+                    args.file_path
+                )));
+            }
             let unified = change(&args, before.as_ref());
             outcome::unless_cancelled(&cancel)?;
             let bytes = args.content.as_bytes();
@@ -99,6 +105,12 @@ impl Tool for Write {
         })
         .await
     }
+}
+
+/// Whether what was judged, and perhaps shown to a person, is a file that is made.
+fn was_new(actions: &[Action]) -> bool {
+    let is_new = |diff: &Option<String>| diff.as_ref().is_some_and(|it| it.starts_with(diff::NEW));
+    actions.iter().any(|action| matches!(action, Action::Write { diff, .. } if is_new(diff)))
 }
 
 /// What to say of a file that changed behind the session's back.
@@ -125,6 +137,21 @@ mod tests {
 
     fn tool(project: &Project) -> Write {
         Write::new(Arc::clone(&project.paths), Arc::clone(&project.seen))
+    }
+
+    #[tokio::test]
+    async fn a_file_that_came_after_it_was_judged_is_not_overwritten() {
+        let project = Project::new();
+        let tool = tool(&project);
+        let call = fixture::call(json!({"file_path": "f", "content": "mine\n"}));
+        let (mut context, _lines) = project.context();
+        context.actions = tool.actions(&call.args).unwrap();
+        project.write("f", "precious\n");
+        let output = tool.run(&call, &context).await.unwrap();
+        assert!(!output.success && output.for_model().contains("was not there"), "{output:?}");
+        assert_eq!(project.read("f"), b"precious\n");
+        context.actions = tool.actions(&call.args).unwrap();
+        assert!(tool.run(&call, &context).await.unwrap().success, "what was seen is agreed to");
     }
 
     #[tokio::test]

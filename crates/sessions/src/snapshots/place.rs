@@ -168,6 +168,11 @@ impl Keep<'_> {
 
     /// What stands at an absolute path. Its bytes are kept.
     pub(super) fn look(&mut self, path: &Path) -> io::Result<State> {
+        self.look_again(path, &State::Absent)
+    }
+
+    /// The same in the terms in which a record tells of it.
+    pub(super) fn look_again(&mut self, path: &Path, recorded: &State) -> io::Result<State> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
@@ -177,6 +182,10 @@ impl Keep<'_> {
             Err(error) => return Err(error),
         };
         match stat(&folder, name)? {
+            // A folder that was looked into before it was closed is known by its permissions.
+            Some(stat) if is_folder(&stat) && recorded.is_folder() => {
+                Ok(State::Folder { mode: mode(&stat) })
+            }
             Some(stat) => self.state(&folder, name, &stat),
             None => Ok(State::Absent),
         }
@@ -223,6 +232,20 @@ impl Spot {
         self.sync()
     }
 
+    /// Gives a folder permissions that may not be opened itself.
+    #[cfg(target_os = "linux")]
+    fn open_up(&self, mode: Mode) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        // Linux changes no permissions by a name that could be a link; this is the folder itself.
+        let found = system::openat(&self.folder, &self.name, FOLDER | STEP, Mode::empty())?;
+        Ok(system::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_up(&self, mode: Mode) -> io::Result<()> {
+        Ok(system::chmodat(&self.folder, &self.name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
     fn sync(&self) -> io::Result<()> {
         match system::fsync(&self.folder) {
             // Some file systems cannot sync a folder, and say so.
@@ -263,9 +286,19 @@ pub(super) fn folder(path: &Path, mode: u32) -> io::Result<()> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    let opened = File::from(open_within(&spot.folder, &spot.name)?);
-    opened.set_permissions(Permissions::from_mode(mode))?;
+    match open_within(&spot.folder, &spot.name) {
+        Ok(opened) => File::from(opened).set_permissions(Permissions::from_mode(mode))?,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            spot.open_up(Mode::from_raw_mode(bits(mode)))?;
+        }
+        Err(error) => return Err(error),
+    }
     spot.sync()
+}
+
+/// Permission bits as the system counts them.
+fn bits(mode: u32) -> system::RawMode {
+    system::RawMode::try_from(mode & PERMISSIONS).unwrap_or(0)
 }
 
 /// Removes what is no folder.

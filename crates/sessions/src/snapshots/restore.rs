@@ -81,7 +81,8 @@ impl Plan {
                 plan.keep(path, "it is protected");
                 continue;
             }
-            let now = match keep.look(&path) {
+            let recorded = chain.last().map_or(&State::Absent, |latest| &latest.change.after);
+            let now = match keep.look_again(&path, recorded) {
                 Ok(now) => now,
                 Err(error) => {
                     plan.keep(path, error.to_string());
@@ -158,21 +159,25 @@ impl Plan {
     }
 
     /// Does it. Returns what was done as a record tells it; what could not be done is kept.
-    pub(super) fn apply(&mut self, keep: &mut Keep<'_>) -> Vec<Change> {
+    pub(super) fn apply(
+        &mut self,
+        keep: &mut Keep<'_>,
+        refuses: fn(&Path) -> Option<String>,
+    ) -> Vec<Change> {
         // What takes the place of a folder, or a folder of something else, must find nothing there.
         self.steps.sort_by(|a, b| a.path.cmp(&b.path));
         let steps = std::mem::take(&mut self.steps);
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
         for step in steps.iter().rev() {
-            if let Err(why) = step.clear(keep) {
+            if let Err(why) = step.is_let(refuses).and_then(|()| step.clear(keep)) {
                 failed.insert(step.path.clone(), why);
             }
         }
         for step in &steps {
             if !failed.contains_key(&step.path)
-                && let Err(error) = step.fill()
+                && let Err(why) = step.fill(refuses)
             {
-                failed.insert(step.path.clone(), error.to_string());
+                failed.insert(step.path.clone(), why);
             }
         }
         let mut done = std::mem::take(&mut self.already);
@@ -215,7 +220,7 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
 impl Step {
     /// Removes what is in the way or must go.
     fn clear(&self, keep: &mut Keep<'_>) -> Result<(), String> {
-        match keep.look(&self.path) {
+        match keep.look_again(&self.path, &self.now) {
             Ok(found) if found == self.now => {}
             Ok(_) => return Err("changed since".to_owned()),
             Err(error) => return Err(error.to_string()),
@@ -239,7 +244,19 @@ impl Step {
     }
 
     /// Puts what was there before.
-    fn fill(&self) -> io::Result<()> {
+    fn fill(&self, refuses: fn(&Path) -> Option<String>) -> Result<(), String> {
+        // Asked when those before it are in their places.
+        self.is_let(refuses)?;
+        self.put().map_err(|error| error.to_string())
+    }
+
+    /// Whether what was there may be made again.
+    fn is_let(&self, refuses: fn(&Path) -> Option<String>) -> Result<(), String> {
+        let is_made = matches!(self.target, State::File { .. } | State::Link { .. });
+        refuses(&self.path).filter(|_| is_made).map_or(Ok(()), Err)
+    }
+
+    fn put(&self) -> io::Result<()> {
         match &self.target {
             State::Absent | State::Unkept { .. } => Ok(()),
             State::Folder { mode } => place::folder(&self.path, *mode),
@@ -253,6 +270,5 @@ impl Step {
 
 /// Whether a path is one that tools may not write either.
 fn is_closed(path: &Path, root: &Path) -> bool {
-    let below = path.strip_prefix(root).unwrap_or(path);
-    below.components().any(|part| protected(&part.as_os_str().to_string_lossy()).is_some())
+    protected(path.strip_prefix(root).unwrap_or(path)).is_some()
 }

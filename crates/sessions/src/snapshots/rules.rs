@@ -169,7 +169,7 @@ pub(super) fn is_closed(name: &OsStr) -> bool {
     // Every protected name begins so, or like a short name of an old file system.
     let first = name.as_encoded_bytes().first();
     first.is_none_or(|first| !first.is_ascii_alphanumeric() || *first == b'g' || *first == b'G')
-        && protected(&name.to_string_lossy()).is_some()
+        && protected(name).is_some()
 }
 
 fn texts(folder: &Path, names: &[&str]) -> Vec<Vec<u8>> {

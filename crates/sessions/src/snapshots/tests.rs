@@ -399,3 +399,25 @@ fn a_folder_that_cannot_be_read_is_told_and_what_is_in_it_is_left_alone() {
     mode(0o755);
     assert_eq!(rig.read("closed/x"), "3");
 }
+
+#[test]
+fn a_folder_that_a_turn_closed_is_opened_again() {
+    let rig = Rig::new();
+    let closed = rig.path("closed");
+    let mode = || fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
+    rig.file("closed/x", "1");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o750)).unwrap();
+    rig.command("nothing", || {});
+    let close = || fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    assert_eq!(rig.command("closes it", close), ["closed"]);
+    let report = rig.undo(1);
+    assert!(report.kept.is_empty(), "{report:?}");
+    assert_eq!((mode(), rig.read("closed/x")), (0o750, "1".to_owned()));
+    rig.redo();
+    assert_eq!(mode(), 0, "and closed when it is made again");
+    // What somebody else has set since stays.
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o100)).unwrap();
+    let report = rig.undo(1);
+    assert_eq!((mode(), report.kept[0].why.as_str()), (0o100, "changed since"));
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+}

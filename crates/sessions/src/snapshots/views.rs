@@ -141,7 +141,7 @@ impl Keeper {
         if !wanted.is_dry {
             // What is about to be overwritten is kept first, so that it can be made again.
             keep.depot.sync()?;
-            let done = plan.apply(&mut keep);
+            let done = plan.apply(&mut keep, self.settings.refuses);
             let is_settled = plan.kept.is_empty() && report.kept.is_empty();
             if !plan.steps.is_empty() || is_settled {
                 report.event = Some(self.restored(&report, &plan, done)?);

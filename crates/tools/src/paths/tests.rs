@@ -125,6 +125,8 @@ fn names_that_steer_other_programs_cannot_be_written() {
         ".mcp.json",
         ".vscode/tasks.json",
         ".envrc",
+        ".github/hooks/a.json",
+        "sub/.GitHub/Hooks/a.json",
         "~/extra/.git/config",
     ];
     for name in names {

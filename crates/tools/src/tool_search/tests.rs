@@ -22,7 +22,7 @@ fn tool(source: &str, name: String, description: &str) -> Arc<dyn Tool> {
     Arc::new(Named(ToolSpec {
         name,
         description: description.to_owned(),
-        input_schema: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
+        input_schema: json!({"type": "object", "properties": {"city": {"type": "string"}}}).into(),
         version: String::new(),
         categories: Vec::new(),
         requires_permission: false,

@@ -58,7 +58,7 @@ impl Conversation {
             Arc::new(ToolSpec {
                 name: (*name).to_owned(),
                 description: String::new(),
-                input_schema: serde_json::json!({"type": "object"}),
+                input_schema: serde_json::json!({"type": "object"}).into(),
                 version: "1.0.0".into(),
                 categories: Vec::new(),
                 requires_permission: false,

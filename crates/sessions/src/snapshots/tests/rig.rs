@@ -40,6 +40,7 @@ impl Rig {
             max_file,
             max_total,
             is_confined: true,
+            refuses: |_| None,
         };
         Self::made(folder, settings, "sample", Vec::new())
     }

@@ -1,0 +1,61 @@
+//! The beginning and the end of a session that several conversations share, one beside the other:
+//! hooks hear of both once.
+
+use std::sync::Arc;
+
+use contract::event::Event;
+use contract::hook::{Hook, Scene};
+use contract::log::{Log, LogError};
+use tokio::sync::mpsc;
+
+use crate::hooks::Hooks;
+use crate::journal::Journal;
+use crate::settings::Budget;
+
+/// Who hears of a session.
+pub struct Listeners {
+    /// The hooks, in the order in which they are asked.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Where it takes place.
+    pub scene: Scene,
+    /// Keeps what is said of it.
+    pub log: Arc<dyn Log>,
+}
+
+impl Listeners {
+    /// Tells that the session begins. Returns what there is to tell people.
+    pub async fn greet(self) -> Result<Vec<Arc<Event>>, LogError> {
+        self.told(async |hooks, journal| hooks.greet(journal).await).await
+    }
+
+    /// Tells that it ends, without letting anybody delay that for long.
+    pub async fn part(self) -> Result<Vec<Arc<Event>>, LogError> {
+        self.told(async |hooks, journal| hooks.farewell(journal).await).await
+    }
+
+    async fn told(
+        self,
+        tell: impl AsyncFnOnce(&Hooks, &mut Journal) -> Result<(), LogError>,
+    ) -> Result<Vec<Arc<Event>>, LogError> {
+        let (events_in, mut events) = mpsc::channel(1);
+        let session = self.scene.session.clone();
+        let past: (&[Event], _) = (&[], Budget::default());
+        let mut journal = Journal::new((&self.log, &[]), session, past, events_in);
+        let hooks = Hooks::new(self.hooks, self.scene);
+        let telling = async move {
+            // With its journal the last event goes.
+            let told = tell(&hooks, &mut journal).await;
+            drop(journal);
+            told
+        };
+        let listening = async {
+            let mut heard = Vec::new();
+            while let Some(event) = events.recv().await {
+                heard.push(event);
+            }
+            heard
+        };
+        let (told, heard) = tokio::join!(telling, listening);
+        told.map(|()| heard)
+    }
+}
