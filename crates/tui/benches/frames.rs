@@ -159,4 +159,45 @@ fn main() {
         stage.terminal.backend_mut().resize(width, 60);
     });
     report("another width, in 100,000 lines of code", times);
+    one_paragraph();
+}
+
+/// One paragraph of five megabytes, with and without lines in it: as it comes, as it is looked
+/// through, and as it is resumed.
+fn one_paragraph() {
+    const LENGTH: usize = 5_000_000;
+    const SENTENCE: &str = "Words of a sentence that is one of many, and many there are.";
+    for (between, name) in [("\n", "lines"), (" ", "one line")] {
+        let sentence = format!("{SENTENCE}{between}");
+        let mut app = App::new(Settings::default(), Instant::now());
+        app.connect("bench", Mode::Normal);
+        let terminal = Terminal::new(TestBackend::new(200, 60)).expect("a terminal");
+        let mut stage = Stage { app, terminal };
+        stage.app.update(Message::Event(Arc::new(event(What::RequestSent { round: 1 }))));
+        let pieces = LENGTH / sentence.len() / RUNS;
+        let times = stage.measured(|stage| {
+            for _ in 0..pieces {
+                stage.piece(&sentence);
+            }
+        });
+        report(&format!("a frame of 5 MB as they come, {name}"), times);
+        let times = stage.measured(|stage| stage.key(Code::PageUp));
+        report(&format!("a page up in them, {name}"), times);
+        let parts = vec![Part::Text { text: sentence.repeat(LENGTH / sentence.len()) }];
+        let reply = Reply { parts, stop: StopReason::EndTurn };
+        let finished = event(What::ReplyFinished { reply, usage: Usage::default() });
+        let begun = Instant::now();
+        stage.app.update(Message::Event(Arc::new(finished.clone())));
+        report(&format!("their end, {name}"), vec![begun.elapsed()]);
+        let begun = Instant::now();
+        stage.app.reset();
+        stage.app.replay(&[finished]);
+        report(&format!("the same resumed, {name}"), vec![begun.elapsed()]);
+        let mut width = 200;
+        let times = stage.measured(|stage| {
+            width = if width == 200 { 199 } else { 200 };
+            stage.terminal.backend_mut().resize(width, 60);
+        });
+        report(&format!("its frame at another width, {name}"), times);
+    }
 }

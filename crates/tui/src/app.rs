@@ -17,7 +17,7 @@ use crate::composer::Composer;
 use crate::host::{Answer, Changed, Item, Leave, Request};
 use crate::input;
 use crate::key::{Code, Key};
-use crate::keymap::{Keymap, Remapped};
+use crate::keymap::{Action, Keymap, Remapped};
 use crate::layers::approval::Ask;
 use crate::layers::{Deed, Flow, Layer};
 use crate::message::{Effect, Message};
@@ -110,6 +110,8 @@ pub struct App {
     focus: Focus,
     /// The keys of a sequence that has begun.
     chord: Vec<Key>,
+    /// The page of what can follow them that is shown.
+    chord_page: usize,
     now: Instant,
     size: (u16, u16),
     /// Something to say in the status line until a key is pressed.
@@ -158,6 +160,7 @@ impl App {
             status: Status::default(),
             focus: Focus::Writing,
             chord: Vec::new(),
+            chord_page: 0,
             now,
             size: (80, 24),
             note: String::new(),
@@ -196,6 +199,11 @@ impl App {
     pub fn tell(&mut self, level: Level, text: &str, hint: Option<&str>) {
         self.transcript.notice(level, text, hint);
         self.is_dirty = true;
+    }
+
+    /// The key that reaches an action, in words.
+    pub fn key_of(&self, action: Action) -> String {
+        self.keymap.hint(action)
     }
 
     /// The colors in use.
@@ -369,7 +377,9 @@ impl App {
                 if self.settings.theme.is_none()
                     && let Some(background) = background_of_report(&report)
                 {
-                    self.use_theme(&Theme::for_background(background));
+                    let usual = Theme::for_background(background);
+                    let own = self.themes.iter().find(|theme| theme.name == usual.name).cloned();
+                    self.use_theme(&own.unwrap_or(usual));
                 }
                 if self.settings.pictures == Pictures::None
                     && let Some(pictures) = Pictures::of_report(&report)
@@ -377,6 +387,17 @@ impl App {
                     self.settings.pictures = pictures;
                 }
             }
+        }
+    }
+
+    /// Adds a theme to those that can be chosen; in place of the one that had its name.
+    fn offer_theme(&mut self, theme: Theme) {
+        if theme.name == self.theme.name {
+            self.use_theme(&theme);
+        }
+        match self.themes.iter_mut().find(|it| it.name == theme.name) {
+            Some(same) => *same = theme,
+            None => self.themes.push(theme),
         }
     }
 
@@ -484,7 +505,9 @@ impl App {
             }
             Answer::Themes(themes, problems) => {
                 self.theme_problems = problems;
-                self.themes.extend(themes);
+                for theme in themes {
+                    self.offer_theme(theme);
+                }
             }
             Answer::History(entries) => self.composer.history.load(entries),
             Answer::Draft(text) => {

@@ -9,6 +9,7 @@ use ratatui_core::layout::Rect;
 use crate::app::App;
 use crate::input::Input;
 use crate::key::{Code, Key};
+use crate::keymap::{Keymap, Remapped};
 use crate::layers::question::{Choice, Decided, Part, Question};
 use crate::layers::{Canvas, Flow};
 use crate::message::Effect;
@@ -45,6 +46,8 @@ pub async fn ask(
     let choices = choices.iter().map(choice).collect();
     let mut question = Question::new(clean(title), parts, choices, Instant::now());
     let mut effects = Vec::new();
+    // What the person has set holds from the conversation on.
+    let (keys, _) = Keymap::new(&Remapped::new());
     loop {
         let now = Instant::now();
         screen.draw(|frame| {
@@ -52,7 +55,7 @@ pub async fn ask(
             let area = frame.area();
             let above = Rect { height: area.height.saturating_sub(1), ..area };
             let theme = app.theme().clone();
-            let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme };
+            let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme, keys: &keys };
             question.draw(above, &mut canvas, now);
         })?;
         let armed_at = question.armed_at();

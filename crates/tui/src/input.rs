@@ -15,9 +15,6 @@ use tokio::sync::mpsc;
 use crate::key::Key;
 pub(crate) use decode::Decoder;
 
-/// A paste of which nothing is heard for so long can be stopped.
-const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
 /// Something that came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -114,7 +111,7 @@ fn follow(stopped: &OwnedFd, arrivals: &mpsc::Sender<Arrival>, mut ahead: usize)
     let mut decoder = Decoder::default();
     let mut buffer = [0; 4096];
     loop {
-        let timeout = decoder.patience().or(decoder.is_pasting().then_some(SILENCE));
+        let timeout = decoder.patience();
         let mut watched = [
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stopped.as_fd(), PollFlags::IN),

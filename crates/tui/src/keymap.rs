@@ -138,6 +138,7 @@ pub const ACTIONS: &[Described] = &[
 pub type Remapped = BTreeMap<String, Vec<String>>;
 
 /// Which keys do what.
+#[derive(Clone)]
 pub struct Keymap {
     bindings: Vec<(Vec<Key>, Action)>,
 }
@@ -257,6 +258,29 @@ impl Keymap {
             }
         }
         all
+    }
+
+    /// The key that a person is told of who may want an action: a single one where there is one.
+    pub fn hint(&self, action: Action) -> String {
+        let keys = self.bindings.iter().filter(|(_, bound)| *bound == action).map(|(keys, _)| keys);
+        if let Some(keys) = keys.min_by_key(|keys| keys.len()) {
+            return words(keys);
+        }
+        // These keys have their meaning without the table.
+        match action {
+            Action::Send => Key::plain(Code::Enter).to_string(),
+            Action::Cancel => Key::plain(Code::Esc).to_string(),
+            Action::Interrupt => Key::ctrl('c').to_string(),
+            _ => format!("ui.keys.{}", described(action).name),
+        }
+    }
+
+    /// The key that most sequences begin with, in words.
+    pub fn leader(&self) -> Option<String> {
+        let first = |(keys, _): &(Vec<Key>, Action)| (keys.len() > 1).then(|| keys[0]);
+        let count = |key: Key| self.bindings.iter().filter(|it| first(it) == Some(key)).count();
+        let key = self.bindings.iter().filter_map(first).max_by_key(|key| count(*key))?;
+        Some(key.to_string())
     }
 
     /// The keys that reach an action, in words.

@@ -19,7 +19,7 @@ use ratatui_core::layout::{Position, Rect};
 
 use crate::host::{Answer, Leave, Request};
 use crate::key::Key;
-use crate::keymap::Action;
+use crate::keymap::{Action, Keymap};
 use crate::message::Effect;
 use crate::text::{clipped, columns, narrow};
 use crate::theme::{Role, Theme};
@@ -123,6 +123,8 @@ impl Deed {
 pub(crate) struct Canvas<'a> {
     pub(crate) buffer: &'a mut Buffer,
     pub(crate) theme: &'a Theme,
+    /// The keys in force, for those who name some.
+    pub(crate) keys: &'a Keymap,
 }
 
 impl Canvas<'_> {

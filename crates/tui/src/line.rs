@@ -2,6 +2,7 @@
 //! nothing is drawn again that need not be, so that a screen reader can follow.
 
 mod answer;
+mod painted;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -14,7 +15,8 @@ use crate::host::Item;
 use crate::input::{Decoder, Input};
 use crate::key::{Code, Key};
 use crate::screen::{raw, stop_here};
-use crate::text::{columns, one_line, skip_columns};
+use crate::text::one_line;
+use painted::{Painted, Size};
 
 pub use answer::{Answer, Question, question};
 
@@ -98,52 +100,60 @@ impl Editor {
 
     fn follow(&mut self, mark: &str) -> io::Result<Read> {
         let mut out = io::stderr();
-        out.write_all(mark.as_bytes())?;
+        // What stands on the terminal.
+        let mut painted = self.painted(mark);
+        out.write_all(Painted::default().becomes(&painted, size()).as_bytes())?;
         loop {
             let mut inputs = std::mem::take(&mut self.waiting).into_iter();
             while let Some(input) = inputs.next() {
-                let before = self.composer.buffer.raw().to_owned();
-                let was_searching = self.search.is_some();
+                // It stays on the screen, and another one begins below.
+                let mut below = None;
+                let written = self.behind(mark);
                 if input == Input::Key(Key::plain(Code::Tab)) {
                     self.search = None;
-                    let several = self.complete();
-                    if !several.is_empty() {
-                        out.write_all(format!("\r\n{several}{mark}").as_bytes())?;
-                        out.write_all(self.change("", mark, width()).as_bytes())?;
-                        continue;
-                    }
+                    below = Some(self.complete()).filter(|several| !several.is_empty());
                 } else if input == Input::Key(Key::ctrl('z')) {
+                    out.write_all(painted.leave(size()).as_bytes())?;
                     raw::restore();
                     stop_here();
                     raw::enter_line()?;
-                    out.write_all(mark.as_bytes())?;
-                    out.write_all(self.change("", mark, width()).as_bytes())?;
-                    continue;
-                } else if input == Input::Key(Key::ctrl('c')) && !before.is_empty() {
+                    painted = Painted::default();
+                } else if input == Input::Key(Key::ctrl('c')) && !self.composer.buffer.is_empty() {
                     self.put_aside();
-                    let aside = whole(&before, mark, width());
-                    out.write_all(format!("{aside}\r\n{mark}").as_bytes())?;
-                    continue;
+                    below = Some(String::new());
                 } else if let Some(read) = self.take(input) {
-                    // What was written stays on the screen, all of it.
-                    if let Read::Line(line) = &read {
-                        out.write_all(whole(line, mark, width()).as_bytes())?;
-                    }
+                    let end = Painted { cursor: written.text.len(), ..written };
+                    out.write_all(painted.becomes(&end, size()).as_bytes())?;
                     self.waiting = inputs.collect();
                     return Ok(read);
                 }
-                let drawn = match &self.search {
-                    Some(search) => self.drawn(&search.mark(), width()),
-                    None if was_searching => self.drawn(mark, width()),
-                    None => self.change(&before, mark, width()),
-                };
-                out.write_all(drawn.as_bytes())?;
+                if let Some(lines) = below {
+                    let leave = painted.leave(size());
+                    out.write_all(format!("{leave}\r\n{lines}").as_bytes())?;
+                    painted = Painted::default();
+                }
+                let next = self.painted(mark);
+                out.write_all(painted.becomes(&next, size()).as_bytes())?;
+                painted = next;
             }
             match arrived(&mut self.decoder, None)? {
                 Some(inputs) => self.waiting = inputs,
                 None => return Ok(Read::End),
             }
         }
+    }
+
+    /// The line as it is to stand on the terminal.
+    fn painted(&self, mark: &str) -> Painted {
+        match &self.search {
+            Some(search) => self.behind(&search.mark()),
+            None => self.behind(mark),
+        }
+    }
+
+    fn behind(&self, mark: &str) -> Painted {
+        let (line, cursor) = self.composer.buffer.in_one_line();
+        Painted { text: format!("{mark}{line}"), cursor: mark.len() + cursor }
     }
 
     /// Completes what stands before the cursor; gives the lines to show where there are several ways.
@@ -178,7 +188,7 @@ impl Editor {
         if let Some(search) = &mut self.search {
             search.passed += 1;
         } else {
-            let before = self.composer.buffer.raw().to_owned();
+            let before = self.composer.buffer.text();
             self.search = Some(Search { needle: before.clone(), passed: 0, before });
         }
         self.find();
@@ -190,7 +200,7 @@ impl Editor {
         let is_found = |it: &&String| !search.needle.is_empty() && it.contains(&search.needle);
         let mut found = self.composer.history.newest_first().filter(is_found);
         if let Some(text) = found.nth(search.passed).cloned() {
-            self.composer.buffer.set(&text);
+            self.composer.buffer.recall(&text);
         } else if search.passed > 0 {
             search.passed -= 1;
         }
@@ -231,7 +241,7 @@ impl Editor {
             Input::Paste(text) => {
                 // It goes into what was found, which the next letter of a search would replace.
                 self.search = None;
-                self.composer.buffer.insert(&text);
+                self.composer.paste(&text);
                 return None;
             }
             Input::Mouse(_)
@@ -286,38 +296,6 @@ impl Editor {
             }
         }
     }
-
-    /// What to write so that the line on the screen is the one in the buffer.
-    fn change(&self, before: &str, mark: &str, width: usize) -> String {
-        let buffer = &self.composer.buffer;
-        let now = buffer.raw();
-        let room = width.saturating_sub(columns(mark) + 1).max(1);
-        let is_at_end = buffer.cursor() == now.len();
-        if now == before && is_at_end && before.is_empty() {
-            return String::new();
-        }
-        if is_at_end
-            && columns(&shown(now)) <= room
-            && let Some(added) = now.strip_prefix(before)
-            && !added.is_empty()
-        {
-            return shown(added);
-        }
-        self.drawn(mark, width)
-    }
-
-    /// What to write so that the line is drawn again.
-    fn drawn(&self, mark: &str, width: usize) -> String {
-        let buffer = &self.composer.buffer;
-        let (mark_width, room) = (columns(mark), width.saturating_sub(columns(mark) + 1).max(1));
-        let now = buffer.raw();
-        let ahead = shown(&now[..buffer.cursor()]);
-        let hidden = columns(&ahead).saturating_sub(room);
-        let whole = shown(now);
-        let seen: String = crate::text::clipped(skip_columns(&whole, hidden), room);
-        let column = mark_width + columns(&ahead) - hidden;
-        format!("\r{mark}{seen}\x1b[K\r\x1b[{column}C")
-    }
 }
 
 /// What has arrived from the terminal; none where nothing will, or nobody wants it any more.
@@ -354,13 +332,8 @@ fn arrived(
 impl Search {
     /// What stands before what is found.
     fn mark(&self) -> String {
-        format!("(search `{}`) ", shown(&self.needle))
+        format!("(search `{}`) ", contract::text::visible(&self.needle).replace('\n', "↵"))
     }
-}
-
-/// A text in one line.
-fn shown(text: &str) -> String {
-    contract::text::visible(text).replace('\n', "↵")
 }
 
 impl Drop for Editor {
@@ -423,16 +396,11 @@ pub fn give_back() {
     raw::restore();
 }
 
-/// What to write so that a line is seen whole of which only a part was.
-fn whole(line: &str, mark: &str, width: usize) -> String {
-    let shown = contract::text::visible(line);
-    let is_whole = !line.contains('\n') && columns(mark) + columns(&shown) < width;
-    if is_whole { String::new() } else { format!("\r\x1b[K{mark}{shown}") }
-}
-
-fn width() -> usize {
+fn size() -> Size {
     let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.map_or(80, |size| usize::from(size.ws_col).max(1))
+    let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let known = |length: u16, usual: usize| if length == 0 { usual } else { usize::from(length) };
+    Size { columns: known(columns, 80), rows: known(rows, 24) }
 }
 
 #[cfg(test)]
@@ -443,10 +411,11 @@ mod tests {
         let mut editor = Editor::new(vec!["earlier".to_owned()]);
         let mut written = String::new();
         let mut read = None;
+        let size = Size { columns: 20, rows: 10 };
         for word in keys.split(' ') {
-            let before = editor.composer.buffer.raw().to_owned();
+            let before = editor.painted("> ");
             read = editor.take(Input::Key(Key::parse(word).expect("a key")));
-            written.push_str(&editor.change(&before, "> ", 20));
+            written.push_str(&before.becomes(&editor.painted("> "), size));
         }
         (editor, written, read)
     }
@@ -457,10 +426,10 @@ mod tests {
     }
 
     #[test]
-    fn other_changes_draw_the_line_again() {
+    fn other_changes_are_written_from_where_they_are() {
         let (editor, written, _) = after("a b ctrl+a x");
         assert_eq!(editor.composer.buffer.raw(), "xab");
-        assert!(written.ends_with("\r> xab\x1b[K\r\x1b[3C"), "{written:?}");
+        assert_eq!(written, "ab\x1b[2D\x1b[Jxab\x1b[2D");
     }
 
     #[test]
@@ -527,8 +496,7 @@ mod tests {
         let mut editor = Editor::new(entries());
         editor.take(Input::Key(Key::ctrl('r')));
         editor.take(Input::Key(Key::parse("t").expect("a key")));
-        let mark = editor.search.as_ref().expect("a search").mark();
-        assert_eq!(editor.drawn(&mark, 40), "\r(search `t`) slow two\x1b[K\r\x1b[21C");
+        assert_eq!(editor.painted("> ").text, "(search `t`) slow two");
     }
 
     #[test]
@@ -551,17 +519,27 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_seen_in_part_is_whole_once_it_is_sent() {
-        assert_eq!(whole("short", "> ", 20), "");
-        let long = "words that go on and on";
-        assert_eq!(whole(long, "> ", 20), format!("\r\x1b[K> {long}"));
-        assert_eq!(whole("two\nlines", "> ", 20), "\r\x1b[K> two\nlines");
+    fn a_line_that_is_longer_than_the_screen_is_written_once() {
+        let letters: Vec<String> = ('a'..='z').map(String::from).collect();
+        let (_, written, _) = after(&letters.join(" "));
+        // A full row is left for the next one.
+        assert_eq!(written.replace(" \r", ""), letters.concat());
     }
 
     #[test]
-    fn a_line_that_is_too_long_shows_where_the_cursor_is() {
-        let letters: Vec<String> = ('a'..='z').map(String::from).collect();
-        let (_, written, _) = after(&letters.join(" "));
-        assert!(written.ends_with("\r> jklmnopqrstuvwxyz\x1b[K\r\x1b[19C"), "{written:?}");
+    fn what_is_pasted_is_said_once_and_as_a_chip_where_it_is_long() {
+        let mut editor = Editor::new(vec!["earlier".to_owned()]);
+        editor.take(Input::Paste("a\nb".to_owned()));
+        assert_eq!(editor.painted("> ").text, "> a↵b");
+        let long = "line\n".repeat(500);
+        editor.take(Input::Paste(long.clone()));
+        assert_eq!(editor.painted("> ").text, "> a↵b[pasted text 1: 500 lines]");
+        editor.take(Input::Key(Key::ctrl('r')));
+        editor.take(Input::Key(Key::ctrl('g')));
+        assert_eq!(editor.painted("> ").text, "> a↵b[pasted text 1: 500 lines]");
+        let read = editor.take(Input::Key(Key::plain(Code::Enter)));
+        assert_eq!(read, Some(Read::Line(format!("a\nb{long}"))));
+        editor.take(Input::Paste("x".repeat(5000)));
+        assert_eq!(editor.painted("> ").text, "> [pasted text 2: 5000 letters]");
     }
 }

@@ -3,23 +3,22 @@
 
 mod page;
 mod paragraph;
+mod parts;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::highlight::Highlighter;
-use crate::text::{Leads, Piece, Row, fold};
+use crate::text::{Joint, Leads, Piece, Row, fold};
 use crate::theme::{Role, Theme};
+
+use parts::{Begun, PART, Scan};
 
 /// A list or a paragraph that is longer than this is split while it grows.
 const LONG: usize = 2048;
 
 /// A draft that is longer than this is made anew only when it has grown by a part of it.
 const LONGEST_DRAFT: usize = 16 * 1024;
-
-/// A text that is longer than this is told apart at the next paragraph or line of code, so that
-/// each part can be laid out by itself.
-const PART: usize = 32 * 1024;
 
 /// Markdown with the rows it comes to. The text must be clean.
 #[derive(Default)]
@@ -43,21 +42,9 @@ pub(crate) struct Markdown {
     given: usize,
     /// Parts of the same text before it.
     part: usize,
-    /// The block of code that it begins in the middle of.
-    begins_in: Option<Fence>,
+    /// What it begins in the middle of.
+    begun: Option<Begun>,
     scan: Scan,
-}
-
-/// How far a text was gone through for a place to tell it apart.
-#[derive(Default)]
-struct Scan {
-    done: usize,
-    /// Up to where no line ends beyond that.
-    seen: usize,
-    fence: Option<Fence>,
-    /// Where the lines of that code begin.
-    code_at: usize,
-    is_after_gap: bool,
 }
 
 impl Markdown {
@@ -76,14 +63,19 @@ impl Markdown {
         self.part > 0
     }
 
-    /// Whether it begins in the middle of a block of code.
-    pub(crate) fn begins_in_code(&self) -> bool {
-        self.begins_in.is_some()
+    /// Whether its rows are those of an earlier text.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    /// Whether it begins in the middle of a block.
+    pub(crate) fn begins_within(&self) -> bool {
+        self.begun.is_some()
     }
 
     /// The same text, of which nothing is laid out yet.
     pub(crate) fn alone(&self) -> Self {
-        Self { begins_in: self.begins_in.clone(), ..Self::complete(self.text.clone()) }
+        Self { begun: self.begun.clone(), ..Self::complete(self.text.clone()) }
     }
 
     /// Takes more text.
@@ -92,29 +84,46 @@ impl Markdown {
         self.is_stale = true;
     }
 
+    /// Takes more text, and gives away what goes beyond the length of a part: the parts after this
+    /// one, the last of which takes what follows.
+    pub(crate) fn extend(&mut self, text: &str) -> Vec<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        let mut rest = text;
+        // Little by little, or the end of a long text would be moved for each part.
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PART));
+            rest = after;
+            parts.last_mut().unwrap_or(&mut *self).push(piece);
+            while let Some(next) = parts.last_mut().unwrap_or(&mut *self).split() {
+                parts.push(next);
+            }
+        }
+        parts
+    }
+
     /// Gives away what goes beyond the length of a part, as a text of its own.
-    pub(crate) fn split(&mut self) -> Option<Self> {
-        let at = self.scan.end_of_part(&self.text)?;
-        let text = self.text.split_off(at);
+    fn split(&mut self) -> Option<Self> {
+        let cut = self.scan.end_of_part(&self.text)?;
+        let text = self.text.split_off(cut.at);
         let scan = std::mem::take(&mut self.scan);
-        let begins_in = scan.fence.map(|mut fence| {
+        let mut begun = cut.begun;
+        if let Some(fence) = begun.as_mut().and_then(|begun| begun.fence.as_mut()) {
             // What the code has begun, such as a comment, goes on in the next part.
             let blank = Theme::blank("none");
             for line in self.text[scan.code_at..].lines() {
                 fence.highlighter.highlighter.line(line, &blank);
             }
-            fence
-        });
+        }
         self.drafted = 0;
         let is_complete = std::mem::replace(&mut self.is_complete, true);
         // Rows that were made stay, or the next frame would lay out the whole part again.
-        if self.done > at {
+        if self.done > cut.at {
             self.forget();
         }
         self.is_stale = true;
         let part = self.part + 1;
-        let scan = Scan { fence: begins_in.clone(), ..Scan::default() };
-        Some(Self { text, is_complete, is_stale: true, part, begins_in, scan, ..Self::default() })
+        let scan = Scan::within(begun.as_ref());
+        Some(Self { text, is_complete, is_stale: true, part, begun, scan, ..Self::default() })
     }
 
     /// Has the next layout show everything, since nothing came for a while.
@@ -133,7 +142,9 @@ impl Markdown {
         if self.made_for != Some((width, edition)) {
             self.made_for = Some((width, edition));
             self.settled.clear();
-            (self.done, self.fence, self.is_going_on) = (0, self.begins_in.clone(), false);
+            self.done = 0;
+            self.fence = self.begun.as_ref().and_then(|begun| begun.fence.clone());
+            self.is_going_on = self.begun.is_some() && self.fence.is_none();
             (self.is_stale, self.drafted) = (true, 0);
         }
         // What is long and may still change as a whole, such as a table, is not laid out anew for
@@ -154,6 +165,24 @@ impl Markdown {
             self.fence = None;
         }
         self.draft = draft;
+        let first = self.settled.first_mut().or(self.draft.first_mut());
+        if let (Some(row), Some(begun)) = (first, &self.begun) {
+            row.joint = if row.joint == Joint::Decoration { row.joint } else { begun.joint };
+        }
+    }
+
+    /// The rows of blocks that begin where the settled ones end.
+    fn page(&self, text: &str, width: usize, theme: &Theme) -> Vec<Row> {
+        let head = self.begun.as_ref().and_then(|begun| begun.head.as_deref());
+        let Some(head) = head.filter(|_| self.done == 0) else {
+            return page::render(text, width, theme);
+        };
+        // The head of a table stands above its first part.
+        let mut rows = page::render(&format!("{head}{text}"), width, theme);
+        let is_rule = |row: &Row| row.joint == Joint::Decoration && !row.line.spans.is_empty();
+        let above = rows.iter().position(is_rule).map_or(0, |at| at + 1);
+        rows.drain(..above);
+        rows
     }
 
     /// The rows of what may still change.
@@ -167,7 +196,7 @@ impl Markdown {
                 draft.extend(fence.highlighter.clone().rows(line, width, theme));
             }
             None => {
-                let rows = page::render(rest, width, theme);
+                let rows = self.page(rest, width, theme);
                 if !rows.is_empty() && !self.is_going_on && self.is_below() {
                     draft.push(Row::gap());
                 }
@@ -204,7 +233,7 @@ impl Markdown {
 
     /// Whether something stands above the next row.
     fn is_below(&self) -> bool {
-        self.has_begun() || !self.settled.is_empty() || self.begins_in.is_some()
+        self.has_begun() || !self.settled.is_empty() || self.begun.is_some()
     }
 
     /// Rows that it has come to.
@@ -260,16 +289,17 @@ impl Markdown {
             self.done += length;
             return true;
         }
-        let (length, is_split) = match end_of_block(rest) {
-            Some(length) => (length, false),
+        let whole = |length: usize| (length, self.page(&rest[..length], width, theme));
+        let (is_split, found) = match end_of_block(rest) {
+            Some(length) => (false, Some(whole(length))),
+            // Nothing follows: what is left is laid out at once.
+            None if self.is_complete => return false,
             None => {
-                match end_of_item(rest).or_else(|| paragraph::end_of_rows(rest, width, theme)) {
-                    Some(length) => (length, true),
-                    None => return false,
-                }
+                let items = end_of_item(rest).map(whole);
+                (true, items.or_else(|| paragraph::whole_rows(rest, width, theme)))
             }
         };
-        let mut rows = page::render(&rest[..length], width, theme);
+        let Some((length, mut rows)) = found else { return false };
         if !rows.is_empty() && !self.is_going_on {
             self.gap();
         }
@@ -277,43 +307,6 @@ impl Markdown {
         self.is_going_on = is_split;
         self.done += length;
         true
-    }
-}
-
-impl Scan {
-    /// Where a part of a text ends, if it is long enough: before a block that follows a gap, or
-    /// before a line of code.
-    fn end_of_part(&mut self, text: &str) -> Option<usize> {
-        loop {
-            let from = self.seen.max(self.done);
-            let Some(end) = text[from..].find('\n').map(|at| from + at + 1) else { break };
-            let length = end - self.done;
-            let line = &text[self.done..end];
-            let is_gap = line.trim().is_empty();
-            match &self.fence {
-                Some(fence) => {
-                    if fence.is_ended_by(line) {
-                        self.fence = None;
-                    } else if self.done >= PART && fence.indent == 0 {
-                        return Some(self.done);
-                    }
-                }
-                None if self.is_after_gap && !is_gap && self.done >= PART => {
-                    let is_own = !line.starts_with([' ', '\t']) && !is_item(line);
-                    if is_own || self.done >= 4 * PART {
-                        return Some(self.done);
-                    }
-                }
-                None => {
-                    self.fence = Fence::begun_by(line).map(|(fence, _)| fence);
-                    self.code_at = self.done + length;
-                }
-            }
-            self.is_after_gap = is_gap && self.fence.is_none();
-            self.done += length;
-        }
-        self.seen = text.len();
-        None
     }
 }
 

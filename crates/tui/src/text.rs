@@ -108,6 +108,10 @@ pub(crate) fn clean(text: &str) -> String {
 /// Prose from outside, safe to draw: like [`clean`], but what joins letters (in Persian, in Hindi)
 /// and pictures (of families, of professions) does.
 pub(crate) fn prose(text: &str) -> String {
+    // Most of what comes is plain; a long text is gone through quickly.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return text.to_owned();
+    }
     if !text.contains(['\u{200c}', '\u{200d}']) {
         return clean(text);
     }

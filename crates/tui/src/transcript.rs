@@ -5,9 +5,11 @@
 mod block;
 mod changes;
 mod fold;
+mod guess;
 mod person;
 mod search;
 mod select;
+mod thinking;
 mod tool;
 mod view;
 

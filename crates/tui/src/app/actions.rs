@@ -224,7 +224,8 @@ impl App {
 
     fn warn_of_end(&mut self, is_busy: bool) {
         let doing = if is_busy { "stopping; " } else { "" };
-        self.note = format!("{doing}Ctrl+C once more ends");
+        let key = self.keymap.hint(Action::Interrupt);
+        self.note = format!("{doing}{key} once more ends");
     }
 
     fn quit(&mut self, effects: &mut Vec<Effect>) {

@@ -5,7 +5,7 @@ use ratatui_core::terminal::Frame;
 
 use super::{App, Focus};
 use crate::composer::complete::MOST;
-use crate::keymap::Described;
+use crate::keymap::{Action, Described};
 use crate::layers::Canvas;
 use crate::link::Links;
 use crate::picture::Pictures;
@@ -28,7 +28,8 @@ impl App {
             return;
         }
         let theme = self.theme.clone();
-        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme };
+        let keys = self.keymap.clone();
+        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: &theme, keys: &keys };
         let mut places = self.places(area);
         let above = Rect { height: area.height.saturating_sub(1), ..area };
         let covered = self.layers.iter_mut().map(|layer| layer.covers(above, &theme)).max();
@@ -166,12 +167,15 @@ impl App {
     }
 
     fn draw_welcome(&self, area: Rect, canvas: &mut Canvas<'_>) {
+        let hint = |action: Action| self.keymap.hint(action);
+        let more = self.keymap.leader().map_or_else(String::new, |it| format!("{it} shows more, "));
+        let helps = format!("@ names a file, / a command, {more}{} helps.", hint(Action::Help));
         let lines = [
             (Role::Heading, "Brynhild".to_owned()),
             (Role::Soft, self.status.model.clone()),
             (Role::Soft, String::new()),
-            (Role::Soft, "Write what you want, Enter sends it.".to_owned()),
-            (Role::Soft, "@ names a file, / a command, Ctrl+T shows more, F1 helps.".to_owned()),
+            (Role::Soft, format!("Write what you want, {} sends it.", hint(Action::Send))),
+            (Role::Soft, helps),
         ];
         let height = narrow(lines.len());
         if area.height < height + 2 {
@@ -188,7 +192,9 @@ impl App {
     fn draw_queue(&self, area: Rect, canvas: &mut Canvas<'_>) {
         let skipped = self.queue.len().saturating_sub(usize::from(area.height));
         for (y, text) in (area.y..area.bottom()).zip(self.queue.iter().skip(skipped)) {
-            let line = format!("waits: {}", one_line(&text.trim().replace('\n', " ⏎ ")));
+            // Of a long text no more is looked at than could be shown.
+            let text = contract::text::head(text.trim(), 8 * usize::from(area.width));
+            let line = format!("waits: {}", one_line(&text.replace('\n', " ⏎ ")));
             let line = clipped(&line, usize::from(area.width).saturating_sub(16));
             let at = Position { x: area.x, y };
             let used = canvas.text(at, &line, Role::Soft, area.width);
@@ -205,18 +211,22 @@ impl App {
             let at = Position { x: area.x, y: area.y.saturating_sub(1) };
             canvas.text(at, &rule, Role::Border, area.width);
             if let Some(percent) = self.view.progress(&self.transcript) {
-                let text = format!(" {percent}% · Ctrl+End goes to the end ");
+                let end = self.keymap.hint(Action::Bottom);
+                let text = format!(" {percent}% · {end} goes to the end ");
                 let text = clipped(&text, usize::from(area.width));
                 let x = area.right().saturating_sub(narrow(columns(&text)));
                 canvas.text(Position { x, ..at }, &text, Role::Selection, area.width);
             }
         }
         let placeholder = match (self.is_connected, self.status.is_busy()) {
-            (false, _) => "starting; you can write already",
-            (true, true) => "what you send waits until the model can hear it; Esc stops it",
-            (true, false) => "write to the model",
+            (false, _) => "starting; you can write already".to_owned(),
+            (true, true) => {
+                let stops = self.keymap.hint(Action::Cancel);
+                format!("what you send waits until the model can hear it; {stops} stops it")
+            }
+            (true, false) => "write to the model".to_owned(),
         };
-        let cursor = self.composer.draw(area, canvas.buffer, canvas.theme, placeholder);
+        let cursor = self.composer.draw(area, canvas.buffer, canvas.theme, &placeholder);
         (self.focus == Focus::Writing).then_some(cursor)
     }
 
@@ -226,12 +236,12 @@ impl App {
         }
         if self.focus == Focus::Browsing {
             let is_selecting = self.view.selection.is_some_and(|it| it.by != By::Mouse);
-            return if is_selecting {
-                "selecting: arrows move, o the other end, y copies, Esc ends".to_owned()
+            let keys = if is_selecting {
+                "selecting: arrows move, o the other end, y copies"
             } else {
-                "walking: Enter opens, j k go by rows, v selects, y copies, / searches, Esc ends"
-                    .to_owned()
+                "walking: Enter opens, j k go by rows, v selects, y copies, / searches"
             };
+            return format!("{keys}, {} ends", self.keymap.hint(Action::Cancel));
         }
         let mode = match &self.composer.vim {
             Some(vim) if vim.is_marking() => "VISUAL: d y c, Esc ends",
@@ -295,8 +305,9 @@ impl App {
         }
     }
 
-    /// What can follow the keys of a sequence: in words where they all fit, else by name.
-    fn draw_following(&self, area: Rect, canvas: &mut Canvas<'_>) {
+    /// What can follow the keys of a sequence: in words where they all fit, else by name, and page
+    /// by page where even that is too much.
+    fn draw_following(&mut self, area: Rect, canvas: &mut Canvas<'_>) {
         let following = self.keymap.following(&self.chord);
         let keys: Vec<String> = self.chord.iter().map(ToString::to_string).collect();
         let inner = usize::from(area.width).saturating_sub(4).max(1);
@@ -318,12 +329,26 @@ impl App {
         let place = Rect { y: area.bottom().saturating_sub(height + 1), height, ..area };
         let inner = canvas.frame(place, &keys.join(" "));
         let rows = usize::from(inner.height).max(1);
-        let hidden = all.len().saturating_sub(rows * across);
-        if hidden > 0 {
-            canvas.foot(place, &format!("{hidden} more: F1 lists all"));
+        let page = rows * across;
+        self.chord_page = self.chord_page.min(all.len().saturating_sub(1) / page);
+        let first = self.chord_page * page;
+        let below = all.len().saturating_sub(first + page);
+        if first + below > 0 {
+            let more = match (first, below) {
+                (0, below) => format!("{below} more: Down"),
+                (above, 0) => format!("{above} more: Up"),
+                (above, below) => format!("{above} Up, {below} Down"),
+            };
+            if inner.x == place.x {
+                // Without a frame its title has room for it.
+                canvas.frame(place, &format!("{} {more}", keys.join(" ")));
+            } else {
+                canvas
+                    .foot(place, &format!("{more}; {} lists all", canvas.keys.hint(Action::Help)));
+            }
         }
         let wide = inner.width / narrow(across).max(1);
-        for (number, (keys, about)) in all.iter().enumerate().take(rows * across) {
+        for (number, (keys, about)) in all.iter().skip(first).take(page).enumerate() {
             let x = inner.x + narrow(number / rows) * wide;
             let at = Position { x, y: inner.y + narrow(number % rows) };
             let room = wide.min(inner.right().saturating_sub(x));

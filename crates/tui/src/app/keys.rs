@@ -26,7 +26,7 @@ impl App {
         if self.layers.is_empty() || !self.layer_key(key, at, effects) {
             self.own_key(key, effects);
         }
-        if key != Key::ctrl('c') {
+        if self.keymap.resolve(&[key]) != Resolved::Action(Action::Interrupt) {
             self.interrupted = None;
         }
     }
@@ -122,6 +122,9 @@ impl App {
         if self.chord.is_empty() && self.focus == Focus::Browsing && self.browse_key(key, effects) {
             return;
         }
+        if self.chord.is_empty() {
+            self.chord_page = 0;
+        }
         self.chord.push(key);
         match self.keymap.resolve(&self.chord) {
             Resolved::Action(action) => {
@@ -129,6 +132,10 @@ impl App {
                 self.act(action, effects);
             }
             Resolved::Prefix => {}
+            Resolved::Unknown if self.chord.len() > 1 && turns(key) != 0 => {
+                self.chord.pop();
+                self.chord_page = self.chord_page.saturating_add_signed(turns(key));
+            }
             Resolved::Unknown if self.chord.len() > 1 => {
                 if key != Key::plain(Code::Esc) {
                     self.note = format!("nothing is at {key}");
@@ -371,5 +378,14 @@ impl App {
         if !text.is_empty() {
             self.copy(text, effects);
         }
+    }
+}
+
+/// Which way a key turns the pages of what can follow others; 0 where it does not.
+fn turns(key: Key) -> isize {
+    match key.code {
+        Code::Down | Code::PageDown => 1,
+        Code::Up | Code::PageUp => -1,
+        _ => 0,
     }
 }

@@ -3,6 +3,7 @@
 mod approvals;
 mod conversation;
 mod documented;
+mod hints;
 mod hostile;
 mod offered;
 mod seen;

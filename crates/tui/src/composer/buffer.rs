@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::text::{columns, prose};
+use crate::text::{columns, counted, prose};
 
 /// Changes that can be undone.
 const UNDO: usize = 200;
@@ -392,12 +392,32 @@ impl Buffer {
         lines.push(line);
     }
 
+    /// All of it in one line, line feeds as a sign, and where the cursor is in that.
+    pub(crate) fn in_one_line(&self) -> (String, usize) {
+        let mut line = String::with_capacity(self.text.len());
+        let mut cursor = None;
+        for (at, grapheme) in self.text.grapheme_indices(true) {
+            if at >= self.cursor {
+                cursor.get_or_insert(line.len());
+            }
+            match grapheme {
+                "\n" => line.push('↵'),
+                grapheme => line.push_str(&self.shown(grapheme)),
+            }
+        }
+        let end = line.len();
+        (line, cursor.unwrap_or(end))
+    }
+
     /// What is shown for one character.
     fn shown(&self, grapheme: &str) -> String {
         let chip = grapheme.chars().next().and_then(chip_number);
         if let Some((number, pasted)) = chip.and_then(|at| Some((at, self.chips.get(at)?))) {
-            let lines = pasted.lines().count();
-            return format!("[pasted text {}: {lines} lines]", number + 1);
+            let length = match pasted.lines().count() {
+                0 | 1 => counted(pasted.chars().count(), "letter", "letters"),
+                lines => counted(lines, "line", "lines"),
+            };
+            return format!("[pasted text {}: {length}]", number + 1);
         }
         if grapheme == "\t" { "    ".to_owned() } else { prose(grapheme) }
     }

@@ -8,6 +8,8 @@ use crate::key::{Code, Key};
 
 /// A lone escape is a key of its own when nothing follows for so long.
 const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
+/// A paste of which nothing is heard for so long can be stopped.
+const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// The rest of a sequence may be on its way for so long: nobody types its beginning.
 const SEQUENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
@@ -68,13 +70,16 @@ impl Decoder {
     /// How long to wait for the rest of what has begun, where time decides. A letter waits for its
     /// rest for ever.
     pub(crate) fn patience(&self) -> Option<Timespec> {
+        if self.is_pasting() {
+            return Some(SILENCE);
+        }
         let is_waiting = self.paste.is_none() && self.pending.first().is_some_and(u8::is_ascii);
         let is_lone = self.pending.len() == 1;
         is_waiting.then_some(if is_lone { ESCAPE } else { SEQUENCE })
     }
 
     /// Whether a paste goes on that may never end.
-    pub(crate) fn is_pasting(&self) -> bool {
+    fn is_pasting(&self) -> bool {
         self.paste.is_some() && !self.is_stuck
     }
 
@@ -479,6 +484,7 @@ mod tests {
 
         assert_eq!(decoder.feed(b"\x1b[200~never"), []);
         assert_eq!(decoder.feed(b"\x03"), [], "it is a part of the paste");
+        assert_eq!(decoder.patience(), Some(SILENCE), "whoever reads asks again then");
         assert_eq!(decoder.settle(), [Input::Stalled]);
         assert_eq!(decoder.settle(), [], "once is enough");
         let stopped = [Input::Paste("never\u{3}".to_owned()), Input::Key(Key::ctrl('c'))];

@@ -53,7 +53,8 @@ impl Layer for Page {
 
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let place = centered(area, 90, share(area.height, 90).max(5));
-        let inner = canvas.frame(place, &format!("{} (Esc closes)", self.title));
+        let closes = canvas.keys.hint(Action::Cancel);
+        let inner = canvas.frame(place, &format!("{} ({closes} closes)", self.title));
         self.markdown.lay_out(usize::from(inner.width), 0, canvas.theme);
         let page = usize::from(inner.height);
         self.step = page.saturating_sub(1).max(1);
@@ -65,7 +66,8 @@ impl Layer for Page {
         }
         let hidden = self.markdown.height().saturating_sub(self.scroll + page);
         if hidden > 0 {
-            canvas.foot(place, &format!("{hidden} more rows: PageDown, End"));
+            let [page, end] = [Action::PageDown, Action::Bottom].map(|it| canvas.keys.hint(it));
+            canvas.foot(place, &format!("{hidden} more rows: {page}, {end}"));
         }
         None
     }

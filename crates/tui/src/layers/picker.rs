@@ -10,7 +10,7 @@ use crate::fuzzy;
 use crate::host::Leave;
 use crate::host::{Answer, Item, Picks, Request};
 use crate::key::{Code, Key};
-use crate::keymap::{ACTIONS, Keymap};
+use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::message::Effect;
 use crate::text::{Leads, Row, clipped, columns, narrow, wrap};
 use crate::theme::Role;
@@ -401,7 +401,8 @@ impl Layer for Picker {
         let place = centered(area, width, height);
         let count = format!("{} ({})", self.title(), self.found.len());
         let inner = canvas.frame(place, &count);
-        canvas.foot(place, &format!("Enter {}, Esc closes", self.purpose()));
+        let [does, closes] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
+        canvas.foot(place, &format!("{does} {}, {closes} closes", self.purpose()));
         let at = inner.as_position();
         let used = canvas.text(at, "> ", Role::Person, inner.width);
         let at = Position { x: at.x + used, ..at };

@@ -8,6 +8,7 @@ use ratatui_core::layout::{Position, Rect};
 use super::{Canvas, Flow};
 use crate::diff;
 use crate::key::{Code, Key};
+use crate::keymap::{Action, Keymap};
 use crate::text::{Leads, Row, clipped, columns, counted, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
@@ -261,7 +262,7 @@ impl Question {
     ) -> Option<Position> {
         let width = width_in(area);
         let height = self.height(area, canvas.theme);
-        let footer = self.footer(area, width, now);
+        let footer = self.footer(area, width, now, canvas.keys);
         let place = Rect { y: area.bottom() - height, height, ..area };
         let inner = canvas.frame(place, &self.title);
         // The answers always stay in sight; the body gets what is left, at least a row.
@@ -284,7 +285,10 @@ impl Question {
             let more = match hidden {
                 0 => String::new(),
                 _ if is_seen => format!("── {rows} below "),
-                _ => format!("── {rows} below, to be seen first: PageDown "),
+                _ => {
+                    let key = canvas.keys.hint(Action::PageDown);
+                    format!("── {rows} below, to be seen first: {key} ")
+                }
             };
             let rule = format!("{more}{}", "─".repeat(width.saturating_sub(columns(&more))));
             let look = if hidden > 0 && !is_seen { Role::Caution } else { Role::Border };
@@ -305,14 +309,15 @@ impl Question {
         Some(Position { x: x.min(inner.right().saturating_sub(1)), ..at(first) })
     }
 
-    fn footer(&self, area: Rect, width: usize, now: Instant) -> Vec<(Role, String)> {
+    fn footer(&self, area: Rect, width: usize, now: Instant, keys: &Keymap) -> Vec<(Role, String)> {
         if let Some((at, words)) = &self.words {
+            let [enter, leaves] = [Action::Send, Action::Cancel].map(|it| keys.hint(it));
             let help = match self.choices.get(*at) {
                 Some(choice) => {
-                    format!("{}: say why, or only Enter; Esc goes back", choice.label)
+                    format!("{}: say why, or only {enter}; {leaves} goes back", choice.label)
                 }
                 None if now < self.armed_at => "…".to_owned(),
-                None => "Enter answers, Esc puts the question aside".to_owned(),
+                None => format!("{enter} answers, {leaves} puts the question aside"),
             };
             return vec![(Role::Text, self.prompt(words, width)), (Role::Soft, help)];
         }

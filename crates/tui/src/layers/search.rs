@@ -6,6 +6,7 @@ use ratatui_core::layout::{Position, Rect};
 
 use super::{Canvas, Deed, Flow, Layer};
 use crate::key::{Code, Key};
+use crate::keymap::Action;
 use crate::text::{columns, narrow};
 use crate::theme::Role;
 use crate::transcript::Direction;
@@ -69,8 +70,9 @@ impl Layer for Search {
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let line = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
         canvas.clear(line);
-        let label = "Search (Up: before; Down: after; Enter goes there; Esc ends): ";
-        let label = if usize::from(area.width) > label.len() + 10 { label } else { "/" };
+        let [goes, ends] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
+        let label = format!("Search (Up: before; Down: after; {goes} goes there; {ends} ends): ");
+        let label = if usize::from(area.width) > label.len() + 10 { &label } else { "/" };
         let at = line.as_position();
         let used = canvas.text(at, label, Role::Accent, area.width);
         let at = Position { x: at.x + used, ..at };

@@ -2,42 +2,44 @@
 //! and links, so that both parts come to the rows that the whole would.
 
 use super::{LONG, is_item, page};
-use crate::text::columns;
+use crate::text::Row;
 use crate::theme::Theme;
 
 /// Ends of rows that are tried.
 const TRIES: usize = 8;
 
-/// The end of a full row in the middle of a long paragraph.
-pub(super) fn end_of_rows(text: &str, width: usize, theme: &Theme) -> Option<usize> {
+/// The end of a full row in the middle of a long paragraph, with the rows up to there.
+pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usize, Vec<Row>)> {
     if text.len() < 2 * LONG || !is_prose(text) {
         return None;
     }
-    let mut ends = ends(text);
-    let first = ends.find(|at| *at >= LONG)?;
-    let rows = page::render(&text[..first], width, theme);
-    // Words are added until the next one begins a row. Marks that are not seen count too, so that
-    // this may be told too early; then it goes on from there.
-    let mut used = rows.last()?.line.width();
-    let mut end = first;
-    let mut tries = 0;
-    for next in ends {
-        used += 1 + columns(text[end..next].trim());
-        if used > width {
-            let (full, more) = (&text[..end], &text[..next]);
-            let (full, more) = (page::render(full, width, theme), page::render(more, width, theme));
-            if more.len() > full.len() && more[..full.len()] == full[..] {
-                return Some(end + 1);
-            }
-            tries += 1;
-            if tries == TRIES {
-                return None;
-            }
-            used = more.last()?.line.width();
+    let ends: Vec<usize> = ends(text).collect();
+    let last = *ends.last()?;
+    let rows = page::render(&text[..last], width, theme);
+    let mut end = last;
+    for kept in (1..rows.len()).rev().take(TRIES) {
+        // The words of a row tell where it begins, unless marks that are not seen stand among them.
+        let words = rows[kept].line.to_string().split_whitespace().count();
+        end = start_of_words(&text[..end], words)?.checked_sub(1)?;
+        if ends.binary_search(&end).is_err() {
+            continue;
         }
-        end = next;
+        let full = page::render(&text[..end], width, theme);
+        if full[..] == rows[..kept] {
+            return Some((end + 1, full));
+        }
     }
     None
+}
+
+/// Where the last words of a text begin.
+fn start_of_words(text: &str, count: usize) -> Option<usize> {
+    let mut rest = text;
+    for _ in 0..count {
+        let word = rest.trim_end();
+        rest = &word[..word.rfind(char::is_whitespace).map_or(0, |at| at + 1)];
+    }
+    Some(rest.len()).filter(|at| *at > 0)
 }
 
 /// Whether a text begins with a paragraph and has nothing in it that could make more of it.

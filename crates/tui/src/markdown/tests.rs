@@ -175,11 +175,11 @@ fn a_block_of_code_without_end_is_told_apart_and_looks_as_if_it_were_not() {
     }
     assert!(parts.len() > 3 && parts.iter().all(|it| it.text().len() < 2 * PART));
     assert_eq!(parts.iter().map(Markdown::text).collect::<String>(), text);
-    let begins = parts.iter().filter(|part| part.begins_in_code()).count();
+    let begins = parts.iter().filter(|part| part.begins_within()).count();
     assert!(begins + 1 >= parts.len() - 1, "{begins} of {}", parts.len());
     let mut joined = Vec::new();
     for part in &mut parts {
-        if !joined.is_empty() && !part.begins_in_code() {
+        if !joined.is_empty() && !part.begins_within() {
             joined.push(Row::gap());
         }
         joined.extend(rows(part));
@@ -212,4 +212,81 @@ fn another_width_lays_everything_out_again() {
     assert_eq!(markdown.height(), 1);
     markdown.lay_out(5, 0, &theme());
     assert_eq!(shown(&markdown), ["one", "two", "three"]);
+}
+
+/// A text in the parts that it is told apart in, and all their rows.
+fn parts(text: &str, width: usize) -> (Vec<Markdown>, Vec<Row>) {
+    let mut first = Markdown::complete(String::new());
+    let rest = first.extend(text);
+    let mut parts: Vec<Markdown> = std::iter::once(first).chain(rest).collect();
+    let mut rows = Vec::new();
+    for part in &mut parts {
+        assert!(part.text().len() <= parts::LONGEST_PART, "{}", part.text().len());
+        part.lay_out(width, 0, &theme());
+        if !part.begins_within() {
+            rows.push(Row::gap());
+        }
+        rows.extend((0..part.height()).filter_map(|at| part.row(at).cloned()));
+    }
+    assert_eq!(parts.iter().map(Markdown::text).collect::<String>(), text);
+    (parts, rows)
+}
+
+/// The text of rows as a copy has it.
+fn copied(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.joint != Joint::Decoration) {
+        match row.joint {
+            Joint::Space => text.push(' '),
+            Joint::Line if !text.is_empty() => text.push('\n'),
+            _ => {}
+        }
+        text.push_str(&row.text());
+    }
+    text
+}
+
+#[test]
+fn one_paragraph_is_told_apart_and_reads_as_one_all_the_same() {
+    let sentence = "Words of a sentence that is one of many, and many there are. ";
+    let long = sentence.repeat(8 * PART / sentence.len());
+    for text in [long.trim_end().to_owned(), long.trim_end().replace(". ", ".\n")] {
+        let (parts, rows) = parts(&text, 60);
+        assert!(parts.len() > 2, "{}", parts.len());
+        assert!(parts[1..].iter().all(Markdown::begins_within));
+        assert!(parts.iter().all(|part| part.text().trim_end().ends_with('.')));
+        assert!(rows.iter().skip(1).all(|row| row.joint == Joint::Space || *row == rows[1]));
+        assert_eq!(copied(&rows), text.replace('\n', " "));
+    }
+}
+
+#[test]
+fn one_word_without_end_is_told_apart_between_letters() {
+    let letters = "añ漢👍".repeat(PART / 2);
+    let (parts, rows) = parts(&letters, 60);
+    assert!(parts.len() > 2, "{}", parts.len());
+    assert_eq!(copied(&rows), letters);
+    let code = format!("```\n{letters}\n```\nafter");
+    let (parts, rows) = self::parts(&code, 60);
+    assert!(parts.len() > 2, "{}", parts.len());
+    assert_eq!(copied(&rows), format!("{letters}\nafter"));
+}
+
+#[test]
+fn a_table_and_a_list_without_end_go_on_in_the_next_part() {
+    let table: Vec<String> = (0..9000).map(|number| format!("| {number:06} | cell |\n")).collect();
+    let table = table.concat();
+    let (parts, rows) = parts(&format!("| a | b |\n|---|---|\n{table}"), 60);
+    assert!(parts.len() > 2, "{}", parts.len());
+    let shown: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
+    assert_eq!(shown.len(), 9003);
+    assert_eq!(shown[1].trim_end(), "a      │ b");
+    assert!((0..9000).all(|number| shown[number + 3] == format!("{number:06} │ cell")));
+    let list: Vec<String> = (0..9000).map(|number| format!("- item number {number}\n")).collect();
+    let list = list.concat();
+    let (parts, rows) = self::parts(&list, 60);
+    assert!(parts.len() > 2, "{}", parts.len());
+    let shown: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
+    assert_eq!(shown.len(), 9001);
+    assert!((0..9000).all(|number| shown[number + 1] == format!("• item number {number}")));
 }

@@ -131,17 +131,22 @@ pub(super) fn enter(tty: &File, has_mouse: bool) -> io::Result<Taken> {
 /// Takes single keys from the terminal for one line; what is written stays where it is. The keys
 /// that interrupt and suspend are keys here.
 pub(crate) fn enter_line() -> io::Result<()> {
-    take_keys(&[SpecialCodeIndex::VINTR, SpecialCodeIndex::VSUSP], PASTE_OFF)?;
+    enter_marked(&[SpecialCodeIndex::VINTR, SpecialCodeIndex::VSUSP])
+}
+
+/// The same for an answer to a question, while which an interrupt is one.
+pub(crate) fn enter_answer() -> io::Result<()> {
+    enter_marked(&[SpecialCodeIndex::VSUSP])
+}
+
+/// What is pasted is marked as that, so that no key is taken from it.
+fn enter_marked(keys: &[SpecialCodeIndex]) -> io::Result<()> {
+    take_keys(keys, PASTE_OFF)?;
     let entered = io::stderr().write_all(PASTE_ON.as_bytes());
     if entered.is_err() {
         restore();
     }
     entered
-}
-
-/// The same for an answer to a question, while which an interrupt is one.
-pub(crate) fn enter_answer() -> io::Result<()> {
-    take_keys(&[SpecialCodeIndex::VSUSP], "")
 }
 
 fn take_keys(also: &[SpecialCodeIndex], leave: &'static str) -> io::Result<()> {

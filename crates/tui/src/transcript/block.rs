@@ -1,17 +1,20 @@
 //! One thing in the conversation, with the rows it comes to.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use contract::event::Level;
 
 use super::Shape;
 use super::changes;
+use super::guess;
 use super::person;
+use super::thinking::Thought;
 use super::tool::Tool;
 use crate::host::Changed;
 use crate::markdown::Markdown;
 use crate::picture::{Picture, Pictures};
-use crate::text::{Leads, Piece, Row, clipped, columns, counted, fold, narrow, wrap};
+use crate::text::{Leads, Piece, Row, clipped, columns, fold, narrow, wrap};
 use crate::theme::{Role, Theme};
 
 /// Rows of a closed block of text that are shown.
@@ -67,6 +70,10 @@ pub(crate) struct Block {
     is_open: Option<bool>,
     made_for: Option<Shape>,
     rows: Vec<Row>,
+    /// How far reasoning is laid out.
+    thought: Thought,
+    /// Rows that it came to or may come to, for a width and a length of its text.
+    guess: Cell<Option<(usize, usize, usize)>>,
     /// The row at which its picture begins, where it is shown.
     picture_at: Option<usize>,
     /// What the terminal knows its picture by.
@@ -82,6 +89,8 @@ impl Block {
             is_open: None,
             made_for: None,
             rows: Vec::new(),
+            thought: Thought::default(),
+            guess: Cell::new(None),
             picture_at: None,
             picture_id: 0,
             drawn: None,
@@ -124,8 +133,12 @@ impl Block {
     }
 
     pub(super) fn forget(&mut self) {
+        if let (Some(shape), Some(text)) = (self.made_for, self.long_text()) {
+            self.guess.set(Some((shape.width, text.len(), self.height())));
+        }
         self.made_for = None;
         self.rows = Vec::new();
+        self.thought = Thought::default();
         self.drawn = None;
         if let Kind::Reply(markdown) = &mut self.kind {
             markdown.forget();
@@ -140,24 +153,42 @@ impl Block {
         }
     }
 
-    /// Rows that are free above it: none within a block of code that was told apart.
+    /// Rows that are free above it: none within something that was told apart.
     fn gap(&self) -> usize {
-        let goes_on = matches!(&self.kind, Kind::Reply(markdown) if markdown.begins_in_code());
+        let goes_on = matches!(&self.kind, Kind::Reply(markdown) if markdown.begins_within());
         usize::from(!goes_on)
+    }
+
+    /// Its text where that decides how many rows there are.
+    fn long_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Reply(markdown) => Some(markdown.text()),
+            Kind::Person(text) | Kind::Shown(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// Rows, known or guessed.
     pub(super) fn rows_about(&self, shape: Shape) -> usize {
         const CLOSED: usize = 4;
-        if self.made_for == Some(shape) {
+        let is_stale = matches!(&self.kind, Kind::Reply(markdown) if markdown.is_stale());
+        if self.made_for == Some(shape) && !is_stale {
             return self.height();
         }
-        let text = match &self.kind {
-            Kind::Reply(markdown) => markdown.text(),
-            Kind::Person(text) | Kind::Shown(text) => text,
-            _ => return CLOSED,
+        let Some(text) = self.long_text() else { return CLOSED };
+        if let Some((width, length, rows)) = self.guess.get()
+            && (width, length) == (shape.width, text.len())
+        {
+            return rows;
+        }
+        let rows = match &self.kind {
+            Kind::Reply(_) => guess::of_prose(text, shape.width),
+            Kind::Person(text) if person::is_long(text) && !self.is_open(shape) => person::CLOSED,
+            _ => guess::of_lines(text, shape.width),
         };
-        text.len() / shape.width.max(1) + 2
+        let rows = rows + self.gap();
+        self.guess.set(Some((shape.width, text.len(), rows)));
+        rows
     }
 
     /// One of them; none for the gap.
@@ -191,6 +222,10 @@ impl Block {
         }
         let is_open = self.is_open(shape);
         self.made_for = Some(shape);
+        if let Kind::Thinking { text, took, .. } = &self.kind {
+            self.thought.lay_out((text, *took), (shape, is_open), theme, &mut self.rows);
+            return;
+        }
         self.rows = self.made(is_open, shape.width, theme);
         self.picture_rows(shape, theme);
     }
@@ -252,7 +287,12 @@ impl Block {
         match &self.kind {
             Kind::Reply(_) => Vec::new(),
             Kind::Person(text) => person::rows(text, is_open, width, theme),
-            Kind::Thinking { text, took, .. } => thinking(text, *took, is_open, width, theme),
+            Kind::Thinking { text, took, .. } => {
+                let shape = Shape { width, ..Shape::default() };
+                let mut rows = Vec::new();
+                Thought::default().lay_out((text, *took), (shape, is_open), theme, &mut rows);
+                rows
+            }
             Kind::Tool(tool) => tool.rows(is_open, width, theme),
             Kind::Notice { level, text, hint } => {
                 notice(*level, text, hint.as_deref(), width, theme)
@@ -309,33 +349,6 @@ pub(super) fn contains(text: &str, needle: &str) -> bool {
         return false;
     }
     text.to_lowercase().contains(needle)
-}
-
-fn thinking(
-    text: &str,
-    took: Option<Duration>,
-    is_open: bool,
-    width: usize,
-    theme: &Theme,
-) -> Vec<Row> {
-    let soft = theme.style(Role::Soft);
-    let mark = if is_open { "▾ " } else { "▸ " };
-    let words = counted(text.split_whitespace().count(), "word", "words");
-    let head = match took {
-        Some(took) if took.as_secs() > 0 => {
-            format!("Thought for {} s, {words}", took.as_secs())
-        }
-        Some(_) => format!("Thought, {words}"),
-        None => format!("Thinking, {words}"),
-    };
-    let mut rows = vec![Row::decoration(&[(soft, format!("{mark}{head}"))])];
-    if is_open {
-        let lead = Leads::same(vec![(theme.style(Role::Border), "│ ".to_owned())]);
-        for line in text.lines() {
-            rows.extend(wrap(&[(soft, line.to_owned())], width, &lead));
-        }
-    }
-    rows
 }
 
 fn notice(level: Level, text: &str, hint: Option<&str>, width: usize, theme: &Theme) -> Vec<Row> {
@@ -433,19 +446,40 @@ pub(super) enum End {
     Last,
 }
 
-/// The rows of a long text: all of them, or a few at one end and how many more there are.
+/// As much of one end of a text as a closed block could show, and how many lines that leaves out: a
+/// long one is not laid out for a few rows.
+pub(super) fn excerpt(text: &str, end: End) -> (&str, usize) {
+    const LINES: usize = 100;
+    const BYTES: usize = 32 * 1024;
+    match end {
+        End::First => {
+            let lines =
+                text.match_indices('\n').nth(LINES - 1).map_or(text.len(), |(at, _)| at + 1);
+            let shown = contract::text::head(&text[..lines], BYTES);
+            (shown, text[shown.len()..].lines().count())
+        }
+        End::Last => {
+            let from = text.rmatch_indices('\n').nth(LINES).map_or(0, |(at, _)| at + 1);
+            let shown = contract::text::tail(&text[from..], BYTES);
+            (shown, text[..text.len() - shown.len()].lines().count())
+        }
+    }
+}
+
+/// The rows of a long text, so many lines of which were left out: all of them, or a few at one end
+/// and how many more there are.
 pub(super) fn shortened(
     mut rows: Vec<Row>,
-    is_open: bool,
+    (is_open, left_out): (bool, usize),
     theme: &Theme,
     (lead, end): (&[Piece], End),
 ) -> Vec<Row> {
     let hidden = rows.len().saturating_sub(PREVIEW);
-    if is_open || hidden < 2 {
+    if is_open || hidden + left_out < 2 {
         return rows;
     }
     let mut more = lead.to_vec();
-    more.push((theme.style(Role::Soft), format!("… {hidden} more rows")));
+    more.push((theme.style(Role::Soft), format!("… {} more rows", hidden + left_out)));
     let more = Row::decoration(&more);
     match end {
         End::First => {

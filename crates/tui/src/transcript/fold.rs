@@ -166,17 +166,12 @@ impl Transcript {
                 self.end_thinking();
                 match self.arriving().map(|block| &mut block.kind) {
                     Some(Kind::Reply(markdown)) => {
-                        markdown.push(&prose(text));
-                        if let Some(rest) = markdown.split() {
-                            self.reply(rest);
+                        for part in markdown.extend(&prose(text)) {
+                            self.push(Kind::Reply(Box::new(part)));
                         }
                     }
                     _ if text.trim().is_empty() => {}
-                    _ => {
-                        let mut markdown = Markdown::default();
-                        markdown.push(&prose(text));
-                        self.reply(markdown);
-                    }
+                    _ => self.reply(&prose(text), Markdown::default()),
                 }
             }
             Piece::Thinking { text } => {
@@ -201,11 +196,10 @@ impl Transcript {
     }
 
     /// Adds what the model said, in parts where it is long.
-    fn reply(&mut self, markdown: Markdown) {
-        let mut next = Some(markdown);
-        while let Some(mut markdown) = next {
-            next = markdown.split();
-            self.push(Kind::Reply(Box::new(markdown)));
+    fn reply(&mut self, text: &str, mut first: Markdown) {
+        let rest = first.extend(text);
+        for part in std::iter::once(first).chain(rest) {
+            self.push(Kind::Reply(Box::new(part)));
         }
     }
 
@@ -258,8 +252,9 @@ impl Transcript {
                 _ => None,
             })
             .collect();
-        let is_same = !streamed.is_empty() && streamed.trim() == prose(&reply.text()).trim();
-        let is_silent = streamed.is_empty() && reply.text().trim().is_empty();
+        let said = prose(&reply.text());
+        let is_same = !streamed.is_empty() && streamed.trim() == said.trim();
+        let is_silent = streamed.is_empty() && said.trim().is_empty();
         let has_thought = self.blocks.len() > start || reply.thinking().is_empty();
         if is_same || (is_silent && has_thought) {
             for block in &mut self.blocks[start..] {
@@ -273,7 +268,7 @@ impl Transcript {
         for part in &reply.parts {
             match part {
                 Part::Text { text } if !text.trim().is_empty() => {
-                    self.reply(Markdown::complete(prose(text)));
+                    self.reply(&prose(text), Markdown::complete(String::new()));
                 }
                 Part::Thinking { text, .. } if !text.trim().is_empty() => {
                     let (since, took) = (self.at, Some(Duration::ZERO));
@@ -304,7 +299,7 @@ impl Transcript {
                     Some(next) => format!("{text}\n\nNext: {next}"),
                     None => text,
                 };
-                self.reply(Markdown::complete(text));
+                self.reply(&text, Markdown::complete(String::new()));
             }
             Outcome::Limited { limit, told, .. } => {
                 // Sessions of earlier versions have it in the other field.

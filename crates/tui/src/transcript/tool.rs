@@ -11,7 +11,7 @@ use contract::tool::{Display, SUBJECT, ToolOutput};
 use serde_json::Value;
 
 use super::Transcript;
-use super::block::{End, shortened};
+use super::block::{End, excerpt, shortened};
 use crate::diff;
 use crate::picture::Picture;
 use crate::text::{
@@ -218,16 +218,25 @@ impl Tool {
             rows.extend(self.details(width, theme, &lead));
         }
         rows.extend(self.nested(is_open, width, theme));
+        let end = if self.has_failed() { End::Last } else { End::First };
+        let mut left_out = 0;
         let body = match &self.state {
-            State::Ended { output, .. } => match &output.display {
-                Some(Display::Diff { path, unified }) => {
-                    // The line above names the file.
-                    diff::rows(diff::body(unified), path, theme, width, &lead)
+            State::Ended { output, .. } => {
+                let mut part = |text: &'_ str| -> String {
+                    let (shown, rest) = if is_open { (text, 0) } else { excerpt(text, end) };
+                    left_out = rest;
+                    shown.to_owned()
+                };
+                match &output.display {
+                    Some(Display::Diff { path, unified }) => {
+                        // The line above names the file.
+                        diff::rows(&part(diff::body(unified)), path, theme, width, &lead)
+                    }
+                    Some(Display::Image { .. }) | None => {
+                        verbatim(&part(&output.for_model()), soft, width, &lead)
+                    }
                 }
-                Some(Display::Image { .. }) | None => {
-                    verbatim(&output.for_model(), soft, width, &lead)
-                }
-            },
+            }
             State::Called | State::Asking | State::Running => {
                 let skip =
                     if is_open { 0 } else { self.progress.len().saturating_sub(PROGRESS_SHOWN) };
@@ -239,9 +248,9 @@ impl Tool {
         let is_diff =
             matches!(&self.state, State::Ended { output, .. } if output.display.is_some());
         // A change is shown whole unless it is very long: it is what the person wants to see.
-        let is_open = is_open || ((is_diff || self.is_state) && body.len() <= 40);
-        let end = if self.has_failed() { End::Last } else { End::First };
-        rows.extend(shortened(body, is_open, theme, (&lead, end)));
+        let is_short = left_out == 0 && body.len() <= 40;
+        let is_open = is_open || ((is_diff || self.is_state) && is_short);
+        rows.extend(shortened(body, (is_open, left_out), theme, (&lead, end)));
         rows
     }
 

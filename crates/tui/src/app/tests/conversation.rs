@@ -359,3 +359,23 @@ fn a_cleared_history_leaves_an_empty_screen_and_sub_agents_are_paid_for() {
     stage.event(cleared).hides("outer words");
     stage.shows("the history was cleared");
 }
+
+#[test]
+fn of_a_very_long_result_no_more_is_laid_out_than_is_shown_and_all_of_it_is_counted() {
+    let lines: Vec<String> = (0..100_000).map(|number| format!("line {number}\n")).collect();
+    for (output, shown) in [
+        (ToolOutput::success(lines.concat()), "line 3\n"),
+        (ToolOutput::failure(lines.concat()), "line 99999\n"),
+    ] {
+        let mut stage = Stage::new(60, 24);
+        stage.event(prompt("go")).event(called("1", "Bash", json!({})));
+        stage.event(finished("1", "Bash", output));
+        stage.shows("more rows");
+        stage.shows(&format!("│ {shown}"));
+        let screen = stage.screen();
+        let counted = screen.split("… ").nth(1).and_then(|it| it.split(' ').next());
+        let counted: usize = counted.unwrap().parse().unwrap();
+        assert!(counted.abs_diff(99_996) <= 4, "{screen}");
+        stage.keys("ctrl+t o ctrl+end").shows("line 99999");
+    }
+}

@@ -56,6 +56,56 @@ fn how_far_the_view_is_follows_its_rows() {
 }
 
 #[test]
+fn how_far_the_view_is_is_about_right_in_what_was_not_looked_at() {
+    let number = |screen: &str, before: &str, end: char| -> usize {
+        let at = screen.find(before).unwrap_or_else(|| panic!("{before}: {screen}"));
+        let word = screen[at + before.len()..].split(end).next().unwrap();
+        word.trim().parse().unwrap_or_else(|_| panic!("{word}"))
+    };
+    let paragraphs = 20_000;
+    let lines: Vec<String> =
+        (0..paragraphs).map(|number| format!("row {number} of it\n\n")).collect();
+    let lines = lines.concat();
+    let mut stage = Stage::new(200, 60);
+    stage.event(prompt("go")).event(replied(&lines)).event(ended());
+    let check = |stage: &Stage| {
+        let screen = stage.screen();
+        let seen = number(&screen, "row ", ' ') * 100 / paragraphs;
+        let at = screen.find('%').unwrap_or_else(|| panic!("{screen}"));
+        let said: usize = screen[..at].rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(said.abs_diff(seen) <= 2, "{said}, not {seen}: {screen}");
+    };
+    for key in ["pageup", "ctrl+home", "pagedown"] {
+        for _ in 0..if key == "ctrl+home" { 1 } else { 30 } {
+            stage.keys(key);
+        }
+        if key != "ctrl+home" {
+            check(&stage);
+        }
+    }
+    stage.keys("f9").type_in("row 10000 ").keys("enter");
+    check(&stage);
+}
+
+#[test]
+fn how_far_the_view_is_is_about_right_where_some_was_seen_as_it_came() {
+    let words: Vec<String> =
+        (0..12_000).map(|number| format!("word{number} considerably interesting. ")).collect();
+    let mut stage = Stage::new(60, 30);
+    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.event(text(&words[..6000].concat()));
+    for piece in words[6000..].chunks(100) {
+        stage.event(text(&piece.concat()));
+    }
+    stage.event(replied(&words.concat())).event(ended());
+    stage.keys("ctrl+home f9").type_in("word6000 ").keys("enter");
+    let screen = stage.screen();
+    let at = screen.find('%').unwrap_or_else(|| panic!("{screen}"));
+    let said: usize = screen[..at].rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(said.abs_diff(50) <= 1, "{said}: {screen}");
+}
+
+#[test]
 fn what_is_told_while_a_reply_arrives_does_not_break_it() {
     let mut stage = Stage::new(60, 24);
     let reply = "Look:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\n\nDone.\n";

@@ -1,0 +1,90 @@
+//! What the screen says of keys and names: those that are in force, and each once.
+
+use super::*;
+use crate::keymap::{ACTIONS, Remapped};
+
+fn remapped(keys: &[(&str, &str)]) -> Settings {
+    let word = |(name, key): &(&str, &str)| ((*name).to_owned(), vec![(*key).to_owned()]);
+    let keys: Remapped = keys.iter().map(word).collect();
+    Settings { keys, ..Settings::default() }
+}
+
+#[test]
+fn hints_name_the_keys_that_are_in_force() {
+    let keys = [
+        ("help", "f12"),
+        ("quit", "esc"),
+        ("bottom", "f11"),
+        ("interrupt", "alt+c"),
+        ("send", "alt+s"),
+        ("page-down", "alt+d"),
+    ];
+    let settings = remapped(&keys);
+    let mut stage = Stage::with(settings.clone(), 100, 30);
+    // Without what is told about these keys.
+    stage.app = App::new(Settings { keys: Remapped::new(), ..settings.clone() }, stage.now);
+    stage.app.connect("test-model", Mode::Normal);
+    stage.app.keymap = crate::keymap::Keymap::new(&settings.keys).0;
+    stage.draw();
+    stage.shows("Alt+s sends it.");
+    stage.shows("Ctrl+T shows more, F12 helps.");
+    stage.keys("f9").shows("Alt+s goes there; Ctrl+G ends");
+    stage.keys("ctrl+g f3").shows("Alt+s does it, Ctrl+G closes");
+    stage.keys("ctrl+g f12").shows("(Ctrl+G closes)");
+    stage.shows("more rows: Alt+d, F11");
+    stage.keys("ctrl+g ctrl+t").hides("F1 ");
+    let lines: Vec<String> = (0..200).map(|number| format!("line {number}\n\n")).collect();
+    let lines = lines.concat();
+    stage.keys("ctrl+g").event(prompt("go")).event(replied(&lines)).event(ended());
+    stage.keys("pageup").shows("F11 goes to the end");
+    stage.keys("f8").shows("Ctrl+G ends");
+    stage.keys("ctrl+g alt+c").shows("Alt+c once more ends");
+    stage.event(prompt("go")).event(What::RequestSent { round: 1 });
+    stage.shows("Ctrl+G stops it");
+    stage.event(called("1", "Bash", json!({"command": "ls"}))).event(asks("1", "ls"));
+    stage.wait(2000).keys("n").shows("or only Alt+s; Ctrl+G goes back");
+}
+
+#[test]
+fn another_key_that_interrupts_ends_when_it_comes_twice() {
+    let mut stage = Stage::with(remapped(&[("interrupt", "alt+c")]), 80, 24);
+    stage.keys("alt+c alt+c");
+    let leaves = |effect: &Effect| matches!(effect, Effect::Leave(_));
+    assert!(stage.effects.iter().any(leaves), "{:?}", stage.effects);
+}
+
+#[test]
+fn what_can_follow_a_key_is_looked_through_on_the_smallest_screen() {
+    let mut stage = Stage::new(20, 5);
+    stage.keys("ctrl+t").shows("more: Down");
+    let mut seen = stage.screen();
+    for _ in 0..ACTIONS.len() {
+        stage.keys("down");
+        seen.push_str(&stage.screen());
+    }
+    stage.shows("more: Up");
+    let followed =
+        ACTIONS.iter().filter(|it| it.keys.iter().any(|keys| keys.starts_with("ctrl+t")));
+    for described in followed {
+        assert!(seen.contains(described.name), "{}: {seen}", described.name);
+    }
+    stage.keys("up pageup").shows(" Up, ");
+    stage.keys("m").shows("Models");
+    let mut stage = Stage::new(40, 10);
+    stage.keys("ctrl+t").shows("more: Down; F1 lists all");
+    stage.keys("down").shows("lists all");
+    stage.keys("esc").hides("lists all");
+    stage.keys("ctrl+t").shows("h ?");
+}
+
+#[test]
+fn a_theme_with_the_name_of_a_built_in_one_takes_its_place() {
+    let mut stage = Stage::with(Settings::default(), 80, 24);
+    let mut own = Theme::unstyled();
+    "dark".clone_into(&mut own.name);
+    stage.answer(Answer::Themes(vec![own], vec![])).keys("ctrl+t d");
+    let screen = stage.screen();
+    assert_eq!(screen.matches("dark").count(), 1, "{screen}");
+    assert_eq!(screen.matches("in use").count(), 1, "{screen}");
+    stage.shows("Themes (4)");
+}
