@@ -1,9 +1,10 @@
 //! A conversation beside the person's, for one piece of work: its calls go the same way as any, through
-//! rules, hooks and sandbox, and nothing of it is kept.
+//! rules, hooks and sandbox, and nothing of it is kept. The session that it is a part of begins and
+//! ends elsewhere.
 
 use std::sync::Arc;
 
-use agent::conversation::{Beginning, Conversation};
+use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
 use agent::settings::{Parts, Settings};
 use contract::hook::Hook;
@@ -46,8 +47,12 @@ impl Aside {
             snapshots: None,
             renewal: None,
         };
-        let beginning =
-            Beginning { session: self.session.clone(), history: Vec::new(), notices: Vec::new() };
+        let beginning = Beginning {
+            session: self.session.clone(),
+            history: Vec::new(),
+            notices: Vec::new(),
+            share: Share::Part,
+        };
         Conversation::open(parts, settings, beginning)
     }
 }

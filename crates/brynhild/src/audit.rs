@@ -22,6 +22,8 @@ use crate::world::World;
 const FULL: u64 = 8 << 20;
 /// Of what was decided about, so much is kept.
 const LONGEST: usize = 500;
+/// The last line is looked for in so many bytes at the end, since no entry is as long; then in all.
+const TAIL: u64 = 64 << 10;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,20 +142,32 @@ impl Audit {
 
     /// The hash of the last line.
     fn last(&self) -> Result<String, String> {
-        let files = [self.file()].into_iter().chain(self.aside().pop());
-        for path in files {
-            let bytes = private_file::read(&path);
-            let bytes =
-                bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            let bytes = bytes.unwrap_or_default();
-            let mut lines = bytes.split(|byte| *byte == b'\n').rev();
-            if let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) {
-                let entry = serde_json::from_slice::<Entry>(line);
-                return Ok(entry.map_or_else(|_| hash_of(line), |entry| entry.hash));
+        let aside = std::iter::once_with(|| self.aside().pop()).flatten();
+        for path in [self.file()].into_iter().chain(aside) {
+            let line = last_line(&path);
+            let line = line.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            if let Some(line) = line {
+                let entry = serde_json::from_slice::<Entry>(&line);
+                return Ok(entry.map_or_else(|_| hash_of(&line), |entry| entry.hash));
             }
         }
         Ok(String::new())
     }
+}
+
+/// The last line of a file that has something in it.
+fn last_line(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    for most in [TAIL, private_file::LARGEST] {
+        let bytes = private_file::read_end(path, most)?;
+        let is_all = (bytes.len() as u64) < most;
+        // Where there is more, the first of them may have begun before.
+        let whole = bytes.split(|byte| *byte == b'\n').skip(usize::from(!is_all));
+        let line = whole.filter(|line| !line.trim_ascii().is_empty()).last();
+        if line.is_some() || is_all {
+            return Ok(line.map(<[u8]>::to_vec));
+        }
+    }
+    Err(std::io::Error::other("its last line is too long"))
 }
 
 fn hash_of(line: &[u8]) -> String {
@@ -272,6 +286,28 @@ mod tests {
         let (entries, found) = audit.read().unwrap();
         assert_eq!((entries.len(), found.len()), (4, 1));
         assert_eq!(problems(&format!("{}\n{}\n", lines[0], lines[1])), "");
+    }
+
+    #[test]
+    fn a_line_is_added_without_a_look_at_all_that_stands_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit::new(folder.path());
+        audit.note("a", "b", None).unwrap();
+        let file = folder.path().join("audit.jsonl");
+        let line = fs::read_to_string(&file).unwrap();
+        // More than is ever read of a file.
+        fs::File::create(&file).unwrap().set_len(private_file::LARGEST + 1).unwrap();
+        private_file::append(&file, line.trim_end()).unwrap();
+        audit.note("c", "d", None).unwrap();
+        let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
+        let first: Entry = serde_json::from_str(&line).unwrap();
+        assert_eq!((added.detail.as_str(), added.before), ("d", first.hash));
+        // A line that is longer than any entry counts all the same.
+        let long = "x".repeat(usize::try_from(TAIL).unwrap() + 1);
+        fs::write(&file, format!("{line}{long}")).unwrap();
+        audit.note("e", "f", None).unwrap();
+        let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
+        assert_eq!(added.before, hash_of(long.as_bytes()));
     }
 
     #[test]

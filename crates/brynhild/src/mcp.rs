@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::mcp::config::{Found, Scope, Server, Source};
+use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use ::mcp::oauth::Credentials;
 use ::mcp::person::Person;
 use ::mcp::{PromptCommand, Servers, Settings, State, Surroundings};
+use contract::policy::Ruling;
 use contract::sandbox::Limits;
 use contract::tool::Tool;
 use serde_json::{Map, Value, json};
@@ -155,23 +156,6 @@ pub(crate) async fn renewed(
     Ok(Some(Arc::new(mcp)))
 }
 
-/// The servers whose tools are offered to other agents; none where we are ourselves such a server of
-/// another of us: two of them could start each other without end.
-pub(crate) async fn for_others(
-    world: &World,
-    mind: Option<&assemble::Mind>,
-) -> Result<Option<Mcp>, Problem> {
-    if !is_used(world) || world.environment.variable(SERVED).is_some() {
-        return Ok(None);
-    }
-    let mcp = Mcp::open(world)?;
-    mcp.learn().await;
-    if let Some(mind) = mind {
-        mcp.set_mind(mind);
-    }
-    Ok(Some(mcp))
-}
-
 /// The text of a server's prompt that a person typed as a command; none where no server has one
 /// of that name.
 pub(crate) async fn prompt(
@@ -208,6 +192,18 @@ pub(crate) fn commands(world: &World) -> Vec<PromptCommand> {
     }
     let mcp = Mcp::of(world, found(world).servers);
     mcp.map(|mcp| mcp.servers.commands()).unwrap_or_default()
+}
+
+/// What lets a call run that a server's own change holds up, whatever rules allow; none where that is
+/// not the cause.
+pub(crate) fn remedy(ruling: &Ruling, source: &str, args: &Value) -> Option<String> {
+    let is_held_up = ruling.reasons.iter().any(|reason| reason.origin == source);
+    let server = match source.strip_prefix(NAME)?.rsplit_once(':') {
+        Some((_, server)) => server,
+        None => args.get("server")?.as_str()?,
+    };
+    is_held_up
+        .then(|| format!("`brynhild mcp approve {server}` shows what changed and agrees to it"))
 }
 
 /// A failure as the program reports it.
@@ -250,6 +246,13 @@ pub(crate) fn found(world: &World) -> Found {
     }
     sources.extend(world.claude().sources());
     let mut found = ::mcp::config::read(&sources, &variables(world));
+    if let Some(front) = world.made.front.get() {
+        let is_other = |server: &Server| match &server.transport {
+            Transport::Http(address) => !front.is_at(address),
+            Transport::Stdio(_) => true,
+        };
+        found.servers.retain(is_other);
+    }
     let switches = plugin_set::state(world);
     for server in &mut found.servers {
         world.claude().equip(world, server);
@@ -280,7 +283,7 @@ fn unpinned(server: &Server) -> Option<String> {
     (server.enabled && server.scope != Scope::Project).then(|| {
         let (name, what) = (&server.name, floating.describe());
         let key = format!("mcp.servers.{name}.unpinned");
-        format!("MCP server `{name}` {what} (`{key}: true` says that you want the newest)")
+        format!("MCP server `{name}` {what} (`{key}: true` says that you want it so)")
     })
 }
 
@@ -351,7 +354,9 @@ pub(crate) fn own_sources(world: &World) -> Vec<Source> {
 
 /// Whether anything describes a server: a cheap look, so that a run without servers pays nothing.
 pub(crate) fn is_used(world: &World) -> bool {
-    if world.global.safe {
+    // Where we serve another one of us, two could start each other without end.
+    let is_served = world.environment.variable(SERVED).is_some();
+    if world.global.safe || (is_served && world.made.front.get().is_some()) {
         return false;
     }
     let has_own = files::own(world).is_ok_and(|path| path.exists());

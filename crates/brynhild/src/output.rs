@@ -117,12 +117,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let mut line = String::new();
+        let begin = text.len();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&visible(cell));
-            line.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
+            text.push_str(&visible(cell));
+            text.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 2));
         }
-        text.push_str(line.trim_end());
+        text.truncate(begin + text[begin..].trim_end().len());
         text.push('\n');
     }
     text

@@ -66,7 +66,7 @@ impl PluginSet {
         for plugin in &mut plugins {
             settings::apply(world, plugin, (&state, OWN), &mut problems);
         }
-        plugins.sort_by(|one, other| one.name().cmp(other.name()));
+        plugins.sort_unstable_by(|one, other| one.name().cmp(other.name()));
         let folders = Some(Arc::clone(world.folders()));
         Self { plugins, problems, notes, offers: OnceLock::new(), folders }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 /// The most that is read of such a file.
-const LARGEST: u64 = 16 << 20;
+pub(crate) const LARGEST: u64 = 16 << 20;
 
 /// Opens a file to read it, and nothing else: a pipe would wait for somebody who writes.
 fn open(path: &Path) -> io::Result<File> {
@@ -41,17 +41,17 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Reads the end of a file of any length, as much as is read at all; nothing where there is none.
-pub(crate) fn read_end(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads the last `most` bytes of a file of any length; nothing where there is none.
+pub(crate) fn read_end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let length = file.metadata()?.len();
-    file.seek(io::SeekFrom::Start(length.saturating_sub(LARGEST)))?;
+    file.seek(io::SeekFrom::Start(length.saturating_sub(most)))?;
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Adds a line to a file whose lock is held. A line that broke off earlier stays apart from it.
 pub(crate) fn append(path: &Path, line: &str) -> io::Result<()> {
-    let is_whole = read(path)?.is_none_or(|bytes| bytes.is_empty() || bytes.ends_with(b"\n"));
+    let is_whole = read_end(path, 1)?.iter().all(|byte| *byte == b'\n');
     let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let seal = if is_whole { "" } else { "\n" };
     file.write_all(format!("{seal}{line}\n").as_bytes())?;

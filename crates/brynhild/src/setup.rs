@@ -8,7 +8,7 @@ mod renewable;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::conversation::{Beginning, Conversation};
+use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
 use agent::settings::{Execution, Parts, Renewal, Settings};
 use contract::hook::Hook;
@@ -61,6 +61,20 @@ pub(crate) struct Setup {
     renewal: Option<Arc<Reload>>,
 }
 
+/// What calls of other agents go through.
+pub(crate) struct Offer {
+    /// Who answers where work is handed to an agent.
+    pub(crate) mind: Option<Arc<Mind>>,
+    /// Judges calls, whatever rules it goes by at the moment.
+    pub(crate) policy: Arc<dyn Policy>,
+    /// The tools, until something changes.
+    pub(crate) registry: Registry,
+    /// The hooks, until something changes.
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    /// What must be ended afterwards.
+    pub(crate) backstage: Backstage,
+}
+
 /// What runs behind a conversation.
 #[derive(Clone)]
 pub(crate) struct Backstage {
@@ -89,6 +103,18 @@ impl Backstage {
         futures::future::join_all(guests.iter().map(|dialect| dialect.shutdown())).await;
     }
 
+    /// The role that is played.
+    pub(crate) fn role(&self) -> Option<Arc<Opened>> {
+        self.role.present()
+    }
+
+    /// The servers of the conversation, and those of its role.
+    pub(crate) fn servers(&self) -> Vec<Arc<Mcp>> {
+        let role = self.role.present();
+        let of_role = role.iter().flat_map(|role| role.servers().to_vec());
+        of_role.chain(self.mcp.present()).collect()
+    }
+
     /// How many MCP servers are being started.
     pub(crate) fn starting(&self) -> usize {
         self.mcp.present().map_or(0, |mcp| mcp.servers.starting().len())
@@ -115,6 +141,17 @@ struct Outfit {
     system: String,
 }
 
+/// Who calls the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    /// A model, whose prompt has to stay small.
+    Model,
+    /// A person who names one.
+    Person,
+    /// Other agents, which are no part of the conversation.
+    Others,
+}
+
 /// What an outfit is made from.
 #[derive(Clone)]
 struct Needed {
@@ -122,6 +159,7 @@ struct Needed {
     mind: Option<Arc<Mind>>,
     policy: Arc<Renewable>,
     offers_tools: bool,
+    audience: Audience,
     ledger: Arc<Ledger>,
     mcp: Slot<Mcp>,
     guests: Guests,
@@ -140,7 +178,7 @@ impl Needed {
 
     /// What the model is told beside its task; a role brings what it needs of that itself.
     fn knowledge(&self, world: &World) -> Knowledge {
-        let is_asked = self.mind.is_some() && self.role.present().is_none();
+        let is_asked = self.audience == Audience::Model && self.role.present().is_none();
         let rules = is_asked.then(|| assemble::rules(world, &self.root));
         let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
         let servers = self.mcp.present().filter(|_| is_asked && self.offers_tools);
@@ -224,7 +262,8 @@ impl Setup {
         mind: &Arc<Mind>,
     ) -> Result<Self, Problem> {
         let offers_tools = !args.no_tools && mind.profile.supports_tools;
-        let mut setup = Self::made(world, root, Some(mind), offers_tools).await?;
+        let mut setup =
+            Self::made(world, root, Some(mind), (Audience::Model, offers_tools)).await?;
         if args.no_stream {
             setup.settings.request.delivery = Delivery::Whole;
         }
@@ -244,20 +283,29 @@ impl Setup {
 
     /// Makes the parts for running single tools, without a model.
     pub(crate) async fn for_single_calls(world: &World, root: &Path) -> Result<Self, Problem> {
-        Self::made(world, root, None, true).await
+        Self::made(world, root, None, (Audience::Person, true)).await
+    }
+
+    /// Makes the parts for calls of other agents. Tools need no model; only work that is handed to an
+    /// agent does, which no role does.
+    pub(crate) async fn for_others(world: &World, root: &Path) -> Result<Self, Problem> {
+        let has_role = world.made.role.get().is_some();
+        let mind = if has_role { None } else { assemble::mind(world).await.ok().map(Arc::new) };
+        Self::made(world, root, mind.as_ref(), (Audience::Others, true)).await
     }
 
     async fn made(
         world: &World,
         root: &Path,
         mind: Option<&Arc<Mind>>,
-        offers_tools: bool,
+        (audience, offers_tools): (Audience, bool),
     ) -> Result<Self, Problem> {
         let needed = Needed {
             root: root.to_owned(),
             mind: mind.cloned(),
             policy: Arc::new(Renewable::new(permissions::policy(world, root)?)),
             offers_tools,
+            audience,
             ledger: in_mode(world.mode()),
             mcp: Slot::new(None),
             guests: Guests::default(),
@@ -271,7 +319,9 @@ impl Setup {
         }
         // What is added while servers are waited for is a change.
         let seen = mcp::is_used(world).then(|| Seen::of(world, &needed));
-        needed.mcp.put(servers(world, mind, offers_tools).await?);
+        // A role brings all that other agents are offered.
+        let has_servers = offers_tools && !(audience == Audience::Others && role.is_some());
+        needed.mcp.put(servers(world, mind, (audience, has_servers)).await?);
         needed.guests.find(world, mind.map(AsRef::as_ref)).await?;
         let outfit = Outfit::new(world, &needed).await?;
         wishes::tell(world);
@@ -320,6 +370,18 @@ impl Setup {
         reload
     }
 
+    /// What calls of other agents go through, at the beginning.
+    pub(crate) fn into_offer(self) -> Offer {
+        let Needed { mind, .. } = &self.needed;
+        Offer {
+            mind: mind.clone(),
+            policy: self.needed.judge(),
+            registry: self.registry,
+            hooks: self.hooks,
+            backstage: self.backstage,
+        }
+    }
+
     /// Opens a conversation.
     pub(crate) fn open(
         self,
@@ -357,7 +419,7 @@ pub(crate) struct Opening {
 pub(crate) fn beginning(world: &World, root: &Path, chosen: Chosen) -> Opening {
     let snapshots = undo::keeping(world, root, &chosen);
     let Chosen { id, history, notices, log, .. } = chosen;
-    let beginning = Beginning { session: id, history, notices };
+    let beginning = Beginning { session: id, history, notices, share: Share::Whole };
     Opening { log, beginning, snapshots }
 }
 
@@ -374,18 +436,23 @@ impl Outfit {
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else if needed.offers_tools {
-            tools = grants.watch(assemble::tools(world, root, skills.clone()));
-            tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
+            tools = assemble::tools(world, root, skills.clone());
+            if needed.audience != Audience::Others {
+                // What a skill lets run, it lets run in the conversation that it is used in.
+                tools = grants.watch(tools);
+            }
+            if needed.mind.is_some() || needed.audience == Audience::Person {
+                tools.extend(subagents::tool(world, root, needed.mind.as_ref(), &knowledge));
+            }
             tools.extend(workers.tools(world));
             tools.extend(needed.guests.present().iter().flat_map(|dialect| dialect.tools()));
-            let of_servers = |mcp: &Arc<Mcp>| match needed.mind {
-                Some(_) => mcp.tools(),
-                // Nobody's prompt has to stay small.
-                None => mcp.all_tools(),
+            let of_servers = |mcp: &Arc<Mcp>| match needed.audience {
+                Audience::Model => mcp.tools(),
+                Audience::Person | Audience::Others => mcp.all_tools(),
             };
             tools.extend(needed.mcp.present().iter().flat_map(of_servers));
         }
-        if needed.mind.is_some() {
+        if needed.audience == Audience::Model {
             tools = tool_search::behind_search(tools, mcp::deferral(world), &needed.found);
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
@@ -409,9 +476,11 @@ impl Outfit {
         hooks::report(&hooks.problems);
         let mut asked = hooks.hooks;
         asked.extend(needed.guests.present().iter().flat_map(|dialect| dialect.hooks()));
-        asked.extend(role.iter().flat_map(|role| role.hooks()));
+        if needed.audience != Audience::Others {
+            asked.extend(role.iter().flat_map(|role| role.hooks()));
+        }
         staff(world, needed, &registry, &asked)?;
-        let system = mind.map(|mind| {
+        let system = mind.filter(|_| needed.audience == Audience::Model).map(|mind| {
             own_words
                 .unwrap_or_else(|| assemble::system((world, root), mind, &registry, &knowledge))
         });
@@ -485,18 +554,19 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
 async fn servers(
     world: &World,
     mind: Option<&Arc<Mind>>,
-    offers_tools: bool,
+    (audience, is_wanted): (Audience, bool),
 ) -> Result<Option<Arc<Mcp>>, Problem> {
-    if !offers_tools || !mcp::is_used(world) {
+    if !is_wanted || !mcp::is_used(world) {
         return Ok(None);
     }
     let mcp = Mcp::open(world)?;
     if let Some(mind) = mind {
         mcp.set_mind(mind);
-        mcp.begin(world).await;
-    } else {
-        // Somebody has named a tool, and waits for it.
-        mcp.learn().await;
+    }
+    match audience {
+        Audience::Model => mcp.begin(world).await,
+        // Somebody has named a tool, or asks for all of them, and waits for it.
+        Audience::Person | Audience::Others => mcp.learn().await,
     }
     Ok(Some(Arc::new(mcp)))
 }

@@ -21,6 +21,7 @@ pub(crate) use store::{Decision, Record, Store};
 use contract::vouch::Vouch;
 
 use crate::config::Loaded;
+pub(crate) use guard::Of;
 use guard::{Guard, Held};
 use snapshot::{Entry, Part};
 use surfaces::Effect;
@@ -46,16 +47,15 @@ struct Scripts {
     entries: Vec<Entry>,
     /// All that was looked at.
     known: BTreeSet<PathBuf>,
+    /// The folders where Python looks for modules.
+    modules: BTreeSet<PathBuf>,
 }
 
 impl Scripts {
-    /// Whether nothing has come to the folders of Python's scripts that one of them could load.
+    /// Whether nothing has come to the folders of modules that a script of Python could load.
     fn are_alone(&self) -> Result<(), String> {
-        let paths = self.entries.iter().map(|entry| self.root.join(&entry.part.path));
-        let folders = paths.filter(|path| scripts::is_python(path));
-        let folders = folders.filter_map(|path| path.parent().map(Path::to_owned));
-        for folder in folders.collect::<BTreeSet<_>>() {
-            let found = scripts::importable(&folder);
+        for folder in &self.modules {
+            let found = scripts::importable(folder);
             let mut real = found.iter().filter_map(|path| path.canonicalize().ok());
             let is_new =
                 |path: &PathBuf| path.starts_with(&self.root) && !self.known.contains(path);
@@ -121,9 +121,20 @@ impl Trusted {
             let is_hook = ["/hooks/", "/hooks.yaml"].iter().any(|it| entry.part.path.contains(it));
             entry.part.is_named || (is_hook && entry.part.kind == Kind::File)
         };
-        let scripts = snapshot.entries.iter().filter(is_script).map(Entry::without_bytes);
+        let scripts = || snapshot.entries.iter().filter(is_script);
+        let folder = |entry: &Entry| {
+            let path = root.join(&entry.part.path);
+            let is_python = scripts::is_python(&path, &entry.bytes);
+            is_python.then(|| path.parent().map(Path::to_owned)).flatten()
+        };
+        let modules = scripts().filter_map(folder).chain(snapshot.modules.iter().cloned());
         let known = snapshot.entries.iter().map(|entry| root.join(&entry.part.path)).collect();
-        let scripts = Scripts { root: root.to_owned(), entries: scripts.collect(), known };
+        let scripts = Scripts {
+            root: root.to_owned(),
+            entries: scripts().map(Entry::without_bytes).collect(),
+            known,
+            modules: modules.collect(),
+        };
         let held = Some(Held::project(root, snapshot));
         Self { files: files.collect(), scripts: Arc::new(scripts), held }
     }
@@ -176,10 +187,10 @@ pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> Standing {
     standing
 }
 
-/// Whether the person trusts the bytes of a plugin's folder in a project, which is relied upon then;
+/// Whether the person trusts the bytes of a folder of a plugin or of roles in a project, which is relied upon then;
 /// a message where that cannot be.
 pub(crate) fn folder_standing(
-    folder: &Path,
+    (folder, of): (&Path, Of),
     config_dir: Option<&Path>,
     guard: &Guard,
 ) -> Result<bool, String> {
@@ -197,7 +208,7 @@ pub(crate) fn folder_standing(
     let snapshot = Snapshot::of_folder(folder)?;
     let is_trusted = snapshot.hash == record.hash;
     if is_trusted {
-        guard.rely(folder, Held::folder(&snapshot), config_dir);
+        guard.rely(folder, Held::folder(&snapshot, of), config_dir);
     }
     Ok(is_trusted)
 }

@@ -53,6 +53,7 @@ pub(crate) fn keeper(world: &World, root: &Path, session: &SessionId) -> Result<
         max_file: config.undo.max_file_mb << 20,
         max_total: config.undo.max_total_mb << 20,
         is_confined: !world.is_unconfined(),
+        refuses: sandbox::git_plants,
     };
     Ok(Keeper::new(settings, session.clone()))
 }

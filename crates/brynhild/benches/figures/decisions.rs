@@ -77,7 +77,7 @@ fn bash() -> ToolSpec {
     ToolSpec {
         name: String::from("Bash"),
         description: String::new(),
-        input_schema: json!({"type": "object"}),
+        input_schema: json!({"type": "object"}).into(),
         version: String::from("1.0.0"),
         categories: Vec::new(),
         requires_permission: true,

@@ -11,6 +11,7 @@ use contract::id::SessionId;
 use contract::message::Usage;
 use sessions::snapshots::Keeper;
 use tui::host::{Leave, Request, Stop};
+use tui::keymap::Action;
 use tui::message::Effect;
 use tui::picture::Pictures;
 use tui::theme::{Theme, background_of_variable};
@@ -54,7 +55,8 @@ pub(crate) async fn run(world: World, words: Option<String>) -> Outcome {
         app.tell(Level::Warning, &warning.to_string(), None);
     }
     if let Some(text) = crate::frontends::tui::missing_theme(&world) {
-        app.tell(Level::Warning, &text, Some("Ctrl+T d lists those that there are"));
+        let hint = format!("{} lists those that there are", app.key_of(Action::Themes));
+        app.tell(Level::Warning, &text, Some(&hint));
     }
     if let Some(words) = words {
         app.say(words);

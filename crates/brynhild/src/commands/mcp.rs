@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::mcp::config::foreign;
 use ::mcp::config::{Found, Scope, Source, floating_entry};
-use ::mcp::{State, Status, name, serve};
+use ::mcp::{Approved, State, Status, name, serve};
 use contract::secret::Secret;
 use contract::text::visible;
 use serde_json::{Map, Value, json};
@@ -321,15 +321,18 @@ async fn approve(world: &World, name: &str) -> Outcome {
     let mcp = Mcp::open(world)?;
     let approved = mcp.servers.approve(name).await;
     mcp.shutdown().await;
-    let changes = approved.map_err(problem)?;
+    let Approved { files, changes } = approved.map_err(problem)?;
     if world.wants_json() {
         let rows: Vec<Value> =
             changes.iter().map(|(tool, change)| json!({"tool": tool, "change": change})).collect();
-        output::json(&json!({"approved": rows}))?;
+        output::json(&json!({"approved": rows, "files": files}))?;
         return Ok(Exit::Done);
     }
-    if changes.is_empty() {
+    if changes.is_empty() && files.is_empty() {
         output::line(format_args!("{name} offers what you agreed to"))?;
+    }
+    for file in files {
+        output::line(visible(&format!("{file}: {name} runs it as it is from here on")))?;
     }
     for (tool, change) in changes {
         output::line(format_args!("{tool}: {}", change.trim_end()))?;
@@ -413,21 +416,24 @@ async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>)
     }
     let root = world.root()?.to_owned();
     // Servers are told at the handshake that they may ask, so this comes before they start.
-    world.made.front.get_or_init(Arc::default);
-    let (backend, behind) = Guarded::new(world, &root).await?;
-    let backend = Arc::new(backend);
+    let front = world.made.front.get_or_init(Arc::default);
+    let backend = Arc::new(Guarded::new(world, &root).await?);
+    let served = Arc::clone(&backend);
     let cancel = CancellationToken::new();
     let mut signals = Signals::new()?;
     let serving = async {
         match http {
             None => {
                 let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-                serve::streams(backend, read, write, cancel.clone()).await
+                serve::streams(served, read, write, cancel.clone()).await
             }
             Some(address) => {
                 let token = token(world, token_env)?;
-                let ready = |url: &str| output::hint(&format!("tools are offered at {url}"));
-                serve::http(backend, address, token, cancel.clone(), ready).await
+                let ready = |url: &str| {
+                    front.settle(url);
+                    output::hint(&format!("tools are offered at {url}"));
+                };
+                serve::http(served, address, token, cancel.clone(), ready).await
             }
         }
         .map_err(problem)
@@ -440,7 +446,7 @@ async fn offer(world: &World, http: Option<SocketAddr>, token_env: Option<&str>)
             serving.await.map(|()| exit)
         }
     };
-    behind.close().await;
+    backend.close().await;
     served
 }
 

@@ -398,6 +398,8 @@ fn switch(world: &World, name: &str, to: Switch) -> Outcome {
         output::json(&json!({"plugin": name, "enabled": enabled, "changed": is_changed}))?;
     } else if is_changed {
         output::line(visible(&format!("Plugin '{name}' {outcome}.")))?;
+    } else if still_off.is_some() {
+        output::line(visible(&format!("Plugin '{name}' is {}.", how(&meant))))?;
     } else {
         output::line(visible(&format!("Plugin '{name}' is already {outcome}.")))?;
     }
@@ -413,6 +415,13 @@ fn switch(world: &World, name: &str, to: Switch) -> Outcome {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// How plugins stand that a name means; all of one name may stand differently.
+fn how(meant: &[Named]) -> String {
+    let mut states: Vec<&str> = meant.iter().map(|it| it.state).collect();
+    states.dedup();
+    states.join(", ")
 }
 
 /// Writes down what was switched. Returns whether that changes anything.

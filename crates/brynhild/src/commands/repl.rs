@@ -38,7 +38,7 @@ use role_line::{Attachments, RoleLine};
 
 /// Talks until nobody says anything more.
 pub(crate) async fn run(world: World) -> Outcome {
-    run_after(world, None).await
+    Box::pin(run_after(world, None)).await
 }
 
 /// The same after some first words.

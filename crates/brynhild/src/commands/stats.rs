@@ -1,7 +1,8 @@
 //! `stats`: what sessions took, in tokens, money and calls.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use contract::id::Timestamp;
 use contract::tool::ToolSpec;
@@ -241,13 +242,17 @@ fn used_rows(
 /// What a conversation took, for `/cost`.
 pub(crate) fn conversation(session: &SessionFigures) -> String {
     let total = session.total();
-    let mut table = vec![Kind::Spent.heading()];
-    table.extend(total.models.iter().map(|(name, spent)| spent_cells(name, spent)));
-    if total.models.len() != 1 {
-        table.push(spent_cells("session", &total.spent()));
+    let heading = Kind::Spent.heading();
+    let mut text = String::new();
+    for (name, spent) in &total.models {
+        let _ = writeln!(text, "{name}");
+        // The figures of a single model are those of the session.
+        if total.models.len() > 1 {
+            let _ = writeln!(text, "{}", upright(&[heading.clone(), spent_cells("", spent)]));
+        }
     }
-    table.push(spent_cells("last turn", &session.last_turn));
-    let mut text = output::table(&table);
+    let all = spent_cells("session", &total.spent());
+    text.push_str(&upright(&[heading, all, spent_cells("last turn", &session.last_turn)]));
     let plugins = total.plugins();
     if !plugins.is_empty() {
         let mut table = vec![Kind::Used.heading()];
@@ -259,7 +264,33 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
             table.push(cells);
         }
         text.push('\n');
-        text.push_str(&output::table(&table));
+        text.push_str(&upright(&table));
     }
     text
+}
+
+/// A table of a heading and rows, turned so that it fits a narrow terminal: what was a row is a
+/// column, and where those are too wide together, each stands by itself.
+fn upright(table: &[Vec<String>]) -> String {
+    /// What a terminal of 40 columns has for it.
+    const NARROW: usize = 36;
+    let Some((heading, rows)) = table.split_first() else { return String::new() };
+    let turned = |rows: &[Vec<String>]| -> Vec<Vec<String>> {
+        let cell = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
+        let line = |(at, name): (usize, &String)| {
+            std::iter::once(name.clone()).chain(rows.iter().map(|row| cell(row, at))).collect()
+        };
+        heading.iter().enumerate().map(line).collect()
+    };
+    let whole = output::table(&turned(rows)).trim_start_matches('\n').to_owned();
+    if whole.lines().all(|line| line.chars().count() <= NARROW) {
+        return whole;
+    }
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&output::table(&turned(std::slice::from_ref(row))));
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::conversation::Beginning;
+use agent::conversation::{Beginning, Share};
 use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
@@ -122,6 +122,7 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
         session: SessionId::parse("tools-exec")?,
         history: Vec::new(),
         notices: Vec::new(),
+        share: Share::Whole,
     };
     let opening = Opening { log: Arc::new(Unsaved), beginning, snapshots: None };
     let backstage = setup.backstage.clone();

@@ -17,7 +17,7 @@ use plugins::initrunner::registry::{self, Maker, Point, TypeFile, Types};
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
 use plugins::initrunner::said::Said;
 use plugins::manifest;
-use plugins::plugin::{Place, PluginSettings};
+use plugins::plugin::PluginSettings;
 
 use super::{Listed, Named};
 use crate::exit::Problem;
@@ -113,10 +113,11 @@ pub(crate) fn is_trusted(world: &World, role: &Role) -> bool {
     }
     let is_own = own_folders(world).any(|own| folder.starts_with(own));
     let is_cloned = folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
-    if is_cloned && !is_own {
-        return trust::folder_standing(&folder, config_dir, world.guard()).unwrap_or(false);
+    let is_in_project = world.root().is_ok_and(|root| folder.starts_with(root));
+    if is_own || !(is_cloned || is_in_project) {
+        return true;
     }
-    plugin_set::trust(world, &folder, Place::Flag) == Trust::Given
+    trust::folder_standing((&folder, trust::Of::Roles), config_dir, world.guard()).unwrap_or(false)
 }
 
 /// The folders in which the person keeps roles.

@@ -45,6 +45,9 @@ pub(super) async fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Prob
     }
     for directory in &mut directories {
         directory.members.retain(Plugin::is_active);
+        // Each may be trusted by itself, and all live in one worker.
+        let folders = directory.members.iter().map(|member| member.root.clone());
+        world.guard().share(&directory.path, folders);
     }
     let hosts = world.hosts()?.clone();
     let open = Lmao::open(hosts.clone(), directories, conditions(world), world.folders());

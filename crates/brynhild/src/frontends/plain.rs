@@ -23,6 +23,7 @@ use super::nested::{self, Nesting};
 use super::question;
 use super::style::{Palette, paint};
 use super::verdict::Verdict;
+use crate::mcp;
 use crate::output;
 use crate::session_choice::Keeping;
 
@@ -71,6 +72,8 @@ pub(crate) struct Plain {
     is_stale: bool,
     /// The names of the tools that were called, by the call.
     running: BTreeMap<CallId, String>,
+    /// What helps where a rule would not, by the call.
+    remedies: BTreeMap<CallId, String>,
     nesting: Nesting,
     is_thinking: bool,
     is_after_activity: bool,
@@ -98,6 +101,7 @@ impl Plain {
             draft: Draft::default(),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
+            remedies: BTreeMap::new(),
             nesting: Nesting::default(),
             is_stale: false,
             is_thinking: false,
@@ -355,6 +359,11 @@ impl Plain {
 #[async_trait(?Send)]
 impl View for Plain {
     fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let What::ToolJudged { call, source: Some(source), args, ruling, .. } = &event.what
+            && let Some(remedy) = mcp::remedy(ruling, source, args)
+        {
+            self.remedies.insert(call.clone(), remedy);
+        }
         if let Some(within) = &event.within {
             return self.inner(within, &event.what);
         }
@@ -417,12 +426,13 @@ impl View for Plain {
         if self.options.can_ask {
             return question::ask(event, self.palette).await;
         }
-        if let What::Asked { tool, why, .. } = &event.what {
+        if let What::Asked { call, tool, why, .. } = &event.what {
             let agent = event.within.as_ref();
             let agent = agent.map_or_else(String::new, |it| format!(" of the agent {}", it.agent));
             let text = format!("{tool}{agent} needs a permission that nobody can give here: {why}");
-            let hint = "run it in a terminal, allow it by a rule, or pass `--yes`";
-            self.notice(Level::Warning, &text, Some(hint))?;
+            let usual = || "run it in a terminal, allow it by a rule, or pass `--yes`".to_owned();
+            let hint = self.remedies.remove(call).unwrap_or_else(usual);
+            self.notice(Level::Warning, &text, Some(&hint))?;
         }
         Ok(Answer::Nobody)
     }

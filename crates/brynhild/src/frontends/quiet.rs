@@ -8,12 +8,16 @@ use contract::event::{Answer, Event, What};
 use super::style::Palette;
 use super::verdict::Verdict;
 use super::{View, question};
+use crate::mcp;
+use crate::output;
 use crate::world::World;
 
 /// A view that keeps quiet.
 pub(crate) struct Quiet {
     can_ask: bool,
     palette: Palette,
+    /// What helps a call that only a word of the person's could let run.
+    remedy: Option<String>,
 }
 
 impl Quiet {
@@ -21,15 +25,19 @@ impl Quiet {
     pub(crate) fn new(world: &World) -> Self {
         let terminal = world.environment.terminal;
         let can_ask = terminal.stdin && terminal.stderr && !world.wants_json();
-        Self { can_ask, palette: world.palette() }
+        Self { can_ask, palette: world.palette(), remedy: None }
     }
 }
 
 #[async_trait(?Send)]
 impl View for Quiet {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        if let What::Notice { text, .. } = &event.what {
-            super::warn(event, text);
+        match &event.what {
+            What::Notice { text, .. } => super::warn(event, text),
+            What::ToolJudged { source: Some(source), args, ruling, .. } => {
+                self.remedy = mcp::remedy(ruling, source, args);
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -37,6 +45,9 @@ impl View for Quiet {
     async fn ask(&mut self, event: &Event) -> io::Result<Answer> {
         if self.can_ask {
             return question::ask(event, self.palette).await;
+        }
+        if let Some(remedy) = self.remedy.take() {
+            output::hint(&remedy);
         }
         Ok(Answer::Nobody)
     }

@@ -152,8 +152,9 @@ pub(crate) fn line_editor(world: &World) -> ::tui::line::Editor {
 /// A theme by its name: a built-in one, the person's own, or a plugin's.
 pub(crate) fn theme(world: &World, name: &str) -> Option<::tui::theme::Theme> {
     let named = |theme: &::tui::theme::Theme| theme.name == name;
-    let built_in = ::tui::theme::Theme::built_in().into_iter().find(named);
-    built_in.or_else(|| lists::themes(world).0.into_iter().find(named))
+    let built_in = || ::tui::theme::Theme::built_in().into_iter().find(named);
+    let others = || lists::themes(world).0.into_iter().find(named);
+    lists::own_theme(world, name).or_else(built_in).or_else(others)
 }
 
 /// What is wrong with the name of the theme in the configuration, if anything is.
@@ -317,7 +318,7 @@ impl Desk<'_> {
             }
             Control::Restore { .. } if self.is_at_work.get() => {
                 return Err(Problem::misuse("files are not taken back while the model is at work")
-                    .hint("Esc stops it; or wait for the end of the turn"));
+                    .hint("stop it, or wait for the end of the turn"));
             }
             Control::Restore { direction, turns, manner } => {
                 let wanted = Wanted { turns, manner, is_dry: false };

@@ -3,6 +3,7 @@
 //! sandbox like any. Nobody is asked: what would need a person does not run.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::mcp::config::Scope;
 use agent::conversation::Conversation;
@@ -33,6 +34,9 @@ const COMMANDS: &str = "Bash";
 const TASK: &str = "You look into a question that a hook of a coding assistant asks. Use the tools \
                     to find out what you need to know; change nothing. Your last message is the \
                     answer, in the form that the question wants.";
+
+/// How many calls were made for handlers.
+static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// Finds the servers of the moment.
 pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Mcp>> + Send + Sync>;
@@ -130,7 +134,8 @@ impl Aides for Crew {
         let tool = self.tool(&wish)?;
         let name = tool.spec().name.clone();
         let settings = Settings { mode: wish.mode, ..self.aside.settings.clone() };
-        let id = CallId("hook-1".to_owned());
+        // What was shown with one call says nothing of another.
+        let id = CallId(format!("hook-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
         let call = ToolCall { id, name: name.clone(), args: wish.input, opaque: None };
         let events = self.done(self.aside.open(vec![tool], settings), Input::Call(call)).await;
         let finished = events.iter().find_map(|event| match &event.what {

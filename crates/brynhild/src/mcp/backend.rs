@@ -1,61 +1,71 @@
 //! Runs calls of other agents: each as a conversation of its own, so that it goes the same way as
-//! a call of our model, through rules, questions and sandbox.
+//! a call of our model, through rules, questions and sandbox. All conversations of one client are one
+//! session. What has changed outside since the last request is taken up with the next one.
 
 mod shelf;
+mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::mcp::PromptEntry;
-use ::mcp::Watch;
-use ::mcp::serve::{Asker, Backend, Call, Resources};
-use agent::conversation::Conversation;
+use ::mcp::serve::{Backend, Call, Guest};
+use agent::registry::Registry;
+use agent::settings::{Renewal, Renewed, Settings};
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, Level, What};
-use contract::id::{CallId, SessionId};
+use contract::hook::Hook;
+use contract::id::CallId;
 use contract::message::ToolCall;
+use contract::policy::Policy;
+use contract::sandbox::Confinement;
 use contract::tool::{Tool, ToolOutput, ToolSpec};
-use plugins::hooks::Lifecycle;
-use plugins::python::{Hosts, Missing};
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use super::Mcp;
 use super::front::Front;
 use super::offered::Offered;
+use crate::args::Global;
 use crate::aside::Aside;
-use crate::assemble::{self, Knowledge};
-use crate::dialects::{self, Dialect};
+use crate::assemble::{self, Mind};
+use crate::environment::Environment;
 use crate::exit::Problem;
-use crate::hooks::{self, Crew, Gear, Needs};
 use crate::output;
-use crate::permissions;
-use crate::role::{self, Opened};
-use crate::subagents;
+use crate::role::Opened;
+use crate::setup::{Backstage, Offer, Reload, Setup};
 use crate::world::World;
+use visit::{Visit, Visits};
 
 /// Runs calls of other agents.
 pub(crate) struct Guarded {
-    tools: Vec<Arc<dyn Tool>>,
-    specs: Arc<[Arc<ToolSpec>]>,
-    aside: Aside,
-    role: Option<Arc<Opened>>,
-    offered: Offered,
-    /// The servers whose resources can be read.
-    servers: Vec<Arc<Mcp>>,
-    /// The servers of which it was told that theirs cannot.
+    global: Global,
+    environment: Environment,
+    mind: Option<Arc<Mind>>,
+    policy: Arc<dyn Policy>,
+    confinement: Confinement,
+    settings: Settings,
+    reload: Arc<Reload>,
+    backstage: Backstage,
+    present: Mutex<Arc<Moment>>,
+    /// One looks for changes at a time.
+    looking: tokio::sync::Mutex<()>,
+    changes: watch::Sender<u64>,
+    visits: Visits,
+    /// The servers of which it was told that their resources cannot be read.
     told: Mutex<BTreeSet<String>>,
     front: Arc<Front>,
 }
 
-/// What runs behind the calls.
-pub(crate) struct Behind {
-    lifecycle: Lifecycle,
-    hosts: Hosts,
-    guests: Vec<Arc<dyn Dialect>>,
+/// What is offered at one time.
+struct Moment {
+    registry: Registry,
+    hooks: Vec<Arc<dyn Hook>>,
+    offered: Arc<Offered>,
+    /// The servers whose resources can be read.
+    servers: Vec<Arc<Mcp>>,
     role: Option<Arc<Opened>>,
-    mcp: Option<Arc<Mcp>>,
 }
 
 /// A prompt of a server behind this one.
@@ -68,106 +78,14 @@ struct HandedOn<'a> {
     entry: PromptEntry,
 }
 
-impl Behind {
-    /// Ends it.
-    pub(crate) async fn close(&self) {
-        self.lifecycle.shutdown().await;
-        self.hosts.shutdown().await;
-        if let Some(role) = &self.role {
-            role.shutdown().await;
-        }
-        if let Some(mcp) = &self.mcp {
-            mcp.shutdown().await;
-        }
-        futures::future::join_all(self.guests.iter().map(|guest| guest.shutdown())).await;
-    }
-}
-
-impl Guarded {
-    /// Makes what runs all tools there are. Where a role was chosen, its tools are all.
-    pub(crate) async fn new(world: &World, root: &Path) -> Result<(Self, Behind), Problem> {
-        let skills = assemble::skills(world, root);
-        let workers = world.workers(Missing::Install).await?;
-        let role = role::open(world, None).await?;
-        let guests = dialects::open(world).await?;
-        let mut tools = Vec::new();
-        let (mut mind, mut mcp) = (None, None);
-        if let Some(role) = &role {
-            tools.clone_from(&role.tools);
-        } else {
-            // Tools need no model; only work that is handed to an agent does.
-            mind = assemble::mind(world).await.ok().map(Arc::new);
-            let knowledge = Knowledge { rules: String::new(), skills: skills.clone() };
-            let knowledge = Arc::new(knowledge);
-            let errands =
-                mind.as_ref().and_then(|mind| subagents::tool(world, root, Some(mind), &knowledge));
-            mcp = super::for_others(world, mind.as_deref()).await?.map(Arc::new);
-            tools.extend(assemble::tools(world, root, skills.clone()));
-            tools.extend(errands);
-            tools.extend(workers.tools(world));
-            tools.extend(guests.iter().flat_map(|guest| guest.tools()));
-            tools.extend(mcp.iter().flat_map(|mcp| mcp.all_tools()));
-        }
-        let offered_skills = if role.is_some() { Vec::new() } else { skills };
-        let loaded = hooks::load(
-            world,
-            Needs {
-                root,
-                sandbox: assemble::sandbox(world)?,
-                mind: mind.as_deref(),
-                ledger: Arc::default(),
-                notice: Arc::new(|text| output::warning(&text)),
-            },
-        );
-        hooks::report(&loaded.problems);
-        loaded.lifecycle.start().await;
-        let mut asked = loaded.hooks;
-        asked.extend(guests.iter().flat_map(|guest| guest.hooks()));
-        let policy = permissions::policy(world, root)?;
-        for guest in &guests {
-            if let Some(mind) = &mind {
-                guest.set_mind(mind);
-            }
-            let hire = || {
-                let servers = mcp.clone();
-                let gear = Gear {
-                    mind: mind.as_ref(),
-                    tools: tools.clone(),
-                    servers: Arc::new(move || servers.clone()),
-                    policy: Arc::clone(&policy),
-                    hooks: &asked,
-                };
-                Crew::new(world, gear)
-            };
-            guest.staff(&hire)?;
-        }
-        let guarded = Self {
-            specs: assemble::registry(tools.clone()).specs(),
-            tools,
-            aside: Aside {
-                hooks: asked,
-                policy,
-                confinement: assemble::confinement(world, root)?,
-                settings: assemble::settings(world, root, mind.as_deref(), String::new()),
-                session: SessionId::parse("mcp-serve")?,
-                mind,
-            },
-            role: role.clone(),
-            offered: Offered::new(world, offered_skills)?,
-            servers: role.iter().flat_map(|role| role.servers()).chain(&mcp).cloned().collect(),
-            told: Mutex::default(),
-            front: Arc::clone(world.made.front.get_or_init(Arc::default)),
-        };
-        let hosts = workers.hosts().clone();
-        Ok((guarded, Behind { lifecycle: loaded.lifecycle, hosts, guests, role, mcp }))
-    }
-
-    fn open(&self, tools: Vec<Arc<dyn Tool>>) -> Conversation {
-        if let Some(role) = &self.role {
-            // Its limit is one on a run, and each call is one.
-            role.allowance.renew();
-        }
-        self.aside.open(tools, self.aside.settings.clone())
+impl Moment {
+    fn new(
+        (registry, hooks): (Registry, Vec<Arc<dyn Hook>>),
+        offered: Arc<Offered>,
+        backstage: &Backstage,
+    ) -> Self {
+        let (servers, role) = (backstage.servers(), backstage.role());
+        Self { registry, hooks, offered, servers, role }
     }
 
     /// The prompts of servers: who has each and under which name, and how it is called here. Those of
@@ -182,13 +100,96 @@ impl Guarded {
         }
         all
     }
+}
 
+impl Guarded {
+    /// Makes what runs all tools there are. Where a role was chosen, its tools are all.
+    pub(crate) async fn new(world: &World, root: &Path) -> Result<Self, Problem> {
+        let front = Arc::clone(world.made.front.get_or_init(Arc::default));
+        let mut setup = Setup::for_others(world, root).await?;
+        let reload = setup.watch(world);
+        let Offer { mind, policy, registry, hooks, backstage } = setup.into_offer();
+        let (global, environment) = (world.global.clone(), world.environment.clone());
+        let again = World::again(global.clone(), environment.clone())?;
+        let offered = Arc::new(Offered::new(again, backstage.role().is_none())?);
+        let present = Moment::new((registry, hooks), offered, &backstage);
+        Ok(Self {
+            confinement: assemble::confinement(world, root)?,
+            settings: assemble::settings(world, root, mind.as_deref(), String::new()),
+            global,
+            environment,
+            mind,
+            policy,
+            reload,
+            backstage,
+            present: Mutex::new(Arc::new(present)),
+            looking: tokio::sync::Mutex::default(),
+            changes: watch::Sender::new(0),
+            visits: Visits::new()?,
+            told: Mutex::default(),
+            front,
+        })
+    }
+
+    /// Ends what runs behind the calls, and the sessions of clients that are still there.
+    pub(crate) async fn close(&self) {
+        self.end_visits().await;
+        self.backstage.close().await;
+    }
+
+    /// What is offered now. What has changed and cannot be used is told.
+    async fn present(&self) -> Arc<Moment> {
+        let _looking = self.looking.lock().await;
+        let Renewed { change, notices } = self.reload.renew().await;
+        for notice in &notices {
+            if let What::Notice { text, .. } = notice {
+                output::warning(text);
+            }
+        }
+        let before = self.moment();
+        let Some(change) = change else { return before };
+        let again = World::again(self.global.clone(), self.environment.clone());
+        let offered = again.and_then(|world| Offered::new(world, before.role.is_none()));
+        let kept = |problem: Problem| {
+            output::warning(&format!("changed commands are not used: {}", problem.message()));
+            Arc::clone(&before.offered)
+        };
+        let offered = offered.map_or_else(kept, Arc::new);
+        let made = (change.registry, change.hooks);
+        let moment = Arc::new(Moment::new(made, offered, &self.backstage));
+        let is_other = before.registry.specs() != moment.registry.specs();
+        *self.present.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&moment);
+        if is_other {
+            self.changes.send_modify(|count| *count += 1);
+        }
+        moment
+    }
+
+    fn moment(&self) -> Arc<Moment> {
+        Arc::clone(&self.present.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl visit::Request<'_> {
     /// Judges a call of one of these tools and runs it.
     async fn perform(&self, tools: Vec<Arc<dyn Tool>>, call: Call) -> ToolOutput {
         let Call { name, args, cancel, progress, asker } = call;
+        let guarded = self.guarded;
         let tool = tools.iter().find(|tool| tool.spec().name == name);
-        let _entered = tool.map(|tool| self.front.enter(&tool.spec().source, &asker));
-        let mut conversation = self.open(tools);
+        let _entered = tool.map(|tool| guarded.front.enter(&tool.spec().source, &asker));
+        if let Some(role) = &self.moment.role {
+            // Its limit is one on a run, and each call is one.
+            role.allowance.renew();
+        }
+        let aside = Aside {
+            mind: guarded.mind.clone(),
+            policy: Arc::clone(&guarded.policy),
+            hooks: self.moment.hooks.clone(),
+            confinement: guarded.confinement.clone(),
+            settings: guarded.settings.clone(),
+            session: self.session.clone(),
+        };
+        let mut conversation = aside.open(tools, guarded.settings.clone());
         let id = CallId("call-1".to_owned());
         let input = Input::Call(ToolCall { id, name, args, opaque: None });
         // A conversation that has ended is seen by the loop below.
@@ -242,17 +243,22 @@ impl Guarded {
 
 #[async_trait]
 impl Backend for Guarded {
-    fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
-        Arc::clone(&self.specs)
+    fn welcome(self: Arc<Self>) -> Arc<dyn Guest> {
+        Arc::new(Visit::new(self))
     }
 
-    async fn call(&self, call: Call) -> ToolOutput {
-        self.perform(self.tools.clone(), call).await
+    async fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
+        self.present().await.registry.specs()
     }
 
-    fn prompts(&self) -> Vec<PromptEntry> {
-        let mut prompts = self.offered.prompts();
-        for HandedOn { name, entry, .. } in self.handed_on() {
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    async fn prompts(&self) -> Vec<PromptEntry> {
+        let moment = self.present().await;
+        let mut prompts = moment.offered.prompts();
+        for HandedOn { name, entry, .. } in moment.handed_on() {
             if !prompts.iter().any(|known| known.name == name) {
                 prompts.push(PromptEntry { name, ..entry });
             }
@@ -265,26 +271,15 @@ impl Backend for Guarded {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<Value, String> {
-        let mut handed_on = self.handed_on().into_iter();
+        let moment = self.present().await;
+        let mut handed_on = moment.handed_on().into_iter();
         let found = handed_on.find(|known| known.name == name);
-        if let Some(found) = found.filter(|_| !self.offered.has_prompt(name)) {
+        if let Some(found) = found.filter(|_| !moment.offered.has_prompt(name)) {
             let given = found.mcp.servers.messages(&found.command, arguments).await;
             return given.map_err(|failure| failure.to_string());
         }
-        let text = self.offered.prompt(name, arguments)?;
+        let text = moment.offered.prompt(name, arguments)?;
         Ok(json!([{"role": "user", "content": {"type": "text", "text": text}}]))
-    }
-
-    async fn resources(&self) -> Resources {
-        self.readable().await
-    }
-
-    async fn read(&self, uri: &str, asker: Arc<dyn Asker>) -> Result<Option<Value>, String> {
-        self.held(uri, asker).await
-    }
-
-    async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String> {
-        self.watched(uri, watch).await
     }
 
     fn updates(&self) -> broadcast::Receiver<String> {

@@ -97,7 +97,7 @@ mod tests {
         let spec = ToolSpec {
             name: "own".into(),
             description: "hm".into(),
-            input_schema: Value::Null,
+            input_schema: Value::Null.into(),
             version: String::new(),
             categories: Vec::new(),
             requires_permission: true,

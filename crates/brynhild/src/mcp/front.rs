@@ -1,9 +1,11 @@
 //! The clients of `mcp serve`, for our own servers: who asked for the one call that a server runs is
 //! asked what that server wants to know. Nobody is, where that cannot be told.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ::mcp::config::Address;
 use ::mcp::serve::Asker;
 use tokio::sync::broadcast;
 
@@ -16,6 +18,8 @@ pub(crate) struct Front {
     next: AtomicU64,
     /// Takes the addresses of resources that have changed.
     pub(super) updates: broadcast::Sender<String>,
+    /// Where clients reach us, where that is an address of this machine.
+    place: OnceLock<Address>,
 }
 
 /// A call that a client waits for.
@@ -42,11 +46,29 @@ impl Drop for Entered {
 impl Default for Front {
     fn default() -> Self {
         let updates = broadcast::channel(MOST_UPDATES).0;
-        Self { calls: Mutex::default(), next: AtomicU64::default(), updates }
+        let place = OnceLock::new();
+        Self { calls: Mutex::default(), next: AtomicU64::default(), updates, place }
     }
 }
 
 impl Front {
+    /// Notes where clients reach us.
+    pub(crate) fn settle(&self, url: &str) {
+        let place = Address { url: url.to_owned(), headers: BTreeMap::new() };
+        self.place.get_or_init(|| place);
+    }
+
+    /// Whether a server is ourselves, who would ask ourselves without end.
+    pub(super) fn is_at(&self, address: &Address) -> bool {
+        let port = |address: &Address| {
+            let host = address.host();
+            let (name, port) = host.rsplit_once(':')?;
+            let is_here = name == "localhost" || name.starts_with("127.") || name == "[::1]";
+            is_here.then(|| port.to_owned())
+        };
+        self.place.get().and_then(port).is_some_and(|own| port(address) == Some(own))
+    }
+
     /// Notes that a client waits for a tool of this source.
     pub(super) fn enter(self: &Arc<Self>, source: &str, asker: &Arc<dyn Asker>) -> Entered {
         let id = self.next.fetch_add(1, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use contract::skill::Skill;
 use plugins::commands::Command;
 use serde_json::json;
 
+use crate::assemble;
 use crate::exit::Problem;
 use crate::slash::Offer;
 use crate::world::World;
@@ -24,9 +25,10 @@ pub(super) struct Offered {
 }
 
 impl Offered {
-    /// Finds them.
-    pub(super) fn new(world: &World, skills: Vec<Skill>) -> Result<Self, Problem> {
-        let world = World::again(world.global.clone(), world.environment.clone())?;
+    /// Finds them, without skills where others are not to read any.
+    pub(super) fn new(world: World, with_skills: bool) -> Result<Self, Problem> {
+        let root = world.root()?;
+        let skills = if with_skills { assemble::skills(&world, root) } else { Vec::new() };
         let offer = Offer::new(&world);
         offer.report();
         Ok(Self { world, offer, skills })

@@ -15,8 +15,9 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
     let Ok(workspace) = world.root() else {
         return Trust::Given;
     };
-    let projects = workspace.join(".brynhild/plugins");
-    if place == Place::Project || root.starts_with(&projects) {
+    if place == Place::Project
+        || (root.starts_with(workspace) && root.starts_with(workspace.join(".brynhild/plugins")))
+    {
         return of_project(world, workspace, root);
     }
     if place == Place::Global || !root.starts_with(workspace) {
@@ -26,7 +27,11 @@ pub(super) fn trust(world: &World, root: &Path, place: Place) -> Trust {
     if own.is_some_and(|own| root.starts_with(own)) {
         return Trust::Given;
     }
-    match trust::folder_standing(root, world.loaded.config_dir.as_deref(), world.guard()) {
+    match trust::folder_standing(
+        (root, trust::Of::Plugin),
+        world.loaded.config_dir.as_deref(),
+        world.guard(),
+    ) {
         Ok(true) => Trust::Given,
         Ok(false) => Trust::Refused {
             what: String::from(

@@ -1,12 +1,14 @@
 //! The answer of a role that has a schema: read from the model's words, and asked for again where
 //! it does not fit.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::registry::Registry;
 use async_trait::async_trait;
-use contract::hook::{Advice, Ending, Hook, HookError, Moment, Scene, StopVerdict, WordsVerdict};
+use contract::hook::{
+    Advice, Ending, Hook, HookError, Moment, Occasion, Scene, StopVerdict, WordsVerdict,
+};
 use contract::tool::Tool;
 use plugins::initrunner::final_result::{self, FinalResult};
 use plugins::initrunner::guard::Allowance;
@@ -56,18 +58,21 @@ fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
     }
 }
 
-/// Keeps a turn from ending with a wrong answer, and begins the count of calls anew with each turn.
+/// Keeps a turn from ending with a wrong answer. Counts the calls that reach no tool along with the
+/// others, and begins anew with each turn.
 pub(super) struct Referee {
     schema: Option<Value>,
     retries: u32,
     asked: AtomicU32,
     allowance: Arc<Allowance>,
+    halt: Mutex<Option<String>>,
 }
 
 impl Referee {
     /// Asks again so often for an answer of this schema, where there is one.
     pub(super) fn new(schema: Option<Value>, retries: u32, allowance: &Arc<Allowance>) -> Self {
-        Self { schema, retries, asked: AtomicU32::new(0), allowance: Arc::clone(allowance) }
+        let (asked, halt) = (AtomicU32::new(0), Mutex::default());
+        Self { schema, retries, asked, allowance: Arc::clone(allowance), halt }
     }
 }
 
@@ -79,10 +84,24 @@ impl Hook for Referee {
 
     fn wants(&self, moment: Moment) -> bool {
         match moment {
-            Moment::BeforePrompt => true,
+            Moment::BeforePrompt | Moment::Occasion => true,
             Moment::BeforeStop => self.schema.is_some(),
             _ => false,
         }
+    }
+
+    async fn occasion(&self, _: &Scene, what: &Occasion) -> Result<Advice<()>, HookError> {
+        if let Occasion::CallRefused { .. } = what
+            && let Some(limit) = self.allowance.take()
+        {
+            *self.halt.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
+        }
+        Ok(Advice::default())
+    }
+
+    fn take_halt(&self) -> Option<String> {
+        let limit = self.halt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        limit.map(|limit| format!("a limit was reached: {limit}"))
     }
 
     async fn before_prompt(

@@ -239,7 +239,8 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
             }},
             "required": ["prompt"],
             "additionalProperties": false,
-        }),
+        })
+        .into(),
         version: String::new(),
         categories: vec!["delegate".to_owned()],
         // It changes nothing itself; what the agent does is judged call by call.

@@ -15,12 +15,12 @@ use plugins::folders::Folders;
 use plugins::python::Hosts;
 
 use super::fingerprint::{Fingerprint, Places};
-use super::{Needed, Outfit};
+use super::{Audience, Needed, Outfit};
 use crate::args::Global;
 use crate::dialects::chibi;
 use crate::environment::Environment;
 use crate::exit::Problem;
-use crate::mcp;
+use crate::mcp::{self, Front};
 use crate::output;
 use crate::permissions;
 use crate::plugin_set;
@@ -87,6 +87,7 @@ struct Kept {
     guard: Arc<Guard>,
     folders: Arc<Folders>,
     expansions: Arc<Expansions>,
+    front: Option<Arc<Front>>,
 }
 
 /// What was seen last.
@@ -105,6 +106,7 @@ impl Reload {
             guard: Arc::clone(world.guard()),
             folders: Arc::clone(world.folders()),
             expansions: Arc::clone(world.expansions()),
+            front: world.made.front.get().cloned(),
         };
         let told = world.trust.warning(&world.loaded);
         let state = State { seen, present, change: None, told, untold: Vec::new() };
@@ -149,6 +151,9 @@ impl Reload {
         if let Some(sandbox) = &self.kept.sandbox {
             world.made.sandbox.get_or_init(|| Arc::clone(sandbox));
         }
+        if let Some(front) = &self.kept.front {
+            world.made.front.get_or_init(|| Arc::clone(front));
+        }
         if let Some(mode) = self.needed.ledger.mode() {
             world.made.mode.get_or_init(|| mode);
         }
@@ -172,7 +177,9 @@ impl Reload {
             state.seen = Seen::of(&world, &self.needed);
         }
         let policy = permissions::policy(&world, &self.needed.root)?;
-        if self.needed.offers_tools {
+        let is_role_all =
+            self.needed.audience == Audience::Others && self.needed.role.present().is_some();
+        if self.needed.offers_tools && !is_role_all {
             let mcp = mcp::renewed(&world, self.needed.mcp.present()).await?;
             self.needed.mcp.put(mcp);
         }

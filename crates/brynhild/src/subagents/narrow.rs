@@ -18,9 +18,14 @@ pub(super) fn narrowed(
     let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
         names.iter().any(|name| fits(base(name), &tool.spec().name))
     };
+    // A slip in a name must not hand out what was meant to be kept back.
+    let is_kept_back = |tool: &Arc<dyn Tool>| {
+        let (name, names) = (tool.spec().name.to_lowercase(), file.disallowed_tools.iter());
+        is_named(tool, &file.disallowed_tools)
+            || names.map(|it| it.to_lowercase()).any(|it| fits(base(&it), &name))
+    };
     let wanted = |tool: &&Arc<dyn Tool>| {
-        file.tools.as_ref().is_none_or(|names| is_named(tool, names))
-            && !is_named(tool, &file.disallowed_tools)
+        file.tools.as_ref().is_none_or(|names| is_named(tool, names)) && !is_kept_back(tool)
     };
     let missing = file
         .tools

@@ -166,7 +166,7 @@ mod tests {
         let spec = ToolSpec {
             name: "Bash".into(),
             description: String::new(),
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
             version: "1.0.0".into(),
             categories: Vec::new(),
             requires_permission: false,

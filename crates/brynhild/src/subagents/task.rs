@@ -85,7 +85,7 @@ fn spec(roster: &Roster) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
         description: words,
-        input_schema: schema,
+        input_schema: schema.into(),
         version: "1.0.0".to_owned(),
         categories: vec!["agents".to_owned()],
         requires_permission: false,

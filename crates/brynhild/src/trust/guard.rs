@@ -2,7 +2,7 @@
 //! something, whether these are still the ones that the person trusts. Who relies on trust says so
 //! here; the sandbox that all processes come from asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -25,7 +25,11 @@ const UNSETTLED: i64 = 2;
 
 /// The places whose bytes are relied upon, with what was trusted of them.
 #[derive(Debug, Default)]
-pub(crate) struct Guard(Mutex<BTreeMap<PathBuf, Relied>>);
+pub(crate) struct Guard {
+    relied: Mutex<BTreeMap<PathBuf, Relied>>,
+    /// The places that a process lives from which is shown a folder around them.
+    shared: Mutex<BTreeMap<PathBuf, BTreeSet<PathBuf>>>,
+}
 
 #[derive(Debug)]
 struct Relied {
@@ -41,38 +45,54 @@ pub(crate) struct Held {
     scope: Scope,
     hash: String,
     entries: Arc<[Entry]>,
+    led_to: Arc<BTreeSet<String>>,
+    /// What lies elsewhere and is run or looked through by what is relied upon.
+    elsewhere: Arc<[PathBuf]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Scope {
-    /// All that the project with this root brings; of it counts what lies in the place.
+    /// All that the project with this root brings; of it counts what lies in the place, and what
+    /// command lines lead to.
     Project(PathBuf),
-    /// The place by itself; of it counts what could be loaded, as a role may lie among the files
-    /// that it works on.
-    Folder,
+    /// The place by itself.
+    Folder(Of),
+}
+
+/// What a folder that is trusted by itself is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// A plugin: all of it counts.
+    Plugin,
+    /// Roles, which may lie among the files that they work on: what could be loaded counts.
+    Roles,
 }
 
 impl Held {
     /// What a project brings.
     pub(super) fn project(root: &Path, snapshot: &Snapshot) -> Self {
-        Self::of(Scope::Project(root.to_owned()), snapshot)
+        let named = snapshot.entries.iter().filter(|entry| entry.part.is_named);
+        let named = named.map(|entry| root.join(&entry.part.path));
+        let elsewhere = named.chain(snapshot.modules.iter().cloned()).collect();
+        Self { elsewhere, ..Self::of(Scope::Project(root.to_owned()), snapshot) }
     }
 
     /// A folder of a plugin or of roles.
-    pub(super) fn folder(snapshot: &Snapshot) -> Self {
-        Self::of(Scope::Folder, snapshot)
+    pub(super) fn folder(snapshot: &Snapshot, of: Of) -> Self {
+        Self::of(Scope::Folder(of), snapshot)
     }
 
     fn of(scope: Scope, snapshot: &Snapshot) -> Self {
         let entries = snapshot.entries.iter().map(Entry::without_bytes).collect();
-        Self { scope, hash: snapshot.hash.clone(), entries }
+        let led_to = Arc::new(snapshot.led_to.clone());
+        Self { scope, hash: snapshot.hash.clone(), entries, led_to, elsewhere: Arc::default() }
     }
 
     /// Whether what counts in `place` is what the person trusts at this moment.
     fn holds(&self, place: &Path, config_dir: &Path) -> Result<bool, String> {
         let (key, now) = match &self.scope {
             Scope::Project(root) => (root.clone(), Snapshot::read(root)?),
-            Scope::Folder => (folder_key(place), Snapshot::of_folder(place)?),
+            Scope::Folder(_) => (folder_key(place), Snapshot::of_folder(place)?),
         };
         let (records, _) = Store::new(config_dir).read()?;
         let record = records.into_iter().find(|record| record.path == key);
@@ -81,16 +101,22 @@ impl Held {
         };
         let is_same = || {
             let known = |it: &Entry| (it.part.clone(), it.mode, it.hash.clone());
-            let now = now.entries.iter().filter(|it| self.counts(place, it)).map(known);
-            now.eq(self.entries.iter().filter(|it| self.counts(place, it)).map(known))
+            let counts = |led_to, it: &&Entry| self.counts(place, led_to, it);
+            let now_known = now.entries.iter().filter(|it| counts(&now.led_to, it)).map(known);
+            now_known.eq(self.entries.iter().filter(|it| counts(&self.led_to, it)).map(known))
         };
         Ok(now.hash == record.hash || (self.hash == record.hash && is_same()))
     }
 
-    fn counts(&self, place: &Path, Entry { part, mode, .. }: &Entry) -> bool {
+    /// Whether a file matters in `place`, where command lines lead to those of `led_to`.
+    fn counts(&self, place: &Path, led_to: &BTreeSet<String>, entry: &Entry) -> bool {
+        let Entry { part, mode, .. } = entry;
         match &self.scope {
-            Scope::Project(root) => root.join(&part.path).starts_with(place),
-            Scope::Folder => part.is_named || mode & 0o111 != 0 || is_loaded(part),
+            Scope::Project(root) => part.is_named || root.join(&part.path).starts_with(place),
+            Scope::Folder(Of::Plugin) => true,
+            Scope::Folder(Of::Roles) => {
+                led_to.contains(&part.path) || mode & 0o111 != 0 || is_loaded(part)
+            }
         }
     }
 }
@@ -109,10 +135,18 @@ impl Guard {
         self.lock().insert(place.to_owned(), relied);
     }
 
-    /// Those of some places that are relied upon.
+    /// One process lives from all of these places, and is shown the folder that they lie in.
+    pub(crate) fn share(&self, folder: &Path, places: impl IntoIterator<Item = PathBuf>) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.insert(folder.to_owned(), places.into_iter().collect());
+    }
+
+    /// Those of some places that are relied upon, and of what is shared in them.
     fn among(&self, places: &[PathBuf]) -> Vec<PathBuf> {
         let relied = self.lock();
-        places.iter().filter(|place| relied.contains_key(*place)).cloned().collect()
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = places.iter().filter_map(|place| shared.get(place)).flatten();
+        places.iter().chain(within).filter(|place| relied.contains_key(*place)).cloned().collect()
     }
 
     /// Whether all of these places are what the person trusts; the error says what to do.
@@ -125,14 +159,19 @@ impl Guard {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, Relied>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.relied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Relied {
     /// By the stamps of the files; by their bytes where a stamp is another one.
     fn check(&mut self, place: &Path) -> Result<(), String> {
-        let stamps = Stamps::of(&[place, &self.config_dir.join("trust.jsonl")]);
+        let mut stamps = Stamps::default();
+        stamps.look(place);
+        stamps.look(&self.config_dir.join("trust.jsonl"));
+        for path in self.held.elsewhere.iter() {
+            stamps.note(path);
+        }
         let settled = stamps.settled();
         if settled.is_some() && settled == self.seen {
             return Ok(());
@@ -140,7 +179,7 @@ impl Relied {
         self.seen = None;
         let command = match &self.held.scope {
             Scope::Project(_) => String::from("brynhild trust"),
-            Scope::Folder => format!("brynhild trust --plugin-dir {}", place.display()),
+            Scope::Folder(_) => format!("brynhild trust --plugin-dir {}", place.display()),
         };
         let remedy = format!("`{command}` shows it and asks");
         let shown = place.display();
@@ -165,17 +204,8 @@ struct Stamps {
 }
 
 impl Stamps {
-    fn of(places: &[&Path]) -> Self {
-        let mut stamps = Self::default();
-        for place in places {
-            stamps.look(place);
-        }
-        stamps
-    }
-
     fn look(&mut self, path: &Path) {
-        let Ok(found) = path.symlink_metadata() else { return };
-        self.note(path, &found);
+        let Some(found) = self.note(path) else { return };
         let Some(entries) = found.is_dir().then(|| path.read_dir().ok()).flatten() else { return };
         let mut names: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         names.retain(|path| {
@@ -187,10 +217,13 @@ impl Stamps {
         }
     }
 
-    fn note(&mut self, path: &Path, found: &Metadata) {
+    /// One file, or a folder without what lies in it.
+    fn note(&mut self, path: &Path) -> Option<Metadata> {
+        let found = path.symlink_metadata().ok()?;
         let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
         (path, found.mode(), found.ino(), found.size(), times).hash(&mut self.hasher);
         self.newest = self.newest.max(found.ctime());
+        Some(found)
     }
 
     /// One number for all of them; none while a change could go unnoticed by it.
@@ -281,11 +314,16 @@ mod tests {
         let guard = Guard::default();
         let places = [place.clone()];
         assert!(guard.check(&places).is_ok(), "nobody relies on it");
-        guard.rely(&place, Held::folder(&decide(Decision::Trusted)), &config_dir);
+        let roles = Held::folder(&decide(Decision::Trusted), Of::Roles);
+        let plugin = Held::folder(&decide(Decision::Trusted), Of::Plugin);
+        guard.rely(&place, roles.clone(), &config_dir);
         assert_eq!(guard.among(&[folder.path().to_owned(), place.clone()]), places);
         guard.check(&places).unwrap();
         std::fs::write(place.join("data.txt"), "no code").unwrap();
         guard.check(&places).unwrap();
+        guard.rely(&place, plugin, &config_dir);
+        assert!(guard.check(&places).is_err(), "of a plugin all counts");
+        guard.rely(&place, roles, &config_dir);
         std::fs::write(place.join("a.py"), "2").unwrap();
         assert!(guard.check(&places).unwrap_err().contains("brynhild trust --plugin-dir"));
         decide(Decision::Trusted);

@@ -3,6 +3,8 @@
 //! many makes trust asked for once more, one too few would let a change pass.
 
 mod importable;
+#[cfg(test)]
+mod tests;
 mod unfollowed;
 mod words;
 
@@ -32,6 +34,8 @@ const ENDINGS: [&str; 21] = [
 
 /// Folders that one text may lead into.
 const MOST_FOLDERS: usize = 16;
+/// Folders of modules that one text may name though they are not there.
+const MOST_EXPECTED: usize = 64;
 /// Folders of which everything counts, since a name in them is not known.
 const MOST_OPEN: usize = 20_000;
 
@@ -70,13 +74,16 @@ enum By {
     Script,
 }
 
-/// The files that `entries` name and that lie beneath `root`, from there, without those that are
-/// entries themselves. What they name may be named from `home`.
-pub(crate) fn named(
-    (root, home): (&Path, &Path),
-    entries: &[Entry],
-) -> Result<Vec<String>, String> {
-    let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
+/// What command lines and scripts lead to.
+pub(crate) struct Named {
+    /// The files beneath the root, from there.
+    pub(crate) files: BTreeSet<String>,
+    /// The folders beneath it where Python would look for modules, be they there or not.
+    pub(crate) modules: BTreeSet<PathBuf>,
+}
+
+/// What `entries` name beneath `root`, themselves included. It may be named from `home`.
+pub(crate) fn named((root, home): (&Path, &Path), entries: &[Entry]) -> Result<Named, String> {
     let mut search = Search::new(root, home);
     for entry in entries.iter().filter(|entry| entry.part.kind == Kind::File) {
         let folder = root.join(&entry.part.path);
@@ -94,12 +101,12 @@ pub(crate) fn named(
         let runs_any = READS_CODE.iter().any(|part| text.contains(part));
         search.take(&text, &folder, if runs_any { By::CommandLine } else { By::Script });
     }
-    for folder in std::mem::take(&mut search.later) {
+    for folder in search.modules.clone() {
         search.note_modules(&folder);
     }
     search.check()?;
     let paths = search.found.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
-    Ok(paths.filter(|path| !known.contains(path)).map(str::to_owned).collect())
+    Ok(Named { files: paths.map(str::to_owned).collect(), modules: search.modules })
 }
 
 /// Of each entry that runs something which no reading finds, its path and that something.
@@ -128,8 +135,8 @@ struct Search<'a> {
     found: BTreeSet<PathBuf>,
     /// Texts that are still to be looked at, with the folders that they lie in.
     left: VecDeque<(PathBuf, String)>,
-    /// Folders of Python's scripts, whose other files are added when all texts were looked at.
-    later: BTreeSet<PathBuf>,
+    /// Folders where Python looks for modules, which are added when all texts were looked at.
+    modules: BTreeSet<PathBuf>,
     /// The names in folders that were looked into.
     listed: HashMap<PathBuf, HashSet<OsString>>,
     /// The folders of which all counts, and how many levels below them.
@@ -143,7 +150,7 @@ impl<'a> Search<'a> {
             home,
             found: BTreeSet::new(),
             left: VecDeque::new(),
-            later: BTreeSet::new(),
+            modules: BTreeSet::new(),
             listed: HashMap::new(),
             open: HashSet::new(),
         }
@@ -165,13 +172,12 @@ impl<'a> Search<'a> {
         let words: Vec<String> = words(text).into_iter().take(MOST_WORDS).collect();
         let (own, named) = self.bases(&words, folder);
         if ["PYTHONPATH", "sys.path"].iter().any(|part| text.contains(part)) {
-            for folder in &named {
-                self.note_modules(folder);
-            }
+            self.modules.extend(named.iter().cloned());
+            self.expect_modules(&words, folder);
         }
         // Without a script Python looks for modules where it is started.
         if text.contains("python") && [" -m", " -c"].iter().any(|it| text.contains(it)) {
-            self.later.insert(self.home.to_owned());
+            self.modules.insert(self.home.to_owned());
         }
         if goes_through_folders(text) {
             for folder in &named {
@@ -239,6 +245,15 @@ impl<'a> Search<'a> {
             let path = fs::canonicalize(path).ok();
             self.found.extend(path.filter(|it| it.is_file() && it.starts_with(self.root)));
         }
+    }
+
+    /// Folders of modules that a text may name before they are there.
+    fn expect_modules(&mut self, words: &[String], folder: &Path) {
+        let places = words.iter().flat_map(|word| {
+            [folder, self.home].into_iter().filter_map(|base| self.within(base, word))
+        });
+        let missing: Vec<_> = places.filter(|path| !path.exists()).take(MOST_EXPECTED).collect();
+        self.modules.extend(missing);
     }
 
     /// What runs where a folder is run.
@@ -334,262 +349,33 @@ impl<'a> Search<'a> {
             return;
         }
         let folder = path.parent().unwrap_or(self.root).to_owned();
-        let is_python = is_python(&path);
+        let is_python = is_python(&path, &bytes);
         self.found.insert(path);
         self.left.push_back((folder.clone(), String::from_utf8_lossy(&bytes).into_owned()));
         if is_python {
-            self.later.insert(folder);
+            self.modules.insert(folder);
+        } else {
+            self.note_package(&folder, &bytes);
+        }
+    }
+
+    /// The nearest `package.json`, where a script of JavaScript is told by it what names mean: those
+    /// with a `#`, and that of the package itself.
+    fn note_package(&mut self, folder: &Path, script: &[u8]) {
+        let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
+        let file = above.map(|above| above.join("package.json")).find(|file| file.is_file());
+        let Some(file) = file else { return };
+        let script = String::from_utf8_lossy(script);
+        let package: Option<serde_json::Value> =
+            fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let name = package.as_ref().and_then(|package| package["name"].as_str());
+        let names_itself = name.is_some_and(|name| !name.is_empty() && script.contains(name));
+        if names_itself || ["'#", "\"#"].iter().any(|sign| script.contains(sign)) {
+            self.note(&file, By::CommandLine);
         }
     }
 }
 
 fn is_data(path: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::trust::snapshot::Snapshot;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn paths(root: &Path) -> Vec<String> {
-        let snapshot = Snapshot::read(root).unwrap();
-        let named = snapshot.entries.iter().filter(|entry| entry.part.is_named);
-        named.map(|entry| entry.part.path.clone()).collect()
-    }
-
-    #[test]
-    fn what_command_lines_name_counts_and_what_that_names_in_turn() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let hooks = "hooks:\n  a:\n    - {command: './h.sh >> hooks.log'}\n    - {script: ../h2.py}\n\
-                     \x20   - {command: 'make check'}\n";
-        write(&root, ".brynhild/hooks.yaml", hooks);
-        let servers = format!(
-            r#"{{"mcpServers": {{"a": {{"command": "node", "args": ["{}/m.js", "${{X}}/conf.json", "two words"]}}}}}}"#,
-            root.display()
-        );
-        write(&root, ".mcp.json", &servers);
-        for (path, text) in [
-            ("h.sh", "#!/bin/sh\n. ./lib/common.sh; cat notes.txt src/main.rs\n"),
-            ("lib/common.sh", "python3 -m tool.deep\n"),
-            ("tool/deep.py", "import helper\n"),
-            ("tool/helper.py", ""),
-            ("h2.py", "from package import x\n"),
-            ("package/__init__.py", ""),
-            ("m.js", "require('./side')"),
-            ("side.js", ""),
-            ("conf.json", "{}"),
-            ("two words", ""),
-            ("Makefile", "check:\n"),
-            ("hooks.log", "x"),
-            ("notes.txt", "x"),
-            ("src/main.rs", ""),
-            ("other.sh", ""),
-        ] {
-            write(&root, path, text);
-        }
-        let wanted = [
-            "Makefile",
-            "conf.json",
-            "h.sh",
-            "h2.py",
-            "lib/common.sh",
-            "m.js",
-            "package/__init__.py",
-            "side.js",
-            "tool/deep.py",
-            "tool/helper.py",
-            "two words",
-        ];
-        assert_eq!(paths(&root), wanted);
-    }
-
-    /// Without a memory of where it was, the search would take as long as the levels to the power
-    /// of two, and a text of blanks as long as its square.
-    #[test]
-    fn links_in_circles_and_long_texts_of_nothing_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let hooks =
-            format!("hooks: {{a: [{{command: 'sh lib/$m/{}x.sh; ./y.sh'}}]}}\n", "a/".repeat(60));
-        write(&root, ".brynhild/hooks.yaml", &hooks);
-        write(&root, "lib/x.sh", "");
-        for name in ["a", "b", "c"] {
-            std::os::unix::fs::symlink(".", root.join("lib").join(name)).unwrap();
-        }
-        std::os::unix::fs::symlink("/", root.join("lib/all")).unwrap();
-        let nothing = [" ", "${a}", "`a`", "'"].map(|it| it.repeat((1 << 19) / it.len())).concat();
-        write(&root, "y.sh", &nothing);
-        assert_eq!(paths(&root), ["lib/x.sh", "y.sh"]);
-    }
-
-    #[test]
-    fn every_usual_way_to_name_a_script_is_followed() {
-        let shapes: &[(&str, &[(&str, &str)])] = &[
-            ("./h.sh", &[("h.sh", ". \"$(dirname \"$0\")/lib.sh\""), ("lib.sh", "")]),
-            ("cd tools && ./x.sh", &[("tools/x.sh", "")]),
-            ("\"$PWD\"/x.sh", &[("x.sh", "")]),
-            ("sh ./x.s*", &[("x.sh", "")]),
-            ("PATH=./bin:$PATH foo", &[("bin/foo", "#!/bin/sh")]),
-            ("python3 -m tools.h", &[("tools/h.py", "")]),
-            ("python3 -m tools", &[("tools/__main__.py", "")]),
-            ("python3 tools", &[("tools/__main__.py", "")]),
-            ("python3 -c \"import x\"", &[("x.py", "")]),
-            ("python3 h.py", &[("h.py", "from lib import x"), ("lib/x.py", "")]),
-            ("python3 h.py", &[("h.py", "from p import (\n x,\n)"), ("p/x.py", "")]),
-            (
-                "python3 h.py",
-                &[("h.py", "import lib.helper"), ("lib/__init__.py", ""), ("lib/helper.py", "")],
-            ),
-            ("python3 h.py", &[("h.py", "exec(open('x.txt').read())"), ("x.txt", "")]),
-            ("make hook", &[("Makefile", "include m.mk"), ("m.mk", "")]),
-            (
-                "node h.js",
-                &[
-                    ("h.js", "require(\"dep\")"),
-                    ("node_modules/dep/package.json", "{\"main\": \"lib/a.js\"}"),
-                    ("node_modules/dep/lib/a.js", ""),
-                ],
-            ),
-            ("node h.js", &[("h.js", "require(\"dep\")"), ("node_modules/dep/index.js", "")]),
-            ("run-parts hooks.d", &[("hooks.d/a", "#!/bin/sh"), ("hooks.d/b", "#!/bin/sh")]),
-            ("node .", &[("package.json", "{\"main\": \"m.js\"}"), ("m.js", "")]),
-            ("node ./srv", &[("srv/package.json", "{\"main\": \"m\"}"), ("srv/m.js", "")]),
-            ("python3 .", &[("__main__.py", "")]),
-            ("perl -Ilib -MY::Z -e1", &[("lib/Y/Z.pm", "")]),
-            ("git -c alias.z='!./x.sh' z", &[("x.sh", "")]),
-            (
-                "bash x.sh",
-                &[
-                    ("x.sh", "for m in a b; do . lib/$m.sh; . \"parts/${m}/go.sh\"; done"),
-                    ("lib/a.sh", ""),
-                    ("lib/b.sh", ""),
-                    ("parts/a/go.sh", ""),
-                ],
-            ),
-            (
-                "bash tools/x.sh",
-                &[("tools/x.sh", ". \"$(dirname \"$0\")/$m.sh\""), ("tools/y.sh", "")],
-            ),
-            (
-                "node x.js",
-                &[
-                    (
-                        "x.js",
-                        "readdirSync(\"lib\").forEach(f => require(\"./lib/\" + f)); \
-                         import(`./more/${n}`)",
-                    ),
-                    ("lib/y.js", ""),
-                    ("more/z.js", ""),
-                ],
-            ),
-            (
-                "python3 x.py",
-                &[
-                    ("x.py", "for n in os.listdir('lib'): importlib.import_module('lib.' + n)"),
-                    ("lib/y.py", ""),
-                ],
-            ),
-        ];
-        for (command, files) in shapes {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let hooks = serde_json::json!({"hooks": {"a": [{"command": command}]}});
-            write(&root, ".brynhild/hooks.yaml", &hooks.to_string());
-            write(&root, "other.txt", "");
-            write(&root, "far/other.py", "");
-            for (path, text) in *files {
-                write(&root, path, text);
-            }
-            let mut wanted: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
-            wanted.sort_unstable();
-            assert_eq!(paths(&root), wanted, "{command}");
-        }
-    }
-
-    #[test]
-    fn names_are_found_in_the_ways_in_which_people_write_them() {
-        for (line, file) in [
-            ("python3 -m lib.b", "lib/b.py"),
-            ("python3 -mlib.b", "lib/b.py"),
-            ("\"$CLAUDE_PROJECT_DIR\"/scripts/a.sh", "scripts/a.sh"),
-            ("sh ${CLAUDE_PLUGIN_ROOT}/../scripts/a.sh", "scripts/a.sh"),
-            ("sh \"scripts\"/a.sh", "scripts/a.sh"),
-            ("cd tools && sh a1.sh", "tools/a1.sh"),
-            ("(cd tools; ./a1.sh)", "tools/a1.sh"),
-            ("make -C tools x", "tools/Makefile"),
-            ("npm --prefix tools run x", "tools/package.json"),
-            ("D=lib; sh $D/a.sh", "lib/a.sh"),
-            ("for f in lib/*.sh; do sh $f; done", "lib/a.sh"),
-            ("sh $(dirname $0)/../scripts/a.sh", "scripts/a.sh"),
-            ("task go", "Taskfile.yml"),
-            ("\"$PWD\"/x.sh", "x.sh"),
-            ("sh ./x.s*", "x.sh"),
-            ("PATH=./bin:$PATH foo", "bin/foo.sh"),
-            ("python3 tools", "tools/__main__.py"),
-            ("python3 -c \"import x\"", "x.py"),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            let root = folder.path().canonicalize().unwrap();
-            let hooks = serde_json::json!({"hooks": {"a": [{"command": line}]}});
-            write(&root, ".brynhild/hooks.yaml", &hooks.to_string());
-            write(&root, file, "");
-            write(&root, "unrelated/z.sh", "");
-            assert_eq!(paths(&root), [file], "{line}");
-        }
-    }
-
-    #[test]
-    fn a_server_s_own_folder_and_a_script_s_neighbours_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let server =
-            r#"{"mcpServers": {"a": {"command": "python3", "args": ["s.py"], "cwd": "tools"}}}"#;
-        write(&root, ".mcp.json", server);
-        write(&root, "tools/s.py", "");
-        write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: sh s/o.sh}]}\n");
-        write(&root, "s/o.sh", ". \"$(dirname \"$0\")/p1.sh\"\n. \"$(dirname \"$0\")\"/p2.sh\n");
-        write(&root, "s/p1.sh", "");
-        write(&root, "s/p2.sh", "cd deep && ./in.sh\n");
-        write(&root, "s/deep/in.sh", "python3 h.py\nmake -f ../m.mk\n");
-        write(&root, "s/deep/h.py", "from lib import (\n  x,\n)\nimport q.r\n");
-        write(&root, "s/deep/lib/x.py", "");
-        write(&root, "s/deep/q/__init__.py", "");
-        write(&root, "s/deep/q/r.py", "");
-        write(&root, "s/m.mk", "");
-        let wanted = [
-            "s/deep/h.py",
-            "s/deep/in.sh",
-            "s/deep/lib/x.py",
-            "s/deep/q/__init__.py",
-            "s/deep/q/r.py",
-            "s/m.mk",
-            "s/o.sh",
-            "s/p1.sh",
-            "s/p2.sh",
-            "tools/s.py",
-        ];
-        assert_eq!(paths(&root), wanted);
-    }
-
-    #[test]
-    fn nothing_outside_of_the_project_is_named_and_links_count_by_where_they_lead() {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        let root = base.join("w");
-        write(&base, "outside.sh", "");
-        write(&root, "real.sh", "");
-        std::os::unix::fs::symlink("real.sh", root.join("link.sh")).unwrap();
-        std::os::unix::fs::symlink("../outside.sh", root.join("out.sh")).unwrap();
-        let hooks = "hooks: {a: [{command: './link.sh ../outside.sh ./out.sh /etc/passwd'}]}\n";
-        write(&root, ".brynhild/hooks.yaml", hooks);
-        assert_eq!(paths(&root), ["real.sh"]);
-    }
 }

@@ -1,15 +1,16 @@
 //! The bytes that trust is about: every file of the surfaces as it is at one moment. Only reads;
 //! follows no symbolic link; interprets nothing.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use contract::sandbox::Fixed;
 
-use super::scripts;
+use super::scripts::{self, Named};
 use super::surfaces::{self, Effect, Surface};
 
 const MOST_FILES: usize = 5_000;
@@ -58,6 +59,10 @@ pub(crate) struct Snapshot {
     pub(crate) entries: Vec<Entry>,
     /// Over all names, modes and bytes.
     pub(crate) hash: String,
+    /// Those that command lines lead to, from the root.
+    pub(crate) led_to: BTreeSet<String>,
+    /// The folders where Python would look for modules.
+    pub(crate) modules: BTreeSet<PathBuf>,
 }
 
 impl Part {
@@ -160,15 +165,21 @@ fn kind(found: &std::fs::Metadata) -> Kind {
     }
 }
 
+/// What counts only because something else leads to it.
+fn added(named: &Named, entries: &[Entry]) -> Vec<Part> {
+    let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
+    let new = named.files.iter().filter(|path| !known.contains(path.as_str()));
+    new.map(|path| Part { path: path.clone(), kind: Kind::File, is_named: true }).collect()
+}
+
 impl Snapshot {
     /// Reads all of it, and all that it would run.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let mut left = MOST_BYTES;
         let mut entries = read(root, parts(root)?, &mut left)?;
         let named = scripts::named((root, root), &entries)?;
-        let named = named.into_iter().map(|path| Part { path, kind: Kind::File, is_named: true });
-        entries.extend(read(root, named.collect(), &mut left)?);
-        Ok(Self::hashed(entries))
+        entries.extend(read(root, added(&named, &entries), &mut left)?);
+        Ok(Self::hashed(entries, named))
     }
 
     /// Reads all of one folder, which must not lead out of itself.
@@ -203,13 +214,12 @@ impl Snapshot {
         let mut entries = read(parent, parts, &mut left)?;
         // Something that would count for nothing may be named by what counts.
         let mut named = scripts::named((parent, folder), &entries)?;
-        named.retain(|path| parent.join(path).starts_with(folder));
-        let named = named.into_iter().map(|path| Part { path, kind: Kind::File, is_named: true });
-        entries.extend(read(parent, named.collect(), &mut left)?);
-        Ok(Self::hashed(entries))
+        named.files.retain(|path| parent.join(path).starts_with(folder));
+        entries.extend(read(parent, added(&named, &entries), &mut left)?);
+        Ok(Self::hashed(entries, named))
     }
 
-    fn hashed(entries: Vec<Entry>) -> Self {
+    fn hashed(entries: Vec<Entry>, named: Named) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"brynhild trust 1\n");
         for entry in &entries {
@@ -224,7 +234,8 @@ impl Snapshot {
             hasher.update(&entry.mode.to_le_bytes());
             hasher.update(entry.hash.as_bytes());
         }
-        Self { entries, hash: hasher.finalize().to_hex().to_string() }
+        let hash = hasher.finalize().to_hex().to_string();
+        Self { entries, hash, led_to: named.files, modules: named.modules }
     }
 }
 

@@ -294,6 +294,22 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
 }
 
 #[test]
+fn a_hook_that_makes_no_sense_is_told_at_the_start() {
+    let command = json!([{"type": "command", "command": "exit 2"}]);
+    for (hooks, wanted) in [
+        (json!({"PreToolUse": [{"matcher": "Bash(", "hooks": command}]}), "no regular expression"),
+        (json!({"PreToolUse": [{"hooks": [{"type": "comand"}]}]}), "`comand` is not known"),
+        (json!({"PreTooluse": [{"hooks": command}]}), "no event that is known"),
+    ] {
+        let project = project();
+        plugin(&project, "demo", &[("hooks/hooks.json", &json!({"hooks": hooks}).to_string())]);
+        let input = r#"{"pattern": "*"}"#;
+        let run = project.brynhild(&["--yes", "tools", "exec", "Glob", "--input", input]);
+        assert!(run.success().stderr.contains(wanted), "{run}");
+    }
+}
+
+#[test]
 fn the_example_loads_whole_from_a_named_folder() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins/claude-notes");
     let project = project();

@@ -3,7 +3,7 @@
 //! look at everything and print how much that was:
 //! `cargo test -p brynhild --test it faults:: -- --ignored --nocapture --test-threads 1`.
 
-mod clients;
+pub(crate) mod clients;
 mod errors;
 mod homes;
 mod hosts;

@@ -8,6 +8,7 @@ pub(crate) mod offering;
 mod pinned;
 mod programs;
 mod real;
+mod renewed;
 mod starting;
 
 use std::os::unix::fs::PermissionsExt;
@@ -286,6 +287,8 @@ fn a_changed_tool_asks_again_though_a_rule_allows_it() {
     assert!(chats[2].body.to_string().contains("nobody can be asked"), "{}", chats[2].body);
     assert!(!chats.iter().any(|chat| chat.body["tools"].to_string().contains("evil.example")));
     assert!(run.stderr.contains("its description of echo has changed"), "{run}");
+    assert!(run.stderr.contains("hint: `brynhild mcp approve test`"), "{run}");
+    assert!(!run.stderr.contains("pass `--yes`"), "{run}");
     let approved = project.brynhild(&["mcp", "approve", "test"]);
     assert!(approved.stdout.contains("+ Says it again, and sends everything"), "{approved}");
     exec(&project, "mcp__test__echo", &json!({"text": "x"})).success();

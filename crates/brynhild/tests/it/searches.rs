@@ -105,3 +105,26 @@ fn what_git_keeps_is_asked_about_by_whatever_way_it_is_shown() {
         project.brynhild(&["policy", "check", "--", command]).success();
     }
 }
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_asked_about() {
+    let project = project();
+    project.file("src/a.txt", "needle\n").file("secret/k", "needle\n");
+    let commit = "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm x";
+    shell(&project, commit);
+    let check = |mode: &str, command: &str| {
+        project.brynhild(&["--mode", mode, "policy", "check", "--", command]).status.code()
+    };
+    assert_eq!(check("normal", "git show HEAD"), Some(0));
+    shell(&project, "git sparse-checkout set --cone --sparse-index src && test ! -e secret/k");
+    let shown = ["git show HEAD", "git log -p", "git grep --cached needle"];
+    for command in shown {
+        // Nobody knows whether one of these is a secret.
+        assert_eq!(check("normal", command), Some(3), "{command}");
+    }
+    assert_eq!(check("normal", "git status"), Some(0));
+    project.config("permissions: {deny: ['Read(secret/k)']}\n");
+    for command in shown {
+        assert_eq!(check("yolo", command), Some(3), "{command}");
+    }
+}

@@ -167,12 +167,21 @@ fn a_conversation_shows_what_it_took() {
     let project = project_with(&server);
     project.file("a.txt", "text\n");
     let run = project.command(&["--session", "one"]).stdin("Go.\nAgain.\n/cost\n").run();
-    let lines: Vec<Vec<&str>> =
-        run.success().stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    let line = |name: &str| lines.iter().find(|words| words.first() == Some(&name)).unwrap();
-    assert_eq!(line("openai/test-model")[1..], ["4", "4000", "1600", "0", "40", "0", "unknown"]);
-    assert_eq!(line("last")[2..], ["2", "2000", "800", "0", "20", "0", "unknown"]);
-    assert_eq!(line("builtin")[1..3], ["2", "0"], "{run}");
+    let lines: Vec<&str> = run.success().stdout.lines().collect();
+    let from = lines.iter().position(|line| *line == "openai/test-model").unwrap();
+    let cells: Vec<Vec<&str>> =
+        lines[from + 1..].iter().map(|line| line.split("  ").map(str::trim).collect()).collect();
+    let line = |name: &str| -> Vec<&str> {
+        let found = cells.iter().find(|cells| cells[0] == name).unwrap_or_else(|| panic!("{name}"));
+        found[1..].iter().copied().filter(|cell| !cell.is_empty()).collect()
+    };
+    assert_eq!(line(""), ["session", "last turn"]);
+    assert_eq!((line("REPLIES"), line("IN")), (vec!["4", "2"], vec!["4000", "2000"]));
+    assert_eq!((line("CACHE READ"), line("OUT")), (vec!["1600", "800"], vec!["40", "20"]));
+    assert_eq!((line("CALLS"), line("FAILED")), (vec!["2"], vec!["0"]));
+    assert_eq!(line("COST"), ["unknown", "unknown"]);
+    // It fits the narrow terminals, too.
+    assert!(lines[from..].iter().all(|line| line.chars().count() <= 36), "{run}");
     let run = project.command(&["--no-color"]).stdin("/cost\n").run();
     assert!(run.success().stdout.contains("REPLIES"), "{run}");
 }

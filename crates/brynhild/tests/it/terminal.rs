@@ -98,6 +98,7 @@ fn keys_typed_before_the_question_was_shown_again_do_not_answer_it() {
         let project = project_with(&server);
         let terminal = project.terminal(&["chat", "write"], SIZE);
         terminal.wait_for("Run it?");
+        assert!(terminal.output().contains("\x1b[?2004h"), "pastes are marked while it asks");
         terminal.send(keys);
         terminal.wait_for("Type y, s, p, a, n");
         terminal.wait_until("the question a second time", |screen| {

@@ -2,6 +2,7 @@
 //! very bytes, and some of it never does.
 
 mod covered;
+mod planted;
 mod roles;
 mod running;
 mod scripts;

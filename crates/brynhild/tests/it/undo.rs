@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};
 
 use crate::git::shell;
-use crate::project_with;
 use crate::python_plugins::{plugin, tool};
+use crate::{has_bubblewrap, project_with};
 
 /// A model that runs the command or writes the file that the last prompt asks for, then is done.
 fn worker() -> ModelServer {
@@ -278,7 +278,7 @@ fn what_ran_when_the_program_was_killed_is_undone_by_force_only() {
     running.kill();
     running.wait();
     assert_eq!(project.read("a.txt"), "2\n");
-    let run = session(&project, &["undo", "s"]);
+    let run = session(&project, &["undo"]);
     run.code(1);
     assert!(run.stdout.contains("kept  a.txt: somebody else may have changed it"), "{run}");
     session(&project, &["undo", "s", "--force"]).success();
@@ -317,7 +317,7 @@ fn an_undo_that_is_killed_leaves_whole_files_and_can_be_repeated() {
             let is_whole = before.get(path) == Some(state) || after.get(path) == Some(state);
             assert!(is_whole || is_temporary, "{call} {number}: {}", path.display());
         }
-        session(&project, &["undo", "s"]).success();
+        session(&project, &["undo"]).success();
         let mut found = tree(&project);
         found.retain(|path, _| !path.to_string_lossy().ends_with(".tmp"));
         assert_eq!(found, before, "{call} {number}");
@@ -388,4 +388,25 @@ fn what_a_tool_wrote_that_says_it_only_looks_is_undone() {
     assert!(run.success().stdout.contains("sly.txt"), "{run}");
     session(&project, &["undo"]).success();
     assert!(!project.path().join("sly.txt").exists());
+}
+
+/// Its parts came in two turns, of which neither made a repository that names a program.
+#[test]
+fn nothing_is_put_together_that_git_would_run() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = worker();
+    let project = project_with(&server);
+    shell(&project, "git init -q .; mkdir sub");
+    project.file(".gitignore", "sub/HEAD\nsub/objects\nsub/refs\n");
+    let settings = "[core]\\nbare = false\\nworktree = ..\\nfsmonitor = \\\"touch evil\\\"\\n";
+    work(&project, &format!("run: printf \"{settings}\" > sub/config"));
+    assert!(project.path().join("sub/config").exists());
+    let parts = "mkdir -p sub/objects sub/refs; echo ref: refs/heads/main > sub/HEAD";
+    work(&project, &format!("run: rm sub/config; {parts}"));
+    assert!(project.path().join("sub/HEAD").exists());
+    let run = session(&project, &["undo"]);
+    assert!(!project.path().join("sub/config").exists(), "{run}");
+    assert!(run.code(1).stdout.contains("what git runs in"), "{run}");
 }

@@ -46,8 +46,8 @@ impl Keeps {
 
     /// What was sent before, the newest last.
     pub(crate) fn history(&self) -> Vec<String> {
-        let bytes = self.path("history.jsonl").and_then(|path| private_file::read_end(&path).ok());
-        let bytes = bytes.unwrap_or_default();
+        let end = |path: PathBuf| private_file::read_end(&path, private_file::LARGEST).ok();
+        let bytes = self.path("history.jsonl").and_then(end).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines: Vec<String> =
             lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();

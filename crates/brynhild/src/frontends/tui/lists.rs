@@ -92,8 +92,12 @@ pub(super) async fn arguments(
             [usual].into_iter().chain(folders).collect()
         }
         "theme" => {
-            let own = themes(world).0;
-            Theme::built_in().into_iter().chain(own).map(|theme| named(theme.name)).collect()
+            let mut names: Vec<String> = Theme::built_in().into_iter().map(|it| it.name).collect();
+            let others = themes(world).0.into_iter().map(|theme| theme.name);
+            // One's own may have the name of a built-in one, and stands for it.
+            let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
+            names.extend(others);
+            names.into_iter().map(named).collect()
         }
         other => known_arguments(world, other),
     };
@@ -278,13 +282,15 @@ pub(super) fn permissions(world: &World, allowed: &[String]) -> Result<Answer, P
     Ok(Answer::Items(Picks::Permissions, items))
 }
 
-/// The themes of the person and of plugins, and what is wrong with others, by their names.
+/// The themes of the person and of plugins, and what is wrong with others, by their names. A
+/// person's own may have the name of a built-in one; no other name is there twice.
 pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
-    let own = world.loaded.config_dir.iter().map(|dir| dir.join("themes"));
-    let plugins = world.plugins().active().map(|plugin| plugin.root.join("themes"));
-    let mut themes = Vec::new();
+    let own = world.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
+    let plugins = world.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
+    let mut themes: Vec<Theme> = Vec::new();
     let mut problems = Vec::new();
-    for folder in own.chain(plugins) {
+    let built_in: Vec<String> = Theme::built_in().into_iter().map(|theme| theme.name).collect();
+    for (folder, is_own) in own.chain(plugins) {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         let mut paths: Vec<PathBuf> =
             entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
@@ -292,9 +298,13 @@ pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
         paths.sort();
         for path in paths {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let parsed = theme_text(&path)
-                .map_err(|error| error.to_string())
-                .and_then(|yaml| theme::parse(&yaml, &name).map_err(|error| error.to_string()));
+            let is_taken = themes.iter().any(|theme| theme.name == name)
+                || (!is_own && built_in.contains(&name));
+            let parsed = if is_taken {
+                Err(format!("there is another theme `{name}`"))
+            } else {
+                read_theme(&path, &name)
+            };
             match parsed {
                 Ok(theme) => themes.push(theme),
                 Err(error) => {
@@ -304,6 +314,20 @@ pub(super) fn themes(world: &World) -> (Vec<Theme>, Vec<(String, String)>) {
         }
     }
     (themes, problems)
+}
+
+/// A theme of the person's own, read from no other file than its own; none where that is not there
+/// or broken.
+pub(super) fn own_theme(world: &World, name: &str) -> Option<Theme> {
+    let folder = world.loaded.config_dir.as_ref()?.join("themes");
+    Path::new(name).file_name().filter(|it| *it == name)?;
+    let paths = ["yaml", "yml"].map(|ending| folder.join(format!("{name}.{ending}")));
+    paths.iter().find_map(|path| read_theme(path, name).ok())
+}
+
+fn read_theme(path: &Path, name: &str) -> Result<Theme, String> {
+    let yaml = theme_text(path).map_err(|error| error.to_string())?;
+    theme::parse(&yaml, name).map_err(|error| error.to_string())
 }
 
 /// The text of a theme's file.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Guarded;
+use super::visit::Request;
 use crate::gaps::{self, Gap};
 use crate::mcp::Mcp;
 use crate::output;
@@ -33,10 +33,10 @@ impl Listed {
     }
 }
 
-impl Guarded {
+impl Request<'_> {
     /// All that can be read.
     pub(super) async fn readable(&self) -> Resources {
-        let mut all = self.offered.texts();
+        let mut all = self.moment.offered.texts();
         for Listed { resources, .. } in self.listed().await {
             all.resources.extend(resources.resources);
             all.templates.extend(resources.templates);
@@ -50,7 +50,7 @@ impl Guarded {
         uri: &str,
         asker: Arc<dyn Asker>,
     ) -> Result<Option<Value>, String> {
-        if let Some(text) = self.offered.text(uri) {
+        if let Some(text) = self.moment.offered.text(uri) {
             return Ok(Some(json!([{"uri": uri, "mimeType": "text/markdown", "text": text}])));
         }
         let Some(found) = self.found(uri).await else { return Ok(None) };
@@ -64,7 +64,7 @@ impl Guarded {
 
     /// Watches something that can be read, or no longer.
     pub(super) async fn watched(&self, uri: &str, watch: Watch) -> Result<(), String> {
-        if self.offered.text(uri).is_some() {
+        if self.moment.offered.text(uri).is_some() {
             return Ok(());
         }
         let found = self.found(uri).await.ok_or_else(|| format!("there is no resource {uri}"))?;
@@ -78,7 +78,7 @@ impl Guarded {
 
     async fn listed(&self) -> Vec<Listed> {
         let mut all = Vec::new();
-        for mcp in &self.servers {
+        for mcp in &self.moment.servers {
             for server in mcp.servers.resource_tools().1 {
                 let args = json!({"server": server});
                 let mut list = self.looked(mcp, LIST, args, Arc::new(Alone)).await;
@@ -113,7 +113,7 @@ impl Guarded {
     }
 
     fn tell_once(&self, server: &str, why: &ToolOutput) {
-        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut told = self.guarded.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if told.insert(server.to_owned()) {
             let why = why.for_model();
             output::warning(&format!("resources of MCP server `{server}` are not offered: {why}"));

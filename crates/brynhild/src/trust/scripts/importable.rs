@@ -6,9 +6,14 @@ use std::path::{Path, PathBuf};
 
 const ENDINGS: [&str; 5] = ["py", "pyw", "pyc", "so", "pyd"];
 
-/// Whether Python runs it.
-pub(crate) fn is_python(path: &Path) -> bool {
+/// Whether Python runs it, by its name or by what it says of itself.
+pub(crate) fn is_python(path: &Path, bytes: &[u8]) -> bool {
+    // The interpreter may stand behind a shell's line or two.
+    const START: usize = 256;
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(START)]);
+    let says_so = || ["python", "pypy", "uv run"].iter().any(|name| start.contains(name));
     path.extension().is_some_and(|it| it == "py" || it == "pyw")
+        || (start.starts_with("#!") && says_so())
 }
 
 /// The files in a folder that an `import` could find.

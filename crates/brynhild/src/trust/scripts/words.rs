@@ -26,7 +26,8 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
         words.extend(split(&with_plain_variables(text)));
     }
     words.extend(joined(text));
-    let attached: Vec<String> = words.iter().filter_map(|word| attached(word)).collect();
+    words.extend(escaped(text));
+    let attached: Vec<String> = words.iter().flat_map(|word| attached(word)).collect();
     words.extend(attached);
     words.retain(|word| !word.is_empty());
     words
@@ -35,7 +36,10 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
 /// Whether a text runs or loads whatever lies in folders that it names.
 pub(super) fn goes_through_folders(text: &str) -> bool {
     let lists = || LISTS.iter().any(|part| text.contains(part));
-    text.contains("run-parts") || (loads_unnamed(text) && lists())
+    let tests = ["node", "bun", "deno"].iter().any(|it| text.contains(it)) && text.contains("test");
+    // What a search path leads to is loaded by names that stand elsewhere.
+    let is_search_path = text.contains("NODE_PATH");
+    text.contains("run-parts") || is_search_path || tests || (loads_unnamed(text) && lists())
 }
 
 /// Whether a text loads modules whose names do not stand there.
@@ -99,13 +103,41 @@ fn joined(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// What a word holds behind a sign or an option's letter.
-fn attached(word: &str) -> Option<String> {
-    let rest = match word.strip_prefix('-') {
-        Some(option) => option.strip_prefix(|c: char| c.is_ascii_alphabetic())?,
-        None => word.strip_prefix(['!', '@'])?,
-    };
-    Some(plain(rest))
+/// What a word holds behind a sign, which may be that of a variable's default, or behind an option's
+/// letter.
+fn attached(word: &str) -> Vec<String> {
+    let signs = ["#!", "!", "@", "-", "+", "?"];
+    let behind = signs.iter().filter_map(|sign| word.strip_prefix(sign)).map(plain);
+    let option = word.strip_prefix('-');
+    let value = option.and_then(|it| it.strip_prefix(|c: char| c.is_ascii_alphabetic()));
+    behind.chain(value.map(plain)).collect()
+}
+
+/// Words in which a backslash takes the meaning of what follows, such as a blank.
+fn escaped(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let (mut word, mut is_escaped) = (String::new(), false);
+    let mut letters = text.chars().chain([' ']);
+    while let Some(letter) = letters.next() {
+        if letter == '\\' {
+            is_escaped = true;
+            word.extend(letters.next().filter(|next| *next != '\n'));
+        } else if is_end(letter) {
+            if is_escaped {
+                found.insert(plain(&word));
+            }
+            word.clear();
+            is_escaped = false;
+        } else {
+            word.push(letter);
+        }
+    }
+    found
+}
+
+/// Whether a word ends there.
+fn is_end(letter: char) -> bool {
+    letter.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(letter)
 }
 
 fn split(text: &str) -> BTreeSet<String> {
@@ -113,7 +145,6 @@ fn split(text: &str) -> BTreeSet<String> {
     for quote in ['\'', '"'] {
         words.extend(text.split(quote).skip(1).step_by(2).filter(|it| it.len() < 1024).map(plain));
     }
-    let is_end = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(c);
     let mut start = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_end(*c)).chain([(text.len(), ' ')]) {
         // Asked of words alone, or a text of blanks would be looked through for each of them.

@@ -262,3 +262,52 @@ fn a_program_that_the_repository_names_is_not_made_by_a_tool() {
     }
     exec(&project, "Write", &json!({"file_path": "src/b.js", "content": "x"})).success();
 }
+
+/// Hooks are where git takes its settings to lead, whatever stands beside the path.
+#[test]
+fn the_folder_of_hooks_is_protected_however_it_is_written() {
+    for value in [".husky", ".husky # shared", ".hus\"ky\"", "\".husky\" ; x", ".hus\\\nky"] {
+        let project = project();
+        let settings = format!("[color][core] hooksPath = {value}\n");
+        project.file(".git/config", settings).file(".git/HEAD", "ref: refs/heads/main\n");
+        project.file(".husky/pre-commit", "mine");
+        let script = "echo evil > .husky/pre-commit; echo evil > .husky/pre-push; true";
+        project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]).success();
+        let left = fs::read_to_string(project.path().join(".husky/pre-commit")).unwrap();
+        assert_eq!(left, "mine", "{value}");
+        assert!(!project.path().join(".husky/pre-push").exists(), "{value}");
+        let write = json!({"file_path": ".husky/pre-push", "content": "evil"});
+        assert_ne!(exec(&project, "Write", &write).status.code(), Some(0), "{value}");
+    }
+}
+
+/// With the files of another folder a repository writes there, once the person uses git in it.
+#[test]
+fn no_command_leaves_a_repository_with_the_files_of_another_folder() {
+    const MAKE: &str = "git init -q sub && cd sub && git config core.worktree";
+    let project = project();
+    let run = |tree: &str| {
+        let script = format!("{MAKE} {tree}");
+        project.brynhild(&["sandbox", "run", "--", "sh", "-c", &script])
+    };
+    run("..").success();
+    assert!(project.path().join("sub/.git").exists());
+    fs::remove_dir_all(project.path().join("sub")).unwrap();
+    for tree in ["/etc", "../..", "\"$HOME\""] {
+        let run = run(tree);
+        assert!(run.stderr.contains("sub/.git"), "{tree}: {run}");
+        assert!(!project.path().join("sub/.git").exists(), "{tree}");
+    }
+}
+
+#[test]
+fn what_goes_to_the_quarantine_with_its_repository_is_told_once() {
+    let project = project();
+    let script = "git init -q z; mkdir -p z/.git/worktrees/w zz
+        printf ../.. > z/.git/worktrees/w/commondir
+        printf '[core]\\nfsmonitor = x\\n' > z/.git/worktrees/w/config.worktree
+        echo 'gitdir: ../z/.git/worktrees/w' > zz/.git";
+    let run = project.brynhild(&["sandbox", "run", "--", "sh", "-c", script]);
+    assert!(!project.path().join("zz/.git").exists(), "{run}");
+    assert!(run.stderr.contains("moved to") && !run.stderr.contains("could not"), "{run}");
+}

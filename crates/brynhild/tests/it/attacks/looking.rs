@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use testkit::Project;
 
 use super::ruling;
+use crate::git::shell;
 use crate::project;
 
 fn check(project: &Project, commands: &[&str], wanted: i32) {
@@ -71,4 +72,75 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
     }
     project.file(".git/config", plain).file(".husky/post-index-change", "#!/bin/sh\n");
     check(&project, &LOOKING, 3);
+}
+
+/// The same in the spellings that git understands.
+#[test]
+fn git_is_asked_about_however_its_settings_are_written() {
+    let project = project();
+    shell(&project, "git init -q .");
+    project.file(".husky/post-index-change", "#!/bin/sh\n");
+    for evil in [
+        "[color][core] fsmonitor = \"echo x; false\"\n",
+        "[user] [core]\n\tfsmonitor = x\n",
+        "[color \"x\"] [core] fsmonitor = x\n",
+        "[core]\n\teditor = \"x\\\n[user]\"\n\tfsmonitor = x\n",
+        "[core]\n\tnotesref = x \\\n[color]\n\tfsmonitor = x\n",
+        "[core]\n\thooksPath = .husky # shared\n",
+        "[core]\n\thooksPath = .hus\"ky\"\n",
+    ] {
+        let plain = "[core]\n\trepositoryformatversion = 0\n\thooksPath = hooks # none\n";
+        project.file(".git/config", plain);
+        check(&project, &["git status"], 0);
+        project.file(".git/config", format!("{plain}{evil}"));
+        check(&project, &["git status"], 3);
+    }
+}
+
+/// Repositories that git takes and that lie where a quick look does not find them.
+#[test]
+fn git_is_asked_about_whichever_repository_it_takes() {
+    const PROGRAM: &str = "config core.fsmonitor 'echo x; false'";
+    for (script, command) in [
+        // One without a `.git`, nearer than that of the project.
+        ("git init -q --bare sub && git -C sub PROGRAM", "git -C sub status"),
+        ("git init -q --bare sub && git -C sub PROGRAM", "cd sub && git log"),
+        ("git init -q --bare sub && git -C sub PROGRAM", "git -C sub/refs log"),
+        ("git init -q --bare sub && git -C sub config core.worktree /etc", "git -C sub log"),
+        // A `.git` that git goes past.
+        ("git PROGRAM && mkdir -p sub/.git", "git -C sub status"),
+        ("git PROGRAM && mkdir -p sub/.git", "cd sub && git status"),
+        // Settings that are shared, by a name that is no text, and by a pipe.
+        (
+            "git init -q --bare $'.git/ev\\xff' && git -C $'.git/ev\\xff' PROGRAM \
+             && printf 'ev\\xff' > .git/commondir",
+            "git status",
+        ),
+        ("mkfifo .git/commondir", "git status"),
+        // A submodule that the index names in another way than git writes it.
+        (
+            "git init -q sub && git -C sub -c user.name=a -c user.email=b commit -qm x --allow-empty \
+             && git add sub && git -C sub PROGRAM \
+             && python3 -c 'import hashlib; data = open(\".git/index\", \"rb\").read()[:-20]; \
+             data = data[:36] + b\"\\1\\0\\xe1\\xed\" + data[40:]; \
+             open(\".git/index\", \"wb\").write(data + hashlib.sha1(data).digest())' \
+             && test \"$(git status --porcelain -- sub)\"",
+            "git status",
+        ),
+        // A path that begins with a blank.
+        (
+            "git init -q --bare sub/g && git init -q --bare 'sub/ g' && git -C 'sub/ g' PROGRAM \
+             && echo 'gitdir:  g' > sub/.git",
+            "git -C sub status",
+        ),
+    ] {
+        let project = project();
+        shell(&project, "git init -q . && mkdir plain");
+        check(&project, &["git status", "git -C plain status"], 0);
+        shell(&project, &script.replace("PROGRAM", PROGRAM));
+        for mode in ["normal", "read-only"] {
+            let run = project.brynhild(&["--mode", mode, "policy", "check", "--", command]);
+            assert_ne!(run.status.code(), Some(0), "{script}: {run}");
+        }
+    }
 }

@@ -169,4 +169,6 @@ fn one_of_a_project_that_is_not_trusted_is_listed_as_that_everywhere() {
     assert_eq!((&json["enabled"], &json["trusted"]), (&false.into(), &false.into()));
     let run = project.brynhild(&["plugin", "enable", "chi"]);
     assert!(run.stderr.contains("it stays off, because it is not trusted"), "{run}");
+    assert!(run.stderr.contains("brynhild trust"), "{run}");
+    assert_eq!(run.stdout, "Plugin 'chi' is untrusted.\n", "{run}");
 }

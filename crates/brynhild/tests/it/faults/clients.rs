@@ -12,7 +12,7 @@ use crate::mcp::offering::{call, initialize};
 use crate::project;
 
 /// A server on this machine, with the address to reach it at.
-fn serving_http(project: &Project) -> (Running, String) {
+pub(crate) fn serving_http(project: &Project) -> (Running, String) {
     let command = project.command(&["--yes", "mcp", "serve", "--http", "127.0.0.1:0"]);
     let serving = command.patience(Duration::from_mins(5)).spawn();
     serving.wait_for_stderr("/mcp");
@@ -22,7 +22,7 @@ fn serving_http(project: &Project) -> (Running, String) {
 }
 
 /// Sends a request and leaves the line open.
-fn send(host: &str, method: &str, more: &str, body: &str) -> TcpStream {
+pub(crate) fn send(host: &str, method: &str, more: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(host).unwrap();
     let length = body.len();
     let text = format!(
@@ -35,14 +35,14 @@ fn send(host: &str, method: &str, more: &str, body: &str) -> TcpStream {
 }
 
 /// The answer to a request.
-fn answer(mut stream: TcpStream) -> String {
+pub(crate) fn answer(mut stream: TcpStream) -> String {
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
     reply
 }
 
 /// Begins a session. Returns its name.
-fn begin(host: &str) -> String {
+pub(crate) fn begin(host: &str) -> String {
     let first = answer(send(host, "POST", "", &initialize(&json!({})).to_string()));
     let id = first.lines().find_map(|line| {
         let (name, value) = line.split_once(": ")?;

@@ -107,6 +107,47 @@ fn a_rewritten_call_runs_as_rewritten_and_is_judged_again() {
     assert_ne!(judged.status.code(), Some(0), "{judged}");
 }
 
+/// A guard of the person's own, and a plugin that changes every command to this one.
+fn guarded(guard: &str, command: &str) -> testkit::Run {
+    let project = crate::project();
+    super::own(&project, "hooks.yaml", guard);
+    let answer = json!({"modified_input": {"command": command}}).to_string();
+    let script = format!("print({answer:?})");
+    let hooks = "hooks:\n  pre_tool_use:\n    - {name: r, type: script, script: r.py}\n";
+    let root = super::plugin(&project, "changes", hooks);
+    std::fs::write(root.join("r.py"), script).unwrap();
+    project.brynhild(&["--yes", "tools", "exec", "Bash", "--input", "{\"command\": \"echo hi\"}"])
+}
+
+#[test]
+fn a_guard_sees_what_a_later_hook_made_of_a_call() {
+    let guard = "hooks:\n  pre_tool_use:\n    - {name: no-force-push, type: command, command: exit \
+                 1, match: {tool_input.command: '*push*--force*'}, message: ask me before}\n";
+    let run = guarded(guard, "echo git push --force");
+    assert!(!run.status.success() && !run.stdout.contains("--force"), "{run}");
+    assert!(run.stderr.contains("ask me before"), "{run}");
+    let run = guarded(guard, "echo other words");
+    assert!(run.success().stdout.contains("other words"), "{run}");
+}
+
+#[test]
+fn a_call_that_two_hooks_cannot_agree_on_does_not_run() {
+    let prefix = "hooks:\n  pre_tool_use:\n    - {name: prefix, type: script, script: p.py}\n";
+    let project = crate::project();
+    super::own(&project, "hooks.yaml", prefix);
+    let text = "import json, sys\ncommand = json.load(sys.stdin)['tool_input']['command']\n\
+                print(json.dumps({'modified_input': {'command': 'true && ' + command}}))\n";
+    super::own(&project, "p.py", text);
+    let exec = ["--yes", "tools", "exec", "Bash", "--input", "{\"command\": \"echo hi\"}"];
+    let run = project.brynhild(&exec);
+    assert!(run.success().stdout.contains("hi"), "one alone changes it once: {run}");
+    let root = super::plugin(&project, "changes", prefix);
+    std::fs::write(root.join("p.py"), text).unwrap();
+    let run = project.brynhild(&exec);
+    assert!(!run.status.success(), "{run}");
+    assert!(run.stderr.contains("this one would change them again"), "{run}");
+}
+
 #[test]
 fn a_rewrite_that_fits_no_schema_does_not_run() {
     let answer = json!({"modified_input": {"command": 5}});

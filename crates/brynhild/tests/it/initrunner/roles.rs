@@ -134,6 +134,18 @@ fn guardrails_end_a_run() {
 }
 
 #[test]
+fn calls_that_reach_no_tool_count_too() {
+    let server = Server::start(answer);
+    let wrong = || Reply::calls([("nosuch", json!({})), ("echo", json!({"wrong": 1}))]);
+    let model = ModelServer::start([wrong(), wrong(), Reply::text("Done.")]);
+    let project = with_role(&model, &role(&server.url(), "guardrails: {max_tool_calls: 2}\n"));
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes", "--format", "json"]);
+    let object = run.code(5).json();
+    assert!(object["error"].as_str().unwrap().contains("max_tool_calls (2)"), "{object}");
+    assert_eq!(model.chats().len(), 2);
+}
+
+#[test]
 fn an_answer_with_a_schema_is_checked() {
     let more = "output: {type: json_schema, schema: {type: object, properties: {n: {type: integer}}, \
                 required: [n]}}\n";

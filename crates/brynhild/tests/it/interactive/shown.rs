@@ -72,6 +72,27 @@ fn a_theme_of_ones_own_is_used_by_its_name_and_a_broken_one_is_told() {
 }
 
 #[test]
+fn a_theme_of_ones_own_takes_the_place_of_a_built_in_one_and_is_listed_once() {
+    let server = heading();
+    let project = project_with(&server).env("COLORTERM", "truecolor");
+    project.config_more("ui:\n  theme: dark\n");
+    let themes = project.config_folder().join("themes");
+    write(&themes.join("dark.yaml"), "base: dark\nstyles:\n  heading: \"#ff0102\"\n");
+    write(&themes.join("light.yaml"), "styles:\n  headline: red\n");
+    let root = project.config_folder().join("plugins/painter");
+    write(&root.join("plugin.yaml"), "name: painter\nversion: '1.0'\ndescription: Paints\n");
+    write(&root.join("themes/none.yaml"), "base: light\nstyles: {}\n");
+    let terminal = with_heading(&project);
+    terminal.wait_for_output("38;2;255;1;2");
+    terminal.send("\x14d");
+    let screen = terminal.wait_for("Themes (4)");
+    assert_eq!(screen.matches("in use").count(), 1, "{screen}");
+    terminal.send("\x1b");
+    let screen = terminal.wait_for("there is another theme `none`");
+    assert_eq!(screen.matches("light.yaml").count(), 1, "{screen}");
+}
+
+#[test]
 fn a_theme_of_a_plugin_can_be_chosen_and_is_kept() {
     let server = heading();
     let project = project_with(&server).env("COLORTERM", "truecolor");

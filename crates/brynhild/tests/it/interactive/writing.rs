@@ -321,3 +321,37 @@ fn files_are_taken_back_between_turns_only() {
     terminal.wait_for("1 file undone");
     assert!(!project.path().join("a.txt").exists());
 }
+
+#[test]
+fn a_line_is_written_once_however_long_it_is_and_a_long_paste_is_a_chip() {
+    let server = ModelServer::start([Reply::text("fine"), Reply::text("well")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], (40, 12));
+    terminal.wait_for("> ");
+    let before = terminal.output().len();
+    let sentence =
+        "An ordinary sentence that takes up more than two rows of such a narrow terminal.";
+    terminal.send(sentence);
+    terminal.wait_for("terminal.");
+    // A blank and a return take the cursor to the next row where one is full.
+    assert_eq!(terminal.output()[before..].replace(" \r", ""), sentence);
+    terminal.send("\x01\x1b[C\x0b");
+    terminal.wait_until("the rest to go", |screen| screen.contents().trim_end().ends_with("> A"));
+    terminal.send("ll of this: ");
+    let pasted: Vec<String> = (0..5000).map(|number| format!("pasted line {number}\n")).collect();
+    let pasted = pasted.concat();
+    terminal.send(&format!("\x1b[200~{pasted}\x1b[201~"));
+    terminal.wait_for("> All of this: [pasted text 1: 5000 line");
+    terminal.send("\r");
+    terminal.wait_for("fine");
+    let output = terminal.output();
+    assert!(!output.contains("pasted line"), "{}", output.len());
+    assert_eq!(output.matches("[pasted text 1").count(), 1, "{output:?}");
+    let sent = server.chats()[0].body["messages"].to_string();
+    assert!(sent.contains("All of this: pasted line 0") && sent.contains("pasted line 4999"));
+    terminal.send("\x1b[A");
+    terminal
+        .wait_until("the chip", |screen| screen.contents().matches("[pasted text 1").count() == 2);
+    terminal.send("\r");
+    terminal.wait_for("well");
+}

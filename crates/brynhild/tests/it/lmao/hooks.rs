@@ -25,6 +25,7 @@ fn a_hook_stops_changes_and_answers_calls_of_any_tool() {
         ("ctx.tool_target = 'b.txt'", "text of b"),
         ("raise ValueError('hm')", "text of a"),
         ("return {'some': 'data'}", "text of a"),
+        ("__import__('os')._exit(9)", "its hooks could not be asked"),
     ] {
         let server = reading();
         let project = project_with(&server);
@@ -124,4 +125,21 @@ fn what_becomes_of_the_history_and_of_garbled_calls_is_told() {
     let end = heard("memory_compact_end");
     assert_eq!(end.len(), 1, "{run}");
     assert!(!end[0].contains("None None None"), "it says how much was dropped: {run}");
+}
+
+#[test]
+fn a_file_that_ends_its_python_takes_neither_tools_nor_guards_along() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = reading();
+    let project = project_with(&server);
+    project.file("a.txt", "text of a\n");
+    let guard = "def see(ctx):\n    ctx.cancel('not today')\n";
+    hooks(&project, "{'pre_tool_execution': 'see'}", guard);
+    let bad = format!("{}\nimport os\nos._exit(3)\n", text(&manifest("bad"), ECHO));
+    write(&folder(&project).join("bad"), &bad);
+    let run = project.brynhild(&["chat", "Read it"]);
+    assert!(run.success().stderr.contains("bad/tool.py"), "{run}");
+    assert!(result(&server).contains("not today"), "{}", result(&server));
 }

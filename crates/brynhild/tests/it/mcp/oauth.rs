@@ -94,6 +94,11 @@ fn http(status: &str, header: &str, body: &str) -> String {
     )
 }
 
+/// An answer that makes sense, behind more blanks than anybody should read.
+fn large(body: &Value) -> String {
+    http("200 OK", "", &format!("{}{body}", " ".repeat(2 << 20)))
+}
+
 fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> String {
     let base = format!("http://{address}");
     let fine = |body: Value| http("200 OK", "", &body.to_string());
@@ -130,6 +135,10 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
             let place = format!("Location: {back}?code=c0de&state={}\r\n", get("state"));
             http("302 Found", &place, "")
         }
+        ("GET", "/large/.well-known/openid-configuration") => large(
+            &json!({"issuer": format!("{base}/large"), "token_endpoint": format!("{base}/token")}),
+        ),
+        ("POST", "/large") => large(&json!({"access_token": "key", "token_type": "Bearer"})),
         ("GET", "/.well-known/openid-configuration") => {
             fine(json!({"issuer": base, "token_endpoint": format!("{base}/token")}))
         }
@@ -344,6 +353,29 @@ fn an_organization_vouches_for_the_person_in_place_of_a_page() {
     let elsewhere = [&elsewhere[..], &["--idp-id-token-env", "ID_TOKEN"]].concat();
     let run = project.brynhild(&[&args[..], &elsewhere].concat());
     assert!(run.code(1).stderr.contains("must begin with https"), "{run}");
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_not_read() {
+    let signs = json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"]});
+    let idp = Guarded::start(json!({}));
+    let server = Guarded::start(signs);
+    let mut metadata = json!({"token_endpoint": format!("http://{}/large", idp.address)});
+    metadata["token_endpoint_auth_methods_supported"] = json!(["private_key_jwt"]);
+    let large = Guarded::start(metadata);
+    let project = project().env("ID_TOKEN", "who-i-am");
+    project.file("key.pem", KEY);
+    let own = ["--client-id", "app", "--private-key", "key.pem"];
+    project.brynhild(&["mcp", "add", "web", "--url", &large.url()]).success();
+    let args = [&["mcp", "login", "web", "--client-credentials"][..], &own].concat();
+    let run = project.brynhild(&args);
+    assert!(run.code(1).stderr.contains("more than 1 MiB"), "{run}");
+    project.brynhild(&["mcp", "add", "other", "--url", &server.url()]).success();
+    let issuer = format!("http://{}/large", idp.address);
+    let voucher = ["--idp-issuer", &issuer, "--idp-client-id", "desk"];
+    let args = [&["mcp", "login", "other", "--idp-id-token-env", "ID_TOKEN"], &own[..], &voucher];
+    let run = project.brynhild(&args.concat());
+    assert!(run.code(1).stderr.contains("more than 1 MiB"), "{run}");
 }
 
 #[test]

@@ -30,6 +30,41 @@ fn a_server_without_a_version_is_refused_unless_somebody_insists() {
 }
 
 #[test]
+fn what_is_not_understood_of_a_command_is_no_version() {
+    let project = project();
+    for words in [
+        &["bash", "-c", "# don't wait\nnpx -y foo"][..],
+        &["bash", "-c", "npx -y foo; echo 'open"],
+        &["bash", "-ce", "npx -y foo"],
+        &["bash", "-c", "--", "npx -y foo"],
+        &["bash", "-o", "pipefail", "-c", "npx -y foo"],
+        &["sh", "-c", "eval \"npx -y foo\""],
+        &["sh", "-c", "exec \"$0\" -y foo", "npx"],
+        &["sh", "-c", "curl https://h.example/x | sh"],
+        &["env", "-Snpx -y foo"],
+        &["env", "--split-string=npx -y foo"],
+        &["timeout", "--signal", "KILL", "5", "npx", "-y", "foo"],
+        &["sudo", "--user", "me", "npx", "-y", "foo"],
+        &["xargs", "npx", "-y", "foo"],
+        &["npx", "-y", "foo@${NOPE:-latest}"],
+        &["${RUNNER:-npx}", "-y", "foo"],
+        &["docker", "run", "-itv", "/a:/b", "foo"],
+        &["deno", "run", "https://h.example/x.ts"],
+        &["uv", "run", "https://h.example/x.py"],
+    ] {
+        let run = project.brynhild(&[&["mcp", "add", "a", "--"], words].concat());
+        assert!(run.code(2).stderr.contains("--unpinned"), "{run}");
+    }
+    for words in [
+        &["uvx", "--with", "x[a,b]==1.0", "foo==1.2"][..],
+        &["npx", "-y", "foo@${NOPE:-1.2.3}"],
+        &["bash", "-c", "# don't wait\nnode server.js # not npx -y foo"],
+    ] {
+        project.brynhild(&[&["mcp", "add", "a", "--force", "--"], words].concat()).success();
+    }
+}
+
+#[test]
 fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
     let project = project();
     let theirs = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "${X}", "x"]},
@@ -104,8 +139,47 @@ fn a_changed_program_of_one_s_own_asks_again_wherever_it_lies() {
     let more = ["mcp", "add", "m", "--force", "--", "python3", &named, "more"];
     project.brynhild(&more).success();
     asked(&project.brynhild(&["mcp", "test", "m"]), "mcp approve m");
-    project.brynhild(&["mcp", "approve", "m"]).success();
+    let call = ["--yes", "tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
+    let run = project.brynhild(&call);
+    asked(&run, "hint: `brynhild mcp approve m`");
+    assert!(!run.stderr.contains("pass `--yes`"), "{run}");
+    let approved = project.brynhild(&["mcp", "approve", "m"]);
+    assert!(approved.success().stdout.contains("servers/mine.py"), "{approved}");
     exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+    let approved = project.brynhild(&["mcp", "approve", "m"]);
+    assert!(approved.success().stdout.contains("m offers what you agreed to"), "{approved}");
+}
+
+/// The file that keeps what a server offers.
+fn catalog(project: &Project) -> std::path::PathBuf {
+    let folder = project.config_folder().join("cache/mcp");
+    let mut files = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    files.find(|path| path.extension().is_some_and(|it| it == "json")).unwrap()
+}
+
+#[test]
+fn a_list_that_was_agreed_to_and_cannot_be_read_is_agreed_to_anew() {
+    for broken in ["", "{", "{\"format\": 99}"] {
+        let (project, script) = with_own_server();
+        let named = script.display().to_string();
+        project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
+        exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+        fs::write(catalog(&project), broken).unwrap();
+        assert_eq!(
+            project.brynhild(&["mcp", "list", "--json"]).json()["servers"][0]["state"],
+            "changed"
+        );
+        let call = ["--yes", "tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
+        for _ in 0..2 {
+            let run = project.brynhild(&call);
+            assert!(run.code(3).stderr.contains("agreed to of it cannot be read"), "{run}");
+            assert!(run.stderr.contains("hint: `brynhild mcp approve m`"), "{run}");
+        }
+        let approved = project.brynhild(&["mcp", "approve", "m"]);
+        assert!(approved.success().stdout.contains("echo: "), "{approved}");
+        let run = exec(&project, "mcp__m__echo", &json!({"text": "x"}));
+        assert!(!run.success().stderr.contains("cannot be read"), "{run}");
+    }
 }
 
 #[test]

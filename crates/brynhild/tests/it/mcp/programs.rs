@@ -146,6 +146,29 @@ fn a_script_counts_behind_a_shell() {
 }
 
 #[test]
+fn a_script_counts_however_the_command_leads_to_it() {
+    for words in [
+        &["bash", "-c", "# don't wait\nexec python3 tools/plain"][..],
+        &["bash", "-ce", "exec python3 tools/plain"],
+        &["bash", "-c", "--", "2>/dev/null python3 tools/plain"],
+        &["env", "-C", "tools", "python3", "plain"],
+        &["env", "--chdir=tools", "python3", "plain"],
+        &["env", "-S", "python3 -u", "tools/plain"],
+        &["sh", "-c", "eval 'python3 tools/plain'"],
+        &["python3", "-X", "dev", "-W", "ignore", "tools/plain"],
+    ] {
+        let project = project();
+        project.file("tools/plain", SERVER);
+        // What lies in the workspace does not decide which word is the script.
+        project.file("dev", "").file("ignore", "");
+        project.brynhild(&[&["mcp", "add", "m", "--"], words].concat()).success();
+        test(&project, ".").success();
+        project.file("tools/plain", altered());
+        asked(&test(&project, "."), "tools/plain");
+    }
+}
+
+#[test]
 fn to_type_a_prompt_is_not_to_agree_to_another_program() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);

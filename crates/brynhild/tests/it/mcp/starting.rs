@@ -1,6 +1,7 @@
 //! Servers that are slow, or never answer: a conversation goes on without them, says so, and takes
 //! their tools when they come.
 
+use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
 use super::{SERVER, left_running, until};
@@ -172,4 +173,16 @@ fn a_server_that_is_added_while_another_is_waited_for_is_started_too() {
     let run = running.wait();
     let offered = server.chats()[1].body["tools"].to_string();
     assert!(offered.contains("mcp__slow__") && offered.contains("mcp__late__"), "{run}");
+}
+
+#[test]
+fn a_server_that_hangs_at_its_start_is_told_with_what_it_said() {
+    let project = project();
+    let line = "echo 'curl: (6) Could not resolve host: x.example' >&2; exec sleep 100";
+    let entry = json!({"command": "sh", "args": ["-c", line], "startup_timeout_sec": 4});
+    project.config(&format!("mcp: {{servers: {{slow: {entry}}}}}\n"));
+    let run = project.brynhild(&["mcp", "test", "slow"]);
+    assert!(run.code(1).stderr.contains("did not say what it offers within 4s"), "{run}");
+    assert!(run.stderr.contains("Could not resolve host: x.example"), "{run}");
+    assert!(run.stderr.contains("`mcp.servers.slow.sandbox.network: true`"), "{run}");
 }

@@ -11,6 +11,22 @@ use super::{Door, Place, Rung, each_place, eventually, text};
 const EVIL: &str =
     "evil() { printf '[core]\\n\\tfsmonitor = \"touch %s/PWNED;false\"\\n' $REAL; };";
 
+/// Writes a program that the user's git would run.
+const PROGRAM: &str = "program() { mkdir -p $(dirname $1); printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > $1; \
+     chmod +x $1; };";
+
+/// Makes the workspace a linked worktree of a repository elsewhere.
+macro_rules! linked {
+    ($then:literal) => {
+        concat!(
+            "git clone -q . $REAL/main; git -C $REAL/main worktree add -q $REAL/wt; rm -rf .git; \
+             mv $REAL/wt/.git .git; echo $W/.git > $REAL/main/.git/worktrees/wt/gitdir; \
+             git config user.name a; git config user.email b; git status; ",
+            $then
+        )
+    };
+}
+
 /// An attack: what the user has done, the commands, and what the user does then.
 struct Rounds {
     id: &'static str,
@@ -83,6 +99,95 @@ const ROUNDS: &[Rounds] = &[
         ],
         look: "cd docs && git status",
     },
+    Rounds {
+        id: "hooks of a linked worktree",
+        before: linked!("git config core.hooksPath .husky; mkdir .husky; echo > .husky/pre-commit"),
+        commands: &["program .husky/pre-commit"],
+        look: "git commit -q --allow-empty -m x",
+    },
+    Rounds {
+        id: "hooks of a linked worktree that has none yet",
+        before: linked!("git config core.hooksPath hk"),
+        commands: &["program hk/pre-commit"],
+        look: "git commit -q --allow-empty -m x",
+    },
+    Rounds {
+        id: "a program of a linked worktree",
+        before: linked!(
+            "git config core.fsmonitor ./mon.sh; printf '#!/bin/sh\\n' > mon.sh; chmod +x mon.sh"
+        ),
+        commands: &["program mon.sh"],
+        look: "git status",
+    },
+    Rounds {
+        id: "hooks of a nested repository",
+        before: "git init -q n; git -C n config core.hooksPath hk",
+        commands: &["program n/hk/pre-commit"],
+        look: "cd n; git -c user.name=a -c user.email=b commit -q --allow-empty -m x",
+    },
+    Rounds {
+        id: "a program of a nested repository",
+        before: "git init -q n; git -C n config core.fsmonitor ./mon.sh; printf '#!/bin/sh\\n' > n/mon.sh; \
+                 chmod +x n/mon.sh",
+        commands: &["program n/mon.sh"],
+        look: "cd n && git status",
+    },
+    Rounds {
+        id: "a program of a nested repository that is not there yet",
+        before: "git init -q n; git -C n config core.fsmonitor ./mon.sh",
+        commands: &["program n/mon.sh"],
+        look: "cd n && git status",
+    },
+    Rounds {
+        id: "settings that a nested repository includes",
+        before: "git init -q n; git -C n config include.path ../../inc",
+        commands: &["evil > inc"],
+        look: "cd n && git status",
+    },
+    Rounds {
+        id: "settings that a deep repository among many files includes",
+        before: "mkdir 0; for i in $(seq 4000); do : > 0/f$i; done; mkdir -p 1/2/3/4/5/6; \
+                 git init -q 1/2/3/4/5/6/n; git -C 1/2/3/4/5/6/n config core.hooksPath hk; \
+                 mkdir 1/2/3/4/5/6/n/hk; echo > 1/2/3/4/5/6/n/hk/pre-commit",
+        commands: &["program 1/2/3/4/5/6/n/hk/pre-commit"],
+        look: "cd 1/2/3/4/5/6/n; git -c user.name=a -c user.email=b commit -q --allow-empty -m x",
+    },
+    Rounds {
+        id: "hooks of a worktree within the workspace",
+        before: "git config core.hooksPath .husky; git worktree add -q .worktrees/x",
+        commands: &["program .worktrees/x/.husky/pre-commit"],
+        look: "cd .worktrees/x && git commit -q --allow-empty -m x",
+    },
+    Rounds {
+        id: "the repository of git in Jujutsu's folder",
+        before: "mkdir -p .jj/repo/store; git init -q --bare .jj/repo/store/git; \
+                 printf git > .jj/repo/store/git_target",
+        commands: &["evil >> .jj/repo/store/git/config"],
+        look: "git --git-dir=.jj/repo/store/git --work-tree=. status",
+    },
+    Rounds {
+        id: "a repository of git that Jujutsu's folder is led to",
+        before: "mkdir -p .jj/repo/store; git init -q --bare .jj/repo/store/git; \
+                 printf git > .jj/repo/store/git_target",
+        commands: &[
+            "mkdir node_modules; git init -q --bare node_modules/x; evil >> node_modules/x/config; \
+             printf ../../../node_modules/x > .jj/repo/store/git_target",
+        ],
+        look: "git --git-dir=.jj/repo/store/$(cat .jj/repo/store/git_target) --work-tree=. status",
+    },
+    Rounds {
+        id: "the repository of git in Sapling's folder",
+        before: "mkdir -p a/.sl/store; git init -q --bare a/.sl/store/git",
+        commands: &["evil >> a/.sl/store/git/config"],
+        look: "git --git-dir=a/.sl/store/git --work-tree=. status",
+    },
+    Rounds {
+        id: "a second name of a hook beside very many protected files",
+        before: "mkdir -p .claude/worktrees/w; (cd .claude/worktrees/w; seq 21000 | xargs touch); \
+                 echo > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit b",
+        commands: &["printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > b"],
+        look: "git commit -q --allow-empty -m x",
+    },
 ];
 
 #[test]
@@ -94,7 +199,7 @@ fn nothing_is_planted_step_by_step() {
             assert!(made.status.success(), "{}: {made:?}", rounds.id);
             let mut said = Vec::new();
             for command in rounds.commands {
-                said.push(world.confined(place, &format!("{EVIL} {command}")));
+                said.push(world.confined(place, &format!("{EVIL} {PROGRAM} {command}")));
             }
             world.plainly(rounds.look);
             let is_held = !world.home.join("PWNED").exists();
@@ -109,7 +214,7 @@ fn the_steps_work_without_walls() {
         let world = World::with_git(super::User::Same);
         world.plainly(rounds.before);
         for command in rounds.commands {
-            world.plainly(&format!("{EVIL} {command}"));
+            world.plainly(&format!("{EVIL} {PROGRAM} {command}"));
         }
         let looked = world.plainly(rounds.look);
         assert!(world.home.join("PWNED").exists(), "{} proves nothing: {looked:?}", rounds.id);
@@ -163,6 +268,113 @@ fn what_other_programs_obey_is_found_whatever_its_name() {
         assert_eq!(old, "old\n", "{user:?} {place:?}");
         assert!(!world.work.join("c/.hg/hgrc").exists(), "{user:?} {place:?}");
         assert!(world.work.join("b/.hg/store/x").exists(), "{user:?} {place:?}");
+    });
+}
+
+#[test]
+fn other_spellings_of_protected_names_stay_nowhere() {
+    const PLANTED: [&str; 6] = [
+        ".VSCODE/tasks.json",
+        ".Claude/settings.json",
+        ".vscode./tasks.json",
+        ".Mcp.json",
+        ".ENVRC",
+        "a/.Claude/settings.json",
+    ];
+    let script =
+        format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", PLANTED.join(" "));
+    each_place(|user, place| {
+        let world = World::with_git(user);
+        let output = world.confined(place, &script);
+        for name in PLANTED {
+            assert!(!world.work.join(name).exists(), "{name} {user:?} {place:?} {output:?}");
+        }
+    });
+}
+
+#[test]
+fn what_the_user_s_shell_loads_before_a_prompt_is_kept() {
+    const PLANTED: [&str; 6] = [
+        "mise.local.toml",
+        ".mise/config.toml",
+        ".config/mise/conf.d/a.toml",
+        ".envrc.local",
+        "a/mise.toml",
+        "scripts/new",
+    ];
+    each_place(|user, place| {
+        let world = World::with_git(user);
+        let text = "source ./scripts/env\\n. ./scripts/new\\n";
+        world.plainly(&format!("mkdir scripts; echo old > scripts/env; printf '{text}' > .envrc"));
+        let script =
+            format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", PLANTED.join(" "));
+        let mut output = vec![world.confined(place, &script)];
+        output.push(world.confined(place, "echo evil > scripts/env; sleep 1"));
+        for name in PLANTED {
+            assert!(!world.work.join(name).exists(), "{name} {user:?} {place:?} {output:?}");
+        }
+        let old = fs::read_to_string(world.work.join("scripts/env")).unwrap();
+        assert_eq!(old, "old\n", "{user:?} {place:?}");
+        let input = r#"{"file_path":"scripts/new","content":"x"}"#;
+        let words = ["--mode", "yolo", "tools", "exec", "Write", "--input", input];
+        world.program(place.rung, &words.map(str::to_owned)).output().unwrap();
+        assert!(!world.work.join("scripts/new").exists(), "{user:?} {place:?}");
+    });
+}
+
+#[test]
+fn packages_that_were_linked_from_a_store_stop_no_work() {
+    each_place(|user, place| {
+        let world = World::with_git(user);
+        let made = world.plainly(
+            "d=.claude/worktrees/w/node_modules; mkdir -p $d $REAL/store; for i in $(seq 70); do \
+             truncate -s 1M $REAL/store/$i; ln $REAL/store/$i $d/$i; done",
+        );
+        assert!(made.status.success(), "{made:?}");
+        if place.rung == Rung::Bubblewrap {
+            let output = world.confined(place, "echo ran");
+            assert_eq!(text(&output), "ran\n", "{user:?} {place:?} {output:?}");
+        }
+    });
+}
+
+#[test]
+fn a_hook_of_very_many_words_holds_nothing_up() {
+    each_place(|user, place| {
+        let world = World::with_git(user);
+        world.plainly(
+            "git config core.hooksPath .husky; mkdir .husky; \
+             for i in $(seq 10); do echo cd d$i; done > .husky/pre-commit; \
+             seq 90000 | sed 's/.*/.\\/s&\\/x/' >> .husky/pre-commit",
+        );
+        let output = world.confined(place, "echo ran");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("more files than can be looked at"), "{user:?} {place:?} {said}");
+    });
+}
+
+#[test]
+fn no_tool_writes_what_the_settings_of_repositories_lead_to() {
+    const BEFORE: &str = "git init -q n; git -C n config core.hooksPath hk; \
+        git -C n config core.fsmonitor ./mon.sh; git -C n config include.path ../../inc; \
+        git clone -q . $REAL/main; git -C $REAL/main config core.hooksPath .husky; \
+        git -C $REAL/main worktree add -q $W/wt";
+    each_place(|user, place| {
+        let world = World::with_git(user);
+        let made = world.plainly(BEFORE);
+        assert!(made.status.success(), "{made:?}");
+        let write = |name: &str| {
+            let input = format!("{{\"file_path\":\"{name}\",\"content\":\"x\"}}");
+            let words = ["--mode", "yolo", "tools", "exec", "Write", "--input", &input];
+            world.program(place.rung, &words.map(str::to_owned)).output().unwrap();
+            world.work.join(name).exists()
+        };
+        for name in ["n/hk/pre-commit", "n/mon.sh", "inc", "wt/.husky/pre-commit"] {
+            assert!(!write(name), "{name} {user:?} {place:?}");
+        }
+        for name in ["n/src/a", "hk/pre-commit", ".husky/pre-commit"] {
+            assert!(write(name), "{name} {user:?} {place:?}");
+        }
     });
 }
 

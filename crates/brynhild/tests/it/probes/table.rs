@@ -393,6 +393,15 @@ pub(super) const PLANTS: &[Plant] = &[
         "HOME=$REAL git commit -q --allow-empty -m x",
     ),
     nested(
+        "P20e",
+        "git init -q lib; cd lib; mkdir tools .husky; git config core.hooksPath .husky; \
+         git config include.path ../tools/gitconfig; touch tools/gitconfig; \
+         printf '#!/bin/sh\\n' > .husky/pre-commit; chmod +x .husky/pre-commit",
+        "printf '[core]\\n\\tfsmonitor = touch %s/PWNED;false\\n' $REAL >> lib/tools/gitconfig; \
+         echo \"touch $REAL/PWNED\" >> lib/.husky/pre-commit",
+        "git -C lib status; git -C lib commit -q --allow-empty -m x",
+    ),
+    nested(
         "P18c",
         "",
         "mkdir 0; for i in $(seq 4000); do : > 0/f$i; done; git init -q zz; \

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -53,6 +53,7 @@ pub(super) struct World {
     user: User,
     variables: BTreeMap<String, String>,
     host: Option<std::process::Child>,
+    shipped: Arc<Shipped>,
 }
 
 impl World {
@@ -96,7 +97,9 @@ impl World {
             ("W".to_owned(), text(&work)),
             ("SP".to_owned(), format!("{} {}/sysprobe.py", python(), text(&tools))),
         ]);
-        let world = Self { _folder: folder, base, home, work, user, variables, host: None };
+        let shipped = Shipped::shared();
+        let world =
+            Self { _folder: folder, base, home, work, user, variables, host: None, shipped };
         world.give_away();
         world
     }
@@ -180,7 +183,7 @@ impl World {
         line.extend(self.as_user());
         let leak = format!("{}; exec \"$@\"", self.leak());
         line.extend(["/bin/bash", "-c", &leak, "bash"].map(str::to_owned));
-        line.push(binary().to_str().unwrap().to_owned());
+        line.push(self.shipped.path.to_str().unwrap().to_owned());
         line.extend(words.iter().cloned());
         let mut command = plain(&line);
         self.environment(&mut command);
@@ -325,22 +328,35 @@ fn without(rung: Rung) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// The shipped program, where every user can run it.
-fn binary() -> &'static Path {
-    static COPY: OnceLock<(Option<TempDir>, PathBuf)> = OnceLock::new();
-    let built = Path::new(env!("CARGO_BIN_EXE_brynhild"));
-    let (_, path) = COPY.get_or_init(|| {
+/// The shipped program where every user can run it. Its copy goes with the last world.
+struct Shipped {
+    _folder: Option<TempDir>,
+    path: PathBuf,
+}
+
+impl Shipped {
+    fn shared() -> Arc<Self> {
+        static COPY: Mutex<Weak<Shipped>> = Mutex::new(Weak::new());
+        let mut copy = COPY.lock().unwrap();
+        copy.upgrade().unwrap_or_else(|| {
+            let made = Arc::new(Self::new());
+            *copy = Arc::downgrade(&made);
+            made
+        })
+    }
+
+    fn new() -> Self {
+        let built = Path::new(env!("CARGO_BIN_EXE_brynhild"));
         if !rustix::process::geteuid().is_root() {
-            return (None, built.to_owned());
+            return Self { _folder: None, path: built.to_owned() };
         }
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let copy = folder.path().join("brynhild");
-        fs::copy(built, &copy).unwrap();
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
-        (Some(folder), copy)
-    });
-    path
+        let path = folder.path().join("brynhild");
+        fs::copy(built, &path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { _folder: Some(folder), path }
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the host side of the tests")]

@@ -235,3 +235,38 @@ fn an_empty_error_of_a_call_that_went_well_is_not_told() {
     assert_eq!(run.success().stdout, "fine\n");
     assert!(!run.stderr.contains("error:"), "{run}");
 }
+
+/// What ends the process that loads it takes none of its neighbours along, and is tried no more.
+#[test]
+fn a_file_that_ends_its_python_costs_only_itself() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let good = |name: &str| tool(name, "return ToolResult(True, 'fine')");
+    let bad = "import os\nopen('/tmp/x', 'w')\nos._exit(3)\n";
+    plugin(
+        &project,
+        "mixed",
+        &[
+            ("tools/a.py", &good("first")),
+            ("tools/b.py", bad),
+            ("tools/c.py", &format!("{bad}# another\n")),
+            ("tools/d.py", &good("last")),
+        ],
+    );
+    for _ in 0..2 {
+        let list = project.brynhild(&["tools", "list"]);
+        assert!(list.stdout.contains("first") && list.stdout.contains("last"), "{list}");
+        for file in ["tools/b.py", "tools/c.py"] {
+            let told = list.stderr.lines().filter(|line| line.contains(file)).count();
+            assert_eq!(told, 1, "{list}");
+        }
+        assert!(list.stderr.contains("exit code 3"), "{list}");
+    }
+    assert_eq!(output(&exec(&project, "last", &json!({}))), "fine");
+    let path = project.config_folder().join("plugins/mixed/tools/b.py");
+    std::fs::write(path, good("mended")).unwrap();
+    let list = project.brynhild(&["tools", "list"]);
+    assert!(list.stdout.contains("mended") && !list.stderr.contains("tools/b.py"), "{list}");
+}

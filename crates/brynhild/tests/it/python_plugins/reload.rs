@@ -129,6 +129,41 @@ fn what_is_switched_off_meanwhile_is_off() {
     assert!(offers(0) && !offers(1));
 }
 
+/// The lock of its process is free only when that has ended, while the conversation goes on.
+#[test]
+fn the_process_of_what_is_switched_off_meanwhile_ends() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("project");
+    let held = link.join("held");
+    let mut asked = 0;
+    let server = ModelServer::respond_with(move |_| {
+        asked += 1;
+        match asked {
+            1 => Reply::calls([("holds", json!({}))]),
+            2 => Reply::text("first answer"),
+            _ => {
+                let file = fs::File::open(&held).unwrap();
+                rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+                Reply::text("second answer")
+            }
+        }
+    });
+    let project = project_with(&server);
+    std::os::unix::fs::symlink(project.path(), &link).unwrap();
+    project.file("held", "");
+    let body = "import builtins, fcntl\nbuiltins.held = open('held')\n\
+                fcntl.flock(builtins.held, fcntl.LOCK_EX)\nreturn ToolResult(True, 'it is held')";
+    plugin(&project, "fading", &[("tools/holds.py", &tool("holds", body))]);
+    let off = || {
+        project.brynhild(&["plugin", "disable", "fading"]).success();
+    };
+    around(&project, "one", off, &["two"]).success();
+    assert!(server.chats()[1].body["messages"].to_string().contains("it is held"));
+}
+
 #[test]
 fn a_projects_plugin_that_changes_is_not_used_before_it_is_trusted_again() {
     if !has_bubblewrap() {

@@ -98,7 +98,7 @@ fn nothing_of_a_project_starts_from_bytes_that_changed_within_the_turn() {
     trusted(&project);
     let run = project.brynhild(&["--yes", "chat", "go"]);
     let results = results(&server, 1, 4);
-    assert!(results[..3].iter().all(|result| result.contains(REMEDY)), "{results:?} {run}");
+    assert!(results.iter().all(|result| result.contains(REMEDY)), "{results:?} {run}");
     assert!(!results.concat().contains("EVIL"), "{results:?} {run}");
     assert!(run.stderr.contains(REMEDY), "{run}");
 }
@@ -121,7 +121,7 @@ fn what_runs_is_not_asked_any_more_once_its_bytes_changed() {
         assert!(result.contains(&format!("{word} agreed")), "{before:?} {run}");
     }
     let after = results(&server, 2, 4);
-    assert!(after[..3].iter().all(|result| result.contains(REMEDY)), "{after:?} {run}");
+    assert!(after.iter().all(|result| result.contains(REMEDY)), "{after:?} {run}");
     assert!(!after.concat().contains("EVIL"), "{after:?} {run}");
 }
 
@@ -172,7 +172,7 @@ fn a_server_of_ours_notices_lost_trust_with_the_next_call() {
     project.brynhild(&["untrust"]).success();
     for (name, _) in tools {
         let answer = ask(name);
-        assert!(answer.contains(REMEDY) && !answer.contains("agreed\""), "{answer}");
+        assert!(answer.contains("Unknown tool") && !answer.contains("agreed\""), "{answer}");
     }
     project.brynhild(&["trust", "--yes"]).success();
     for (name, words) in tools {
@@ -180,7 +180,52 @@ fn a_server_of_ours_notices_lost_trust_with_the_next_call() {
         assert!(answer.contains(words), "what is trusted again runs again: {answer}");
     }
     serving.close_stdin();
-    serving.wait();
+    let run = serving.wait();
+    assert!(run.stderr.contains(REMEDY), "{run}");
+}
+
+#[test]
+fn members_of_a_folder_that_are_trusted_one_by_one_are_looked_at_within_the_turn() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("project");
+    let target = link.clone();
+    let member = |name: &str, word: &str| {
+        format!(
+            "from lmao.plugins import PLUGIN_API_VERSION\n\
+             PLUGIN = {{'name': '{name}', 'description': 'd', 'is_destructive': False, \
+             'api_version': PLUGIN_API_VERSION}}\n\
+             def run(target, args, base, extra_roots, skill_roots, task_manager=None, \
+             debug_logger=None):\n    return '{name} {word}'\n"
+        )
+    };
+    let mut asked = 0;
+    let server = ModelServer::respond_with(move |_| {
+        if asked == 1 {
+            write(&target.join("extra/one/tool.py"), &member("one", "EVIL"));
+        }
+        asked += 1;
+        let nothing = || json!({});
+        if asked <= 2 {
+            Reply::calls([("one", nothing()), ("two", nothing())])
+        } else {
+            Reply::text("done")
+        }
+    });
+    let project = project_with(&server);
+    std::os::unix::fs::symlink(project.path(), &link).unwrap();
+    for name in ["one", "two"] {
+        project.file(format!("extra/{name}/tool.py"), member(name, "agreed"));
+        let folder = format!("extra/{name}");
+        project.brynhild(&["trust", "--yes", "--plugin-dir", &folder]).success();
+    }
+    let run = project.brynhild(&["--yes", "--plugin-dir", "extra", "chat", "go"]);
+    let (before, after) = (results(&server, 1, 2), results(&server, 2, 2));
+    assert!(before[0].contains("one agreed") && before[1].contains("two agreed"), "{run}");
+    assert!(after[0].contains(REMEDY), "{after:?} {run}");
+    assert!(!after.concat().contains("EVIL"), "{after:?} {run}");
 }
 
 #[test]
