@@ -16,6 +16,7 @@ use named::named_file;
 pub(crate) use writes::written;
 use writes::written_by_program;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use contract::policy::{Decision, Mode};
@@ -44,6 +45,8 @@ struct Read<'a> {
     survey: &'a Survey,
     index: &'a Index,
     ends: Ends<'a>,
+    /// Whether wildcards stand for names that begin with a dot, once that was looked for.
+    dots: OnceCell<bool>,
 }
 
 /// Steps past this number are left out of a list of the same kind.
@@ -56,10 +59,10 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let survey = survey(command, places, proof.grammar, denies_commands(call));
     let index = Index::new(&survey);
     let ends = Ends::new(call.ground);
-    let read = Read { text: command, survey: &survey, index: &index, ends };
+    let read = Read { text: command, survey: &survey, index: &index, ends, dots: OnceCell::new() };
     let mut findings = rule_steps(call, &read, Decision::Deny);
     findings.extend(forbidden(call, &survey));
-    findings.extend(sweep::sweeps(call, &survey));
+    findings.extend(sweep::sweeps(call, &read));
     findings.extend(elsewhere::shown_from_elsewhere(call, &read));
     for danger in floor::dangers(command, &survey, &index, call.places) {
         findings.push(match danger.decision {
@@ -76,6 +79,12 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
         findings.push(ask(contract::text::head(command, 200), why, FLOOR).lifted_by(Lift::Never));
     }
     findings.extend(rule_steps(call, &read, Decision::Ask));
+    let is_about_files = |rule: &Rule| matches!(rule.matcher.target, Target::Path(..));
+    let mut rules = [Decision::Deny, Decision::Ask].into_iter().flat_map(|it| call.rules_that(it));
+    if read.ends.is_cut_short() || (survey.overlong.is_some() && rules.any(is_about_files)) {
+        let why = "it names more than can be followed, and rules deny files or ask about them";
+        findings.push(ask(contract::text::head(command, 200), why, FLOOR).lifted_by(Lift::Never));
+    }
     let parts = match proof.parts {
         Ok(parts) => parts,
         Err(obstacle) => {

@@ -10,6 +10,8 @@ pub(crate) enum Reading {
     Rule,
     /// `*`, `?` and `[...]` are wildcards, as in a shell's word; a set counts as any character.
     Shell,
+    /// The same for the names of files, where a wildcard that begins a name stands for no dot.
+    Names,
 }
 
 /// The longest name of a class of characters.
@@ -59,7 +61,21 @@ pub(crate) fn paths_meet_as(pattern: (&str, Reading), path: (&str, Reading)) -> 
         .collect();
     let (path, reading) = path;
     let path: Vec<Step<&str>> = components(path).map(Step::One).collect();
-    walk(&pattern, &path, |rule, name| meet((rule, rule_reading), (name, reading)))
+    walk(&pattern, &path, |rule, name| {
+        !is_hidden((rule, rule_reading), (name, reading))
+            && meet((rule, rule_reading), (name, reading))
+    })
+}
+
+/// Whether a name begins with a dot that the other one does not stand for.
+fn is_hidden(name: (&str, Reading), pattern: (&str, Reading)) -> bool {
+    let (pattern, reading) = pattern;
+    reading == Reading::Names && pattern.starts_with(['*', '?']) && first(name) == Some('.')
+}
+
+/// Whether a pattern in a shell's word stands for the name of a file.
+pub(crate) fn stands_for(pattern: (&str, Reading), name: &str) -> bool {
+    !is_hidden((name, Reading::Literal), pattern) && meet(pattern, (name, Reading::Literal))
 }
 
 fn components(path: &str) -> impl Iterator<Item = &str> {
@@ -71,7 +87,7 @@ fn first((text, reading): (&str, Reading)) -> Option<char> {
     let wild = match reading {
         Reading::Literal => "",
         Reading::Rule => "*?",
-        Reading::Shell => "*?[",
+        Reading::Shell | Reading::Names => "*?[",
     };
     text.chars().next().filter(|first| !wild.contains(*first))
 }
@@ -84,10 +100,12 @@ pub(crate) fn characters(
     let closed = text.rfind(']').map_or(usize::MAX, |last| text.len() - last);
     std::iter::from_fn(move || {
         Some(match (rest.next()?, reading) {
-            ('*', Reading::Rule | Reading::Shell) => Step::Many,
-            ('?', Reading::Rule | Reading::Shell) => Step::One(None),
-            ('[', Reading::Shell) if rest.as_str().len() < closed => Step::One(Some('[')),
-            ('[', Reading::Shell) => match set_end(rest.as_str()) {
+            ('*', Reading::Rule | Reading::Shell | Reading::Names) => Step::Many,
+            ('?', Reading::Rule | Reading::Shell | Reading::Names) => Step::One(None),
+            ('[', Reading::Shell | Reading::Names) if rest.as_str().len() < closed => {
+                Step::One(Some('['))
+            }
+            ('[', Reading::Shell | Reading::Names) => match set_end(rest.as_str()) {
                 Some(end) => {
                     rest = rest.as_str()[end..].chars();
                     Step::One(None)

@@ -239,9 +239,10 @@ pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
     }
     // The shell's wildcards do not stand for a leading dot; and that a name could go on in any
     // way says nothing where both sides are patterns.
-    let covers_dots = !(reading == Reading::Shell && last.0.starts_with(['*', '?', '[']));
+    let is_wild = matches!(reading, Reading::Shell | Reading::Names);
+    let covers_dots = !(is_wild && last.0.starts_with(['*', '?', '[']));
     let likely = |name: &str| match reading {
-        Reading::Shell => meet((name.trim_end_matches('*'), Reading::Rule), last),
+        Reading::Shell | Reading::Names => meet((name.trim_end_matches('*'), Reading::Rule), last),
         Reading::Literal | Reading::Rule => meet((name, Reading::Rule), last),
     };
     SECRET_NAMES

@@ -9,7 +9,7 @@ pub(crate) mod git;
 mod look;
 mod options;
 mod search;
-mod sed;
+pub(crate) mod sed;
 mod tests_of_files;
 pub(crate) mod versions;
 

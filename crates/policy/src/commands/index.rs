@@ -1,12 +1,13 @@
 //! Commands by the name of their program, so that many rules cost no more than one.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::floor::shown;
 use crate::glob::{Reading, meet};
 use crate::rules::CommandPattern;
-use crate::shell::{Fit, Found, Survey, base_name};
+use crate::shell::{Fit, Found, Piece, Survey, base_name};
 
 /// Where each program name occurs.
 pub(crate) struct Index {
@@ -26,16 +27,20 @@ impl Index {
     pub(crate) fn new(survey: &Survey) -> Self {
         let mut index = Self { exact: HashMap::new(), loose: HashMap::new(), patterns: Vec::new() };
         for (at, found) in survey.commands.iter().enumerate() {
-            index.add(at, found);
+            index.add(at, found, survey);
         }
         index
     }
 
-    fn add(&mut self, at: usize, found: &Found) {
+    fn add(&mut self, at: usize, found: &Found, survey: &Survey) {
         let argv = found.argv();
         // By the words of a text, a star that stands alone is what ends a `case`.
         let is_default = found.fit == Fit::Loose && argv.len() == 1 && argv[0].text == "*";
-        if argv.first().is_some_and(|program| program.glob && program.text != "[") && !is_default {
+        // The same of a pattern that says little.
+        let is_named =
+            |program: &Piece| !survey.is_pattern(found, program) || is_telling(&program.text);
+        let is_wild = |program: &Piece| program.glob && program.text != "[";
+        if argv.first().is_some_and(|it| is_wild(it) && is_named(it)) && !is_default {
             self.patterns.push((at, 0));
         }
         match found.fit {

@@ -25,7 +25,7 @@ const ORDINARY: &str = "\
 /// Tools whose first operand is a command of their own, such as `rm`, and not a program.
 const TOOLS: &str = "\
     apk apt apt-get aws az brew bzr cargo composer conda crictl ctr dnf dvc flatpak gcloud gem gh git-lfs glab \
-    gradle helm hg jj kubectl minikube mvn nerdctl npm ollama pacman pip pip3 pnpm poetry rake rclone rustup \
+    gradle helm hg jj kubectl minikube mvn n nerdctl npm ollama pacman pip pip3 pnpm poetry rake rclone rustup \
     sl svn terraform vagrant virsh yarn yum zypper";
 
 /// A command that is denied, and why.

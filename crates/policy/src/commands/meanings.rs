@@ -1,6 +1,9 @@
 //! Every path that one word could mean: itself, the value of an option, a file behind a mark. Sees too
 //! many rather than too few; never used to allow.
 
+use crate::programs::sed;
+use crate::shell::{Piece, base_name};
+
 /// What stands before a path in a word, or after it: `--file=x`, `f=@x`, `x:/in`, `a,b`.
 const MARKS: &[char] = &['=', '@', ':', ',', '<'];
 /// More parts of one word are not tried.
@@ -39,6 +42,15 @@ fn attached(word: &str) -> impl Iterator<Item = &str> {
         (is_dashed && is_bundle) || is_archive
     };
     starts.filter(is_start).map(|at| &word[at..])
+}
+
+/// The files that scripts among the words of a command name, where there is no sign before them.
+pub(crate) fn in_scripts(words: &[Piece]) -> impl Iterator<Item = Piece> {
+    let is_editor = |word: &Piece| matches!(base_name(&word.text), "sed" | "gsed");
+    let args = words.iter().position(is_editor).map_or(&[][..], |at| &words[at + 1..]);
+    let args: Vec<&str> = args.iter().map(|word| word.text.as_str()).collect();
+    let files = sed::scripts(&args).into_iter().flat_map(sed::files);
+    files.map(|file| Piece { text: file.to_owned(), ..Piece::default() })
 }
 
 /// Whether a part of a word may begin within letters of options, and so be any text.

@@ -2,21 +2,25 @@
 //! that looks like a secret. Sees too many rather than too few; never used to allow.
 
 mod kept;
+mod operands;
+mod packed;
+mod unpacked;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
 
+use super::Read;
 use super::writes::only_reads;
 use crate::call::{Call, Verdict};
 use crate::findings::{BUILT_IN, Finding, Lift, ask};
 use crate::glob::{Reading, meet};
-use crate::ground::{Sought, Width};
+use crate::ground::{Ends, Sought, Width};
 use crate::paths::is_secret;
 use crate::programs::{self, Knowledge};
 use crate::rules::{Rule, Target, Touch};
-use crate::shell::{Fit, Piece, Survey, Word, base_name, resolve};
+use crate::shell::{Fit, LISTERS, Piece, Word, base_name, resolve};
 
 /// Folders beyond this number are not gone through for one command.
 const FOLDERS: usize = 32;
@@ -30,11 +34,14 @@ const WORDS: usize = 8 * 1024;
 /// More patterns for names are not tried.
 const PATTERNS: usize = 32;
 
-/// Programs that can search folders.
-const SEARCHERS: &[&str] = &[
-    "git", "rg", "ag", "ack", "ugrep", "rgrep", "grep", "egrep", "fgrep", "zgrep", "diff", "find",
-    "gfind",
-];
+/// Whether a program can search folders, or write into them what others have named.
+#[rustfmt::skip]
+fn sweeps_folders(name: &str) -> bool {
+    matches!(name, "git" | "rg" | "ag" | "ack" | "ugrep" | "rgrep" | "grep" | "egrep" | "fgrep"
+        | "zgrep" | "diff" | "find" | "gfind" | "patch" | "tar" | "gtar" | "bsdtar" | "star"
+        | "unzip" | "cpio" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" | "ar" | "jar"
+        | "cp" | "gcp" | "rsync" | "scp" | "zip" | "gzip")
+}
 
 /// Programs that show nothing of what is in the files that they are given.
 const NAMING: &[&str] = &[
@@ -48,9 +55,6 @@ const QUIET: &[&str] = &[
     "true", "file",
 ];
 
-/// Programs that print the names of files.
-const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
-
 /// A search of folders.
 struct Sweep<'a> {
     /// Where it looks; where it runs if nowhere else.
@@ -58,12 +62,44 @@ struct Sweep<'a> {
     width: Width,
     /// What it does to the files.
     touch: Touch,
-    /// Whether it shows what git keeps, which may be less than what lies there.
-    kept: bool,
+    reach: Reach,
+    /// Whether it may also come upon what lies elsewhere in the project.
+    is_wide: bool,
     /// Patterns for names, one of which must fit.
     only: Vec<&'a str>,
     /// Names of folders that it does not enter.
     never: Vec<&'a str>,
+}
+
+/// A folder at which a sweep begins.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Start {
+    named: PathBuf,
+    /// Where that leads.
+    real: PathBuf,
+}
+
+impl Start {
+    /// The true path of what lies below, where it has another name.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(&self.named).ok().filter(|_| self.named != self.real)?;
+        // Joining nothing would add a slash.
+        let is_self = below.as_os_str().is_empty();
+        Some(if is_self { self.real.clone() } else { self.real.join(below) })
+    }
+}
+
+/// Which files a sweep comes upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reach {
+    /// All in its places, or where it runs if none of these is there: they may be something else.
+    Searched,
+    /// All in its places, and nowhere else.
+    Whole,
+    /// Those that others name, which may be fewer than there are, or more; nowhere else either.
+    Named,
+    /// Those that git keeps, which may be fewer than there are.
+    Kept,
 }
 
 /// What a sweep comes upon.
@@ -77,7 +113,8 @@ struct Seen<'a> {
 }
 
 /// The steps that follow from what a command would come upon in folders.
-pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
+pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
+    let (survey, ends) = (read.survey, &read.ends);
     if call.ground.look().is_none() {
         return Vec::new();
     }
@@ -91,10 +128,15 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
             Fit::Loose => 0..argv.len(),
         };
         let handed = (found.fit == Fit::Handed).then(|| listed(argv)).flatten();
-        let starts = starts.filter(|at| SEARCHERS.contains(&base_name(&argv[*at].text)));
+        let starts = starts.filter(|at| sweeps_folders(base_name(&argv[*at].text)));
         let length = |at: usize| argv.len() - at;
-        let searches = starts.map(|at| (length(at), sweep(&argv[at..])));
+        let searches = starts.flat_map(|at| {
+            let words = &argv[at..];
+            [(length(at), sweep(words)), (0, packed::sweep(words))]
+        });
         for (length, sweep) in searches.chain(handed.map(|sweep| (length(0), Some(sweep)))) {
+            // What only packs, unpacks or copies is of interest to rules alone.
+            let sweep = sweep.filter(|it| !it.is_narrow() || has_rules_about(call, it.touch));
             words += length;
             count += usize::from(sweep.is_some());
             if count > SEARCHES || words > WORDS {
@@ -103,9 +145,10 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
                 return steps;
             }
             let Some(sweep) = sweep else { continue };
-            for folder in found.folders.iter().flat_map(|folder| folders(call, &sweep, folder)) {
+            let starts = found.folders.iter().flat_map(|it| folders((call, ends), &sweep, it));
+            for folder in starts {
                 let (only, never) = (sweep.only.clone(), sweep.never.clone());
-                let kind = (sweep.width, sweep.touch, sweep.kept);
+                let kind = (sweep.width, sweep.touch, sweep.reach);
                 if !known.insert((folder.clone(), kind, only, never)) {
                     continue;
                 }
@@ -116,7 +159,7 @@ pub(crate) fn sweeps(call: &Call<'_>, survey: &Survey) -> Vec<Finding> {
                     return steps;
                 }
                 let seen = seen(call, &sweep, &folder);
-                steps.extend(judged(&sweep, &folder, seen));
+                steps.extend(judged(&sweep, &folder.named, seen));
             }
         }
     }
@@ -128,9 +171,11 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
     let mut steps = Vec::new();
     if let Some((rule, path)) = seen.ruled {
         let subject = path.display().to_string();
-        steps.push(if sweep.kept && rule.decision == Decision::Deny {
-            // It shows the file only if git keeps it, and only if it changed.
-            let why = format!("it could show what this rule denies: {}", rule.why());
+        steps.push(if sweep.is_unsure() && rule.decision == Decision::Deny {
+            // It shows the file only if git keeps it and only if it changed, or touches it only if it is
+            // named there.
+            let does = if sweep.touch == Touch::Write { "write" } else { "show" };
+            let why = format!("it could {does} what this rule denies: {}", rule.why());
             ask(&subject, &why, &rule.origin).lifted_by(Lift::Never)
         } else {
             Call::step(rule, &subject)
@@ -152,11 +197,12 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
 
 /// Whether rules deny the reading of files, or want it asked about.
 pub(super) fn has_rules(call: &Call<'_>) -> bool {
-    [Decision::Deny, Decision::Ask].into_iter().any(|it| call.rules_that(it).any(is_about_reading))
+    has_rules_about(call, Touch::Read)
 }
 
-fn is_about_reading(rule: &Rule) -> bool {
-    is_about(rule, Touch::Read)
+fn has_rules_about(call: &Call<'_>, done: Touch) -> bool {
+    let decisions = [Decision::Deny, Decision::Ask].into_iter();
+    decisions.flat_map(|it| call.rules_that(it)).any(|rule| is_about(rule, done))
 }
 
 /// Whether a rule speaks of files to which this is done.
@@ -166,7 +212,8 @@ fn is_about(rule: &Rule, done: Touch) -> bool {
 }
 
 /// Goes through a folder for what rules deny or ask about, and for secrets.
-fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
+fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
+    let folder = start.named.as_path();
     let rules: Vec<&Rule> = [Decision::Deny, Decision::Ask]
         .into_iter()
         .flat_map(|decision| call.rules_that(decision))
@@ -184,12 +231,25 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         | Target::What(_) => false,
     };
     let mut seen = Seen::default();
+    if rules.is_empty() && !sweep.touch.includes(Touch::Read) {
+        return seen;
+    }
+    let is_below = |rule: &&&Rule| {
+        [folder, &start.real].into_iter().any(|folder| begins_below(call, rule, folder))
+    };
+    if let Some(rule) = rules.iter().filter(|_| sweep.begins_anew()).find(is_below) {
+        seen.ruled = Some((*rule, folder.to_owned()));
+        return seen;
+    }
     let mut look = |path: &Path, is_read: bool| {
         if !sweep.opens(path, folder) {
             return false;
         }
-        let text = path.to_string_lossy();
-        if let Some(rule) = rules.iter().find(|rule| speaks(rule, path, &text)) {
+        let real = start.real(path);
+        let names = || std::iter::once(path).chain(real.as_deref());
+        let speaks =
+            |rule: &&&Rule| names().any(|path| speaks(rule, path, &path.to_string_lossy()));
+        if let Some(rule) = rules.iter().find(speaks) {
             let is_stricter = seen.ruled.as_ref().is_none_or(|(it, _)| rule.decision > it.decision);
             if is_stricter {
                 seen.ruled = Some((*rule, path.to_owned()));
@@ -207,19 +267,47 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, folder: &Path) -> Seen<'a> {
         seen.ruled.as_ref().is_some_and(|(rule, _)| rule.decision == Decision::Deny)
     };
     let Some(ground) = call.ground.look() else { return seen };
-    let sought = ground.seek(folder, sweep.width, &mut |path| look(path, !sweep.kept));
-    let is_below = |path: &Path| path.starts_with(folder);
+    let is_kept = sweep.reach == Reach::Kept;
+    let sought = ground.seek(folder, sweep.width, &mut |path| look(path, !is_kept));
+    let is_below = |path: &Path| path.starts_with(folder) || path.starts_with(&start.real);
     // Of what lies there git may keep less, and also what is ignored or gone.
-    let is_told = !sweep.kept
+    let is_told = !is_kept
         || ground.git_keeps(folder, &mut |path| is_below(path) && look(path, true))
             != Sought::TooMany;
-    let is_known = sought != Sought::TooMany || (sweep.kept && rules.is_empty());
+    let is_known = sought != Sought::TooMany || (is_kept && rules.is_empty());
     seen.is_unsure = !is_known || !is_told;
     seen.is_untold = !is_told && !rules.is_empty();
     seen
 }
 
+/// Whether a rule names something below a folder, there or not.
+fn begins_below(call: &Call<'_>, rule: &Rule, folder: &Path) -> bool {
+    match &rule.matcher.target {
+        Target::Path(_, pattern) => pattern.begins_below(folder, call.places),
+        Target::Anything
+        | Target::AnyCommand
+        | Target::Command(_)
+        | Target::Host(_)
+        | Target::What(_) => false,
+    }
+}
+
 impl Sweep<'_> {
+    /// Whether it may make files that are not there yet.
+    fn begins_anew(&self) -> bool {
+        self.reach == Reach::Named && self.touch == Touch::Write
+    }
+
+    /// Whether it looks at its places alone, there or not.
+    fn is_narrow(&self) -> bool {
+        matches!(self.reach, Reach::Whole | Reach::Named)
+    }
+
+    /// Whether it comes upon fewer files than there are.
+    fn is_unsure(&self) -> bool {
+        matches!(self.reach, Reach::Named | Reach::Kept)
+    }
+
     /// Whether it would open a file that it comes upon on its way from `folder`.
     fn opens(&self, path: &Path, folder: &Path) -> bool {
         let below = path.strip_prefix(folder).unwrap_or(path);
@@ -237,8 +325,8 @@ impl Sweep<'_> {
 }
 
 /// The folders that a sweep goes through when it runs in `folder`.
-fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
+fn folders((call, ends): (&Call<'_>, &Ends<'_>), sweep: &Sweep<'_>, folder: &Path) -> Vec<Start> {
+    let mut starts = Vec::new();
     let mut known: HashSet<&Piece> = HashSet::new();
     for place in sweep.places.iter().filter(|place| known.insert(*place)) {
         // What comes before the first wildcard holds all that it could mean.
@@ -249,16 +337,29 @@ fn folders(call: &Call<'_>, sweep: &Sweep<'_>, folder: &Path) -> Vec<PathBuf> {
         };
         let place = Piece { text: text.to_owned(), ..place.clone() };
         let path = resolve(&place, folder, call.places.home.as_deref());
-        let path = path.unwrap_or_else(|| folder.to_owned());
+        let named = path.unwrap_or_else(|| folder.to_owned());
+        // A link is followed before the `..` behind it is.
+        let is_led_back = !place.home && text.split('/').any(|part| part == "..");
+        let walked = if is_led_back { ends.walked(folder, text) } else { None };
         // A word may be something else than a place.
-        if call.ground.look().is_some_and(|ground| ground.real(&path).is_some()) {
-            folders.push(path);
+        for named in std::iter::once(named).chain(walked) {
+            starts.extend(ends.real(&named).map(|real| Start { named, real }));
         }
     }
-    if folders.is_empty() {
-        folders.push(if sweep.kept { call.places.workspace.clone() } else { folder.to_owned() });
+    let mut others = Vec::new();
+    if sweep.is_wide {
+        others.push(call.places.workspace.clone());
     }
-    folders
+    let is_elsewhere = sweep.places.is_empty() || !sweep.is_narrow();
+    if starts.is_empty() && others.is_empty() && is_elsewhere {
+        let is_kept = sweep.reach == Reach::Kept;
+        others.push(if is_kept { call.places.workspace.clone() } else { folder.to_owned() });
+    }
+    for named in others {
+        let real = ends.real(&named).unwrap_or_else(|| named.clone());
+        starts.push(Start { named, real });
+    }
+    starts
 }
 
 /// The sweep that a program with these arguments is; none where it reads only what it is given.
@@ -276,7 +377,8 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         places: places(name, words),
         width: Width::Everything,
         touch: Touch::Read,
-        kept: false,
+        reach: Reach::Searched,
+        is_wide: false,
         only: Vec::new(),
         never: Vec::new(),
     };
@@ -309,7 +411,7 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
             let never = few(values(args, &["--exclude-dir"]));
             Some(Sweep { only, never, ..plain() })
         }
-        _ => None,
+        _ => unpacked::sweep(words),
     }
 }
 
@@ -337,6 +439,12 @@ fn found(args: &[Piece]) -> Option<Sweep<'_>> {
 /// What a program does to the files that it is given, as far as rules speak of it.
 fn done_by(words: &[Piece]) -> Option<Touch> {
     let program = words.first().map_or("", |word| base_name(&word.text));
+    // What a redirection does.
+    match program {
+        "<" => return Some(Touch::Read),
+        ">" => return Some(Touch::Write),
+        _ => {}
+    }
     match (NAMING.contains(&program), only_reads(words)) {
         (true, true) => None,
         (true, false) => (!QUIET.contains(&program)).then_some(Touch::Write),
@@ -354,7 +462,8 @@ fn below(args: &[Piece]) -> Sweep<'_> {
     let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
     let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
     let (width, touch) = (Width::Everything, Touch::Read);
-    Sweep { places, width, touch, kept: false, only, never: Vec::new() }
+    let (reach, is_wide, never) = (Reach::Searched, false, Vec::new());
+    Sweep { places, width, touch, reach, is_wide, only, never }
 }
 
 /// What a program reads that gets the names of files from another one before it.
@@ -369,15 +478,21 @@ fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
     match base_name(&given[at].text) {
         "find" | "gfind" => Some(below(args)),
         "ls" if !args.iter().any(recursive) => None,
-        "git" if has("ls-files") => {
-            let kept = touch == Touch::Read && !has("-o");
+        "git" if kept::prints_names(args) => {
+            let is_list = has("ls-files");
+            let is_kept = touch == Touch::Read && !(is_list && has("-o"));
+            let reach = if is_kept { Reach::Kept } else { Reach::Searched };
+            // Of others only what stands behind `--` is a path for certain.
+            let dashes = args.iter().position(|word| word.text == "--");
+            let args = if is_list { args } else { &args[dashes.unwrap_or(args.len())..] };
             let is_name = |word: &&Piece| word.text.starts_with("*.") && !word.text.contains('/');
             let operands =
                 args.iter().filter(|word| !word.text.starts_with('-') && word.text != "ls-files");
             let only: Vec<&str> =
                 operands.clone().filter(is_name).map(|it| it.text.as_str()).collect();
             let is_narrow = only.len() == operands.count();
-            Some(Sweep { kept, only: if is_narrow { few(only) } else { Vec::new() }, ..below(&[]) })
+            let only = if is_narrow { few(only) } else { Vec::new() };
+            Some(Sweep { reach, only, ..below(&[]) })
         }
         "git" => None,
         "rg" if !has("--files") => None,

@@ -108,6 +108,10 @@ pub(crate) fn judge(
         let why = format!("it {verb} what it is given on its standard input");
         return Some((Decision::Ask, why));
     }
+    if let Some(sought) = sought_repository(args).filter(|_| name == "find") {
+        let why = format!("it deletes what is called `{sought}`, the repository's history");
+        return Some((Decision::Ask, why));
+    }
     let filtered = name == "find" && args.windows(2).any(|pair| is_filter(&pair[0], &pair[1]));
     let mut worst: Option<(Decision, String)> = None;
     let mut known: HashSet<&Piece> = HashSet::new();
@@ -323,10 +327,37 @@ fn kept_by_pattern(pattern: &Path, places: &Places) -> Option<Loss> {
     if places.home.as_deref().is_some_and(holds) {
         return Some(Loss::Total(format!("`{shown}`, which holds the home folder")));
     }
-    // A star that begins a name stands for no dot.
-    let last = wanted.last().filter(|name| !name.starts_with('*') && is_wild(Path::new(name)))?;
-    let is_git = meet((&last.to_ascii_lowercase(), Reading::Shell), (".git", Reading::Literal));
+    // What is above the project was gone into for certain; a star that begins a name stands for no dot.
+    let above = names(&places.workspace).len();
+    let could_be_git =
+        |name: &String| !name.starts_with('*') && is_wild(Path::new(name)) && is_repository(name);
+    let is_git = wanted.iter().skip(above).any(could_be_git);
     let is_inside = places.place(pattern) == Place::Inside;
     let what = || Loss::Grave(format!("`{shown}`, the repository's history"));
     (is_git && is_inside).then(what)
+}
+
+/// Whether a name could be that of the folder in which a repository keeps its history.
+fn is_repository(name: &str) -> bool {
+    meet((&name.to_ascii_lowercase(), Reading::Shell), (".git", Reading::Literal))
+}
+
+/// What `find` looks for by a name that a repository's history has.
+fn sought_repository(args: &[Piece]) -> Option<&str> {
+    let is_left_out = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| args.get(at));
+        let after = args.get(at + 2);
+        before.is_some_and(|word| matches!(word.text.as_str(), "!" | "-not"))
+            || after.is_some_and(|word| word.text == "-prune")
+    };
+    let tells = |name: &str| name.contains(char::is_alphanumeric) && is_repository(name);
+    args.iter().zip(args.iter().skip(1)).enumerate().find_map(|(at, (test, value))| {
+        let is_meant = match test.text.as_str() {
+            "-name" | "-iname" => tells(&value.text),
+            "-path" | "-ipath" | "-wholename" | "-iwholename" => value.text.split('/').any(tells),
+            "-regex" | "-iregex" => value.text.contains(".git"),
+            _ => false,
+        };
+        (is_meant && !is_left_out(at)).then_some(value.text.as_str())
+    })
 }

@@ -1,5 +1,7 @@
 //! `sed` with scripts that only print.
 
+use std::collections::HashSet;
+
 use super::options::Grammar;
 use super::{Doubt, Looked, Operand};
 use crate::shell::Word;
@@ -46,6 +48,144 @@ pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
 /// Whether a script is understood, and only edits what it prints.
 pub(crate) fn only_edits(script: &str) -> bool {
     script_prints(script).is_some()
+}
+
+/// More of a part of a script is not looked at.
+const LONG: usize = 4096;
+
+/// No more of a command is taken out of a script, the words of which are looked at anyway.
+const RUN: usize = 1024;
+
+/// The scripts among the arguments of `sed`.
+pub(crate) fn scripts<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let mut scripts = Vec::new();
+    let mut operand = None;
+    let mut is_given = false;
+    let mut words = args.iter().copied();
+    while let Some(word) = words.next() {
+        let Some((kind, value)) = valued(word) else {
+            let is_option = word.starts_with('-') && word.len() > 1;
+            operand = operand.or(Some(word).filter(|_| !is_option));
+            continue;
+        };
+        let value = value.or_else(|| words.next());
+        scripts.extend(value.filter(|_| kind == Kind::Script));
+        is_given |= kind != Kind::Other;
+    }
+    scripts.extend(operand.filter(|_| !is_given));
+    scripts
+}
+
+/// Whether scripts are read from a file.
+pub(crate) fn reads_script(args: &[&str]) -> bool {
+    args.iter().any(|word| valued(word).is_some_and(|(kind, _)| kind == Kind::File))
+}
+
+/// What the value of an option is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Script,
+    /// A file with a script.
+    File,
+    Other,
+}
+
+/// What an option takes as its value, and that value if it is attached.
+fn valued(word: &str) -> Option<(Kind, Option<&str>)> {
+    if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
+        let (name, value) =
+            long.split_once('=').map_or((long, None), |(name, it)| (name, Some(it)));
+        let options =
+            [("expression", Kind::Script), ("file", Kind::File), ("line-length", Kind::Other)];
+        let kind = options.into_iter().find(|(option, _)| option.starts_with(name))?.1;
+        return Some((kind, value));
+    }
+    let letters = word.strip_prefix('-')?;
+    let at = letters.find(['e', 'f', 'l', 'i', 'I'])?;
+    let kind = match letters.as_bytes()[at] {
+        b'e' => Kind::Script,
+        b'f' => Kind::File,
+        b'l' => Kind::Other,
+        // What is attached is the ending of copies.
+        _ => return None,
+    };
+    Some((kind, Some(&letters[at + 1..]).filter(|value| !value.is_empty())))
+}
+
+/// The names of files that a script could read or write, sooner too many than too few.
+pub(crate) fn files(script: &str) -> impl Iterator<Item = &str> {
+    let script = if only_edits(script) { "" } else { script };
+    script.match_indices(['r', 'R', 'w', 'W']).filter_map(move |(at, letter)| {
+        let name = line(&script[at + letter.len()..]).trim();
+        (!name.is_empty() && name.len() < LONG).then_some(name)
+    })
+}
+
+/// What a script runs, sooner too much than too little.
+#[derive(Default)]
+pub(crate) struct Runs<'a> {
+    /// Texts of commands.
+    pub(crate) texts: Vec<&'a str>,
+    /// Whether it runs the lines that it reads.
+    pub(crate) lines: bool,
+}
+
+/// What a script runs; any text may be one.
+pub(crate) fn runs(script: &str) -> Runs<'_> {
+    let mut runs = Runs::default();
+    if only_edits(script) {
+        return runs;
+    }
+    let escaped: HashSet<char> =
+        script.match_indices('\\').filter_map(|(at, _)| script[at + 1..].chars().next()).collect();
+    let mut replacements = Vec::new();
+    for (at, letter) in script.match_indices(['e', 's']) {
+        let rest = &script[at + 1..];
+        if letter == "s" {
+            if let Some((replacement, is_run)) = replacement(rest) {
+                runs.lines |= is_run;
+                replacements.push(replacement);
+            }
+            continue;
+        }
+        // Letters before a command end an address.
+        let ends_address =
+            |c: char| !c.is_alphabetic() || matches!(c, 'I' | 'M') || escaped.contains(&c);
+        if script[..at].chars().next_back().is_none_or(ends_address) {
+            let text = line(rest).trim();
+            if text.is_empty() || text.starts_with(['}', ';', '#']) {
+                runs.lines = true;
+            } else {
+                runs.texts.push(contract::text::head(text, RUN));
+            }
+        }
+    }
+    // A line that is run may be what was put in before.
+    runs.texts.extend(replacements.into_iter().filter(|_| runs.lines));
+    runs
+}
+
+/// What is put in place of something, behind the `s` of a script, and whether that is run at once.
+fn replacement(text: &str) -> Option<(&str, bool)> {
+    let delimiter = text.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
+    let part = |text: &str| {
+        let mut is_escaped = false;
+        text.char_indices().take(LONG).find_map(|(at, c)| {
+            let is_end = c == delimiter && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end.then_some(at)
+        })
+    };
+    let pattern = &text[delimiter.len_utf8()..];
+    let replacement = &pattern[part(pattern)? + delimiter.len_utf8()..];
+    let end = part(replacement)?;
+    let flags = &replacement[end + delimiter.len_utf8()..];
+    let mut flags = flags.chars().take_while(|c| c.is_ascii_digit() || "gpiImMe".contains(*c));
+    Some((&replacement[..end], flags.any(|flag| flag == 'e')))
+}
+
+fn line(text: &str) -> &str {
+    text.split('\n').next().unwrap_or_default()
 }
 
 /// Reads a whole script; none where anything is not understood.

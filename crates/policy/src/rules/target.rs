@@ -89,6 +89,17 @@ impl PathPattern {
         }
     }
 
+    /// Whether a deny or ask rule speaks of `path` by more than the folder in which it means all files.
+    pub(crate) fn names(&self, path: (&Path, Reading), places: &Places) -> bool {
+        let (path, reading) = path;
+        let path = (normalize(path).to_string_lossy().to_lowercase(), reading);
+        let inner = |spelling: &String| {
+            let folder = spelling.strip_suffix("/**");
+            folder.map_or_else(|| spelling.clone(), |folder| format!("{folder}/**/*"))
+        };
+        self.spellings.iter().any(|spelling| could_mean(&inner(spelling), &path, places))
+    }
+
     /// What a deny or ask rule says of paths of which only a part is known.
     pub(crate) fn steps(&self, places: &Places) -> Vec<Steps> {
         let both = |pattern: &str, own: usize| {
@@ -100,6 +111,18 @@ impl PathPattern {
             meant(spelling, places).flat_map(move |pattern| both(&pattern, own))
         });
         each.collect()
+    }
+
+    /// Whether what a deny or ask rule spells out before its first wildcard lies below `folder`.
+    pub(crate) fn begins_below(&self, folder: &Path, places: &Places) -> bool {
+        let folder = format!("{}/", folder.display()).to_lowercase();
+        let is_wild = |part: &&str| part.contains(['*', '?', '[']);
+        self.spellings.iter().filter(|it| !it.starts_with(['*', '?', '['])).any(|spelling| {
+            full(spelling, places).is_some_and(|full| {
+                let known: Vec<&str> = full.split('/').take_while(|part| !is_wild(part)).collect();
+                known.join("/").to_lowercase().starts_with(&folder)
+            })
+        })
     }
 
     /// Whether `text` could be a part of a matching path: a quick look before the full one.

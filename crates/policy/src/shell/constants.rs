@@ -43,8 +43,13 @@ impl Constants {
         let most = self.values.values().map(Vec::len).max().unwrap_or(0).max(1);
         let most = if text.len() > LONG { 1 } else { most };
         let mut texts: Vec<String> = Vec::new();
-        for choice in 0..most {
-            let put = Reader { constants: self, choice, ends: Ends::of(text) }.whole(text, limit);
+        // A word may stand there only if a variable is set.
+        let has_words = text.contains('+') && text.contains("${");
+        let readings: &[bool] = if has_words { &[true, false] } else { &[false] };
+        for (choice, is_unset) in (0..most).flat_map(|it| readings.iter().map(move |is| (it, *is)))
+        {
+            let reader = Reader { constants: self, choice, is_unset, ends: Ends::of(text) };
+            let put = reader.whole(text, limit);
             texts.extend(put.filter(|put| put != text && !texts.contains(put)));
         }
         texts
@@ -55,6 +60,8 @@ impl Constants {
 struct Reader<'a> {
     constants: &'a Constants,
     choice: usize,
+    /// Whether variables of which nothing is known are taken to be unset.
+    is_unset: bool,
     ends: Ends<'a>,
 }
 
@@ -92,8 +99,16 @@ impl Reader<'_> {
             rest = &rest[at..];
             let at = text.len() - rest.len();
             let Some((value, used)) = self.expansion(rest, at) else {
-                put.push_str(&rest[..1]);
-                rest = &rest[1..];
+                let length = name_length(&rest[1..]);
+                let is_followed = length > 0 && rest[1 + length..].starts_with('$');
+                if is_followed && rest.starts_with('$') {
+                    // Or else what follows would become a part of its name.
+                    put.extend(["${", &rest[1..=length], "}"]);
+                    rest = &rest[1 + length..];
+                } else {
+                    put.push_str(&rest[..1]);
+                    rest = &rest[1..];
+                }
                 continue;
             };
             // In quotes all arguments stay words of their own.
@@ -177,8 +192,11 @@ impl Reader<'_> {
         let word = rest.trim_start_matches(':').get(1..).unwrap_or_default();
         let Some(value) = self.value(name).filter(|value| value.len() <= SHORT) else {
             // Whether it is set elsewhere is not known, so that either word may count.
-            let has_default = rest.trim_start_matches(':').starts_with(['-', '=', '+']);
-            return has_default.then(|| unquoted(word));
+            let rest = rest.trim_start_matches(':');
+            if self.is_unset && rest.starts_with('+') {
+                return Some(String::new());
+            }
+            return rest.starts_with(['-', '=', '+']).then(|| unquoted(word));
         };
         Some(match rest.bytes().next() {
             None | Some(b'^' | b',' | b'@' | b'[') => self.split(value),
@@ -226,7 +244,7 @@ fn printed_once(inner: &str) -> Option<String> {
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
     let bare: Vec<String> = words.iter().map(|word| unquoted(word)).collect();
     let bare: Vec<&str> = bare.iter().map(String::as_str).collect();
-    if bare.first().is_some_and(|format| format.contains('%') && !format.starts_with('%'))
+    if bare.first().is_some_and(|format| format.contains('%'))
         && let Some(printed) = raw::formatted(&bare)
     {
         return Some(printed);
@@ -332,8 +350,10 @@ mod tests {
         assert_eq!(put(&[], "git `echo push` ` "), ["git push ` "]);
         assert_eq!(
             put(&[], "$(printf 'cu%s' rl) ${PATH+x} ${PATH+'git push'}"),
-            ["curl x git push"]
+            ["curl  ", "curl x git push"]
         );
+        assert_eq!(put(&[], "${x+z}${x-curl}"), ["curl", "zcurl"]);
+        assert_eq!(put(&[], "$x${x-curl}"), ["${x}curl"]);
         assert!(put(&[("c", "d")], "nothing here").is_empty());
         assert_eq!(put(&[("c", " c 'url'")], "${c[0]}${c[1]} ${c[7]}"), ["curl  c 'url'"]);
         assert_eq!(put(&[("c[0]", "cu"), ("c[1]", "rl")], "${c[0]}${c[1]}"), ["curl"]);

@@ -10,10 +10,7 @@ pub(crate) fn runs(text: &str) -> Vec<Vec<Piece>> {
     let mut rest = text.chars().peekable();
     let end_word = |word: &mut String, runs: &mut Vec<Vec<Piece>>| {
         if !word.is_empty() {
-            let home = word == "~" || word.starts_with("~/");
-            let glob = word.contains(['*', '?', '[']);
-            let piece = Piece { text: std::mem::take(word), home, glob, ..Piece::default() };
-            runs.last_mut().expect("there is a run").push(piece);
+            runs.last_mut().expect("there is a run").push(piece(std::mem::take(word)));
         }
     };
     while let Some(c) = rest.next() {
@@ -39,6 +36,22 @@ pub(crate) fn runs(text: &str) -> Vec<Vec<Piece>> {
     end_word(&mut word, &mut runs);
     runs.retain(|run| !run.is_empty());
     runs
+}
+
+fn piece(text: String) -> Piece {
+    let home = text == "~" || text.starts_with("~/");
+    let glob = text.contains(['*', '?', '[']);
+    Piece { text, home, glob, ..Piece::default() }
+}
+
+/// What commands in a text may write by redirection.
+pub(crate) fn written(text: &str) -> impl Iterator<Item = Piece> {
+    text.split('>').skip(1).filter_map(|rest| {
+        let rest = rest.trim_start_matches([' ', '\t', '|', '&', '\'', '"', '\\']);
+        let is_end = |c: char| c.is_whitespace() || ";&|()<'\"`,".contains(c);
+        let word = &rest[..rest.find(is_end).unwrap_or(rest.len())];
+        (!word.is_empty()).then(|| piece(word.to_owned()))
+    })
 }
 
 /// The text with the escapes that `printf`, `echo -e` and `$'...'` know put in.

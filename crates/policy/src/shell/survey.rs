@@ -1,7 +1,11 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod edits;
 mod env;
+mod fed;
+mod flow;
+mod folders;
 mod listed;
 mod made;
 mod merge;
@@ -13,19 +17,25 @@ mod variables;
 mod words;
 mod written;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::constants::Constants;
 use super::tolerant::{self, Piece, Segment, Target};
 use super::wrappers::{self, Inner};
 use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
+use fed::texts_of;
+use flow::Flow;
+use folders::Way;
+pub(crate) use listed::LISTERS;
 use names::Names;
-use sources::{Flow, Sources};
+use sources::Sources;
 pub(crate) use words::{base_name, is_reserved, resolve};
-use words::{is_start_file, program_index};
+use words::{is_start_file, program_index, stages};
 use written::Scripts;
 
 /// How deep shell text within shell text is followed; deeper text is read by its words.
@@ -43,8 +53,6 @@ const GATHERED: usize = 64;
 /// So many words are looked through for commands within commands, and one more for every two bytes: words
 /// that are no wrappers are seen once, so that no ordinary text comes near.
 const PATIENCE: usize = 8 * 1024;
-/// How many folders a script may be in.
-const FOLDERS: usize = 32;
 
 /// How certain it is that a run of words is a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +92,8 @@ pub(crate) struct Found {
     pub(crate) folders: Rc<[PathBuf]>,
     /// Whether it could run in a folder that is not known.
     pub(crate) adrift: bool,
+    /// Whether its words are those of a text, read without regard to what they are there.
+    is_raw: bool,
 }
 
 impl Found {
@@ -124,6 +134,10 @@ pub(crate) struct Survey {
     folders: Rc<[PathBuf]>,
     home: Option<PathBuf>,
     adrift: bool,
+    /// How `cd` follows a `..`, if it is not told.
+    way: Way,
+    /// Words with wildcards that stand for no files.
+    patterns: HashSet<String>,
     loose: bool,
     /// Whether something runs a file of shell text.
     runs_file: bool,
@@ -144,6 +158,8 @@ pub(crate) struct Survey {
     pub(crate) sources: Sources,
     /// What is written into files.
     scripts: Scripts,
+    /// A program whose names of files were too many words to follow.
+    pub(crate) overlong: Option<String>,
 }
 
 /// Surveys `text`, run in `cwd` by a user whose home is `home`. Where text comes from that a shell runs
@@ -160,6 +176,8 @@ pub(crate) fn survey(
         folders: Rc::new([normalize(cwd)]),
         home: home.map(normalize),
         adrift: false,
+        way: Way::default(),
+        patterns: HashSet::new(),
         runs_file: false,
         effort: 4 * text.len() + 4096,
         patience: Some(text.len() / 2 + PATIENCE),
@@ -170,6 +188,7 @@ pub(crate) fn survey(
         printed: Vec::new(),
         sources: Sources::new(wanted),
         scripts: Scripts::default(),
+        overlong: None,
     };
     if wanted {
         survey.sources.functions.clone_from(&survey.names.functions);
@@ -179,17 +198,24 @@ pub(crate) fn survey(
         let values = values.split("$(").next().unwrap_or_default();
         survey.constants.set(name, &format!(" {values}"));
     }
+    let is_misread = survey.loose;
     survey.script(text, 0);
+    survey.functions_that_are_given(text);
     survey.with_constants(text);
     survey.made_by_others(text);
+    if survey.scripts.edits_by_file {
+        survey.run_by_script(text, 0);
+    }
     survey.written_scripts();
     survey.sources.look_into(text);
-    survey.sources.run_by(&survey.commands);
+    survey.sources.run_by(&survey.commands, survey.names.has_own_path);
     // What is run from a file may be what the same text has just written there.
     let runs_written = || survey.runs_file || survey.runs_written_file();
     if survey.loose || (survey.writes_file() && runs_written()) {
         survey.loosen(text);
     }
+    // Of what may be read in another way nothing is certain.
+    survey.patterns.retain(|_| !is_misread);
     survey.merge();
     survey
 }
@@ -209,25 +235,22 @@ impl Survey {
         self.effort -= text.len();
         let scan = tolerant::scan(text);
         self.loose |= scan.torn;
+        self.patterns.extend(scan.patterns.into_iter().filter(|_| !scan.torn));
         // A short text has little to say twice.
         let is_long = scan.segments.len() > FEW;
         let mut known = Known::new();
         let mut listening: HashMap<usize, Listens> = HashMap::new();
         let mut said: HashMap<usize, Vec<String>> = HashMap::new();
-        let last = scan.segments.iter().map(|segment| segment.pipeline).max().unwrap_or(0);
-        let mut stages = vec![0_u32; last + 1];
-        for segment in &scan.segments {
-            stages[segment.pipeline] += 1;
-        }
+        let stages = stages(&scan.segments);
         let fed: HashMap<usize, &String> = scan.fed.iter().map(|(at, text)| (*at, text)).collect();
-        for segment in scan.segments.iter().filter(|_| !fed.is_empty()) {
-            if let Some(text) = fed.get(&segment.pipeline) {
-                self.read_into(&segment.words, text);
-            }
+        // Quick to tell, since long texts have very many segments.
+        if text.contains("read") || text.contains("mapfile") {
+            self.read_by(&scan.segments, &fed, &stages);
         }
         let given = listed::given(&scan.segments);
+        let mut dropped = HashSet::new();
         let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
-        let mut flow = Flow::default();
+        let mut flow = self.sources.flow(&scan.segments, fed.keys().copied().collect());
         for segment in scan.segments {
             let pipeline = segment.pipeline;
             if stages[pipeline] > 1 || fed.contains_key(&pipeline) {
@@ -235,24 +258,29 @@ impl Survey {
                 self.appended(&segment.words, before, fed.get(&pipeline).copied());
                 if before.len() + segment.words.len() <= GATHERED {
                     before.extend(segment.words.iter().cloned());
+                } else {
+                    dropped.insert(pipeline);
+                }
+                if dropped.contains(&pipeline) && names::gathers(&segment.words) {
+                    self.overlong = Some(String::from("xargs"));
                 }
             }
             // Only what has company in its pipeline can be fed to something.
-            let texts =
-                segment.words.iter().filter(|_| stages[pipeline] > 1).map(|word| &word.text);
-            let texts: Vec<String> =
-                texts.filter(|text| text.contains(char::is_whitespace)).cloned().collect();
-            let seen = is_long.then_some(&mut known);
+            let texts = if stages[pipeline] > 1 { texts_of(&segment.words) } else { Vec::new() };
             self.note_written(&segment, fed.get(&pipeline).copied());
             let passed = self.sources.pass(&segment, &mut flow);
+            // What the same words run may be what they are given.
+            let seen = is_long.then_some(&mut known).filter(|_| !passed.is_given());
+            let around = self.sources.enter(&passed);
             let listens = self.segment(segment, depth, seen);
+            self.sources.leave(around);
             self.sources.settle(passed, listens == Listens::Shell);
             if listens == Listens::Interpreter {
                 for text in said.remove(&pipeline).into_iter().flatten() {
                     self.words_of(&text);
                     self.words_of(&raw::unescaped(&text));
                 }
-            } else if listens == Listens::Shell && self.sources.is_open() {
+            } else if listens == Listens::Shell {
                 // Its words are looked at anyway, but not what it would run by them.
                 for text in said.remove(&pipeline).into_iter().flatten() {
                     self.script(&text, depth + 1);
@@ -266,13 +294,19 @@ impl Survey {
                 listening.insert(pipeline, listens);
             }
         }
-        // In all folders that were gone to.
+        self.given_lists(given);
+        self.fed(scan.fed, &listening, &flow, depth);
+    }
+
+    /// Adds programs that are given names of files by another one, in all folders that were gone to.
+    fn given_lists(&mut self, given: Vec<Rc<Vec<Piece>>>) {
         for words in given {
+            let program = words.first().filter(|_| words.len() > GATHERED);
+            self.overlong = program.map(|it| it.text.clone()).or(self.overlong.take());
             if self.affords(2 * words.len()) {
                 self.handed(&words);
             }
         }
-        self.fed(scan.fed, &listening, &flow, depth);
     }
 
     /// Adds what is run of the texts that are fed to pipelines.
@@ -361,28 +395,10 @@ impl Survey {
             self.evaluated(&words[start..], depth);
         }
         // A function's body may begin in the same run of words as its name.
-        if let Some(body) = words[start..].iter().position(|word| word.text == "{") {
-            self.command(words, start + body + 1, depth);
-        }
-        self.command(words, start, depth)
-    }
-
-    /// Variables that a builtin reads from a text.
-    fn read_into(&mut self, words: &[Piece], text: &str) {
-        let mut words = words[program_index(words)..].iter().map(|word| word.text.as_str());
-        if !words.next().is_some_and(|name| matches!(name, "read" | "mapfile" | "readarray")) {
-            return;
-        }
-        let names: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
-        let mut rest = text.trim();
-        for (at, name) in names.iter().enumerate() {
-            let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            self.constants.set(name, if at + 1 < names.len() { word } else { rest });
-            rest = after.trim_start();
-        }
-        if names.is_empty() {
-            self.constants.set("REPLY", rest);
-        }
+        let body = words[start..].iter().position(|word| word.text == "{");
+        let body = body.map(|body| self.command(words, start + body + 1, depth));
+        let listens = self.command(words, start, depth);
+        body.filter(|_| listens == Listens::No).unwrap_or(listens)
     }
 
     /// A variable that is set, perhaps for a program.
@@ -390,6 +406,7 @@ impl Survey {
         let Some((name, value)) = word.text.split_once('=') else {
             return;
         };
+        self.names.has_own_path |= name.trim_end_matches('+') == "PATH";
         if name.starts_with("GIT_") {
             self.assigned.insert(name.to_owned());
         }
@@ -426,7 +443,13 @@ impl Survey {
             fit,
             folders: Rc::clone(&self.folders),
             adrift: self.adrift,
+            is_raw: false,
         });
+    }
+
+    /// Whether a word is a pattern that stands for no files, in the crudest reading of the text.
+    pub(crate) fn is_pattern(&self, found: &Found, word: &Piece) -> bool {
+        found.is_raw && word.glob && self.patterns.contains(&word.text)
     }
 
     /// Adds the command at `start` and all that it runs; returns whether it runs what it is fed.
@@ -531,38 +554,15 @@ impl Survey {
         self.patience.is_none()
     }
 
-    fn change_folder(&mut self, args: &[Piece]) {
-        let target = args.iter().find(|word| !matches!(word.text.as_str(), "-L" | "-P" | "--"));
-        let home = Piece { text: String::from("~"), home: true, ..Piece::default() };
-        let target = target.unwrap_or(&home);
-        // Of too many folders no more are made; one that is named in full is known all the same.
-        let is_whole = target.home || target.text.starts_with('/');
-        if self.adrift && self.folders.len() > FOLDERS / 2 && !is_whole {
-            return;
-        }
-        let mut folders = self.folders.to_vec();
-        for folder in self.folders.iter() {
-            let Some(moved) = resolve(target, folder, self.home.as_deref()) else {
-                self.adrift = true;
-                return;
-            };
-            // They are all normal, so that their bytes tell.
-            if !folders.iter().any(|known| known.as_os_str() == moved.as_os_str()) {
-                folders.push(moved);
-            }
-        }
-        if folders.len() > FOLDERS {
-            self.adrift = true;
-        } else {
-            self.folders = folders.into();
-        }
-    }
-
     /// Adds every word of a text as a possible command.
     fn words_of(&mut self, text: &str) {
         for run in raw::runs(text) {
             let end = run.len();
             self.add(&Rc::new(run), 0, end, Fit::Loose);
+            self.commands.last_mut().expect("one was just added").is_raw = true;
+        }
+        for file in raw::written(text) {
+            self.add(&Rc::new(vec![file]), 0, 1, Fit::Loose);
         }
     }
 

@@ -5,12 +5,15 @@ mod cases;
 mod heredocs;
 mod piece;
 mod quoting;
+mod redirects;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use cases::Cases;
 pub(crate) use piece::{GAP, Piece};
 use quoting::{ansi_c, is_sum};
+use redirects::Process;
 
 /// More that one expansion holds is not handed on to the word around it.
 const MOST: usize = 32;
@@ -28,12 +31,16 @@ pub(crate) struct Segment {
     pub(crate) pipeline: usize,
     /// What is put into its words.
     pub(crate) expansions: Vec<Expansion>,
+    /// What is put into the names of its files, and whether these are written.
+    pub(crate) named: Vec<(Value, bool)>,
     /// Whether its words are no command: a here-document, an array, a sum.
     pub(crate) is_data: bool,
     /// How many parentheses open right before it.
     pub(crate) opens: usize,
-    /// Whether one closes there.
-    pub(crate) closes: bool,
+    /// How many close there.
+    pub(crate) closes: usize,
+    /// Whether what is opened there reads what something else writes.
+    pub(crate) is_fed: bool,
 }
 
 /// Something that a shell puts into a word.
@@ -61,6 +68,8 @@ pub(crate) struct Target {
     pub(crate) word: Piece,
     /// Whether it is written.
     pub(crate) writes: bool,
+    /// Whether it is a descriptor.
+    pub(crate) is_descriptor: bool,
 }
 
 /// All that was found in a text.
@@ -72,6 +81,8 @@ pub(crate) struct Scan {
     pub(crate) fed: Vec<(usize, String)>,
     /// Whether the text ended where a shell would want more, or nests too deep to follow.
     pub(crate) torn: bool,
+    /// Words with wildcards that stand for no files: patterns of `case` and of tests, and sums.
+    pub(crate) patterns: HashSet<String>,
     pipelines: usize,
 }
 
@@ -100,6 +111,7 @@ enum Closer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Read,
+    Duplicate,
     Write,
     Feed,
     Heredoc { strip: bool },
@@ -119,6 +131,10 @@ struct Frame {
     from: usize,
     /// How many parentheses are open around what is no command.
     data: Option<usize>,
+    /// The same where that is a sum.
+    sum: Option<usize>,
+    /// What it is a process for, if it stands as a file.
+    process: Option<Process>,
     cases: Cases,
 }
 
@@ -164,6 +180,8 @@ fn new_frame(scan: &mut Scan, closer: Closer, quoted: bool) -> Frame {
         heredocs: Vec::new(),
         from: scan.segments.len(),
         data: None,
+        sum: None,
+        process: None,
         cases: Cases::default(),
     }
 }
@@ -240,34 +258,6 @@ impl Scanner<'_> {
         }
     }
 
-    fn escape(&mut self, quoted: bool) {
-        // An escaped backtick opens a further level inside backticks.
-        self.scan.torn |= self.peek(1) == Some(b'`');
-        match self.peek(1) {
-            Some(b'\n') => self.at += 2,
-            Some(next) if !quoted || b"$`\"\\".contains(&next) => {
-                self.word();
-                self.top().word_quoted = true;
-                self.push(self.at + 1);
-            }
-            Some(_) | None => self.push(self.at),
-        }
-    }
-
-    fn single_quoted(&mut self) {
-        // Within `${...}` a single quote is literal or not, depending on what stands around it.
-        self.scan.torn |= self.top().closer == Closer::Brace;
-        let rest = &self.text[self.at + 1..];
-        let Some(end) = rest.find('\'') else {
-            self.scan.torn = true;
-            self.at += 1;
-            return;
-        };
-        self.top().word_quoted = true;
-        self.word().text.push_str(&rest[..end]);
-        self.at += end + 2;
-    }
-
     fn dollar(&mut self, quoted: bool) {
         match self.peek(1) {
             Some(b'\'') if !quoted => {
@@ -300,6 +290,9 @@ impl Scanner<'_> {
                 if c.is_ascii_digit() || b"@*".contains(&c) {
                     self.expands_to(Value::Variable(String::from("@")));
                 }
+                if c == b'0' {
+                    self.expands_to(Value::Variable(String::from("0")));
+                }
                 self.at += 2;
             }
             Some(_) | None => self.push(self.at),
@@ -309,9 +302,17 @@ impl Scanner<'_> {
     /// Notes what is put into the word that is being read.
     fn expands_to(&mut self, value: Value) {
         let top = self.top();
+        if let Some(pending @ (Pending::Read | Pending::Write)) = top.pending {
+            top.segment.named.push((value.clone(), pending == Pending::Write));
+        }
+        self.puts_in(value);
+    }
+
+    fn puts_in(&mut self, value: Value) {
+        let top = self.top();
         let word = match top.pending {
             None => Some(top.segment.words.len()),
-            Some(Pending::Read | Pending::Feed) => None,
+            Some(Pending::Read | Pending::Duplicate | Pending::Feed) => None,
             Some(Pending::Write | Pending::Heredoc { .. }) => return,
         };
         top.segment.expansions.push(Expansion { word, value });
@@ -336,6 +337,12 @@ impl Scanner<'_> {
         self.word().leave_out();
         if self.frames.len() >= DEEPEST {
             self.scan.torn = true;
+            // What opens and never closes says nothing by itself, and a text may have very many of them.
+            let top = self.top();
+            let is_bare = top.segment.words.is_empty() && top.segment.redirects.is_empty();
+            if is_bare && top.pending.is_none() && self.word().text.is_empty() {
+                return;
+            }
             return self.end_segment(Next::Fresh);
         }
         let frame = new_frame(self.scan, closer, false);
@@ -352,6 +359,7 @@ impl Scanner<'_> {
             let name = text.trim_start_matches(['!', '#']);
             let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let name = &name[..end.unwrap_or(name.len())];
+            values.extend((name == "0").then(|| Value::Variable(name.to_owned())));
             let is_argument = name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit());
             let name = if is_argument { "@" } else { name };
             let own = Value::Variable(name.to_owned());
@@ -362,13 +370,15 @@ impl Scanner<'_> {
         }
         self.end_segment(Next::Fresh);
         if self.frames.len() > 1 {
-            let from = self.top().from;
+            let (from, process) = (self.top().from, self.top().process);
             self.frames.pop();
+            self.top().segment.closes += usize::from(process == Some(Process::Fed));
             if values.is_empty() {
                 values.push(Value::Printed(from..self.scan.segments.len()));
             }
             for value in values {
-                self.expands_to(value);
+                // What such a file holds is printed, but its name is nobody's.
+                if process.is_some() { self.puts_in(value) } else { self.expands_to(value) }
             }
         }
     }
@@ -408,10 +418,14 @@ impl Scanner<'_> {
             b')' => {
                 self.at += 1;
                 self.end_word();
-                let top = self.top();
+                let patterns = &mut self.scan.patterns;
+                let top = self.frames.last_mut().expect("the first frame stays");
                 if top.cases.are_at_pattern() {
                     top.cases.end(true);
-                    top.segment.words.iter_mut().for_each(|word| word.glob = false);
+                    for word in top.segment.words.iter_mut().filter(|word| word.glob) {
+                        word.glob = false;
+                        patterns.insert(word.text.clone());
+                    }
                     self.end_segment(Next::Fresh);
                 } else if top.parentheses > 0 {
                     top.parentheses -= 1;
@@ -420,7 +434,7 @@ impl Scanner<'_> {
                     let top = self.top();
                     top.data = top.data.filter(|from| *from <= depth);
                     top.segment.is_data = top.data.is_some();
-                    top.segment.closes = true;
+                    top.segment.closes += 1;
                 } else if top.closer == Closer::Parenthesis {
                     self.close();
                 } else {
@@ -460,15 +474,18 @@ impl Scanner<'_> {
         let is_array = top.word.as_ref().is_some_and(|word| word.text.ends_with('='));
         let is_first = top.word.is_none() && top.segment.words.is_empty();
         let opens = if is_first { std::mem::take(&mut top.segment.opens) } else { 0 };
+        let is_fed = is_first && top.segment.is_fed;
         // What begins a pipeline's further part reads what comes from the part before.
         self.end_segment(if is_first { Next::Same } else { Next::Fresh });
         let top = self.top();
         top.parentheses += 1;
         if top.data.is_none() && (is_array || is_sum) {
             top.data = Some(top.parentheses);
+            top.sum = top.data.filter(|_| is_sum);
         }
         top.segment.is_data = top.data.is_some();
         top.segment.opens = opens + 1;
+        top.segment.is_fed = is_fed;
         self.at += 1;
     }
 
@@ -487,54 +504,28 @@ impl Scanner<'_> {
         if byte == b';' && (doubled || self.peek(1) == Some(b'&')) {
             self.top().cases.end(false);
         }
+        if byte == b';' || !doubled {
+            self.top().cases.end_test();
+        }
         let next = if byte == b'|' && !doubled { Next::Same } else { Next::Fresh };
         self.end_segment(next);
         let piped_errors = byte == b'|' && self.peek(1) == Some(b'&');
         self.at += if doubled || piped_errors { 2 } else { 1 };
     }
 
-    fn redirect(&mut self) {
-        if self.peek(1) == Some(b'(') {
-            return self.open(Closer::Parenthesis, 2);
-        }
-        // A number that touches the redirection is a descriptor, not a word.
-        let number =
-            |word: &Piece| !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
-        if self.top().word.as_ref().is_some_and(number) {
-            self.top().word = None;
-        }
-        self.end_word();
-        let rest = &self.text[self.at..];
-        // In arithmetic `<<` shifts; what follows must not pass for a here-document.
-        if rest.starts_with("<<") && self.nested() {
-            self.scan.torn = true;
-        }
-        let (pending, length) = if rest.starts_with("<<<") {
-            (Pending::Feed, 3)
-        } else if rest.starts_with("<<-") {
-            (Pending::Heredoc { strip: true }, 3)
-        } else if rest.starts_with("<<") {
-            (Pending::Heredoc { strip: false }, 2)
-        } else if ["<>", ">>", ">|", ">&"].iter().any(|op| rest.starts_with(op)) {
-            (Pending::Write, 2)
-        } else if rest.starts_with("<&") {
-            (Pending::Read, 2)
-        } else if rest.starts_with('>') {
-            (Pending::Write, 1)
-        } else {
-            (Pending::Read, 1)
-        };
-        self.at += length;
-        self.top().pending = Some(pending);
-    }
-
     fn end_word(&mut self) {
-        let top = self.top();
+        let patterns = &mut self.scan.patterns;
+        let top = self.frames.last_mut().expect("the first frame stays");
         let quoted = std::mem::take(&mut top.word_quoted);
-        let Some(word) = top.word.take() else { return };
+        let Some(mut word) = top.word.take() else { return };
         let pipeline = top.segment.pipeline;
         match top.pending.take() {
             None => {
+                let is_sum = top.data.is_some() && top.data == top.sum;
+                if word.glob && (is_sum || top.cases.are_in_test(&top.segment.words)) {
+                    word.glob = false;
+                    patterns.insert(word.text.clone());
+                }
                 top.cases.take(&top.segment.words, &word.text, quoted);
                 top.segment.words.push(word);
             }
@@ -543,7 +534,9 @@ impl Scanner<'_> {
             }
             Some(Pending::Feed) => self.scan.fed.push((pipeline, word.text)),
             Some(pending) => {
-                top.segment.redirects.push(Target { word, writes: pending == Pending::Write });
+                let (writes, is_descriptor) =
+                    (pending == Pending::Write, pending == Pending::Duplicate);
+                top.segment.redirects.push(Target { word, writes, is_descriptor });
             }
         }
     }
@@ -563,7 +556,7 @@ impl Scanner<'_> {
         let is_data = top.data.is_some();
         let following = Segment { pipeline, is_data, ..Segment::default() };
         let segment = std::mem::replace(&mut top.segment, following);
-        let is_group = segment.opens > 0 || segment.closes;
+        let is_group = segment.opens > 0 || segment.closes > 0;
         if !segment.words.is_empty() || !segment.redirects.is_empty() || is_group {
             self.scan.segments.push(segment);
         }

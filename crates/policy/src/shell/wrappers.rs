@@ -361,12 +361,14 @@ fn cluster(letters: &str, known: &str, wrapper: &str) -> Option<usize> {
 
 /// Whether a word sets a variable.
 pub(crate) fn is_assignment(word: &str) -> bool {
+    // Asked of very many words, most of which end the look here.
+    if !word.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_') {
+        return false;
+    }
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.strip_suffix('+').unwrap_or(name);
         let name = name.split('[').next().unwrap_or_default();
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 

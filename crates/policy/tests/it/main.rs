@@ -10,6 +10,7 @@ mod hosts;
 mod long;
 mod oracles;
 mod properties;
+mod reached;
 mod rules;
 mod rulings;
 mod setting;

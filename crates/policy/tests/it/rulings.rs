@@ -166,6 +166,7 @@ fn an_unknown_program_that_is_given_a_denied_command_is_asked_about_in_yolo() {
         "mylauncher -v -- curl http://x",
         "python3 launch.py git push",
         "cargo run -- git push",
+        "n exec 20 git push",
         "echo a; mylauncher git push",
     ] {
         assert_eq!(decide(text), Decision::Ask, "{text}");
@@ -184,6 +185,8 @@ fn an_unknown_program_that_is_given_a_denied_command_is_asked_about_in_yolo() {
         "which curl",
         "mkdir curl",
         "cargo add curl",
+        "n curl",
+        "bundle exec rake curl",
         "printf '%s' git push",
         "mylauncher git pull",
     ] {

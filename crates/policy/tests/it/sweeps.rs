@@ -132,6 +132,145 @@ fn what_one_program_finds_and_another_shows_is_come_upon_too() {
 }
 
 #[test]
+fn a_patch_or_an_archive_that_could_write_a_denied_file_is_asked_about() {
+    let commands = [
+        "patch -p1 < f.diff",
+        "patch -p0 -i f.diff",
+        "git apply f.diff",
+        "git -C . apply f.diff",
+        "git apply --stat --apply f.diff",
+        "git am f.mbox",
+        "cd src && git am f.mbox",
+        "tar xf a.tar",
+        "tar -xzf a.tgz -C .",
+        "tar --extract --file=a.tar",
+        "bsdtar -xf a.zip",
+        "cd src && tar xPf a.tar",
+        "unzip a.zip",
+        "unzip -o a.zip -d .",
+        "cpio -i < a.cpio",
+        "cd src && cpio -idm < a.cpio",
+        "7z x a.7z",
+        "cat a.tar | tar x",
+        "timeout 5 tar xf a.tar",
+    ];
+    for rule in ["Write(secret/**)", "Edit(secret/k)", "Write(**/k)", "Write(none/**)"] {
+        for (command, decision) in decisions(&[rule], Mode::Yolo, &commands) {
+            assert_eq!(decision, Decision::Ask, "{rule}: {command}");
+        }
+    }
+    for rule in ["Read(secret/**)", "Write(**/none)", "Write(/etc/**)"] {
+        for (command, decision) in decisions(&[rule], Mode::Yolo, &commands) {
+            assert_eq!(decision, Decision::Allow, "{rule}: {command}");
+        }
+    }
+    let others = [
+        "tar xf a.tar -C src",
+        "unzip a.zip -d src",
+        "git apply --directory=src f.diff",
+        "git -C src apply f.diff",
+        "git apply --check f.diff",
+        "git apply --stat f.diff",
+        "patch --dry-run -p1 < f.diff",
+        "tar czf a.tgz src",
+        "tar tf a.tar",
+        "unzip -l a.zip",
+        "unzip -p a.zip x",
+        "cpio -it < a.cpio",
+        "7z l a.7z",
+        "ar rcs lib.a x.o",
+    ];
+    for (command, decision) in decisions(&["Write(secret/**)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn a_copy_of_all_that_is_in_a_folder_could_write_a_denied_file() {
+    let commands = [
+        "cp -r src/. .",
+        "cp -a src/* .",
+        "cp -r -t . src/.",
+        "rsync -a src/ .",
+        "rsync -a src/* ./",
+        "git rm -r .",
+        "git rm -rf -- .",
+    ];
+    for (command, decision) in decisions(&["Write(secret/**)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Ask, "{command}");
+    }
+    let others = ["cp -r src .", "cp -r src/. new", "cp a .", "rsync -a src .", "git rm -r src"];
+    for (command, decision) in decisions(&["Write(secret/**)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_is_packed_or_copied_as_a_whole_is_come_upon() {
+    let commands = [
+        "tar cf x.tar .",
+        "tar -czf x.tgz .",
+        "tar --create --file=x.tar .",
+        "tar cf - . | cat",
+        "zip -r x.zip .",
+        "7z a x.7z .",
+        "gzip -cr .",
+        "cp -r . /tmp/x",
+        "rsync -a . /tmp/x",
+        "scp -r . h:",
+    ];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Deny, "{command}");
+    }
+    let asked = decisions(&["Read(secret/**)"], Mode::Yolo, &["tar cf x.tar --exclude=k* ."]);
+    assert_eq!(asked[0].1, Decision::Ask);
+    let others = [
+        "tar czf x.tgz src",
+        "zip -r x.zip src",
+        "cp -r src new",
+        "cp -r new newer",
+        "cp -r \"$a\" \"$b\"",
+        "cp README.md x",
+        "rsync -a src/ new/",
+    ];
+    for (command, decision) in decisions(&["Read(secret/**)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_is_written_by_text_that_others_run_is_denied() {
+    let commands = [
+        "echo 'echo a > secret/k' | sh",
+        "printf 'echo>secret/k' | sh",
+        "echo echo a \\> secret/k | sh",
+        "echo 'echo a > secret/k' > s; sh s",
+        "python3 -c \"import os; os.system('echo a > secret/k')\"",
+        "make -f - <<< 'x:;echo a > secret/k'",
+        "make --eval='x:;echo a > secret/k'",
+        "echo 'x:;echo a > secret/k' > Makefile; make",
+        "echo > $(printf %s/%s secret k)",
+        "echo secret/k | while read x; do echo > $x; done",
+        "printf 'a\\nsecret/k\\n' | while read x; do echo > $x; done",
+        "while read x; do echo > $x; done <<E\na\nsecret/k\nE",
+        "find . -type f | while read f; do echo x > \"$f\"; done",
+        "for f in $(find . -type f); do : > $f; done",
+    ];
+    for (command, decision) in decisions(&["Write(secret/**)"], Mode::Yolo, &commands) {
+        assert_eq!(decision, Decision::Deny, "{command}");
+    }
+    let others = [
+        "echo 'see secret/k' | cat",
+        "echo 'cat secret/k' | sh",
+        "find src -type f | while read f; do echo x > \"$f\"; done",
+        "find . -name '*.md' | while read f; do echo x > \"$f.bak\"; done",
+    ];
+    for (command, decision) in decisions(&["Write(secret/**)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
+}
+
+#[test]
 fn what_git_keeps_of_a_denied_file_is_asked_about_in_every_mode() {
     let commands = ["git diff", "git grep s", "git log -p", "git show HEAD", "git diff HEAD -- ."];
     for mode in [Mode::Normal, Mode::Yolo] {

@@ -97,6 +97,18 @@ fn what_scripts_say_every_day_is_neither_asked_about_nor_denied_in_yolo() {
 }
 
 #[test]
+fn what_scripts_say_every_day_is_no_file_that_a_rule_denies() {
+    let table = include_str!("../idioms.txt");
+    for rule in ["Read(.env)", "Read(secret/**)", "Write(secret/**)"] {
+        // Some of them do read that file.
+        let others = table.lines().filter(|line| !line.contains(".env"));
+        let others = others.collect::<Vec<_>>().join("\n");
+        let rules = rules(&json!({ "deny": [rule] }), Scope::User);
+        check_with(Settings { rules, ..bare() }, &others, Mode::Yolo);
+    }
+}
+
+#[test]
 fn every_command_that_is_denied_in_normal_mode_is_denied_in_yolo_and_with_yes() {
     let judge = judge();
     let mut settings = settings();

@@ -4,16 +4,19 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use contract::policy::Decision;
+
 use super::super::Read;
 use super::super::meanings::meanings;
 use crate::call::Call;
-use crate::glob::Reading;
+use crate::glob::{Reading, paths_meet_as};
 use crate::ground::Ends;
+use crate::paths::Places;
 use crate::rules::{PathPattern, Steps, plain};
 use crate::shell::{GAP, Piece};
 
 /// More links of one text are not followed.
-const LINKS: usize = 16;
+const LINKS: usize = 1024;
 /// In more folders a word is looked at only if it tells something itself.
 const FEW: usize = 4;
 
@@ -23,28 +26,28 @@ pub(super) struct Unknown<'a> {
     home: Option<&'a Path>,
     /// Links that the text makes, as they are written.
     links: HashSet<&'a str>,
-    ends: Option<&'a Ends<'a>>,
+    ends: &'a Ends<'a>,
+    pattern: &'a PathPattern,
+    places: &'a Places,
 }
 
 impl<'a> Unknown<'a> {
-    /// What `pattern` says; on disk only where that `may_look`.
-    pub(super) fn new(
-        call: &'a Call<'_>,
-        read: &'a Read<'a>,
-        pattern: &PathPattern,
-        may_look: bool,
-    ) -> Self {
-        let made = read.index.running(read.survey, "ln").take(LINKS).flat_map(|(found, at)| {
+    /// What `pattern` says.
+    pub(super) fn new(call: &'a Call<'_>, read: &'a Read<'_>, pattern: &'a PathPattern) -> Self {
+        let made = read.index.running(read.survey, "ln").flat_map(|(found, at)| {
             let words = found.argv().get(at + 1..).unwrap_or_default();
             words.iter().filter(|word| !word.text.starts_with('-')).map(|word| bare(&word.text))
         });
-        let ends = may_look.then_some(&read.ends);
-        Self {
-            steps: pattern.steps(call.places),
-            home: call.places.home.as_deref(),
-            links: made.filter(|name| !matches!(*name, "" | "." | "..")).take(LINKS).collect(),
-            ends,
+        let mut links = HashSet::new();
+        for link in made.filter(|name| !matches!(*name, "" | "." | "..")) {
+            if links.len() == LINKS && !links.contains(link) {
+                read.ends.cut_short();
+                break;
+            }
+            links.insert(link);
         }
+        let (steps, home) = (pattern.steps(call.places), call.places.home.as_deref());
+        Self { steps, home, links, ends: &read.ends, pattern, places: call.places }
     }
 
     /// Whether one of these folders may be elsewhere than it says.
@@ -69,6 +72,9 @@ impl<'a> Unknown<'a> {
     /// Whether what is known of a word tells that it is a file which the rule means.
     pub(super) fn is_told_by(&self, word: &Piece, folders: &[PathBuf]) -> bool {
         let marked = word.marked();
+        if self.is_led_by((&marked, word.glob), folders) {
+            return true;
+        }
         let is_known = |c: char| c.is_alphanumeric();
         // Of a word of which nothing is known nothing is told, whatever the rule.
         if !marked.contains(is_known) {
@@ -93,6 +99,30 @@ impl<'a> Unknown<'a> {
         })
     }
 
+    /// Whether what stands behind the last gap is a link in one of the folders, to what the rule means.
+    fn is_led_by(&self, (marked, is_wild): (&str, bool), folders: &[PathBuf]) -> bool {
+        let Some((_, rest)) = marked.rsplit_once(GAP) else { return false };
+        let Some(rest) = rest.strip_prefix('/').filter(|rest| !rest.is_empty()) else {
+            return false;
+        };
+        folders.iter().any(|folder| {
+            let fits = |end: &Path| {
+                self.pattern.matches((end, Reading::Literal), self.places, Decision::Deny)
+            };
+            if is_wild {
+                let meant = self.ends.meant(folder, rest, Reading::Shell);
+                let named = folder.join(rest);
+                let named = (&*named.to_string_lossy(), Reading::Shell);
+                let is_link =
+                    |end: &Path| !paths_meet_as(named, (&end.to_string_lossy(), Reading::Literal));
+                return meant.iter().any(|end| is_link(end) && fits(end));
+            }
+            let path = folder.join(rest);
+            let end = self.ends.of(&path);
+            end != path && fits(&end)
+        })
+    }
+
     /// The same of a path.
     fn is_told(&self, path: &str, reading: Reading) -> bool {
         let led = self.beyond_link(path);
@@ -107,9 +137,9 @@ impl<'a> Unknown<'a> {
         fits(&path)
             || path[..gap].rfind('/').is_some_and(|end| {
                 // The known beginning may be a link.
-                let Some(ends) = self.ends.filter(|_| end > 0) else { return false };
-                let real = ends.of(Path::new(&path[..end]));
-                real != Path::new(&path[..end])
+                let real = self.ends.of(Path::new(&path[..end]));
+                end > 0
+                    && real != Path::new(&path[..end])
                     && fits(&format!("{}{}", real.display(), &path[end..]))
             })
     }
@@ -127,7 +157,7 @@ impl<'a> Unknown<'a> {
     }
 
     fn is_there(&self, path: &Path) -> bool {
-        self.ends.is_none_or(|ends| ends.is_there(path))
+        self.ends.is_there(path)
     }
 }
 

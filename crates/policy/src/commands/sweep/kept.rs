@@ -1,6 +1,7 @@
 //! What git shows of the files that it keeps. Sees too many rather than too few.
 
-use super::Sweep;
+use super::operands::operands;
+use super::{Reach, Sweep, unpacked};
 use crate::ground::Width;
 use crate::rules::Touch;
 use crate::shell::Piece;
@@ -100,11 +101,13 @@ const OTHERWISE: &[&str] = &[
 
 /// The sweep that git with these arguments is.
 pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
-    let mut at = 0;
-    while args.get(at)?.text.starts_with('-') {
-        at += if VALUED.contains(&args[at].text.as_str()) { 2 } else { 1 };
-    }
+    let at = split(args)?;
     let (subcommand, rest) = (args[at].text.as_str(), &args[at + 1..]);
+    if let Some(applied) = unpacked::applied(subcommand, rest) {
+        let here = Piece { text: String::from("."), ..Piece::default() };
+        let places = if applied.places.is_empty() { vec![here] } else { applied.places };
+        return Some(Sweep { places: moved(&args[..at], places), ..applied });
+    }
     if !shows(subcommand, rest) {
         return None;
     }
@@ -117,11 +120,20 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
         text.len() > 4
             && ["--untracked", "--no-index"].iter().any(|option| option.starts_with(text))
     };
-    let kept = !rest.iter().any(is_foreign);
+    let reach = if rest.iter().any(is_foreign) { Reach::Searched } else { Reach::Kept };
     let is_bare = has(rest, &["--no-exclude-standard", "--no-index"]);
     let width = if is_bare { Width::Everything } else { Width::Unignored };
-    let touch = Touch::Read;
-    Some(Sweep { places, width, touch, kept, only: Vec::new(), never: Vec::new() })
+    let (only, never) = (Vec::new(), Vec::new());
+    Some(Sweep { places, width, touch: Touch::Read, reach, is_wide: false, only, never })
+}
+
+/// Where the subcommand stands.
+fn split(args: &[Piece]) -> Option<usize> {
+    let mut at = 0;
+    while args.get(at)?.text.starts_with('-') {
+        at += if VALUED.contains(&args[at].text.as_str()) { 2 } else { 1 };
+    }
+    Some(at)
 }
 
 /// Whether one of these options is given.
@@ -141,7 +153,14 @@ fn places(subcommand: &str, rest: &[Piece]) -> Vec<Piece> {
     let (before, after) = rest.split_at(dashes.unwrap_or(rest.len()));
     let after = after.get(1..).unwrap_or_default();
     let pattern = usize::from(has_pattern(subcommand, rest));
-    let operands = || before.iter().filter(|word| !word.text.starts_with('-')).skip(pattern);
+    let words = || before.iter().filter(|word| !word.text.starts_with('-'));
+    let Some(known) = operands(subcommand, before) else {
+        // Any of them may be a revision, of which all is shown, or say nothing at all.
+        let is_narrow = !after.is_empty() && !words().chain(after).any(is_pattern);
+        let all = words().filter_map(object).chain(after.iter().cloned());
+        return if is_narrow { all.collect() } else { Vec::new() };
+    };
+    let operands = || known.iter().copied().skip(pattern);
     if operands().chain(after).any(is_pattern) {
         return Vec::new();
     }
@@ -216,7 +235,8 @@ fn is_by_parts(subcommand: &str, word: &Piece) -> bool {
     if text.starts_with("--") {
         let name = text.split('=').next().unwrap_or_default();
         let is_begun = |option: &str| name.len() > SHORTEST && option.starts_with(name);
-        let is_other = OTHERWISE.contains(&subcommand) && !name.starts_with("--sh");
+        let may_show = name.starts_with("--sh") && matches!(subcommand, "am" | "rebase");
+        let is_other = OTHERWISE.contains(&subcommand) && !may_show;
         let options = ["--patch", "--interactive", "--show-current-patch"];
         return !is_other && options.into_iter().any(is_begun);
     }
@@ -267,6 +287,47 @@ fn has_pattern(subcommand: &str, rest: &[Piece]) -> bool {
         text.starts_with('-') && !text.starts_with("--") && text.contains(['e', 'f'])
     };
     subcommand == "grep" && !rest.iter().any(is_given)
+}
+
+/// Subcommands that print no names of files.
+const NAMELESS: &[&str] = &[
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "branch",
+    "tag",
+    "config",
+    "remote",
+    "merge-base",
+    "symbolic-ref",
+    "for-each-ref",
+    "show-ref",
+    "ls-remote",
+    "name-rev",
+    "hash-object",
+    "write-tree",
+    "commit-tree",
+    "shortlog",
+    "worktree",
+    "var",
+    "version",
+    "--version",
+    "help",
+];
+
+/// Whether git with these arguments may print the names of files that it keeps.
+pub(super) fn prints_names(args: &[Piece]) -> bool {
+    let Some((subcommand, rest)) = split(args).map(|at| (args[at].text.as_str(), &args[at + 1..]))
+    else {
+        return false;
+    };
+    match subcommand {
+        "log" | "reflog" | "stash" => {
+            has(rest, LISTS) || has(rest, &["--raw", "--dirstat", "--summary", "--compact-summary"])
+        }
+        "rev-list" => has(rest, &["--objects"]),
+        _ => !NAMELESS.contains(&subcommand),
+    }
 }
 
 /// Whether a word could name an object by its hash: then it may be any file or folder.

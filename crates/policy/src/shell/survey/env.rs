@@ -2,8 +2,12 @@
 //! rather than too little.
 
 use super::Survey;
+use super::folders::Way;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers;
+
+/// What stands for a blank in the text of `env -S`.
+const BLANKS: &[&str] = &["\\_", "\\t", "\\n", "\\f", "\\v", "\\r"];
 
 impl Survey {
     /// The folder that a wrapper goes to before it runs anything.
@@ -22,7 +26,7 @@ impl Survey {
                 None => None,
             };
             if let Some(target) = target {
-                self.change_folder(&[target]);
+                self.go_to(&target, Way::True);
             }
         }
     }
@@ -42,12 +46,25 @@ impl Survey {
             match attached.filter(|_| is_led) {
                 Some("") => {
                     let next = args.get(at + 1).map_or("", |next| next.text.as_str());
-                    self.script(next, depth + 1);
+                    self.split(next, depth);
                 }
-                Some(value) => self.script(value, depth + 1),
+                Some(value) => self.split(value, depth),
                 None if text.contains(char::is_whitespace) => self.script(text, depth + 1),
                 None => {}
             }
+        }
+    }
+
+    /// The words of such a text: as a shell reads it, and with the escapes that `env` alone knows.
+    fn split(&mut self, text: &str, depth: usize) {
+        self.script(text, depth + 1);
+        let blank = |text: String, escape: &&str| text.replace(*escape, " ");
+        let plain = BLANKS.iter().fold(text.to_owned(), blank);
+        let plain = plain.split("\\c").next().unwrap_or_default();
+        if plain != text {
+            self.script(plain, depth + 1);
+            // It is one command, whatever stands before its program.
+            self.script(&format!("env {plain}"), depth + 1);
         }
     }
 }

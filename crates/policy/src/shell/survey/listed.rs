@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{GATHERED, base_name, program_index};
-use crate::shell::tolerant::{Expansion, Piece, Segment, Value};
-
-/// More of them are not followed.
-const MOST: usize = 32;
+use crate::shell::tolerant::{Piece, Segment, Value};
 
 /// Programs that print the names of files.
-const LISTERS: &[&str] = &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
+pub(crate) const LISTERS: &[&str] =
+    &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
 
 /// Which segments print names, and what holds them.
 struct Lists<'a> {
@@ -38,8 +36,8 @@ pub(super) fn given(segments: &[Segment]) -> Vec<Rc<Vec<Piece>>> {
 
 impl<'a> Lists<'a> {
     /// The segment that prints what an expansion stands for.
-    fn behind(&self, expansion: &Expansion) -> Option<usize> {
-        match &expansion.value {
+    fn behind(&self, value: &Value) -> Option<usize> {
+        match value {
             Value::Variable(name) => self.held.get(name.as_str()).copied(),
             Value::Printed(range) => {
                 let first = self.listers.partition_point(|at| *at < range.start);
@@ -60,22 +58,20 @@ impl<'a> Lists<'a> {
             let start = program_index(words);
             let program = words.get(start).map_or("", |word| word.text.as_str());
             let input = segment.expansions.iter().filter(|it| it.word.is_none());
-            let input = input.clone().find_map(|it| self.behind(it));
+            let input = input.clone().find_map(|it| self.behind(&it.value));
             match program {
                 "for" | "select" => {
-                    let list = segment.expansions.iter().find_map(|it| self.behind(it));
+                    let list = segment.expansions.iter().find_map(|it| self.behind(&it.value));
                     let name = words.get(start + 1).map(|word| word.text.as_str());
                     self.held.extend(name.zip(list));
                 }
                 "read" | "mapfile" | "readarray" => {
                     let names = words[start + 1..].iter().map(|word| word.text.as_str());
                     let names = names.filter(|name| !name.starts_with('-')).chain(["REPLY"]);
-                    let names: Vec<&str> = names.take(MOST).collect();
                     let list = input.or_else(|| piped.get(&segment.pipeline).copied());
                     match list {
-                        Some(list) => self.held.extend(names.iter().map(|name| (*name, list))),
-                        None if read.len() < MOST => read.extend(names),
-                        None => {}
+                        Some(list) => self.held.extend(names.map(|name| (name, list))),
+                        None => read.extend(names),
                     }
                 }
                 // What a loop reads stands behind it.
@@ -88,7 +84,7 @@ impl<'a> Lists<'a> {
                 let name =
                     expansion.word.filter(|word| *word < start).map(|word| &words[word].text);
                 let name = name.and_then(|text| text.split_once('=')).map(|(name, _)| name);
-                let list = self.behind(expansion);
+                let list = self.behind(&expansion.value);
                 self.held.extend(name.zip(list));
             }
         }
@@ -98,22 +94,31 @@ impl<'a> Lists<'a> {
         let mut given = Vec::new();
         for segment in self.segments {
             let start = program_index(&segment.words);
-            let args = segment.expansions.iter().filter(|it| it.word.is_some_and(|at| at > start));
-            let list = args.clone().find_map(|it| self.behind(it));
+            let mut args =
+                segment.expansions.iter().filter(|it| it.word.is_some_and(|at| at > start));
+            let list = args.find_map(|it| self.behind(&it.value));
             let is_program = !matches!(
                 segment.words.get(start).map(|word| word.text.as_str()),
                 None | Some("for" | "select")
             );
             if let Some(list) = list.filter(|_| is_program) {
                 let own = segment.words[start..].iter().filter(|word| !word.text.is_empty());
-                let words = &self.segments[list].words;
-                let words = words[program_index(words)..].iter();
-                given.push(Rc::new(own.chain(words).take(GATHERED).cloned().collect()));
+                given.push(self.with_names(own.cloned(), list));
             }
-            if given.len() >= MOST {
-                break;
+            for (value, is_written) in &segment.named {
+                let sign = if *is_written { ">" } else { "<" };
+                let sign = Piece { text: sign.to_owned(), ..Piece::default() };
+                given.extend(self.behind(value).map(|list| self.with_names([sign], list)));
             }
         }
         given
+    }
+
+    /// The words of a program, or of what redirects, with those of the program that prints names for it.
+    fn with_names(&self, own: impl IntoIterator<Item = Piece>, list: usize) -> Rc<Vec<Piece>> {
+        let words = &self.segments[list].words;
+        let words = words[program_index(words)..].iter().cloned();
+        // One more tells that there are too many.
+        Rc::new(own.into_iter().chain(words).take(GATHERED + 1).collect())
     }
 }

@@ -1,13 +1,15 @@
 //! What a text says again and again, said once: all that is judged later would be judged as often.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::{Fit, Found, REPEATED, Redirection, Survey};
 use crate::shell::tolerant::Piece;
 
-/// What makes commands equal: their words, the part of them that they are, and how certain that is.
-type Said = (Rc<Vec<Piece>>, usize, usize, Fit);
+/// What makes commands equal: their words, the part of them that they are, how certain that is, and how they
+/// were read.
+type Said = (Rc<Vec<Piece>>, [usize; 2], Fit, bool);
 
 /// Fewer are quicker to judge than to compare.
 const FEW: usize = 32;
@@ -25,7 +27,8 @@ impl Survey {
                     kept.push(found);
                     continue;
                 }
-                let key = (Rc::clone(&found.words), found.start, found.end, found.fit);
+                let part = [found.start, found.end];
+                let key = (Rc::clone(&found.words), part, found.fit, found.is_raw);
                 let at = *known.entry(key).or_insert(kept.len());
                 if let Some(first) = kept.get_mut(at) {
                     (first.folders, first.adrift) = (found.folders, found.adrift);

@@ -21,6 +21,8 @@ const HANDED: usize = 32;
 pub(super) struct Names {
     pub(super) functions: HashSet<String>,
     aliases: HashMap<String, String>,
+    /// Whether programs are looked for elsewhere, so that any file may be one by its name alone.
+    pub(super) has_own_path: bool,
     /// Calls that are being followed.
     depth: usize,
 }
@@ -49,6 +51,15 @@ impl Names {
     pub(super) fn mean(&mut self, name: &str, value: &str) {
         self.aliases.insert(name.to_owned(), value.to_owned());
     }
+}
+
+/// Whether a program takes words of its input for a command.
+pub(super) fn gathers(words: &[Piece]) -> bool {
+    words.iter().any(is_gatherer)
+}
+
+fn is_gatherer(word: &Piece) -> bool {
+    matches!(base_name(&word.text), "xargs" | "parallel")
 }
 
 fn last_word(text: &str) -> &str {
@@ -92,6 +103,21 @@ impl Survey {
         }
     }
 
+    /// Reads the text once more where something goes into its functions that only another program knows: all
+    /// of them may read that. Its commands are known already.
+    pub(super) fn functions_that_are_given(&mut self, text: &str) {
+        let Some(around) = self.sources.enter_function() else { return };
+        if text.len() > self.effort {
+            self.sources.unclear = Some(String::from("a function"));
+            return self.sources.leave(around);
+        }
+        let (commands, redirections) = (self.commands.len(), self.redirections.len());
+        self.script(text, 1);
+        self.sources.leave(around);
+        self.commands.truncate(commands);
+        self.redirections.truncate(redirections);
+    }
+
     /// Notes the arguments that a function or a script gets.
     pub(super) fn handed_on(&mut self, args: &[Piece]) {
         let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
@@ -105,7 +131,6 @@ impl Survey {
 
     /// Adds what a command could become that takes words of its pipeline as arguments.
     pub(super) fn appended(&mut self, words: &[Piece], before: &[Piece], fed: Option<&String>) {
-        let is_gatherer = |word: &Piece| matches!(base_name(&word.text), "xargs" | "parallel");
         let at = words.iter().position(is_gatherer).filter(|_| !self.is_cut_short());
         let Some(at) = at else { return };
         let args = &words[at + 1..];

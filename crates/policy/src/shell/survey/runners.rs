@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use super::edits::runs_lines;
+use super::folders::Way;
 use super::{Fit, Listens, NESTING, Survey, base_name};
 use crate::programs;
 use crate::shell::raw;
@@ -43,6 +45,9 @@ pub(super) const REMOTE: &[&str] = &[
     "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux", "screen",
     "newgrp",
 ];
+
+/// Those of them that run it on another machine.
+const ELSEWHERE: &[&str] = &["ssh", "docker", "podman", "kubectl"];
 
 /// So much of a long option names it.
 const SHORTENED: usize = 6;
@@ -123,10 +128,9 @@ impl Survey {
             if word.text.contains(|c: char| c.is_whitespace() || "!;(".contains(c)) {
                 self.words_of(&word.text);
             }
-            // What is put in place of something may be run.
-            if name.ends_with("sed") && runs_lines(word) {
-                self.words_of(&word.text.replace(['/', '|', ',', '#', '@', ':', '%', '!'], " ; "));
-            }
+        }
+        if name.ends_with("sed") {
+            self.edited(args, depth);
         }
     }
 
@@ -165,6 +169,10 @@ impl Survey {
                 }
             }
             "set" => {
+                let letters = |word: &Piece| word.text.starts_with('-') && word.text.contains('P');
+                if args.iter().any(|it| letters(it) || it.text == "physical") {
+                    self.way = Way::True;
+                }
                 let dashes = args.iter().position(|word| word.text == "--");
                 let options = args.iter().take_while(|word| word.text.starts_with(['-', '+']));
                 let first = dashes.map_or_else(|| options.count(), |at| at + 1);
@@ -242,9 +250,14 @@ impl Survey {
                 self.loose |= is_dynamic;
                 self.sources.substituted |= is_dynamic;
             }
-            "coproc" => self.add(words, args, words.len(), Fit::Loose),
+            "coproc" => {
+                self.add(words, args, words.len(), Fit::Loose);
+                if depth < NESTING {
+                    return Some(self.command(words, args, depth + 1));
+                }
+            }
             "find" | "fd" | "fdfind" => self.actions(words, args, depth),
-            "sed" | "gsed" if rest.iter().any(runs_lines) => return Some(Listens::Shell),
+            "sed" | "gsed" if runs_lines(rest) => return Some(Listens::Shell),
             "git" => self.git_programs(words, args, depth),
             "source" | "." => {
                 self.run_file(words, args);
@@ -278,6 +291,12 @@ impl Survey {
             "command"
                 if rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) => {}
             _ if wrappers::listens(name) => return Some(Listens::Interpreter),
+            _ if ELSEWHERE.contains(&name) => {
+                let around = self.sources.leave_machine();
+                let listens = self.shell(name, words, args, depth);
+                self.sources.leave(around);
+                return Some(listens);
+            }
             _ if wrappers::is_shell(name) => return Some(self.shell(name, words, args, depth)),
             _ if wrappers::is_interpreter(name) => {
                 self.texts(rest);
@@ -534,16 +553,6 @@ pub(super) fn runs_filled(args: &[Piece], at: usize) -> bool {
     let takes_text = |word: &Piece| word.text.starts_with('-') && word.text.contains('c');
     let is_shell = wrappers::is_shell(base_name(&program.text)) && args.iter().any(takes_text);
     program.text.contains(place) || (is_shell && args.iter().any(begins))
-}
-
-/// Whether a script of `sed` runs the lines that it reads.
-fn runs_lines(word: &Piece) -> bool {
-    let attached = ["--expression=", "-e"].iter().find_map(|it| word.text.strip_prefix(it));
-    let script = attached.unwrap_or(&word.text);
-    let before = script.strip_suffix('e').map(|rest| rest.chars().next_back());
-    let is_command = |last: Option<char>| last.is_none_or(|last| !last.is_alphabetic());
-    let is_script = !script.is_empty() && !script.starts_with('-');
-    is_script && before.is_some_and(is_command) && !programs::only_edits(script)
 }
 
 /// The value of an option of one letter that names a program, where it stands among other letters or

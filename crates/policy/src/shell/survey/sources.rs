@@ -1,33 +1,47 @@
 //! Programs whose output a shell runs. Of those that print what stands in the text the words are
 //! known; what any other prints, only it knows. Names them, decides nothing.
 
+mod around;
+
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::flow::{Flow, is_opening};
+use super::names::gathers;
 use super::runners::REMOTE;
 use super::{Found, WRAPPED, base_name, program_index};
-use crate::shell::tolerant::{Expansion, Piece, Segment, Value};
+use crate::glob::{Reading, meet};
+use crate::shell::tolerant::{Expansion, Piece, Segment, Target, Value};
 use crate::shell::wrappers::{self, Inner};
+use around::is_shell_variable;
 
 /// More substitutions are not looked at one by one.
 const MOST: usize = 64;
 /// Of a substitution no more is looked at.
 const LONG: usize = 256;
 
+/// Programs that write what they fetch or decode into files which they name.
+const DECODERS: &[&str] =
+    &["wget", "curl", "aria2c", "axel", "fetch", "openssl", "gpg", "xxd", "uudecode", "base64"];
+
 /// What alone knows a text: a program that prints it, or a file that nothing here has written.
 #[derive(Clone)]
-struct Source {
+pub(super) struct Source {
     name: Rc<str>,
     /// A shell may be given any file to run, as it may be given a script.
     is_file: bool,
 }
 
 impl Source {
-    fn program(name: &str) -> Self {
+    pub(super) fn program(name: &str) -> Self {
         Self { name: Rc::from(name), is_file: false }
     }
 
-    fn file(name: &str) -> Self {
+    pub(super) fn is_program(&self, name: &str) -> bool {
+        &*self.name == name && !self.is_file
+    }
+
+    pub(super) fn file(name: &str) -> Self {
         Self { name: Rc::from(name), is_file: true }
     }
 }
@@ -41,6 +55,10 @@ pub(crate) struct Sources {
     pub(crate) unclear: Option<String>,
     /// Whether that is of no interest, or not in the text that is being read.
     pub(super) is_idle: bool,
+    /// What the command reads whose text is being read.
+    around: Option<Source>,
+    /// What goes into a function.
+    into_function: Option<Source>,
     /// Whether a variable may stand for another one.
     has_references: bool,
     /// The functions of the text.
@@ -51,36 +69,6 @@ pub(crate) struct Sources {
     written: HashMap<String, Option<Source>>,
 }
 
-/// What goes from one segment of a text to others.
-#[derive(Default)]
-pub(super) struct Flow {
-    /// How many segments there were so far.
-    count: usize,
-    /// Those of them of which it is not known what they print, in their order.
-    outputs: Vec<(usize, Source)>,
-    /// The same for the part of each pipeline that was seen, by its number.
-    pipelines: Vec<Seen>,
-    groups: Vec<Group>,
-    /// The pipelines with a shell of this machine.
-    shells: HashSet<usize>,
-    /// The variable and the files that were set last.
-    variable: String,
-    files: Vec<String>,
-    /// Whether something runs the arguments that it gets.
-    runs_arguments: bool,
-    /// What the shell itself reads from then on.
-    input: Option<Source>,
-}
-
-/// The part of a pipeline that was seen.
-#[derive(Clone)]
-enum Seen {
-    Nothing,
-    /// It is known what it prints.
-    Clear,
-    Unclear(Source),
-}
-
 /// What a segment is given, where that is not known.
 #[derive(Default)]
 pub(super) struct Passed {
@@ -88,78 +76,12 @@ pub(super) struct Passed {
     input: Option<Source>,
     /// What is put into its words.
     words: Option<Source>,
+    /// All that it reads, whatever does.
+    given: Option<Source>,
+    /// Whether a variable that is known to name a shell runs its input.
+    is_run: bool,
     /// Whether a shell ran what a substitution prints before it came.
     was_substituted: bool,
-}
-
-/// A group of commands that is open.
-#[derive(Default)]
-struct Group {
-    input: Option<Source>,
-    output: Option<Source>,
-}
-
-impl Flow {
-    pub(super) fn has_shell(&self, pipeline: usize) -> bool {
-        self.shells.contains(&pipeline)
-    }
-
-    /// Opens and closes groups around a segment; returns what comes out of those that it closes.
-    fn nest(&mut self, segment: &Segment, keywords: &[Piece]) -> Option<Source> {
-        let mut closed = if segment.closes { self.groups.pop() } else { None };
-        let input = self.input_of(segment);
-        let mut opens = segment.opens;
-        for word in keywords {
-            if is_opening(&word.text) {
-                opens += 1;
-            } else if matches!(word.text.as_str(), "}" | "fi" | "done" | "esac") {
-                closed = self.groups.pop().or(closed);
-            }
-        }
-        for _ in 0..opens {
-            self.groups.push(Group { input: input.clone(), output: None });
-        }
-        closed.and_then(|group| group.output)
-    }
-
-    /// What comes out of the pipeline before a segment; what begins one reads what its group does.
-    fn input_of(&self, segment: &Segment) -> Option<Source> {
-        let of_group = || {
-            let group = self.groups.last().and_then(|group| group.input.clone());
-            group.or_else(|| self.input.clone())
-        };
-        match self.pipelines.get(segment.pipeline) {
-            Some(Seen::Clear) => None,
-            Some(Seen::Unclear(source)) => Some(source.clone()),
-            Some(Seen::Nothing) | None => of_group(),
-        }
-    }
-
-    /// What comes out of a pipeline so far, where that is not known.
-    fn piped(&self, pipeline: usize) -> Option<Source> {
-        match self.pipelines.get(pipeline) {
-            Some(Seen::Unclear(source)) => Some(source.clone()),
-            Some(Seen::Clear | Seen::Nothing) | None => None,
-        }
-    }
-
-    fn printed(&mut self, segment: &Segment, output: Option<Source>) {
-        if self.pipelines.len() <= segment.pipeline {
-            self.pipelines.resize(segment.pipeline + 1, Seen::Nothing);
-        }
-        let pipeline = &mut self.pipelines[segment.pipeline];
-        if matches!(pipeline, Seen::Nothing) {
-            *pipeline = Seen::Clear;
-        }
-        if let Some(output) = &output {
-            *pipeline = Seen::Unclear(output.clone());
-            if let Some(group) = self.groups.last_mut() {
-                group.output.get_or_insert_with(|| output.clone());
-            }
-        }
-        self.outputs.extend(output.map(|output| (self.count, output)));
-        self.count += 1;
-    }
 }
 
 impl Sources {
@@ -195,8 +117,8 @@ impl Sources {
         let is_bare = segment.redirects.is_empty() && segment.expansions.is_empty();
         if is_bare && words.iter().all(|word| word.text.is_empty()) {
             // Nothing but parentheses, or what opens and never closes: a text may have many of them.
-            let ended = flow.nest(segment, &[]);
-            let own = words.first().map(|_| Source::program(""));
+            let ended = self.nest(segment, &[], flow);
+            let own = words.first().map(|_| flow.printed_by(""));
             let output = own.or(ended).or_else(|| flow.input_of(segment));
             flow.printed(segment, output);
             return Passed { was_substituted, ..Passed::default() };
@@ -204,7 +126,11 @@ impl Sources {
         let start = program_index(words);
         let at = program_at(words, start);
         let is_loop = words.get(start).is_some_and(|word| is_opening(&word.text));
-        let ended = flow.nest(segment, &words[..start + usize::from(is_loop)]);
+        if words.get(start).is_some_and(|word| word.text == "coproc") {
+            // Whatever is said to it later.
+            flow.input = Some(Source::program("coproc"));
+        }
+        let ended = self.nest(segment, &words[..start + usize::from(is_loop)], flow);
         let piped = flow.piped(segment.pipeline);
         let input = self.reads(segment, flow).or(piped);
         let given = input.clone().or_else(|| flow.input_of(segment));
@@ -228,9 +154,21 @@ impl Sources {
         if is_shell {
             flow.shells.insert(segment.pipeline);
         }
-        let given = given.or_else(|| self.named_list(words.get(at..).unwrap_or_default()));
-        let input = given.filter(|source| gathers(words) || (is_shell && !source.is_file));
-        Passed { input, words: put, was_substituted }
+        let is_function = words.get(at).is_some_and(|word| self.functions.contains(&word.text));
+        let calls = given.clone().filter(|_| is_function);
+        self.into_function = self.into_function.take().or(calls);
+        let is_run = is_shell_variable(segment, at);
+        let listed = given.clone().or_else(|| self.named_list(words.get(at..).unwrap_or_default()));
+        let is_shell = is_shell || is_run;
+        let input = listed.filter(|source| gathers(words) || (is_shell && !source.is_file));
+        Passed { input, words: put, given, is_run, was_substituted }
+    }
+
+    /// Opens and closes groups around a segment; returns what comes out of those that it closes.
+    fn nest(&self, segment: &Segment, keywords: &[Piece], flow: &mut Flow) -> Option<Source> {
+        let behind = flow.behind();
+        let behind = behind.and_then(|it| self.reads(&it.reads, flow).or(it.printed));
+        flow.nest(segment, keywords, behind)
     }
 
     /// Such output that a segment runs under another name than that of the variable which holds it, or
@@ -301,7 +239,7 @@ impl Sources {
     /// Says what became of a segment: whether a shell in it runs its input.
     pub(super) fn settle(&mut self, passed: Passed, is_run: bool) {
         let words = passed.words.filter(|_| self.substituted);
-        let run = passed.input.filter(|_| is_run).or(words);
+        let run = passed.input.filter(|_| is_run || passed.is_run).or(words);
         if self.unclear.is_none() {
             self.unclear = run.map(|source| source.name.to_string());
         }
@@ -328,11 +266,12 @@ impl Sources {
     /// What a segment reads by redirection.
     fn reads(&self, segment: &Segment, flow: &Flow) -> Option<Source> {
         let files = segment.redirects.iter().filter(|target| !target.writes);
-        let mut files = files.filter(|target| !target.word.dynamic).filter_map(|target| {
+        let is_known = |target: &&Target| !target.word.dynamic || target.is_descriptor;
+        let mut files = files.filter(is_known).filter_map(|target| {
             let file = target.word.text.as_str();
             // Who has opened a descriptor, and for what, nobody knows; but the first is the input.
-            let is_descriptor = file != "0" && file.bytes().all(|byte| byte.is_ascii_digit());
-            if is_descriptor && !file.is_empty() {
+            let is_number = !file.is_empty() && file.bytes().all(|byte| byte.is_ascii_digit());
+            if (is_number && file != "0") || target.word.dynamic {
                 return Some(Source::program(&format!("<&{file}")));
             }
             self.held_by(file).filter(|_| file != "0")
@@ -408,10 +347,7 @@ impl Sources {
         let name = base_name(&program.text);
         let mut given = segment.expansions.iter().filter(|it| it.word.is_some_and(|it| it > at));
         if program.dynamic || !(name.is_empty() || is_clear(name, args.first())) {
-            // Long texts say the same again and again.
-            let last = flow.outputs.last().map(|(_, last)| last);
-            let last = last.filter(|last| &*last.name == name && !last.is_file);
-            return Some(last.cloned().unwrap_or_else(|| Source::program(name)));
+            return Some(flow.printed_by(name));
         }
         let put = given.clone().find_map(|expansion| self.stands_for(expansion, flow));
         if put.is_some() || name != "cat" {
@@ -445,6 +381,11 @@ impl Sources {
                 (read.or(given.cloned()), value("of=").into_iter().collect())
             }
             "cp" | "mv" | "ln" | "install" => (taken(), operands.collect()),
+            _ if DECODERS.contains(&name) => {
+                let values = args.iter().filter_map(|word| word.text.rsplit_once('='));
+                let files = operands.chain(values.map(|(_, value)| value)).collect();
+                (Some(Source::program(name)), files)
+            }
             _ => (output.cloned(), Vec::new()),
         };
         let targets = segment.redirects.iter().filter(|target| target.writes);
@@ -460,14 +401,21 @@ impl Sources {
         }
     }
 
-    /// Looks for such a file among what `commands` run.
-    pub(super) fn run_by(&mut self, commands: &[Found]) {
+    /// Looks for such a file among what `commands` run, by their paths or, where they `may_be_named`, by
+    /// their names alone.
+    pub(super) fn run_by(&mut self, commands: &[Found], may_be_named: bool) {
         if self.written.is_empty() || !self.is_open() {
             return;
         }
+        let unclear = |source: &&Source| !source.is_file;
         let source = |word: &Piece| {
-            let source = self.written.get(base_name(&word.text))?.as_ref();
-            source.filter(|source| !source.is_file)
+            let name = base_name(&word.text);
+            if !word.glob {
+                return self.written.get(name)?.as_ref().filter(unclear);
+            }
+            let fits = |file: &str| meet((name, Reading::Shell), (file, Reading::Literal));
+            let mut held = self.written.iter().take(MOST).filter(|(file, _)| fits(file));
+            held.find_map(|(_, source)| source.as_ref().filter(unclear))
         };
         let found = commands.iter().find_map(|found| {
             let (program, args) = found.argv().split_first()?;
@@ -475,7 +423,8 @@ impl Sources {
             let runs = wrappers::is_shell(name) || wrappers::is_interpreter(name);
             let runs = runs || matches!(name, "source" | ".");
             let file = if runs { args.iter().take(MOST).find_map(source) } else { None };
-            file.or_else(|| source(program).filter(|_| program.text.contains('/')))
+            let is_path = may_be_named || program.text.contains('/');
+            file.or_else(|| if is_path { source(program) } else { None })
         });
         self.unclear = found.map(|source| source.name.to_string());
     }
@@ -484,7 +433,8 @@ impl Sources {
 /// Whether a shell of this machine is among these words.
 fn has_shell(words: &[Piece]) -> bool {
     let is_shell = |name: &str| {
-        matches!(name, "source" | ".") || (wrappers::is_shell(name) && !REMOTE.contains(&name))
+        matches!(name, "source" | "." | "sed" | "gsed")
+            || (wrappers::is_shell(name) && !REMOTE.contains(&name))
     };
     words.iter().any(|word| is_shell(base_name(&word.text)))
 }
@@ -502,7 +452,7 @@ fn names_file(words: &[Piece]) -> bool {
 }
 
 /// Where the program stands that does the work, behind those that only start it.
-fn program_at(words: &[Piece], start: usize) -> usize {
+pub(super) fn program_at(words: &[Piece], start: usize) -> usize {
     let mut at = start;
     for _ in 0..WRAPPED {
         let Some((program, args)) = words.get(at..).and_then(<[Piece]>::split_first) else { break };
@@ -540,7 +490,8 @@ fn substituted(text: &str) -> Option<String> {
     names.find(|name| !is_known(name)).map(str::to_owned)
 }
 
-fn is_clear(name: &str, first: Option<&Piece>) -> bool {
+/// Whether it is known what a program prints, whose first argument may tell.
+pub(super) fn is_clear(name: &str, first: Option<&Piece>) -> bool {
     is_known(name) || name == "command" && first.is_none_or(|word| only_looks_up(&word.text))
 }
 
@@ -556,16 +507,6 @@ fn is_known(name: &str) -> bool {
         | "hostname" | "uname" | "id" | "mktemp" | "set" | "which" | "dirname" | "test" | "["
         | "false" | "read" | "shift" | "break" | "continue" | "return" | "exit" | "unset" | "sleep"
         | "wait" | "mkdir" | "touch" | "rm" | "cp" | "mv" | "chmod")
-}
-
-/// Whether a program takes words of its input for a command.
-fn gathers(words: &[Piece]) -> bool {
-    words.iter().any(|word| matches!(base_name(&word.text), "xargs" | "parallel"))
-}
-
-/// Words that open a group of commands.
-fn is_opening(word: &str) -> bool {
-    matches!(word, "{" | "if" | "while" | "until" | "case" | "for" | "select")
 }
 
 /// Whether a program may stand after a word; after some stands none, though it could be one.

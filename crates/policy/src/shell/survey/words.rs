@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::paths::normalize;
-use crate::shell::tolerant::Piece;
+use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
 
 /// Whether a variable is set that names a file which a shell runs first.
@@ -33,6 +33,16 @@ pub(crate) fn base_name(program: &str) -> &str {
     let slash = program.bytes().rposition(|byte| byte == b'/');
     let name = slash.map_or(program, |slash| &program[slash + 1..]);
     name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// How many segments each pipeline has, by its number.
+pub(super) fn stages(segments: &[Segment]) -> Vec<u32> {
+    let last = segments.iter().map(|segment| segment.pipeline).max().unwrap_or(0);
+    let mut stages = vec![0; last + 1];
+    for segment in segments {
+        stages[segment.pipeline] += 1;
+    }
+    stages
 }
 
 /// The index of the program among the words of a segment: past reserved words and assignments.

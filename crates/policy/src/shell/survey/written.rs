@@ -12,7 +12,9 @@ use crate::shell::wrappers;
 pub(super) struct Scripts {
     written: Vec<Written>,
     /// What the group that was opened last says.
-    group: String,
+    group: Option<String>,
+    /// Whether a script of `sed` comes from a file, which may be what the text prints.
+    pub(super) edits_by_file: bool,
 }
 
 /// The last names of the files that one segment writes, and what may come to be in them.
@@ -27,7 +29,7 @@ struct Written {
 const SAID: usize = 4096;
 
 /// What `echo` and `printf` say, without the ends of lines: of two of them a command may be made.
-fn said(words: &[Piece]) -> Option<String> {
+pub(super) fn said(words: &[Piece]) -> Option<String> {
     let (program, args) = words.get(program_index(words)..)?.split_first()?;
     let args = args.iter().map(|word| word.text.as_str());
     match base_name(&program.text) {
@@ -45,16 +47,23 @@ impl Scripts {
     fn note(&mut self, segment: &Segment, fed: Option<&String>) {
         let program = segment.words.first().map_or("", |word| base_name(&word.text));
         let copies = matches!(program, "tee" | "sponge" | "dd");
+        let writes = copies || segment.redirects.iter().any(|it| it.writes);
         if program == "{" {
-            self.group.clear();
+            self.group = Some(String::new());
+        }
+        // Of very many segments most say nothing that goes anywhere.
+        if !writes && self.group.is_none() {
+            return;
         }
         let mut said = said(&segment.words).unwrap_or_default();
         if program == "}" {
-            said = std::mem::take(&mut self.group);
-        } else if self.group.len() + said.len() <= SAID {
-            self.group.push_str(&said);
+            said = self.group.take().unwrap_or_default();
+        } else if let Some(group) = &mut self.group
+            && group.len() + said.len() <= SAID
+        {
+            group.push_str(&said);
         }
-        if !copies && !segment.redirects.iter().any(|it| it.writes) {
+        if !writes {
             return;
         }
         let redirected = segment.redirects.iter().filter(|it| it.writes).map(|it| &it.word);
@@ -77,11 +86,9 @@ fn is_foreign(text: &str) -> bool {
 }
 
 impl Survey {
-    /// Notes what a segment writes, where it is of interest what a shell runs.
+    /// Notes what a segment writes.
     pub(super) fn note_written(&mut self, segment: &Segment, fed: Option<&String>) {
-        if self.sources.is_open() {
-            self.scripts.note(segment, fed);
-        }
+        self.scripts.note(segment, fed);
     }
 
     /// Adds what the files run that the text writes itself, and then gives to a shell.
@@ -96,7 +103,7 @@ impl Survey {
             let name = base_name(&program.text);
             if wrappers::is_shell(name) || matches!(name, "source" | ".") {
                 run.extend(args.iter().map(|word| base_name(&word.text)));
-            } else if program.text.contains('/') {
+            } else if program.text.contains('/') || self.names.has_own_path {
                 run.insert(name);
             }
         }
@@ -143,7 +150,8 @@ impl Survey {
                 let file = word.text.trim_start_matches("--file=").trim_start_matches("-f");
                 written.contains(base_name(file))
             };
-            (program.text.contains('/') && is_written(program))
+            let is_path = program.text.contains('/') || self.names.has_own_path;
+            (is_path && is_written(program))
                 || (wrappers::is_interpreter(name) && args.iter().any(is_written))
                 || (wrappers::listens(name) && args.iter().any(is_made))
                 || (["make", "gmake"].contains(&name) && made.iter().any(|it| written.contains(it)))

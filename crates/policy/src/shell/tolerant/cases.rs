@@ -1,8 +1,11 @@
-//! Where a scan is within `case`: its patterns name no programs, and end with a parenthesis that closes
-//! nothing. Texts with `case` are read by their words as well, so that no command hides behind this.
+//! Where a scan is within `case` and `[[`: their patterns name no programs and no files, and those of `case`
+//! end with a parenthesis that closes nothing. Texts with `case` are read by their words as well, so that no command hides behind this.
 
 use super::Piece;
 use crate::shell::survey::is_reserved;
+
+/// So many words may stand before a test.
+const LEADING: usize = 8;
 
 /// The `case` statements that are open in one level of nesting.
 #[derive(Default)]
@@ -12,6 +15,8 @@ pub(super) struct Cases {
     case: Option<usize>,
     /// Whether a pattern comes next.
     at_pattern: bool,
+    /// Whether a test is open.
+    in_test: bool,
 }
 
 impl Cases {
@@ -22,6 +27,10 @@ impl Cases {
         }
         match (word, before) {
             _ if is_quoted => {}
+            ("[[", leading) if leading.iter().all(|word| is_reserved(&word.text)) => {
+                self.in_test = true;
+            }
+            ("]]", _) => self.in_test = false,
             ("case", _) => self.case = Some(before.len()),
             ("in", [leading @ .., _, _])
                 if !self.at_pattern
@@ -42,6 +51,27 @@ impl Cases {
     /// Whether a pattern comes next.
     pub(super) fn are_at_pattern(&self) -> bool {
         self.at_pattern
+    }
+
+    /// Whether a word that follows `before` in its segment is a part of a test, and so no file. A shell that
+    /// knows no such tests runs what stands behind `||`, so that more must be known of it there.
+    pub(super) fn are_in_test(&self, before: &[Piece]) -> bool {
+        let is_compared = |before: &[Piece]| match before {
+            [left, sign] => left.dynamic && matches!(sign.text.as_str(), "=" | "==" | "!=" | "=~"),
+            _ => false,
+        };
+        let behind = match before {
+            [first, rest @ ..] if first.text == "!" => rest,
+            all => all,
+        };
+        // Little stands before a test.
+        let mut leading = before.iter().take(LEADING);
+        self.in_test && (leading.any(|word| word.text == "[[") || is_compared(behind))
+    }
+
+    /// Takes what ends a command, and so a test that nobody has closed.
+    pub(super) fn end_test(&mut self) {
+        self.in_test = false;
     }
 
     /// Takes the end of a pattern, or of the commands behind one.

@@ -55,7 +55,9 @@ impl Piece {
     /// Notes that something is left out at the end of what is known so far.
     pub(super) fn leave_out(&mut self) {
         self.dynamic = true;
-        self.gaps.push(self.text.len());
+        if self.gaps.last() != Some(&self.text.len()) {
+            self.gaps.push(self.text.len());
+        }
     }
 }
 

@@ -1,9 +1,41 @@
 //! Spellings of a shell in which the usual characters mean something else.
 
+use super::{Closer, Scanner};
+
 /// More of a sum is not looked at.
 const LONG: usize = 256;
 /// No sum has as many parentheses within each other.
 const DEEP: usize = 16;
+
+impl Scanner<'_> {
+    pub(super) fn escape(&mut self, quoted: bool) {
+        // An escaped backtick opens a further level inside backticks.
+        self.scan.torn |= self.peek(1) == Some(b'`');
+        match self.peek(1) {
+            Some(b'\n') => self.at += 2,
+            Some(next) if !quoted || b"$`\"\\".contains(&next) => {
+                self.word();
+                self.top().word_quoted = true;
+                self.push(self.at + 1);
+            }
+            Some(_) | None => self.push(self.at),
+        }
+    }
+
+    pub(super) fn single_quoted(&mut self) {
+        // Within `${...}` a single quote is literal or not, depending on what stands around it.
+        self.scan.torn |= self.top().closer == Closer::Brace;
+        let rest = &self.text[self.at + 1..];
+        let Some(end) = rest.find('\'') else {
+            self.scan.torn = true;
+            self.at += 1;
+            return;
+        };
+        self.top().word_quoted = true;
+        self.word().text.push_str(&rest[..end]);
+        self.at += end + 2;
+    }
+}
 
 /// Whether two parentheses that open, before this text, are closed as they were opened: then they
 /// hold a sum, otherwise groups of commands.

@@ -1,0 +1,81 @@
+//! Text that one command of a pipeline, or a redirection behind a group, gives to others. Sees too much rather
+//! than too little.
+
+use foldhash::{HashMap, HashMapExt};
+
+use super::written::said;
+use super::{Survey, program_index};
+use crate::shell::tolerant::{Piece, Segment};
+
+/// So many lines are read into variables.
+const LINES: usize = 4;
+/// More of what is said is not put together.
+const SAID: usize = 4096;
+
+/// The texts among words that could be commands: those that hold more than a name, and all of them as
+/// they are printed.
+pub(super) fn texts_of(words: &[Piece]) -> Vec<String> {
+    let holds_more =
+        |text: &&String| text.contains(|c: char| c.is_whitespace() || ";&|<>$(`".contains(c));
+    let length: usize = words.iter().map(|word| word.text.len()).sum();
+    let mut texts: Vec<String> =
+        words.iter().map(|word| &word.text).filter(holds_more).cloned().collect();
+    let whole = if length <= SAID { said(words) } else { None };
+    texts.extend(whole.filter(|whole| !whole.is_empty() && !texts.contains(whole)));
+    texts
+}
+
+fn is_reader(words: &[Piece]) -> bool {
+    let program = words.get(program_index(words));
+    program.is_some_and(|it| matches!(it.text.as_str(), "read" | "mapfile" | "readarray"))
+}
+
+fn ends_group(segment: &Segment) -> bool {
+    let first = segment.words.first().map_or("", |word| word.text.as_str());
+    segment.closes > 0 || matches!(first, "}" | "fi" | "done" | "esac")
+}
+
+impl Survey {
+    /// Notes what builtins read: what is fed to them or to a group around them, and what is said before them
+    /// in their pipeline.
+    pub(super) fn read_by(
+        &mut self,
+        segments: &[Segment],
+        fed: &HashMap<usize, &String>,
+        stages: &[u32],
+    ) {
+        let behind = segments.iter().filter(|it| ends_group(it));
+        let behind: Vec<&String> = behind.filter_map(|it| fed.get(&it.pipeline).copied()).collect();
+        let mut piped: HashMap<usize, String> = HashMap::new();
+        for segment in segments {
+            let words = &segment.words;
+            if !is_reader(words) {
+                let is_piped = stages[segment.pipeline] > 1;
+                let text = if is_piped { said(words) } else { None };
+                piped.extend(text.map(|text| (segment.pipeline, text)));
+                continue;
+            }
+            let own = fed.get(&segment.pipeline).copied();
+            let own = own.or_else(|| piped.get(&segment.pipeline));
+            for text in own.into_iter().chain(behind.iter().copied()).take(LINES) {
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                lines.take(LINES).for_each(|line| self.read_into(words, line));
+            }
+        }
+    }
+
+    /// Variables that a builtin reads from a line.
+    fn read_into(&mut self, words: &[Piece], line: &str) {
+        let words = words[program_index(words)..].iter().skip(1).map(|word| word.text.as_str());
+        let names: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+        let mut rest = line.trim();
+        for (at, name) in names.iter().enumerate() {
+            let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            self.constants.set(name, if at + 1 < names.len() { word } else { rest });
+            rest = after.trim_start();
+        }
+        if names.is_empty() {
+            self.constants.set("REPLY", rest);
+        }
+    }
+}
