@@ -1,5 +1,4 @@
-//! Names in a workspace that other programs run or obey when they find them. No tool and no
-//! confined process writes them, at whatever spelling the file system would take for the same.
+//! Names that other programs run or obey: no tool and no confined process writes any spelling.
 
 /// The names that are obeyed most, in lower case.
 #[rustfmt::skip]
@@ -12,13 +11,14 @@ pub const FOREMOST: [&str; 29] = [
 
 /// The other names: further assistants, editors and shells.
 #[rustfmt::skip]
-pub const OTHERS: [&str; 48] = [
+pub const OTHERS: [&str; 52] = [
     "opencode.json", "opencode.jsonc", ".roo", ".aider.conf.yml", ".devcontainer", ".dir-locals.el",
     ".crush", ".hg", ".amazonq", ".augment", ".factory", ".lvimrc", ".nvimrc", ".tcshrc", ".logout",
     ".crush.json", ".dir-locals-2.el", ".continuerc.json", ".devcontainer.json", ".pam_environment",
     "crush.json", ".windsurf", ".roomodes", ".continue", ".openhands", ".nvim.lua", ".zsh_aliases",
     ".goose", ".jj", ".theia", ".lapce", ".cline", ".junie", ".fleet", ".helix", ".vimrc", ".cshrc",
     ".sl", ".vs", ".nova", ".kiro", ".qwen", ".trae", ".zed", ".exrc", ".login", ".mise", "mise.toml",
+    ".vim", ".yarnrc", ".yarnrc.yml", ".pdbrc",
 ];
 
 /// All of them.
@@ -57,6 +57,10 @@ mod tests {
         assert_eq!(protected("a/.GitHub/hooks/b.json"), Some(".github/hooks"));
         assert_eq!(protected("a/b/.vscode/c"), Some(".vscode"));
         assert_eq!(protected(".envrc.local"), Some(".envrc"));
+        assert_eq!(protected("a/.vim/coc-settings.json"), Some(".vim"));
+        for name in [".yarnrc", ".yarnrc.yml", ".pdbrc"] {
+            assert_eq!(protected(name), Some(name));
+        }
         for spelling in ["mise.toml", ".mise.toml", "mise.local.toml", ".Mise.test.toml"] {
             assert_eq!(protected(spelling), Some("mise.toml"), "{spelling:?}");
         }

@@ -234,8 +234,8 @@ pub trait Tool: Send + Sync {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError>;
 
     /// A reason to ask a person about this call whatever rules allow; none for most.
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.inner()?.caution(call)
+    async fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.inner()?.caution(call).await
     }
 
     /// What the model reads where a person says no; the usual words where the tool has none.
@@ -322,7 +322,7 @@ mod tests {
             Ok(Vec::new())
         }
 
-        fn caution(&self, call: &ToolCall) -> Option<String> {
+        async fn caution(&self, call: &ToolCall) -> Option<String> {
             Some(call.name.clone())
         }
 
@@ -385,7 +385,7 @@ mod tests {
         let call = ToolCall { id, name: "x".to_owned(), args: Value::Null, opaque: None };
         assert_eq!(plain.file(), Some(PathBuf::from("odd.py")));
         assert_eq!(plain.accepts(), Some(&Value::Bool(true)));
-        assert_eq!(plain.caution(&call), Some("x".to_owned()));
+        assert_eq!(plain.caution(&call).now_or_never().flatten(), Some("x".to_owned()));
         assert_eq!(plain.refusal(), Some("no, thanks".to_owned()));
         assert!(!plain.is_offered() && plain.is_indivisible() && plain.may_write());
         let cancel = CancellationToken::new();

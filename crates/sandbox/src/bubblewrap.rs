@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::net::TcpListener;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, Network, SandboxError};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
 use crate::guard::{After, Linked, Snapshot};
-use crate::launch::{self, Descriptors, Launcher, Outcome};
+use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
 use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
@@ -63,30 +63,14 @@ impl Bubblewrap {
         launcher: &Arc<Launcher>,
     ) -> Result<Child, Failure> {
         let program = find().map_err(Failure::Setup)?;
-        let mut after = After::default();
-        if request.access == Access::Workspace {
-            after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
-            let stubs = Stubs::new(&settings.state);
-            for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
-                let hold = stubs.hold(root, nested)?;
-                if !hold.more.is_empty() {
-                    after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
-                }
-                let linked = Linked::find(&hold.present)?;
-                after.linked.extend(linked.map(|linked| (root.clone(), linked)));
-                after.holds.push(hold);
-            }
-        }
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
+        let call = || Waiting::call(&program, door.as_ref(), request, settings, launcher);
+        let mut waiting = call()?;
+        let mut after = prepare(request, settings)?;
         after.group = group;
-        // The stubs that protect names are among what it shows.
-        after.mirror = Mirror::of(request, &settings.state, &after.holds)?;
-        after.disks.extend(request.own.clone());
-        after.memory = Some(request.limits.memory);
-        after.notice.clone_from(&settings.notice);
         loop {
-            let options = self.options(request, settings, &after);
-            match attempt(&program, &options, door.as_ref(), request, launcher)? {
+            let options = self.options(request, &after, waiting.helper);
+            match waiting.tell(&options, request)? {
                 Attempt::Runs(child, channel, listener) => {
                     let end = End::Namespace(first_inside(child.id()));
                     if let (Some(listener), Network::Hosts(hosts)) = (listener, &request.network) {
@@ -102,20 +86,20 @@ impl Bubblewrap {
                     if !self.knows_disable.swap(false, Ordering::Relaxed) {
                         return Err(Failure::Setup(doctor::explain(&words)));
                     }
+                    waiting = call()?;
                 }
                 Attempt::Broke(words) => return Err(Failure::Setup(doctor::explain(&words))),
             }
         }
     }
 
-    fn options(&self, request: &Request, settings: &Settings, after: &After) -> Options {
+    fn options(&self, request: &Request, after: &After, helper: RawFd) -> Options {
         let mut options = Options::default();
         options.flags(&[
             "--unshare-user",
             "--unshare-pid",
             "--unshare-ipc",
             "--unshare-uts",
-            "--new-session",
             "--die-with-parent",
             "--clearenv",
         ]);
@@ -162,16 +146,42 @@ impl Bubblewrap {
         for socket in sockets(request, after) {
             options.add("--ro-bind", [Path::new("/dev/null"), &socket]);
         }
-        options.add("--ro-bind", [settings.helper.as_path(), Path::new(INSIDE)]);
         options.add("--remount-ro", ["/dev"]);
         options.add("--remount-ro", ["/"]);
-        // Last, because bubblewrap goes through all mounts whenever it binds or changes one.
+        // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
         for path in after.holds.iter().flat_map(|hold| &hold.absent) {
             // What the owner of the folder writes here is seen by nobody and gone afterwards.
             options.scratch(path, 0, "0555");
         }
+        // Last, because nothing can run without it: neither where options are missing at the end.
+        options.add("--symlink", [&format!("/proc/self/fd/{helper}"), INSIDE]);
         options
     }
+}
+
+/// Looks at what the command must not touch, and holds it.
+fn prepare(request: &Request, settings: &Settings) -> Result<After, Failure> {
+    let mut after = After::default();
+    if request.access == Access::Workspace {
+        let user = settings.user.at(request.home.as_deref());
+        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
+        let stubs = Stubs::new(&settings.state);
+        for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
+            let hold = stubs.hold(root, nested)?;
+            if !hold.more.is_empty() {
+                after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
+            }
+            let linked = Linked::find(&hold.present)?;
+            after.linked.extend(linked.map(|linked| (root.clone(), linked)));
+            after.holds.push(hold);
+        }
+    }
+    // The stubs that protect names are among what it shows.
+    after.mirror = Mirror::of(request, &settings.state, &after.holds)?;
+    after.disks.extend(request.own.clone());
+    after.memory = Some(request.limits.memory);
+    after.notice.clone_from(&settings.notice);
+    Ok(after)
 }
 
 /// The sockets of other programs in what the command sees; a walk that was made is not made again.
@@ -209,50 +219,91 @@ enum Attempt {
     Broke(String),
 }
 
-fn attempt(
-    program: &Path,
-    options: &Options,
-    door: Option<&File>,
-    request: &Request,
-    launcher: &Launcher,
-) -> Result<Attempt, Failure> {
-    let fault = |error| Failure::from(start_error(&request.program, error));
-    let plan =
-        memory_file(&plan(request).map_err(SandboxError::Refused)?.encode()).map_err(fault)?;
-    let options = memory_file(&options.bytes).map_err(fault)?;
-    let (status, told) = io::pipe().map_err(fault)?;
-    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
-    let mut handed = Descriptors::default();
-    handed.add(helper::PLAN, plan);
-    handed.add(helper::STATUS, told.into());
-    handed.add_channel(theirs);
-    let line = match request.network {
-        Network::Hosts(_) => Some(UnixStream::pair().map_err(fault)?),
-        Network::None | Network::Host => None,
-    };
-    let line = line.map(|(ours, theirs)| {
-        handed.add(helper::PROXY, theirs.into());
-        ours
-    });
-    if let Some(door) = door {
-        handed.add(helper::GROUP, door.try_clone().map_err(fault)?.into());
+/// A bubblewrap that waits for its options. It takes its time to load, so it is called before it is
+/// known what the command may touch. Dropping it ends it.
+struct Waiting {
+    started: Started,
+    options: PipeWriter,
+    plan: File,
+    status: PipeReader,
+    channel: Option<ChannelEnds>,
+    proxy: Option<UnixStream>,
+    /// The number under which it has the helper.
+    helper: RawFd,
+}
+
+impl Waiting {
+    /// Calls one.
+    fn call(
+        program: &Path,
+        door: Option<&File>,
+        request: &Request,
+        settings: &Settings,
+        launcher: &Launcher,
+    ) -> Result<Self, Failure> {
+        let helper = open(&settings.helper, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let helper = helper.map_err(|error| {
+            let path = settings.helper.display();
+            SandboxError::Refused(format!("the helper {path} cannot be used: {error}"))
+        })?;
+        Self::begin(program, helper, door, request, launcher)
+            .map_err(|error| start_error(&request.program, error).into())
     }
-    let mut command = launch::command(program, request.stdin);
-    command
-        .args(["--args", &options.as_raw_fd().to_string(), "--"])
-        .args([INSIDE, HELPER_COMMAND, helper::BECOME])
-        .args(&handed.words);
-    handed.inherited.push(options);
-    let child = launcher.launch(command, handed.inherited);
-    let mut child = child.map_err(fault)?;
-    match launch::outcome(status) {
-        Outcome::Running => {
-            let listener = line.map(|line| proxy::receive(&line)).transpose().map_err(fault)?;
-            Ok(Attempt::Runs(Box::new(child), ours, listener))
+
+    fn begin(
+        program: &Path,
+        helper: OwnedFd,
+        door: Option<&File>,
+        request: &Request,
+        launcher: &Launcher,
+    ) -> io::Result<Self> {
+        let (status, told) = io::pipe()?;
+        let (awaited, options) = io::pipe()?;
+        let (channel, theirs) = Line::split(Line::open(request.channel)?);
+        let mut handed = Descriptors::default();
+        let plan = handed.add_empty(helper::PLAN)?;
+        handed.add(helper::STATUS, told.into());
+        handed.add_channel(theirs);
+        let mut proxy = None;
+        if let Network::Hosts(_) = request.network {
+            let (ours, theirs) = UnixStream::pair()?;
+            handed.add(helper::PROXY, theirs.into());
+            proxy = Some(ours);
         }
-        Outcome::NotExecuted(error) => Err(fault(error)),
-        Outcome::Failed(words) => Err(SandboxError::Refused(format!("the helper {words}")).into()),
-        Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
+        if let Some(door) = door {
+            handed.add(helper::GROUP, door.try_clone()?.into());
+        }
+        let mut command = launch::command(program, request.stdin);
+        command
+            .args(["--args", &awaited.as_raw_fd().to_string(), "--"])
+            .args([INSIDE, HELPER_COMMAND, helper::BECOME])
+            .args(&handed.words)
+            .kill_on_drop(true);
+        let number = helper.as_raw_fd();
+        handed.inherited.extend([OwnedFd::from(awaited), helper]);
+        let started = launcher.begin(command, handed.inherited)?;
+        Ok(Self { started, options, plan, status, channel, proxy, helper: number })
+    }
+
+    /// Tells it what to do.
+    fn tell(mut self, options: &Options, request: &Request) -> Result<Attempt, Failure> {
+        let fault = |error| Failure::from(start_error(&request.program, error));
+        let plan = plan(request).map_err(SandboxError::Refused)?;
+        // It is there before anything that could read it.
+        self.plan.write_all(&plan.encode()).map_err(fault)?;
+        let mut child = self.started.child().map_err(fault)?;
+        launch::send(self.options, &options.bytes).map_err(fault)?;
+        match launch::outcome(self.status) {
+            Outcome::Running => {
+                let listener = self.proxy.map(|line| proxy::receive(&line)).transpose();
+                Ok(Attempt::Runs(Box::new(child), self.channel, listener.map_err(fault)?))
+            }
+            Outcome::NotExecuted(error) => Err(fault(error)),
+            Outcome::Failed(words) => {
+                Err(SandboxError::Refused(format!("the helper {words}")).into())
+            }
+            Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
+        }
     }
 }
 
@@ -273,15 +324,6 @@ fn last_words(child: &mut tokio::process::Child) -> String {
         .and_then(|stderr| io::read_to_string(std::fs::File::from(stderr)).ok())
         .unwrap_or_default();
     words.trim().to_owned()
-}
-
-/// A file without a name that holds `bytes`.
-pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let descriptor = memfd_create("brynhild", MemfdFlags::CLOEXEC)?;
-    let mut file = std::fs::File::from(descriptor);
-    file.write_all(bytes)?;
-    io::Seek::rewind(&mut file)?;
-    Ok(file.into())
 }
 
 fn plan(request: &Request) -> Result<Plan, String> {
@@ -311,7 +353,7 @@ fn plan(request: &Request) -> Result<Plan, String> {
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
-        filters: walls::filters(Walls::Inner, &request.network, request.access)?,
+        filter: walls::filter(Walls::Inner, &request.network, request.access)?,
     })
 }
 
@@ -357,8 +399,8 @@ impl Options {
         if rustix::process::geteuid().is_root() {
             for secret in view::secrets() {
                 if secret.is_dir() {
-                    self.add("--tmpfs", [&secret]);
-                    self.add("--remount-ro", [&secret]);
+                    // As with stubs, to make it read-only would cost more than it is worth.
+                    self.scratch(&secret, 0, "0555");
                 } else {
                     self.add("--ro-bind", [Path::new("/dev/null"), &secret]);
                 }
@@ -426,7 +468,10 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::ffi::OsString;
+
+    use contract::sandbox::{Channel, Limits, Profile, Spawn, Stdin};
 
     use super::*;
 
@@ -438,5 +483,67 @@ mod tests {
         let words = options.words();
         assert_eq!(words[1..3], ["--bind".into(), OsString::from(OsStr::from_bytes(b"/\xff"))]);
         assert_eq!(words[3], "/x y");
+    }
+
+    fn request(workspace: &Path) -> Request {
+        let spawn = Spawn {
+            program: PathBuf::from("true"),
+            args: Vec::new(),
+            cwd: workspace.to_owned(),
+            stdin: Stdin::Null,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+            home: None,
+        };
+        let profile = Profile {
+            workspace: workspace.to_owned(),
+            access: Access::Workspace,
+            read: Vec::new(),
+            write: Vec::new(),
+            own: Vec::new(),
+            fixed: Vec::new(),
+            network: Network::None,
+            env: BTreeMap::new(),
+            limits: Limits::default(),
+        };
+        Request::check(&spawn, &profile, None).unwrap()
+    }
+
+    #[tokio::test]
+    async fn where_the_end_of_its_options_is_missing_bubblewrap_runs_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let workspace = base.path().join("work");
+        std::fs::create_dir_all(workspace.join(".git")).unwrap();
+        let settings = Settings {
+            // Says what it is told whenever it is run.
+            helper: std::fs::canonicalize("/bin/echo").unwrap(),
+            state: base.path().join("state"),
+            user: crate::User::default(),
+            rung: None,
+            notice: None,
+            egress: None,
+        };
+        // Not every machine lets it work.
+        if doctor::probe().is_err() {
+            return;
+        }
+        let (program, launcher) = (find().unwrap(), Launcher::new().unwrap());
+        let (request, rung) = (request(&workspace), Bubblewrap::default());
+        let after = prepare(&request, &settings).unwrap();
+        let mut left = 0;
+        loop {
+            let waiting = Waiting::call(&program, None, &request, &settings, &launcher).unwrap();
+            let options = rung.options(&request, &after, waiting.helper);
+            let mut words = options.bytes.split_inclusive(|&byte| byte == 0).collect::<Vec<_>>();
+            if left > words.len() {
+                break;
+            }
+            words.truncate(words.len() - left);
+            launch::send(waiting.options, &words.concat()).unwrap();
+            let said = waiting.started.child().unwrap().wait_with_output().await.unwrap().stdout;
+            let was_run = String::from_utf8_lossy(&said).contains(helper::BECOME);
+            assert_eq!(was_run, left == 0, "{left} words are missing");
+            left += 1;
+        }
     }
 }

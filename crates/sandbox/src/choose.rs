@@ -166,7 +166,7 @@ impl Sandbox for Ladder {
 
     fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
         if self.kind == Kind::Confined {
-            let request = Request::check(spawn, profile, self.settings.home.as_deref())?;
+            let request = Request::check(spawn, profile, self.settings.user.home.as_deref())?;
             return self.climb(&request);
         }
         let request = Request::unchecked(spawn, profile);

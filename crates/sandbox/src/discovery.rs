@@ -4,13 +4,15 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use contract::text::normalize;
 
+use crate::contents;
 use crate::protected::is_bare_repository;
+
+pub(crate) use crate::contents::is_absent;
 
 /// The longest file that git reads for the sake of a path.
 const MOST_BYTES: u64 = 1 << 20;
@@ -90,8 +92,7 @@ pub(crate) fn common(git: &Path) -> Result<PathBuf, String> {
 
 /// The path that a file holds after some bytes. Git takes only the ends of lines from its end.
 pub(crate) fn told(file: &Path, before: &[u8]) -> Option<PathBuf> {
-    let is_small = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-    let text = is_small.then(|| fs::read(file).ok()).flatten()?;
+    let text = contents::file(file, MOST_BYTES).known()?;
     let mut path = text.strip_prefix(before)?;
     while let Some(rest) = path.strip_suffix(b"\n").or_else(|| path.strip_suffix(b"\r")) {
         path = rest;
@@ -125,17 +126,11 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 /// Whether git surely takes a folder for a git directory and looks no further.
 fn is_taken(git: &Path) -> bool {
     let head = git.join("HEAD");
-    let is_small = fs::symlink_metadata(&head).is_ok_and(|it| it.is_file() && it.len() <= 4096);
-    let head = if is_small { fs::read(&head).unwrap_or_default() } else { Vec::new() };
+    let head = contents::plain_file(&head, 4096).known().unwrap_or_default();
     let is_hash = head.len() >= 40 && head[..40].iter().all(u8::is_ascii_hexdigit);
     // This fails where the folder must not be entered.
     let has = |name: &str| common(git).is_ok_and(|it| fs::metadata(it.join(name)).is_ok());
     (is_hash || head.starts_with(b"ref: refs/")) && has("objects/.") && has("refs/.")
-}
-
-/// Whether there is nothing at a path, by what looking at it says.
-pub(crate) fn is_absent(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ pub(crate) fn likely() -> Option<Rung> {
 /// Runs bubblewrap with every namespace around a program that does nothing.
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-fn probe() -> Result<(), Cause> {
+pub(crate) fn probe() -> Result<(), Cause> {
     let program = crate::bubblewrap::find()?;
     let output = std::process::Command::new(&program)
         .env_clear()

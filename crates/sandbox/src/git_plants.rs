@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use crate::User;
 use crate::git_pointers;
 use crate::harmless::is_harmless_directory;
 use crate::protected::{is_bare_repository, would_be_bare_repository};
@@ -11,12 +12,12 @@ use crate::protected::{is_bare_repository, would_be_bare_repository};
 /// What git obeys in a repository, whatever lies there already.
 const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 
-/// Why git on the host would obey a file at `path`, in a project at `root` of a user with this home.
-pub fn git_obeys(path: &Path, root: &Path, home: Option<&Path>) -> Option<String> {
+/// Why git on the host would obey a file at `path`, in a project at `root` of this user.
+pub fn git_obeys(path: &Path, root: &Path, user: Option<&User>) -> Option<String> {
     if let Some(why) = git_plants(path) {
         return Some(why);
     }
-    let is_named = git_pointers::names(root, home, path);
+    let is_named = git_pointers::names(root, user, path);
     is_named.then(|| {
         "settings or hooks of git make it run this, or your shell loads it before a prompt"
             .to_owned()

@@ -13,14 +13,18 @@ use std::path::{Path, PathBuf};
 
 use contract::text::normalize;
 
+use crate::User;
+use crate::contents::{self, Found, is_text};
 use crate::discovery::{common, git_directory, real};
 use crate::git_settings::{Setting, guessed, settings};
 use crate::nested;
 use crate::protected::is_bare_repository;
 
 const MOST_BYTES: u64 = 1 << 20;
-const DEEPEST: usize = 5;
-const MOST_HOOKS: usize = 64;
+/// So many files that name others are read, be they settings or what the shell loads.
+const MOST_FILES: usize = 256;
+/// So many files in one folder of hooks are read.
+const MOST_HOOKS: usize = 512;
 /// What ends a word in a setting or a script.
 const SEPARATORS: &str = "'\"`;|&()<>=!\\";
 /// So many folders are words of one text looked for in.
@@ -67,34 +71,33 @@ const DATA: [&str; 11] = [
 
 /// The paths beneath `root` that the settings of its repository, of the user and of the system name.
 /// Not all of them exist.
-pub fn git_pointers(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    Pointers::of(root, root, home).paths
+pub fn git_pointers(root: &Path, user: Option<&User>) -> Vec<PathBuf> {
+    Pointers::of(root, root, user).paths
 }
 
 /// What the settings and hooks of a repository lead to.
 pub(crate) struct Pointers {
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether they name more than is looked at.
+    /// Whether they name more than is looked at, or could: some of them could not be read.
     pub(crate) is_cut: bool,
 }
 
 impl Pointers {
     /// Those of a repository whose files are at `tree`, in the workspace or at its top.
-    pub(crate) fn of(within: &Path, tree: &Path, home: Option<&Path>) -> Self {
-        search(Search { within, root: tree, home, missing: None, found: BTreeSet::new(), seen: 0 })
+    pub(crate) fn of(within: &Path, tree: &Path, user: Option<&User>) -> Self {
+        search(Search::new(within, tree, user))
     }
 }
 
 /// Whether `path` would be one of them, or lie in one, if it were there: for the repository of the
 /// workspace, for those in which the path lies, and for others in the workspace.
-pub(crate) fn names(within: &Path, home: Option<&Path>, path: &Path) -> bool {
+pub(crate) fn names(within: &Path, user: Option<&User>, path: &Path) -> bool {
     let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(within));
     let above = above.filter(|folder| *folder == within || repository(folder).is_some());
     let mut trees: BTreeSet<PathBuf> = above.map(Path::to_owned).collect();
     trees.extend(nested::trees(within));
     trees.iter().any(|root| {
-        let (missing, found) = (Some(path), BTreeSet::new());
-        let found = search(Search { within, root, home, missing, found, seen: 0 });
+        let found = search(Search { missing: Some(path), ..Search::new(within, root, user) });
         let is_in = |found: &PathBuf| path.starts_with(found) || path.starts_with(real(found));
         let could_be_named = || found.is_cut && (is_script(path) || could_be_script(path));
         found.paths.iter().any(is_in) || could_be_named()
@@ -107,10 +110,14 @@ fn repository(tree: &Path) -> Option<PathBuf> {
 }
 
 fn search(mut search: Search<'_>) -> Pointers {
-    let (root, home) = (search.root, search.home);
+    let (root, home) = (search.root, search.home());
+    let further = search.user.map(|user| user.git.as_slice()).unwrap_or_default();
+    let further: Vec<PathBuf> = further.iter().map(|file| normalize(&root.join(file))).collect();
     let directory = repository(root);
     // Of a linked worktree most is in the repository that it belongs to.
-    let common = directory.as_deref().and_then(|directory| common(directory).ok());
+    let common = directory.as_deref().map(common);
+    search.is_cut |= matches!(common, Some(Err(_)));
+    let common = common.and_then(Result::ok);
     let common = common.filter(|common| Some(common) != directory.as_ref());
     let directories: Vec<PathBuf> = common.into_iter().chain(directory).collect();
     let own = directories
@@ -119,8 +126,9 @@ fn search(mut search: Search<'_>) -> Pointers {
     let user = home
         .into_iter()
         .flat_map(|home| [".gitconfig", ".config/git/config"].map(|name| home.join(name)));
-    for file in own.chain(user).chain([PathBuf::from("/etc/gitconfig")]) {
-        search.follow(&file, 0);
+    let system = [PathBuf::from("/etc/gitconfig")];
+    for file in own.chain(user).chain(further.iter().cloned()).chain(system) {
+        search.follow(&file);
     }
     for directory in &directories {
         search.links(directory);
@@ -131,11 +139,13 @@ fn search(mut search: Search<'_>) -> Pointers {
     }
     search.environment();
     // Where the workspace holds them, the user's own settings are no less than the repository's.
-    for own in [".config/brynhild", ".config/git", ".gitconfig"] {
-        let path = home.map(|home| home.join(own));
-        search.found.extend(path.and_then(|path| search.beneath(&path)));
+    let own = [".config/brynhild", ".config/git", ".gitconfig"];
+    let own = home.into_iter().flat_map(|home| own.map(|name| home.join(name)));
+    for path in own.chain(further) {
+        search.found.extend(search.beneath(&path));
     }
-    Pointers { is_cut: search.seen > MOST_PATHS, paths: search.found.into_iter().collect() }
+    let is_cut = search.is_cut || search.seen > MOST_PATHS;
+    Pointers { is_cut, paths: search.found.into_iter().collect() }
 }
 
 struct Search<'a> {
@@ -143,18 +153,45 @@ struct Search<'a> {
     within: &'a Path,
     /// Where the files of the repository are.
     root: &'a Path,
-    home: Option<&'a Path>,
+    user: Option<&'a User>,
     /// A file that counts although it is not there.
     missing: Option<&'a Path>,
     found: BTreeSet<PathBuf>,
     /// How many paths words could have meant so far.
     seen: usize,
+    /// Files that were read for what they name.
+    read: BTreeSet<PathBuf>,
+    /// Whether something was left out that could name more.
+    is_cut: bool,
 }
 
-impl Search<'_> {
-    fn follow(&mut self, file: &Path, depth: usize) {
-        let is_small = fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-        let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+impl<'a> Search<'a> {
+    fn new(within: &'a Path, root: &'a Path, user: Option<&'a User>) -> Self {
+        let (found, read) = (BTreeSet::new(), BTreeSet::new());
+        Self { within, root, user, missing: None, found, seen: 0, read, is_cut: false }
+    }
+
+    fn home(&self) -> Option<&'a Path> {
+        self.user.and_then(|user| user.home.as_deref())
+    }
+
+    /// What is in a file that names others; none where nothing is there, or it was read before.
+    fn text(&mut self, file: &Path) -> Option<Vec<u8>> {
+        if !self.read.insert(file.to_owned()) {
+            return None;
+        }
+        if self.read.len() > MOST_FILES {
+            self.is_cut = true;
+            return None;
+        }
+        let found = contents::file(file, MOST_BYTES);
+        // Nobody reads a folder, and a sandbox beside this one holds such in place of files.
+        self.is_cut |= found == Found::Unknown && !file.is_dir() && is_text(file);
+        found.known()
+    }
+
+    fn follow(&mut self, file: &Path) {
+        let text = self.text(file).unwrap_or_default();
         for setting in settings(&text).unwrap_or_else(|| guessed(&text)) {
             if DATA.contains(&setting.section.as_str()) || setting.key == "worktree" {
                 continue;
@@ -162,9 +199,7 @@ impl Search<'_> {
             let is_unplaced = setting.section.is_empty() && setting.key == "path";
             if setting.section.starts_with("include") || is_unplaced {
                 for path in self.paths(&setting, file.parent().unwrap_or(self.root)) {
-                    if depth < DEEPEST {
-                        self.follow(&path, depth + 1);
-                    }
+                    self.follow(&path);
                     self.found.extend(self.beneath(&path));
                 }
             } else {
@@ -195,17 +230,21 @@ impl Search<'_> {
 
     /// What the hooks in a folder lead to, and the scripts of the project that they name.
     fn hooks(&mut self, folder: &Path) {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_HOOKS) {
-            let path = entry.path();
+        let listing = contents::list(folder, 2 * MOST_HOOKS);
+        self.is_cut |= matches!(listing, Found::Unknown);
+        let listing = listing.known().unwrap_or_default();
+        let is_sample = |path: &PathBuf| path.extension().is_some_and(|it| it == "sample");
+        let hooks = listing.entries.iter().map(fs::DirEntry::path);
+        let mut hooks: Vec<PathBuf> = hooks.filter(|path| !is_sample(path)).collect();
+        self.is_cut |= listing.is_cut || hooks.len() > MOST_HOOKS;
+        hooks.truncate(MOST_HOOKS);
+        for path in hooks {
             self.link(&path);
-            let is_sample = path.extension().is_some_and(|it| it == "sample");
-            let is_small =
-                fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-            if is_sample || !is_small {
-                continue;
-            }
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-            let mut scripts = self.meant(&text, folder);
+            let text = contents::file(&path, MOST_BYTES);
+            // What else lies there runs nothing.
+            self.is_cut |= text == Found::Unknown && is_script(&path) && is_text(&path);
+            let text = text.known().unwrap_or_default();
+            let mut scripts = self.meant(&String::from_utf8_lossy(&text), folder);
             let is_missing = |path: &Path| could_be_script(path) && self.is_missing(path);
             scripts.retain(|path| is_script(path) || is_missing(path));
             self.found.extend(scripts);
@@ -311,7 +350,7 @@ impl Search<'_> {
 
     /// A path with the home in place of `~`.
     fn at_home(&self, path: &Path) -> PathBuf {
-        match (path.strip_prefix("~"), self.home) {
+        match (path.strip_prefix("~"), self.home()) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => path.to_owned(),
         }
@@ -365,181 +404,4 @@ fn has_ending(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn included_settings_hooks_and_programs_of_the_project_are_found() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path();
-        let write = |path: &str, text: &str| {
-            let path = root.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write(
-            ".git/config",
-            "[core]\n\thooksPath = .husky\n\tbare = false\n[include]\n\tpath = ../tools/gitconfig\n\
-             [remote \"origin\"]\n\turl = ./tools/x\n[branch \"m\"]\n\tmerge = refs/heads/m\n",
-        );
-        write("tools/gitconfig", "[filter \"f\"]\n\tclean = sh tools/clean.sh %f\n");
-        write("tools/clean.sh", "cat");
-        write("tools/x", "");
-        let wanted = [".husky", "tools/clean.sh", "tools/gitconfig"].map(|name| root.join(name));
-        assert_eq!(git_pointers(root, None), wanted);
-    }
-
-    #[test]
-    fn hooks_of_the_user_s_settings_and_those_above_made_ones_are_found() {
-        let base = tempfile::tempdir().unwrap();
-        let (root, home) = (base.path().join("w"), base.path().join("home"));
-        fs::create_dir_all(root.join(".git")).unwrap();
-        fs::create_dir_all(&home).unwrap();
-        fs::write(home.join(".gitconfig"), "[include]\n\tpath = ~/more\n").unwrap();
-        fs::write(home.join("more"), "[core]\n\thooksPath = .githooks\n").unwrap();
-        fs::write(root.join(".git/config"), "[core]\n\thooksPath = .husky/_\n").unwrap();
-        let wanted = [".githooks", ".husky"].map(|name| root.join(name));
-        assert_eq!(git_pointers(&root, Some(&home)), wanted);
-    }
-
-    #[test]
-    fn links_of_the_git_directory_and_scripts_that_hooks_name_are_found() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        for folder in [".git/hooks", ".git/info", "scripts", "src", ".config/brynhild"] {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        for file in ["scripts/pc", "scripts/check.sh", "cfg", "at", "src/a.rs"] {
-            fs::write(root.join(file), "").unwrap();
-        }
-        let link = |target: &str, path: &str| {
-            std::os::unix::fs::symlink(target, root.join(path)).unwrap();
-        };
-        link("../../scripts/pc", ".git/hooks/pre-commit");
-        link("../cfg", ".git/config");
-        link("../../at", ".git/info/attributes");
-        let hook = "#!/bin/sh\nexec ./scripts/check.sh src/ src/a.rs\n";
-        fs::write(root.join(".git/hooks/pre-push"), hook).unwrap();
-        let own = [".config/brynhild", ".config/git", ".gitconfig"];
-        let named = ["at", "cfg", "scripts/check.sh", "scripts/pc"];
-        let wanted: Vec<_> = own.iter().chain(&named).map(|name| root.join(name)).collect();
-        assert_eq!(git_pointers(&root, Some(&root)), wanted);
-    }
-
-    /// Whether a missing file counts, with this as the settings and this as a hook.
-    fn is_named(settings: &str, hook: &str, file: &str) -> bool {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join(".git/hooks")).unwrap();
-        let place = |text: &str| text.replace("ROOT", &root.display().to_string());
-        fs::write(root.join(".git/config"), place(settings)).unwrap();
-        fs::write(root.join(".git/hooks/pre-commit"), place(hook)).unwrap();
-        names(&root, None, &root.join(file))
-    }
-
-    #[test]
-    fn a_file_is_found_by_the_usual_spellings_in_settings_though_it_is_missing() {
-        for (settings, file) in [
-            ("[core]\nfsmonitor = sh scripts/fsm.sh", "scripts/fsm.sh"),
-            ("[core]\nfsmonitor = sh \\\"scripts/fsm.sh\\\"", "scripts/fsm.sh"),
-            ("[core]\nfsmonitor = sh fsm.sh", "fsm.sh"),
-            ("[core]\nfsmonitor = ROOT/fsm", "fsm"),
-            ("[branch \"a]b\"]\nmerge = x\n[core]\nfsmonitor = ./fsm", "fsm"),
-            ("[core\nfsmonitor = ./fsm", "fsm"),
-            ("[alias]\na = x \\\n[core\n[core]\nhooksPath = h", "h/pre-commit"),
-            ("[init]\ntemplateDir = tools/template", "tools/template/hooks/x"),
-            ("[core]\nhooksPath = .husky # shared", ".husky/pre-commit"),
-            ("[core]\nhooksPath = .hus\"ky\" ; x", ".husky/pre-commit"),
-            ("[core]\nhooksPath = \".hus\\\n\\\"ky\"", ".hus\"ky/pre-commit"),
-            ("[color][core] hooksPath = h", "h/pre-commit"),
-            ("[user] [core]\nfsmonitor = ./fsm", "fsm"),
-            ("[core]\nnotesRef = x \\\n[color]\nfsmonitor = ./fsm", "fsm"),
-            ("[core]\nhooksPath = a\tb", "a b/pre-commit"),
-            ("[core]\nhooksPath = :(optional)h", "h/pre-commit"),
-            ("[core]\nhooksPath = \"h", "h/pre-commit"),
-            ("\u{feff}[core]\nhooksPath = h", "h/pre-commit"),
-        ] {
-            assert!(is_named(settings, "", file), "{settings}");
-        }
-        for (settings, file) in [
-            ("[core]\nfsmonitor = sh -c fsm.sh", "fsm.sh"),
-            ("[alias]\nlint = !eslint src/", "src/new.js"),
-            ("[safe]\ndirectory = ROOT/src", "src"),
-            ("[core]\neditor = code", "code"),
-        ] {
-            assert!(!is_named(settings, "", file), "{settings}");
-        }
-    }
-
-    #[test]
-    fn a_script_is_found_by_the_usual_spellings_in_hooks_though_it_is_missing() {
-        for (hook, file) in [
-            ("exec ./scripts/check", "scripts/check"),
-            ("\"$(git rev-parse --show-toplevel)/scripts/check\"", "scripts/check"),
-            ("\"$TOP/scripts/check\" x", "scripts/check"),
-            ("\"$(dirname \"$0\")/../../scripts/check\"", "scripts/check"),
-            ("ROOT/scripts/check", "scripts/check"),
-            ("sh check.sh", "check.sh"),
-            ("python3 -u check.py", "check.py"),
-            ("cd scripts && ./check", "scripts/check"),
-            ("cd scripts && bash -e check", "scripts/check"),
-        ] {
-            assert!(is_named("", hook, file), "{hook}");
-        }
-        for (hook, file) in [
-            ("python3 -m pytest tests", "pytest"),
-            ("npx eslint index.js", "index.js"),
-            ("exec check", "check"),
-        ] {
-            assert!(!is_named("", hook, file), "{hook}");
-        }
-    }
-
-    #[test]
-    fn a_hook_of_very_many_words_is_not_followed_for_ever_and_names_every_script() {
-        let words: Vec<String> = (0..MOST_PATHS).map(|it| format!("cd d{it}; ./s{it}/x")).collect();
-        let hook = words.join("\n");
-        assert!(is_named("", &hook, "other.sh") && is_named("", &hook, "other"));
-        assert!(!is_named("", &hook, "src/new.rs"));
-        // The same word again and again is one word.
-        let hook = "./scripts/x\n".repeat(MOST_PATHS);
-        assert!(is_named("", &hook, "scripts/x") && !is_named("", &hook, "other.sh"));
-    }
-
-    #[test]
-    fn what_the_repository_of_a_linked_worktree_names_counts_for_its_own_files() {
-        let base = tempfile::tempdir().unwrap();
-        let base = base.path().canonicalize().unwrap();
-        let (git, tree) = (base.join("main/.git"), base.join("tree"));
-        fs::create_dir_all(git.join("worktrees/w")).unwrap();
-        fs::create_dir_all(git.join("hooks")).unwrap();
-        fs::create_dir_all(&tree).unwrap();
-        fs::write(git.join("config"), "[core]\nhooksPath = .husky\nfsmonitor = ./mon\n").unwrap();
-        fs::write(git.join("hooks/pre-push"), "exec ./scripts/check.sh\n").unwrap();
-        fs::write(git.join("worktrees/w/commondir"), "../..\n").unwrap();
-        fs::write(tree.join(".git"), format!("gitdir: {}\n", git.join("worktrees/w").display()))
-            .unwrap();
-        assert_eq!(git_pointers(&tree, None), [tree.join(".husky")]);
-        for name in [".husky/pre-commit", "mon", "scripts/check.sh"] {
-            assert!(names(&tree, None, &tree.join(name)), "{name}");
-        }
-        assert!(!names(&tree, None, &tree.join("other")));
-    }
-
-    #[test]
-    fn a_folder_counts_only_where_git_takes_a_folder() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        for folder in [".git", "src", "hooks"] {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        fs::write(root.join("src/run"), "").unwrap();
-        let root_text = root.display();
-        let text = format!(
-            "[alias]\n\tlint = !eslint src/\n\tgo = !./src/run src\n[safe]\n\tdirectory = \
-             {root_text}/src\n[core]\n\thooksPath = hooks\n"
-        );
-        fs::write(root.join(".git/config"), text).unwrap();
-        assert_eq!(git_pointers(&root, None), ["hooks", "src/run"].map(|name| root.join(name)));
-    }
-}
+mod tests;

@@ -2,9 +2,9 @@
 //! like, or take files for its own that lie elsewhere. What is not known to be harmless counts. Only
 //! reads.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::contents::{self, Found};
 use crate::discovery::{self, Repository};
 use crate::git_settings::{Setting, settings};
 use crate::gitlinks;
@@ -34,7 +34,6 @@ const SECTIONS: &[&str] = &[
     "extensions",
     "feature",
     "fetch",
-    "format",
     "gc",
     "gitg",
     "github",
@@ -50,7 +49,6 @@ const SECTIONS: &[&str] = &[
     "instaweb",
     "lfs",
     "maintenance",
-    "merge",
     "mergetool",
     "notes",
     "pack",
@@ -73,6 +71,32 @@ const SECTIONS: &[&str] = &[
     "user",
     "web",
     "worktree",
+];
+
+/// Settings of `format` that matter to no command that looks.
+const FORMAT: &[&str] = &[
+    "attach",
+    "cc",
+    "coverfromdescription",
+    "coverletter",
+    "encodeemailheaders",
+    "filenamemaxlength",
+    "forceinbodyfrom",
+    "from",
+    "headers",
+    "mboxrd",
+    "noprefix",
+    "notes",
+    "numbered",
+    "outputdirectory",
+    "signature",
+    "signaturefile",
+    "signoff",
+    "subjectprefix",
+    "suffix",
+    "thread",
+    "to",
+    "useautobase",
 ];
 
 /// Settings of `core` that name no program that such commands run.
@@ -150,12 +174,11 @@ impl Repository {
         let common = discovery::common(&self.directory)?;
         let mut found = Vec::new();
         for file in [common.join("config"), self.directory.join("config.worktree")] {
-            let text = match fs::metadata(&file) {
-                Ok(it) if it.is_file() && it.len() <= MOST_BYTES => fs::read(&file).ok(),
-                Err(error) if discovery::is_absent(&error) => continue,
-                Ok(_) | Err(_) => None,
+            let text = match contents::file(&file, MOST_BYTES) {
+                Found::Read(text) => text,
+                Found::Absent => continue,
+                Found::Unknown => return Err(format!("{} cannot be read", file.display())),
             };
-            let text = text.ok_or_else(|| format!("{} cannot be read", file.display()))?;
             let Some(settings) = settings(&text) else {
                 return Err(format!("{} cannot be understood", file.display()));
             };
@@ -166,7 +189,8 @@ impl Repository {
 
     /// Fails where it makes git run something, in words.
     fn runs_nothing(&self) -> Result<(), String> {
-        let mut hooks = discovery::common(&self.directory)?.join("hooks");
+        // Which of them git takes depends on more than the last value, so all count.
+        let mut hooks = vec![discovery::common(&self.directory)?.join("hooks")];
         for (file, settings) in self.settings()? {
             for setting in &settings {
                 let named = || named(setting, &file);
@@ -174,15 +198,15 @@ impl Repository {
                     return Err(named());
                 }
                 if setting.is("core", "hookspath") {
-                    hooks = self.tree.join(setting.plain_path().ok_or_else(named)?);
+                    hooks.push(self.tree.join(setting.plain_path().ok_or_else(named)?));
                 }
             }
         }
-        let hook = hooks.join(HOOK);
-        if hook.symlink_metadata().is_ok() {
-            return Err(format!("the hook {}", hook.display()));
+        let is_there = |hook: &PathBuf| !matches!(contents::kind(hook), Found::Absent);
+        match hooks.iter().map(|folder| folder.join(HOOK)).find(is_there) {
+            Some(hook) => Err(format!("the hook {}", hook.display())),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Fails where its files may be elsewhere, in words.
@@ -217,7 +241,12 @@ fn is_harmless(setting: &Setting) -> bool {
     match setting.section.as_str() {
         "core" => CORE.contains(&key) || (key == "fsmonitor" && setting.bytes() == b"false"),
         "diff" => !["external", "textconv", "command"].contains(&key),
-        "log" => key != "showsignature",
+        // To show a merge anew is to run what merges.
+        "log" => !["showsignature", "diffmerges"].contains(&key),
+        "merge" => key != "driver",
+        // What shows a signature starts a program that looks at it.
+        "format" if key == "pretty" => !["%", "G"].iter().all(|it| setting.text().contains(it)),
+        "format" => FORMAT.contains(&key),
         "gpg" => key == "format",
         "remote" => {
             // Such an address names a program, or a helper.
@@ -233,6 +262,7 @@ fn is_harmless(setting: &Setting) -> bool {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
+    use std::fs;
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
@@ -258,6 +288,13 @@ mod tests {
             ("[filter \"a\"]\nclean = ./x", true),
             ("[gpg]\nprogram = ./x", true),
             ("[log]\nshowSignature = true", true),
+            ("[log]\ndiffMerges = remerge", true),
+            ("[merge \"x\"]\ndriver = ./x", true),
+            ("[merge]\nconflictStyle = zdiff3\n[log]\ndate = iso", false),
+            ("[format]\npretty = %G?", true),
+            ("[format]\npretty = %h %<(9)%+GS", true),
+            ("[format]\npretty = oneline\nsignOff = true", false),
+            ("[format]\nunheardOf = x", true),
             ("[include]\npath = x", true),
             ("[remote \"o\"]\nurl = ext::sh -c x", true),
             ("[core", true),
@@ -310,11 +347,25 @@ mod tests {
     #[test]
     fn a_hook_that_looking_sets_off_is_found_where_hooks_are() {
         let (_base, tree) = repository("[core]\nhooksPath = .husky\n");
-        fs::write(tree.join(".git/hooks").join(HOOK), "x").unwrap();
         assert_eq!(git_runs(&tree), None);
         fs::create_dir(tree.join(".husky")).unwrap();
         fs::write(tree.join(".husky").join(HOOK), "x").unwrap();
         assert!(git_runs(&tree).unwrap().contains(HOOK));
+    }
+
+    #[test]
+    fn a_hook_counts_wherever_one_of_the_settings_leads() {
+        for (config, worktree) in [
+            ("", "[core]\nhooksPath = none\n"),
+            ("[core]\nhooksPath = .git/hooks\n", "[core]\nhooksPath = none\n"),
+            ("[core]\nhooksPath = .git/hooks\nhooksPath = none\n", ""),
+        ] {
+            let (_base, tree) = repository(config);
+            fs::write(tree.join(".git/config.worktree"), worktree).unwrap();
+            assert_eq!(git_runs(&tree), None, "{config} {worktree}");
+            fs::write(tree.join(".git/hooks").join(HOOK), "x").unwrap();
+            assert!(git_runs(&tree).unwrap().contains(HOOK), "{config} {worktree}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::discovery::{self, git_directory, is_absent};
+use crate::discovery::{self, Repository, git_directory, is_absent};
 
 /// Submodules of one workspace that are looked at.
 const MOST: usize = 512;
@@ -78,10 +78,10 @@ pub fn git_keeps(
     let real = discovery::real(folder);
     for repository in discovery::around(folder)? {
         for file in indexes(&repository.directory) {
-            // Without an index only the history of a bare repository knows what it keeps.
+            // Without an index only the history knows what is kept, where there is any.
             let bytes = match fs::symlink_metadata(&file) {
                 Ok(found) if found.is_file() && found.len() <= MOST_BYTES => fs::read(&file),
-                Err(error) if is_absent(&error) && !repository.is_bare() => continue,
+                Err(error) if is_absent(&error) && has_no_history(&repository) => continue,
                 Ok(_) | Err(_) => return Err(format!("{} is no index", file.display())),
             };
             let bytes = bytes.map_err(|error| format!("{}: {error}", file.display()))?;
@@ -105,6 +105,31 @@ pub fn git_keeps(
         }
     }
     Ok(None)
+}
+
+/// Whether a repository that is not bare surely has no commit yet: its branch is nowhere.
+fn has_no_history(repository: &Repository) -> bool {
+    let Ok(common) = discovery::common(&repository.directory) else { return false };
+    let head = repository.directory.join("HEAD");
+    let branch = discovery::told(&head, b"ref:");
+    let branch = branch.as_deref().and_then(Path::to_str).map(str::trim_ascii_start);
+    let is_nowhere = |path: PathBuf| fs::symlink_metadata(path).is_err_and(|it| is_absent(&it));
+    let is_unborn = |branch: &str| {
+        let places = [&common, &repository.directory].map(|folder| folder.join(branch));
+        let packed = match fs::read(common.join("packed-refs")) {
+            Ok(packed) => packed,
+            Err(error) if is_absent(&error) => Vec::new(),
+            Err(_) => return false,
+        };
+        let mut lines = packed.split(|byte| *byte == b'\n');
+        let is_packed = lines.any(|line| line.trim_ascii_end().ends_with(branch.as_bytes()));
+        branch.starts_with("refs/") && places.into_iter().all(is_nowhere) && !is_packed
+    };
+    // What has no head is no repository to git.
+    let is_headless = || is_nowhere(head.clone());
+    // In another format branches are no files.
+    let is_plain = || is_nowhere(common.join("reftable"));
+    !repository.is_bare() && (branch.is_some_and(is_unborn) && is_plain() || is_headless())
 }
 
 /// The index of a git directory, and what it shares with others.
@@ -295,6 +320,30 @@ mod tests {
         assert_eq!(find_all(&root), Ok(Vec::new()));
         fs::create_dir(root.join("secret")).unwrap();
         assert!(find_all(&root).is_err());
+    }
+
+    #[test]
+    fn what_a_repository_without_an_index_keeps_cannot_be_told_unless_it_has_no_commit() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let (root, clone) = (base.join("root"), base.join("clone"));
+        let keeps = |folder: &Path| git_keeps(folder, &mut |_| false);
+        fs::create_dir(&root).unwrap();
+        git(&root, "init -q -b main .");
+        assert_eq!(keeps(&root), Ok(None));
+        repository(&root);
+        assert_eq!(keeps(&root), Ok(None));
+        git(&base, "clone -q --no-checkout root clone");
+        assert!(!clone.join(".git/index").exists() && keeps(&clone).is_err());
+        git(&clone, "pack-refs --all");
+        assert!(keeps(&clone).is_err());
+        git(&clone, "worktree add -q --no-checkout ../tree");
+        assert!(keeps(&base.join("tree")).is_err());
+        git(&clone, "checkout -q --detach");
+        let _ = fs::remove_file(clone.join(".git/index"));
+        assert!(keeps(&clone).is_err());
+        git(&clone, "symbolic-ref HEAD refs/heads/new");
+        assert_eq!(keeps(&clone), Ok(None));
     }
 
     #[test]

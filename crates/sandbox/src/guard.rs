@@ -14,19 +14,26 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Notice;
+use rustix::fs::{Access, access};
+
+use crate::closed;
 use crate::nested::{self, Nested};
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
+use crate::{Notice, User};
 
 pub(crate) use linked::{Birth, Linked};
-pub(crate) use print::is_exhausted;
 #[cfg(target_os = "linux")]
 pub(crate) use sentry::Sentry;
 pub(crate) use snapshot::Snapshot;
 
 /// Where planted files are moved to, at the top of a root.
 pub(crate) const QUARANTINE: &str = ".brynhild-quarantine";
+/// So many such folders are tried, and so many numbers behind a name.
+const QUARANTINES: usize = 10;
+const SAME_NAMES: usize = 1000;
+/// Letters of a name there, of up to four bytes each.
+const LONGEST_NAME: usize = 55;
 
 /// What happens after a process; dropping it does it.
 #[derive(Default)]
@@ -94,6 +101,8 @@ impl Drop for After {
             moved.extend(planted.iter().map(|path| quarantine(&hold.root, path)));
             moved.extend(replaced.iter().map(|path| Ok(unwalled(path))));
         }
+        // What has been looked at need not be walked through.
+        self.holds.clear();
         for (root, before) in &self.nested {
             let (planted, is_cut) = before.planted(root);
             // With a repository goes what was found in it.
@@ -109,7 +118,6 @@ impl Drop for After {
                 )));
             }
         }
-        self.holds.clear();
         if let Some(notice) = &self.notice {
             for result in moved {
                 notice(match result {
@@ -122,11 +130,11 @@ impl Drop for After {
 }
 
 impl After {
-    /// Watches `roots`, of a user with this home, for what is planted in them.
-    pub(crate) fn watch(roots: &[PathBuf], home: Option<&Path>, notice: Option<Notice>) -> Self {
+    /// Watches `roots`, of this user, for what is planted in them.
+    pub(crate) fn watch(roots: &[PathBuf], user: Option<&User>, notice: Option<Notice>) -> Self {
         let mut after = Self::default();
         after.roots = roots.iter().filter(|root| !is_bare_repository(root)).cloned().collect();
-        after.nested = roots.iter().map(|root| (root.clone(), nested::look(root, home))).collect();
+        after.nested = roots.iter().map(|root| (root.clone(), nested::look(root, user))).collect();
         after.disks = roots.to_vec();
         after.notice = notice;
         after
@@ -149,38 +157,64 @@ fn quarantine_repository(root: &Path) -> Option<io::Result<String>> {
 
 /// Moves `path` out of effect, to a folder in the same file system that nothing looks into.
 fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
-    let folder = quarantine_folder(root)?;
-    let name = path.strip_prefix(root).unwrap_or(path);
-    let flat = name.to_string_lossy().replace('/', "_");
-    for number in 1..10_000 {
-        let target = folder.join(format!("{flat}.{number}"));
-        if fs::symlink_metadata(&target).is_err() {
-            let named = |error: io::Error| {
-                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-            };
-            fs::rename(path, &target).map_err(named)?;
-            return Ok(format!(
-                "a confined process changed or planted `{}`, which the host could obey; it was \
-                 moved to `{}`",
-                path.display(),
-                target.display()
-            ));
-        }
-    }
-    Err(io::Error::other("the quarantine is full"))
+    let moved = || {
+        let place = quarantine_place(root, path)?;
+        fs::rename(path, &place).map(|()| place)
+    };
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let place = with_rights(root, path, moved).map_err(named)?;
+    Ok(format!(
+        "a confined process changed or planted `{}`, which the host could obey; it was moved to `{}`",
+        path.display(),
+        place.display()
+    ))
 }
 
-fn quarantine_folder(root: &Path) -> io::Result<PathBuf> {
-    for number in 0..100 {
+/// Does something to a path beneath `root`; once more where a right is missing, which the command may
+/// have taken away.
+fn with_rights<T>(root: &Path, path: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let done = act();
+    if !done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        return done;
+    }
+    // To move a folder to another one is to write into it, too.
+    for folder in [root, path.parent().unwrap_or(root), path] {
+        closed::open_to_write(root, folder);
+    }
+    act()
+}
+
+/// A name in the quarantine that nothing has.
+fn quarantine_place(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let name = path.strip_prefix(root).unwrap_or(path);
+    let flat = name.to_string_lossy().replace('/', "_");
+    // The end of a path says more, and no file system takes a name of any length.
+    let start = flat.char_indices().rev().nth(LONGEST_NAME).map_or(0, |(at, _)| at);
+    let flat = &flat[start..];
+    for number in 0..QUARANTINES {
         let suffix = if number == 0 { String::new() } else { format!("-{number}") };
         let folder = root.join(format!("{QUARANTINE}{suffix}"));
-        if fs::create_dir(&folder).is_ok()
-            || fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_dir())
-        {
-            return Ok(folder);
+        if fs::create_dir(&folder).is_err() && !is_usable(root, &folder) {
+            continue;
+        }
+        let mut places = (1..SAME_NAMES).map(|number| folder.join(format!("{flat}.{number}")));
+        if let Some(place) = places.find(|place| fs::symlink_metadata(place).is_err()) {
+            return Ok(place);
         }
     }
-    Err(io::Error::other("there is no place for a quarantine"))
+    // A command may have taken all these names.
+    let folder = tempfile::Builder::new().prefix(&format!("{QUARANTINE}-")).tempdir_in(root)?;
+    Ok(folder.keep().join(flat))
+}
+
+/// Whether something at a name for a quarantine is a folder that can be written.
+fn is_usable(root: &Path, folder: &Path) -> bool {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    if is_folder {
+        closed::open_to_write(root, folder);
+    }
+    is_folder && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -268,6 +302,32 @@ mod tests {
         assert!(heard.iter().all(|words| words.contains("moved to")), "{heard:?}");
         let error = quarantine(root.path(), &path("nothing")).unwrap_err().to_string();
         assert!(error.contains("nothing"), "{error}");
+    }
+
+    #[test]
+    fn neither_long_names_nor_taken_ones_keep_something_out_of_the_quarantine() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let long = root.join("\u{10000}".repeat(60)).join("\u{10000}".repeat(60));
+        fs::create_dir_all(&long).unwrap();
+        fs::create_dir(root.join(QUARANTINE)).unwrap();
+        for number in 1..SAME_NAMES {
+            fs::write(root.join(QUARANTINE).join(format!("x.{number}")), "").unwrap();
+        }
+        for number in 2..QUARANTINES {
+            fs::write(root.join(format!("{QUARANTINE}-{number}")), "").unwrap();
+        }
+        fs::write(long.join(".envrc"), "").unwrap();
+        quarantine(root, &long.join(".envrc")).unwrap();
+        assert!(!long.join(".envrc").exists());
+        fs::write(root.join("x"), "one").unwrap();
+        quarantine(root, &root.join("x")).unwrap();
+        assert!(root.join(format!("{QUARANTINE}-1/x.1")).exists());
+        fs::remove_dir_all(root.join(format!("{QUARANTINE}-1"))).unwrap();
+        fs::write(root.join(format!("{QUARANTINE}-1")), "").unwrap();
+        fs::write(root.join("x"), "two").unwrap();
+        let words = quarantine(root, &root.join("x")).unwrap();
+        assert!(!root.join("x").exists() && words.contains(QUARANTINE), "{words}");
     }
 
     #[test]

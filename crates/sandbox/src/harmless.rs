@@ -4,11 +4,14 @@
 use std::fs;
 use std::path::Path;
 
+use crate::contents::{self, Found, holds_only};
 use crate::discovery::{git_directory, named_tree};
 use crate::git_settings::{Setting, settings};
 
 const MOST_BYTES: u64 = 64 << 10;
 const DEEPEST: usize = 8;
+/// So many hooks or modules are looked at.
+const MOST_ENTRIES: usize = 10_000;
 
 /// Settings that name no program, as git itself and build tools write them.
 const SETTINGS: &[(&str, &[&str])] = &[
@@ -32,11 +35,12 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "sparsecheckoutcone",
         ],
     ),
-    ("remote", &["url", "pushurl", "fetch", "tagopt", "promisor", "partialclonefilter"]),
+    ("remote", &["url", "pushurl", "fetch", "tagopt"]),
     ("branch", &["remote", "merge", "rebase"]),
     ("submodule", &["url", "active"]),
     ("user", &["name", "email"]),
-    ("extensions", &["objectformat", "partialclone", "refstorage"]),
+    // Not that of a partial clone: to look at it makes git fetch what is missing, from any address.
+    ("extensions", &["objectformat", "refstorage"]),
     ("commit", &["gpgsign"]),
     ("tag", &["gpgsign"]),
     ("gc", &["auto"]),
@@ -48,12 +52,12 @@ const SETTINGS: &[(&str, &[&str])] = &[
 
 /// Whether `path`, a `.git` in a folder beneath `root`, makes git run nothing.
 pub(crate) fn is_harmless(root: &Path, path: &Path) -> bool {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return true;
+    let found = match contents::kind(path) {
+        Found::Absent => return true,
+        Found::Read(found) if found.is_dir() => return is_harmless_directory(path, 0),
+        Found::Read(found) => found,
+        Found::Unknown => return false,
     };
-    if found.is_dir() {
-        return is_harmless_directory(path, 0);
-    }
     let directory = path.parent().and_then(git_directory);
     let root = fs::canonicalize(root);
     let directory = directory.filter(|it| root.is_ok_and(|root| it.starts_with(root)));
@@ -62,40 +66,43 @@ pub(crate) fn is_harmless(root: &Path, path: &Path) -> bool {
 
 /// Whether a git directory, or a bare repository, names nothing that runs.
 pub(crate) fn is_harmless_directory(directory: &Path, depth: usize) -> bool {
-    let is_absent = |name: &str| fs::symlink_metadata(directory.join(name)).is_err();
-    let is_sample =
-        |name: &std::ffi::OsStr| Path::new(name).extension().is_some_and(|it| it == "sample");
-    let entries = |name: &str| fs::read_dir(directory.join(name)).into_iter().flatten().flatten();
-    let is_plain =
-        |name: &str| fs::symlink_metadata(directory.join(name)).map_or(true, |it| it.is_dir());
+    let is_absent = |name: &str| matches!(contents::kind(&directory.join(name)), Found::Absent);
+    let is_sample = |name: &Path| name.extension().is_some_and(|it| it == "sample");
+    let is_plain = |name: &str| match contents::kind(&directory.join(name)) {
+        Found::Absent => true,
+        Found::Read(found) => found.is_dir(),
+        Found::Unknown => false,
+    };
+    let hooks = directory.join("hooks");
+    let modules = directory.join("modules");
     depth < DEEPEST
         && ["commondir", "config.worktree"].into_iter().all(is_absent)
         && ["hooks", "modules"].into_iter().all(is_plain)
-        && entries("hooks").all(|entry| is_sample(&entry.file_name()))
-        && entries("modules").all(|entry| is_harmless_module(&entry.path(), depth + 1))
+        && holds_only(&hooks, MOST_ENTRIES, |entry| is_sample(&entry.path()))
+        && holds_only(&modules, MOST_ENTRIES, |it| is_harmless_module(&it.path(), depth + 1))
         && has_harmless_settings(directory)
 }
 
 /// A module's name may hold slashes.
 fn is_harmless_module(folder: &Path, depth: usize) -> bool {
-    let Ok(found) = fs::symlink_metadata(folder) else {
-        return true;
-    };
-    if !found.is_dir() || fs::symlink_metadata(folder.join("HEAD")).is_ok() {
-        return found.is_dir() && is_harmless_directory(folder, depth);
+    match contents::kind(folder) {
+        Found::Absent => return true,
+        Found::Read(found) if found.is_dir() => {}
+        Found::Read(_) | Found::Unknown => return false,
     }
-    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    depth < DEEPEST && entries.all(|entry| is_harmless_module(&entry.path(), depth + 1))
+    if !matches!(contents::kind(&folder.join("HEAD")), Found::Absent) {
+        return is_harmless_directory(folder, depth);
+    }
+    let is_harmless = |path: &Path| is_harmless_module(path, depth + 1);
+    depth < DEEPEST && holds_only(folder, MOST_ENTRIES, |entry| is_harmless(&entry.path()))
 }
 
 fn has_harmless_settings(directory: &Path) -> bool {
-    let file = directory.join("config");
-    match fs::symlink_metadata(&file) {
-        Ok(found) if found.is_file() && found.len() <= MOST_BYTES => {}
-        Ok(_) => return false,
-        Err(_) => return true,
+    match contents::plain_file(&directory.join("config"), MOST_BYTES) {
+        Found::Absent => true,
+        Found::Read(text) => are_harmless(directory, &text),
+        Found::Unknown => false,
     }
-    fs::read(file).is_ok_and(|text| are_harmless(directory, &text))
 }
 
 /// Whether every setting of a git directory is a known one.
@@ -135,6 +142,9 @@ mod tests {
             "[filter \"a\"]\nclean = x",
             "[remote \"a]\"]\nuploadpack = x",
             "[remote \"a\"]\nvcs = x",
+            "[extensions]\npartialClone = o",
+            "[remote \"o\"]\nurl = /x\npromisor = true",
+            "[remote \"o\"]\npartialclonefilter = blob:none",
             "[core.x]\nbare = true",
             "[color][core]fsmonitor = x",
             "[core]\nbare = true \\\n[user]\nname = x\n[core]fsmonitor = x",

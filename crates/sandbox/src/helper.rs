@@ -142,7 +142,7 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     }
     settle_descriptors(status, handed.channel)
         .map_err(|error| format!("cannot put its files in order: {error}"))?;
-    let _ = setsid();
+    setsid().map_err(|error| format!("cannot begin a session: {error}"))?;
     if handed.channel.is_some() {
         adopt_terminal();
     }

@@ -92,7 +92,8 @@ pub(crate) fn start(
         .map_err(|error| SandboxError::Refused(format!("cannot make scratch space: {error}")))?;
     let mut after = After::default();
     if request.access == Access::Workspace {
-        after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
+        let user = settings.user.at(request.home.as_deref());
+        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
         for (root, nested) in after.nested.iter().filter(|(root, _)| root.is_dir()) {
             after.snapshots.push(Snapshot::take(root, nested)?);
         }
@@ -217,7 +218,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
-        filters: walls::filters(Walls::Alone, &request.network, request.access)?,
+        filter: walls::filter(Walls::Alone, &request.network, request.access)?,
     })
 }
 

@@ -4,7 +4,8 @@
 //! The kernel ties a "die with the parent" promise to the parent's *thread*, so a child started
 //! from a short-lived worker thread would die with that worker.
 
-use std::io::{self, PipeReader, Read};
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -46,6 +47,15 @@ impl Descriptors {
     pub(crate) fn add(&mut self, name: &str, descriptor: OwnedFd) {
         self.words.push(format!("{name}={}", descriptor.as_raw_fd()));
         self.inherited.push(descriptor);
+    }
+
+    /// Adds a file without a name, and returns it to be filled later.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn add_empty(&mut self, name: &str) -> io::Result<File> {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        let file = File::from(memfd_create("brynhild", MemfdFlags::CLOEXEC)?);
+        self.add(name, file.try_clone()?.into());
+        Ok(file)
     }
 
     /// Adds the ends of a channel.
@@ -130,6 +140,30 @@ pub(crate) fn command(program: &std::path::Path, stdin: Stdin) -> Command {
     command
 }
 
+/// Writes `bytes` for a process that reads them to their end. One that is gone wants no more of them.
+#[cfg(target_os = "linux")]
+pub(crate) fn send(mut pipe: PipeWriter, mut bytes: &[u8]) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(&pipe, true)?;
+    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    while !bytes.is_empty() {
+        match pipe.write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut wanted = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)];
+                match poll(&mut wanted, Some(&patience)) {
+                    Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Waits for the helper's word on `status`.
 pub(crate) fn outcome(status: PipeReader) -> Outcome {
     match read_all(status) {
@@ -186,6 +220,24 @@ fn understand(bytes: &[u8]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn more_than_a_pipe_holds_arrives_and_nobody_waits_for_who_is_gone() {
+        let bytes: Vec<u8> = (0..=250).cycle().take(1 << 20).collect();
+        let (mut heard, told) = io::pipe().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut found = Vec::new();
+            heard.read_to_end(&mut found).unwrap();
+            found
+        });
+        send(told, &bytes).unwrap();
+        assert!(reader.join().unwrap() == bytes);
+        let (mut heard, told) = io::pipe().unwrap();
+        let reader = std::thread::spawn(move || heard.read_exact(&mut [0; 10]).unwrap());
+        send(told, &bytes).unwrap();
+        reader.join().unwrap();
+    }
 
     #[test]
     fn the_helper_is_understood() {

@@ -14,6 +14,8 @@ mod broker;
 mod bubblewrap;
 mod channel;
 mod choose;
+mod closed;
+mod contents;
 #[cfg(target_os = "linux")]
 mod control_group;
 mod discovery;
@@ -53,6 +55,7 @@ mod seccomp;
 mod shared_memory;
 mod stubs;
 mod system_program;
+mod user;
 mod view;
 #[cfg(target_os = "linux")]
 mod walls;
@@ -78,6 +81,7 @@ pub use git_pointers::git_pointers;
 pub use git_programs::{git_elsewhere, git_runs};
 pub use gitlinks::git_keeps;
 pub use hide::hide_process;
+pub use user::User;
 
 /// The first argument with which the program starts itself as the helper.
 pub const HELPER_COMMAND: &str = "__confine";
@@ -89,8 +93,8 @@ pub struct Settings {
     pub helper: PathBuf,
     /// A directory of the user, outside of any workspace, for stubs and scratch space.
     pub state: PathBuf,
-    /// The home directory that confined processes must not see.
-    pub home: Option<PathBuf>,
+    /// For whom processes run.
+    pub user: User,
     /// Uses this rung and no other.
     pub rung: Option<Rung>,
     /// Told when something was moved to quarantine or a weaker rung was taken.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -189,12 +190,11 @@ impl Mirror {
     /// Brings what the process has made, replaced and removed in these folders to the workspace.
     pub(crate) fn settle(&self) -> io::Result<()> {
         let root = File::open(&self.root)?;
-        let (flags, mode) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let mut met = Vec::new();
         for (way, known) in &self.known {
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             let way_there = if way.as_os_str().is_empty() { Path::new(".") } else { way };
             // A folder that is gone takes what would come there with it.
-            let Ok(target) = openat2(&root, way_there, flags, mode, resolve) else { continue };
+            let Ok(target) = folder_at(&root, way_there) else { continue };
             let own = self.view.join(way);
             let source = File::open(&own)?;
             let mut seen = BTreeSet::new();
@@ -207,9 +207,7 @@ impl Mirror {
                         carry(&source, &target, &name, RenameFlags::empty(), &entry.path())?;
                     }
                     Some(_) => {}
-                    None => {
-                        carry(&source, &target, &name, RenameFlags::NOREPLACE, &entry.path())?;
-                    }
+                    None => join(&source, &target, &name, &entry.path(), &mut met)?,
                 }
                 seen.insert(name);
             }
@@ -219,22 +217,53 @@ impl Mirror {
                 }
             }
         }
-        Ok(())
+        let Some(path) = met.first() else { return Ok(()) };
+        let place = path.strip_prefix(&self.view).unwrap_or(path).display();
+        Err(io::Error::other(format!("{place} came there meanwhile, and stays as it is")))
     }
+}
+
+fn folder_at(root: &impl AsFd, way: &Path) -> Result<OwnedFd, Errno> {
+    let (flags, mode) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    openat2(root, way, flags, mode, ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
+/// Moves what is new, and into a folder that came there meanwhile what lies in it; notes what meets
+/// something else.
+fn join(
+    source: &impl AsFd,
+    target: &impl AsFd,
+    name: &OsString,
+    path: &Path,
+    met: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    match carry(source, target, name, RenameFlags::NOREPLACE, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => return other,
+    }
+    let way = Path::new(name);
+    let (Ok(from), Ok(to)) = (folder_at(source, way), folder_at(target, way)) else {
+        met.push(path.to_owned());
+        return Ok(());
+    };
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        join(&from, &to, &entry.file_name(), &entry.path(), met)?;
+    }
+    Ok(())
 }
 
 /// Moves what has a name in one folder to the same name in another.
 fn carry(
-    source: &File,
-    target: &impl std::os::fd::AsFd,
+    source: &impl AsFd,
+    target: &impl AsFd,
     name: &OsString,
     flags: RenameFlags,
     path: &Path,
 ) -> io::Result<()> {
     match renameat_with(source, name, target, name, flags) {
         Err(Errno::XDEV) => {
-            let place =
-                format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&target.as_fd()));
+            let place = format!("/proc/self/fd/{}", target.as_fd().as_raw_fd());
             copy(path, &Path::new(&place).join(name))
         }
         other => Ok(other?),
@@ -295,6 +324,28 @@ mod tests {
         assert!(root.join("folder").is_dir() && !root.join("removed").exists());
         assert!(root.join("link").is_symlink() && !root.join("other").exists());
         assert_eq!(read("tools/deep/far"), "before");
+    }
+
+    #[test]
+    fn what_two_processes_make_in_one_new_folder_comes_together() {
+        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path();
+        fs::write(root.join("h.sh"), "x").unwrap();
+        let file = fixed(root.join("h.sh"), "x");
+        let make = || Mirror::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
+        let (first, second) = (make(), make());
+        for (mirror, name) in [(&first, "a"), (&second, "b")] {
+            fs::create_dir_all(mirror.view.join("new/data")).unwrap();
+            fs::write(mirror.view.join("new/data").join(name), name).unwrap();
+            fs::write(mirror.view.join("new/both"), name).unwrap();
+        }
+        first.settle().unwrap();
+        let error = second.settle().unwrap_err().to_string();
+        assert!(error.starts_with("new/both came there meanwhile"), "{error}");
+        for name in ["a", "b"] {
+            assert_eq!(fs::read_to_string(root.join("new/data").join(name)).unwrap(), name);
+        }
+        assert_eq!(fs::read_to_string(root.join("new/both")).unwrap(), "a");
     }
 
     #[test]

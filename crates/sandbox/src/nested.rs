@@ -3,25 +3,31 @@
 //! one walk finds both. The search is bounded, so that it stays cheap in any tree; submodules are known
 //! without a search. Only looks.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::protected::{OTHERS, protected};
 
+use crate::User;
+use crate::closed::{self, Shut};
+use crate::contents::{self, Found, Listing};
 use crate::discovery::{common, git_directory};
 use crate::git_pointers::Pointers;
 use crate::gitlinks;
-use crate::guard::is_exhausted;
 use crate::harmless::{is_harmless, is_harmless_directory};
 use crate::other_repositories;
 use crate::protected::{is_bare_repository, is_empty_folder};
 
-/// How far is looked before a command, and after it: by then it may have made very much.
+/// How far a short look goes, and a whole one: a command may have made very much.
 const DEPTH: [usize; 2] = [5, 64];
 const ENTRIES: [usize; 2] = [3000, 300_000];
 /// So many entries of what was not looked at before are compared with the time.
@@ -34,6 +40,9 @@ pub(crate) const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"
 const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 /// What makes a folder a repository for git, together or with another folder behind it.
 const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+/// Folders, with the numbers that they have in the file system.
+type Folders = BTreeMap<PathBuf, u64>;
 
 /// What was found beneath a root.
 #[derive(Debug, Default)]
@@ -52,6 +61,14 @@ pub(crate) struct Nested {
     pub(crate) further: BTreeSet<PathBuf>,
     /// Where the files of those repositories are.
     trees: BTreeSet<PathBuf>,
+    /// Further repositories, which only a whole look finds, each as it was.
+    known: BTreeMap<PathBuf, (u64, u64)>,
+    /// The folders on the way.
+    folders: Folders,
+    /// Those of the last whole look.
+    whole: Arc<Folders>,
+    /// Folders that cannot be entered, so that nothing in them is obeyed.
+    shut: BTreeMap<PathBuf, Shut>,
     /// Sockets on the way.
     pub(crate) sockets: Vec<PathBuf>,
     /// Whether settings or hooks name more than is looked at.
@@ -60,22 +77,53 @@ pub(crate) struct Nested {
     pub(crate) is_cut: bool,
     /// When this was found.
     since: Option<SystemTime>,
-    pub(crate) home: Option<PathBuf>,
+    pub(crate) user: Option<User>,
 }
 
 /// When the look is taken.
 #[derive(Clone, Copy)]
-enum Moment {
-    Before = 0,
-    After = 1,
+enum Moment<'a> {
+    /// Before each command, so a short one.
+    Before,
+    /// Before the first command where a short one does not see all.
+    First,
+    /// After a command, before which this was found.
+    After(&'a Nested),
 }
 
-/// Looks beneath `root`, where a command is going to run for a user with this home.
-pub(crate) fn look(root: &Path, home: Option<&Path>) -> Nested {
-    let mut found = look_at(root, home, Moment::Before);
+/// The repositories and folders that the last whole look beneath a root found. To look so before each
+/// command would hold it up.
+static KNOWN: Mutex<BTreeMap<PathBuf, Whole>> = Mutex::new(BTreeMap::new());
+
+type Whole = (BTreeSet<PathBuf>, Arc<Folders>);
+
+/// Looks beneath `root`, where a command is going to run for this user.
+pub(crate) fn look(root: &Path, user: Option<&User>) -> Nested {
+    let mut found = look_at(root, user, Moment::Before);
     found.trees = found.repositories(root);
     found.follow_settings(root, &found.trees.clone());
+    if found.is_cut {
+        (found.known, found.whole) = known(root);
+    }
     found
+}
+
+/// All repositories beneath `root` that were there when it was last looked through, and still are; and
+/// the folders of then.
+fn known(root: &Path) -> (BTreeMap<PathBuf, (u64, u64)>, Arc<Folders>) {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (paths, folders) = known.entry(root.to_owned()).or_insert_with(|| {
+        let mut found = Nested::default();
+        found.walk(root, Moment::First);
+        found.follow(root);
+        (found.all_repositories().cloned().collect(), Arc::new(found.folders))
+    });
+    let paths = paths.iter().filter_map(|path| Some((path.clone(), identity(path)?)));
+    (paths.collect(), Arc::clone(folders))
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// The folders beneath `root` that have repositories of their own, as far as a short search finds them.
@@ -83,56 +131,17 @@ pub(crate) fn trees(root: &Path) -> BTreeSet<PathBuf> {
     look_at(root, None, Moment::Before).repositories(root)
 }
 
-fn look_at(root: &Path, home: Option<&Path>, moment: Moment) -> Nested {
-    let (deepest, most) = (DEPTH[moment as usize], ENTRIES[moment as usize]);
+fn look_at(root: &Path, user: Option<&User>, moment: Moment<'_>) -> Nested {
     let links = gitlinks::find(root).into_iter().map(|folder| folder.join(".git")).collect();
-    let pointers = Pointers::of(root, root, home);
+    let pointers = Pointers::of(root, root, user);
     let (is_unclear, pointers) = (pointers.is_cut, pointers.paths.into_iter().collect());
     let since = SystemTime::now().checked_sub(LAG);
-    let home = home.map(Path::to_owned);
-    let mut found = Nested { links, pointers, is_unclear, since, home, ..Nested::default() };
+    let user = user.cloned();
+    let mut found = Nested { links, pointers, is_unclear, since, user, ..Nested::default() };
     for path in found.links.union(&found.pointers).cloned().collect::<Vec<_>>() {
         found.note(path);
     }
-    let (mut level, mut seen, mut aside) = (vec![root.to_owned()], 0, BTreeSet::new());
-    for depth in 0..deepest {
-        let mut below = Vec::new();
-        for folder in level {
-            let mut parts = 0;
-            let entries = fs::read_dir(&folder);
-            found.is_cut |= entries.as_ref().is_err_and(is_exhausted);
-            for entry in entries.into_iter().flatten().flatten() {
-                seen += 1;
-                if seen > most {
-                    found.is_cut = true;
-                    found.follow(root);
-                    return found;
-                }
-                let name = entry.file_name();
-                parts += usize::from(BARE.iter().any(|part| name == *part));
-                if is_protected(&folder, &name, depth) {
-                    found.note(entry.path());
-                    continue;
-                }
-                match entry.file_type() {
-                    Ok(kind) if kind.is_symlink() => {
-                        let place = leads_aside(root, &entry.path());
-                        below.extend(place.filter(|place| aside.insert(place.clone())));
-                    }
-                    Ok(kind) if kind.is_socket() => found.sockets.push(entry.path()),
-                    Ok(kind) if kind.is_dir() && !SKIPPED.iter().any(|skip| name == *skip) => {
-                        below.push(entry.path());
-                    }
-                    _ => {}
-                }
-            }
-            if parts > 1 && is_bare_repository(&folder) {
-                found.bare.insert(folder);
-            }
-        }
-        level = below;
-    }
-    found.is_cut |= !level.is_empty();
+    found.walk(root, moment);
     found.follow(root);
     found
 }
@@ -147,7 +156,93 @@ fn leads_aside(root: &Path, link: &Path) -> Option<PathBuf> {
     (is_skipped && !below.starts_with(".git")).then_some(place)
 }
 
+/// A walk beneath a root, level by level.
+struct Walk<'a> {
+    root: &'a Path,
+    moment: Moment<'a>,
+    /// How many more entries are looked at.
+    left: usize,
+    /// The folders of the next level.
+    below: Vec<PathBuf>,
+    /// Places that only links led to.
+    aside: BTreeSet<PathBuf>,
+}
+
 impl Nested {
+    /// Adds the names, bare repositories and sockets beneath `root`.
+    fn walk(&mut self, root: &Path, moment: Moment<'_>) {
+        let extent = usize::from(!matches!(moment, Moment::Before));
+        let (below, aside) = (vec![root.to_owned()], BTreeSet::new());
+        let mut walk = Walk { root, moment, left: ENTRIES[extent], below, aside };
+        for depth in 0..DEPTH[extent] {
+            for folder in std::mem::take(&mut walk.below) {
+                let listing = self.list(&walk, &folder);
+                walk.left -= listing.entries.len();
+                self.sort(&mut walk, folder, depth, &listing.entries);
+                if listing.is_cut {
+                    self.is_cut = true;
+                    return;
+                }
+            }
+        }
+        self.is_cut |= !walk.below.is_empty();
+    }
+
+    /// The entries of a folder. What a command has closed is opened; what nobody can enter hides nothing.
+    fn list(&mut self, walk: &Walk<'_>, folder: &Path) -> Listing {
+        let mut listed = contents::list(folder, walk.left);
+        if let (Found::Unknown, Moment::After(before)) = (&listed, walk.moment) {
+            let shut = Shut::of(folder);
+            if shut.is_none() || shut.as_ref() != before.shut.get(folder) {
+                closed::open(walk.root, folder);
+                listed = contents::list(folder, walk.left);
+            }
+        }
+        if matches!(listed, Found::Unknown) {
+            match Shut::of(folder) {
+                Some(shut) => drop(self.shut.insert(folder.to_owned(), shut)),
+                None => self.is_cut = true,
+            }
+        }
+        listed.known().unwrap_or_default()
+    }
+
+    /// Adds what counts among the entries of a folder.
+    fn sort(&mut self, walk: &mut Walk<'_>, folder: PathBuf, depth: usize, entries: &[DirEntry]) {
+        let mut parts = 0;
+        for entry in entries {
+            let name = entry.file_name();
+            parts += usize::from(BARE.iter().any(|part| name == *part));
+            if is_protected(&folder, &name, depth) {
+                self.note(entry.path());
+                continue;
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => {
+                    let place = leads_aside(walk.root, &entry.path());
+                    let place = place.filter(|place| walk.aside.insert(place.clone()));
+                    let number = place.as_ref().and_then(|place| Some(identity(place)?.1));
+                    self.folders.extend(place.clone().zip(number));
+                    walk.below.extend(place);
+                }
+                Ok(kind) if kind.is_socket() => self.sockets.push(entry.path()),
+                Ok(kind) if !kind.is_dir() => {}
+                // What cannot be told may be a folder.
+                Ok(_) | Err(_) if !SKIPPED.iter().any(|skip| name == *skip) => {
+                    self.folders.insert(entry.path(), entry.ino());
+                    walk.below.push(entry.path());
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        if parts > 1 && matches!(walk.moment, Moment::After(_)) && !closed::can_enter(&folder) {
+            closed::open(walk.root, &folder);
+        }
+        if parts > 1 && is_bare_repository(&folder) {
+            self.bare.insert(folder);
+        }
+    }
+
     fn note(&mut self, path: PathBuf) {
         // Nobody obeys an empty folder, and those that another sandbox holds are such.
         if let Some(target) = target(&path).filter(|_| !is_empty_folder(&path)) {
@@ -175,6 +270,11 @@ impl Nested {
         }
     }
 
+    /// Every `.git`, and every folder that is a repository by itself.
+    fn all_repositories(&self) -> impl Iterator<Item = &PathBuf> {
+        self.names.keys().filter(|path| path.ends_with(".git")).chain(&self.bare)
+    }
+
     /// The folders that have repositories of their own, and those that are such.
     fn repositories(&self, root: &Path) -> BTreeSet<PathBuf> {
         let names = self.names.keys().chain(&self.links);
@@ -186,7 +286,7 @@ impl Nested {
     /// Adds what the settings of these repositories within the repository lead to.
     fn follow_settings(&mut self, root: &Path, trees: &BTreeSet<PathBuf>) {
         for tree in trees {
-            let led = Pointers::of(root, tree, self.home.as_deref());
+            let led = Pointers::of(root, tree, self.user.as_ref());
             self.is_unclear |= led.is_cut;
             for path in led.paths {
                 if !self.pointers.contains(&path) {
@@ -200,31 +300,22 @@ impl Nested {
     /// What a confined process has put beneath `root` since this was found, and the host could obey;
     /// and whether there was too much to find it all.
     pub(crate) fn planted(&self, root: &Path) -> (Vec<PathBuf>, bool) {
-        let mut later = look_at(root, self.home.as_deref(), Moment::After);
+        let mut later = look_at(root, self.user.as_ref(), Moment::After(self));
         // One that the command has made itself names nothing, or goes as a whole.
         let was_there = |tree: &PathBuf| {
-            let is_old = || self.is_cut && !self.has_changed(&tree.join(".git"));
-            self.trees.contains(tree) || is_old()
+            let is_old = |path: &Path| self.is_known(path) && !self.has_changed(path);
+            self.trees.contains(tree) || is_old(&tree.join(".git")) || is_old(tree)
         };
         let trees = later.repositories(root).into_iter().filter(was_there).collect();
         later.follow_settings(root, &trees);
         for path in self.pointers.union(&self.further) {
             later.note(path.clone());
         }
-        let mut planted = Vec::new();
-        for (path, target) in &later.names {
-            let is_known = self.names.get(path) == Some(target);
-            let is_plain = || other_repositories::is_harmless(path);
-            if is_known || is_plain() || (path.ends_with(".git") && is_harmless(root, path)) {
-                continue;
-            }
-            // Of what was not looked at before, only what has changed since was put there.
-            let known = [&self.links, &self.pointers, &self.further];
-            let is_near = known.iter().any(|known| known.contains(path));
-            if !self.is_cut || is_near || self.has_changed(path) {
-                planted.push(path.clone());
-            }
-        }
+        let is_planted = |(path, target): &(&PathBuf, &Option<PathBuf>)| {
+            self.names.get(*path) != Some(target) && self.is_planted(root, path, &later)
+        };
+        let mut planted: Vec<PathBuf> =
+            later.names.iter().filter(is_planted).map(|(path, _)| path.clone()).collect();
         let is_new = |part: &&PathBuf| self.parts.get(*part) != later.parts.get(*part);
         let is_old = |part: &&PathBuf| {
             let mut above = part.ancestors().skip(1);
@@ -232,43 +323,95 @@ impl Nested {
         };
         planted.extend(later.parts.keys().filter(is_new).filter(is_old).cloned());
         let bare = later.bare.difference(&self.bare);
-        let bare = bare.filter(|folder| !self.is_cut || self.has_changed(folder));
+        let bare = bare.filter(|folder| !self.is_known(folder) || self.has_changed(folder));
         let bare = bare.filter(|folder| !is_harmless_directory(folder, 0));
         planted.extend(bare.map(|folder| folder.join("HEAD")));
+        for path in &planted {
+            if let (Found::Unknown, Some(folder)) = (contents::kind(path), path.parent()) {
+                closed::open(root, folder);
+            }
+        }
+        if self.is_cut {
+            let is_left =
+                |path: &&PathBuf| !planted.contains(path) && !planted.contains(&path.join("HEAD"));
+            let left = later.all_repositories().filter(is_left).cloned().collect();
+            let whole = (left, Arc::new(std::mem::take(&mut later.folders)));
+            KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(root.to_owned(), whole);
+        }
         (planted, later.is_cut)
     }
 
-    /// Whether something that the host obeys has changed since. No process can set these times back.
-    fn has_changed(&self, path: &Path) -> bool {
+    /// Whether a name that was not there, or was not looked at, is one that the host could obey.
+    fn is_planted(&self, root: &Path, path: &Path, later: &Self) -> bool {
+        let is_git = path.ends_with(".git");
+        if other_repositories::is_harmless(path) || (is_git && is_harmless(root, path)) {
+            return false;
+        }
+        let near = [&self.links, &self.pointers, &self.further];
+        if !self.is_cut || near.iter().any(|near| near.contains(path)) {
+            return true;
+        }
+        // Times tell nothing of what was prepared elsewhere and moved here: of repositories those that
+        // are not known have been put there.
+        (is_git && !self.is_known(path))
+            || self.has_changed(path)
+            || self.has_come(root, path, later)
+    }
+
+    /// Whether a folder on the way to `path` was put there since: to move one changes its own time, and
+    /// none of those in it. One that is the same as before was not.
+    fn has_come(&self, root: &Path, path: &Path, later: &Self) -> bool {
+        for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
+            let before = self.folders.get(folder).or_else(|| self.whole.get(folder));
+            if before.is_some() && before == later.folders.get(folder) {
+                return false;
+            }
+            if self.is_later(folder) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a repository is one that a whole look found before.
+    fn is_known(&self, path: &Path) -> bool {
+        self.known.get(path).is_some_and(|known| identity(path) == Some(*known))
+    }
+
+    /// Whether a path itself has changed since, or that cannot be told. No process can set these times
+    /// back.
+    fn is_later(&self, path: &Path) -> bool {
         let Some(since) = self.since.and_then(|since| since.duration_since(UNIX_EPOCH).ok()) else {
             return true;
         };
-        let is_later = |path: &Path| {
-            fs::symlink_metadata(path).is_ok_and(|found| {
+        match contents::kind(path) {
+            Found::Absent => false,
+            Found::Read(found) => {
                 let time = (found.ctime(), found.ctime_nsec());
                 time >= (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
-            })
-        };
-        let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        let is_repository = path.ends_with(".git") || is_bare_repository(path);
+            }
+            Found::Unknown => true,
+        }
+    }
+
+    /// Whether something that the host obeys has changed since.
+    fn has_changed(&self, path: &Path) -> bool {
+        let is_later = |path: &Path| self.is_later(path);
         if let Some(obeyed) = other_repositories::obeyed(path) {
             return is_later(path) || obeyed.iter().any(|file| is_later(file));
         }
+        let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let is_repository = path.ends_with(".git") || is_bare_repository(path);
         if !is_directory || !is_repository {
             return holds(path, &is_later);
         }
-        let parts = ["config", "config.worktree", "commondir", "hooks"].map(|name| path.join(name));
-        let hooks = fs::read_dir(path.join("hooks")).into_iter().flatten().flatten();
-        let hooks = hooks.map(|entry| entry.path());
-        // Git itself writes into the directory whenever it works; a new one comes with its folder.
-        let is_moved_here = || {
-            path.parent().is_some_and(is_later) && is_later(path) && !is_later(&path.join("index"))
-        };
-        parts.into_iter().chain(hooks).any(|part| is_later(&part)) || is_moved_here()
+        // Git itself writes into the directory, its `HEAD` and its `index` whenever it works.
+        let parts = ["config", "config.worktree", "commondir"].map(|part| path.join(part));
+        parts.iter().any(|part| is_later(part)) || holds(&path.join("hooks"), &is_later)
     }
 }
 
-/// Whether a path, or something beneath it, is such.
+/// Whether a path, or something beneath it, is such, or that cannot be told.
 fn holds(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
     let (mut left, mut seen) = (vec![path.to_owned()], 0);
     while let Some(path) = left.pop() {
@@ -277,8 +420,11 @@ fn holds(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
         }
         seen += 1;
         if seen < HELD && fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            left.extend(entries.map(|entry| entry.path()));
+            match contents::list(&path, HELD) {
+                Found::Absent => {}
+                Found::Read(listing) => left.extend(listing.entries.iter().map(DirEntry::path)),
+                Found::Unknown => return true,
+            }
         }
     }
     false
@@ -287,12 +433,15 @@ fn holds(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
 /// Where a link leads; none where nothing is.
 #[expect(clippy::option_option, reason = "what is there need not be a link")]
 fn target(path: &Path) -> Option<Option<PathBuf>> {
-    let found = fs::symlink_metadata(path).ok()?;
-    Some(if found.is_symlink() { fs::read_link(path).ok() } else { None })
+    match contents::kind(path) {
+        Found::Absent => None,
+        Found::Read(found) if found.is_symlink() => Some(fs::read_link(path).ok()),
+        Found::Read(_) | Found::Unknown => Some(None),
+    }
 }
 
 /// Whether nothing else keeps this name in this folder, at this depth.
-fn is_protected(folder: &Path, name: &OsStr, depth: usize) -> bool {
+pub(crate) fn is_protected(folder: &Path, name: &OsStr, depth: usize) -> bool {
     // Protected only in one folder.
     if name == "hooks" {
         let above = folder.file_name().map(Path::new);
@@ -304,113 +453,4 @@ fn is_protected(folder: &Path, name: &OsStr, depth: usize) -> bool {
     let found = name.to_str().filter(|_| may_be).and_then(protected);
     // At the top there are mounts for the foremost names, as they are usually spelled.
     found.is_some_and(|found| depth > 0 || OTHERS.contains(&found) || name != found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    #[test]
-    fn what_is_planted_is_found_and_what_git_makes_is_not() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path();
-        write(root, "old/.vscode/settings.json", "{}");
-        write(root, "old/.git/config", "[core]\nbare = false\n");
-        let before = look(root, None);
-        assert_eq!(before.names.len(), 2);
-        write(root, "old/.git/index", "x");
-        write(root, "made/.git/config", "[core]\nbare = false\n");
-        write(root, "node_modules/x/.vscode/settings.json", "{}");
-        for name in &BARE[..3] {
-            write(root, &format!("bare/{name}"), "");
-        }
-        assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
-        write(root, "bare/config", "[core]\nfsmonitor = x\n");
-        write(root, "evil/.git/config", "[core]\nfsmonitor = x\n");
-        write(root, "a/b/.mcp.json", "{}");
-        write(root, "other/HEAD", "");
-        write(root, "other/commondir", "../a");
-        let names = ["a/b/.mcp.json", "evil/.git", "bare/HEAD", "other/HEAD"];
-        assert_eq!(before.planted(root).0, names.map(|name| root.join(name)));
-    }
-
-    #[test]
-    fn what_the_settings_of_a_nested_repository_lead_to_is_known_and_watched() {
-        let base = tempfile::tempdir().unwrap();
-        let root = &base.path().canonicalize().unwrap();
-        let settings = "[core]\nhooksPath = .husky\nfsmonitor = ./mon\n[include]\npath = ../more\n";
-        write(root, "a/lib/.git/config", settings);
-        write(root, "a/lib/more", "[core]\nbare = false\n");
-        write(root, "plain/.git/config", "[core]\nbare = false\n");
-        let before = look(root, None);
-        let pointers = ["a/lib/.husky", "a/lib/more"].map(|name| root.join(name));
-        assert_eq!(before.further.iter().cloned().collect::<Vec<_>>(), pointers);
-        assert!(before.planted(root).0.is_empty());
-        write(root, "a/lib/.husky/pre-commit", "x");
-        write(root, "a/lib/mon", "x");
-        write(root, "made/.git/config", "[core]\nbare = false\n");
-        write(root, "made/.husky/pre-commit", "x");
-        let wanted = ["a/lib/.husky", "a/lib/mon"].map(|name| root.join(name));
-        assert_eq!(before.planted(root).0, wanted);
-    }
-
-    #[test]
-    fn a_link_that_leads_elsewhere_afterwards_is_planted() {
-        let base = tempfile::tempdir().unwrap();
-        let link = base.path().join("a/.vscode");
-        fs::create_dir(base.path().join("a")).unwrap();
-        std::os::unix::fs::symlink("../.vscode", &link).unwrap();
-        let before = look(base.path(), None);
-        assert!(before.planted(base.path()).0.is_empty());
-        fs::remove_file(&link).unwrap();
-        std::os::unix::fs::symlink("evil", &link).unwrap();
-        assert_eq!(before.planted(base.path()).0, [link]);
-    }
-
-    #[test]
-    fn very_many_files_and_folders_hide_nothing() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path();
-        write(root, "z/old/.git/config", "[core]\nfsmonitor = user\n");
-        let deep = "1/2/3/4/5/6/7/8";
-        let before = look(root, None);
-        for number in 0..2 * ENTRIES[0] {
-            write(root, &format!("0/{number}"), "");
-        }
-        write(root, "zz/.git/config", "[core]\nfsmonitor = x\n");
-        write(root, &format!("{deep}/.git/config"), "[core]\nfsmonitor = x\n");
-        let wanted = [&format!("{deep}/.git"), "zz/.git"].map(|name| root.join(name));
-        assert_eq!(before.planted(root), (wanted.to_vec(), false));
-    }
-
-    #[test]
-    fn in_a_very_large_tree_what_was_there_stays_and_what_is_changed_goes() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path();
-        for number in 0..2 * ENTRIES[0] {
-            write(root, &format!("0/{number}"), "");
-        }
-        for name in ["z/one", "z/two", "z/three"] {
-            write(root, &format!("{name}/.git/config"), "[core]\nfsmonitor = user\n");
-        }
-        write(root, "z/five/.vscode/tasks.json", "");
-        std::thread::sleep(2 * LAG);
-        let before = look(root, None);
-        assert!(before.is_cut);
-        write(root, "z/one/.git/config", "[core]\nfsmonitor = x\n");
-        write(root, "z/two/.git/index", "x");
-        write(root, "z/two/made", "x");
-        write(root, "z/four/.mcp.json", "x");
-        // What was there is overwritten, which the folder itself does not show.
-        write(root, "z/five/.vscode/tasks.json", "x");
-        let wanted = ["z/five/.vscode", "z/four/.mcp.json", "z/one/.git"];
-        let wanted = wanted.map(|name| root.join(name));
-        assert_eq!(before.planted(root), (wanted.to_vec(), false));
-    }
 }

@@ -29,7 +29,7 @@ pub(crate) fn start(
         read: Vec::new(),
         write: Vec::new(),
         devices: Vec::new(),
-        filters: Vec::new(),
+        filter: String::new(),
     };
     let warden = crate::warden::Warden::call(request, plan.walls, settings, launcher)?;
     warden.watch(request, &plan, After::default())

@@ -1,9 +1,9 @@
 //! Repositories of other systems than git. Work in them changes much of them, so that only what makes
 //! the system run something is protected: settings, and what leads to those of another repository.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::contents::{self, Found};
 use crate::protected::is_real_directory;
 
 /// The file of Jujutsu that tells where the repository of git is that it works on.
@@ -27,7 +27,11 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Of such a folder the files in it that its system obeys; none for anything else.
 pub(crate) fn obeyed(path: &Path) -> Option<Vec<PathBuf>> {
     let (_, files) = SYSTEMS.iter().find(|(name, _)| path.ends_with(name))?;
-    let is_there = |file: &PathBuf| file.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    let is_there = |file: &PathBuf| match contents::kind(file) {
+        Found::Absent => false,
+        Found::Read(found) => !found.is_dir(),
+        Found::Unknown => true,
+    };
     let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
     is_folder.then(|| files.iter().map(|file| path.join(file)).filter(is_there).collect())
 }
@@ -49,15 +53,15 @@ pub(crate) fn is_harmless(path: &Path) -> bool {
 
 /// Whether the repository of git is the one in Jujutsu's folder, or the one beside it.
 fn leads_near(path: &Path, file: &Path) -> bool {
-    let is_small =
-        fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.len() <= 64);
-    is_small
-        && fs::read(file).is_ok_and(|text| matches!(text.as_slice(), b"git" | b"../../../.git"))
+    let text = contents::plain_file(file, 64).known();
+    text.is_some_and(|text| matches!(text.as_slice(), b"git" | b"../../../.git"))
         && path.join("repo").symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

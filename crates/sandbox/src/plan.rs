@@ -27,8 +27,9 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Files and device nodes that can be read and written, not created or removed.
     pub(crate) devices: Vec<PathBuf>,
-    /// Filters of system calls, as text.
-    pub(crate) filters: Vec<String>,
+    /// The filter of system calls, as text. It is the last of all that is written: a plan that was cut
+    /// off has none.
+    pub(crate) filter: String,
 }
 
 /// Which walls the helper raises.
@@ -84,9 +85,7 @@ impl Plan {
                 put(key, path.as_os_str().as_bytes());
             }
         }
-        for filter in &self.filters {
-            put("filter", filter.as_bytes());
-        }
+        put("filter", self.filter.as_bytes());
         bytes
     }
 
@@ -103,7 +102,7 @@ impl Plan {
             read: Vec::new(),
             write: Vec::new(),
             devices: Vec::new(),
-            filters: Vec::new(),
+            filter: String::new(),
         };
         let mut fields = bytes.split(|&byte| byte == 0);
         loop {
@@ -135,7 +134,7 @@ impl Plan {
             "read" => self.read.push(text().into()),
             "write" => self.write.push(text().into()),
             "device" => self.devices.push(text().into()),
-            "filter" => self.filters.push(String::from_utf8(value.to_vec()).ok()?),
+            "filter" => self.filter = String::from_utf8(value.to_vec()).ok()?,
             limit => {
                 let number = std::str::from_utf8(value).ok()?.parse().ok()?;
                 match limit {
@@ -178,7 +177,7 @@ mod tests {
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],
             devices: vec![PathBuf::from("/dev/null")],
-            filters: vec!["0020000000000004".to_owned()],
+            filter: "0020000000000004".to_owned(),
         }
     }
 
@@ -193,6 +192,8 @@ mod tests {
         for end in 0..bytes.len() {
             let torn = Plan::decode(&bytes[..end]);
             assert_ne!(torn, Some(plan()), "cut at {end}");
+            let is_whole = |torn: Plan| torn.filter == plan().filter;
+            assert!(!torn.is_some_and(is_whole), "cut at {end}");
         }
         assert_eq!(Plan::decode(b"program\0sh\0surprise\0x\0"), None);
     }

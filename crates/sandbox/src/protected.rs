@@ -9,11 +9,12 @@ use contract::protected::{FOREMOST, OTHERS};
 use contract::sandbox::SandboxError;
 use rustix::fs::{Dir, DirEntry, Mode, OFlags};
 
+use crate::contents::{self, Found};
 use crate::git_settings::{Setting, guessed, settings};
 use crate::nested::Nested;
 use crate::other_repositories;
 
-const MODULES_BYTES: usize = 64 * 1024;
+const MODULES_BYTES: u64 = 1 << 20;
 const MODULES: usize = 128;
 /// Names below the top for which there is a mount each: every one makes the next more costly.
 const MOUNTS: usize = 64;
@@ -36,7 +37,8 @@ pub(crate) struct Protected {
 /// Sorts the protected paths under `root`, deeper in which `nested` was found, into present and absent
 /// ones.
 pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxError> {
-    let own = nested.home.as_ref().map(|home| home.join(".config/brynhild"));
+    let home = nested.user.as_ref().and_then(|user| user.home.as_ref());
+    let own = home.map(|home| home.join(".config/brynhild"));
     if own.is_some_and(|own| fs::canonicalize(&own).unwrap_or(own) == root) {
         return Err(SandboxError::Refused(format!(
             "{} holds the settings that decide what may run, so nothing that runs may write there; \
@@ -46,8 +48,9 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     }
     if nested.is_unclear {
         return Err(SandboxError::Refused(format!(
-            "the settings or hooks of git in {} name more files than can be looked at, any of which \
-             a command could write for git to run; make them shorter, or use read-only access",
+            "the settings or hooks of git in {}, or what your shell loads there, cannot all be read or \
+             name more files than can be looked at, any of which a command could write for git to \
+             run; make them shorter and readable, or use read-only access",
             root.display()
         )));
     }
@@ -63,7 +66,7 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     }
     found.present.extend(others.present);
     found.watched = others.absent;
-    let mut modules: BTreeSet<PathBuf> = submodules(root).into_iter().collect();
+    let mut modules: BTreeSet<PathBuf> = submodules(root)?.into_iter().collect();
     let links = nested.links.iter().filter_map(|git| git.parent());
     modules.extend(links.filter(|path| is_real_directory(root, path)).map(Path::to_owned));
     for module in modules {
@@ -164,18 +167,23 @@ fn sort(path: PathBuf, found: &mut Protected) -> Result<(), SandboxError> {
 }
 
 /// The submodule folders that exist: git on the host looks into each of them.
-fn submodules(root: &Path) -> Vec<PathBuf> {
+fn submodules(root: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     let path = root.join(".gitmodules");
-    let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-    if !is_file {
-        return Vec::new();
-    }
-    let Ok(bytes) = fs::read(&path) else {
-        return Vec::new();
+    let text = match contents::plain_file(&path, MODULES_BYTES) {
+        Found::Read(text) => text,
+        Found::Absent => return Ok(Vec::new()),
+        // A sandbox beside this one holds a folder there.
+        Found::Unknown if path.is_dir() => return Ok(Vec::new()),
+        Found::Unknown => {
+            return Err(SandboxError::Refused(format!(
+                "{} cannot be read, or is longer than 1 MiB; make it a file that can, or use \
+                 read-only access",
+                path.display()
+            )));
+        }
     };
-    let text = &bytes[..bytes.len().min(MODULES_BYTES)];
-    let settings = settings(text).unwrap_or_else(|| guessed(text));
-    settings
+    let settings = settings(&text).unwrap_or_else(|| guessed(&text));
+    Ok(settings
         .iter()
         .filter(|setting| setting.key == "path")
         .map(Setting::path)
@@ -183,7 +191,7 @@ fn submodules(root: &Path) -> Vec<PathBuf> {
         .map(|path| root.join(path))
         .filter(|path| is_real_directory(root, path))
         .take(MODULES)
-        .collect()
+        .collect())
 }
 
 fn is_plain(path: &Path) -> bool {
@@ -224,7 +232,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let own = home.path().canonicalize().unwrap().join(".config/brynhild");
         fs::create_dir_all(own.join("plugin-data/x")).unwrap();
-        let find = |root: &Path| super::find(root, &look(root, Some(home.path())));
+        let user = crate::User { home: Some(home.path().to_owned()), git: Vec::new() };
+        let find = |root: &Path| super::find(root, &look(root, Some(&user)));
         let error = find(&own).unwrap_err().to_string();
         assert!(error.contains("decide what may run"), "{error}");
         assert!(find(&own.join("plugin-data/x")).is_ok());

@@ -81,7 +81,8 @@ pub(crate) fn start(
     let mut after = After::default();
     let mut kept = Vec::new();
     if request.access == Access::Workspace {
-        after = After::watch(&request.roots, request.home.as_deref(), settings.notice.clone());
+        let user = settings.user.at(request.home.as_deref());
+        after = After::watch(&request.roots, Some(&user), settings.notice.clone());
         for (root, nested) in &after.nested {
             let found = protected::find(root, nested)?;
             let linked = Linked::find(&found.present)?;

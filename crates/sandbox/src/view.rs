@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use contract::text::normalize;
 
+use crate::contents;
 use crate::discovery;
 use crate::git_settings::settings;
 
@@ -118,6 +119,8 @@ const PRIVATE: [&str; 16] = [
     ".pypirc",
 ];
 const PRIVATE_ENTRIES: usize = 500;
+/// Settings of git that are longer show nothing.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Secrets in `home`, with what lies directly in their folders.
 pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
@@ -302,9 +305,7 @@ fn linked_git(workspace: &Path) -> Option<Vec<PathBuf>> {
         let is_inside = directory.starts_with(common.join("worktrees"));
         return (is_inside && is_repository(&common)).then_some(vec![common]);
     }
-    let config = directory.join("config");
-    let is_file = fs::metadata(&config).is_ok_and(|found| found.is_file());
-    let settings = settings(&is_file.then(|| fs::read(config).ok()).flatten()?)?;
+    let settings = settings(&contents::file(&directory.join("config"), MOST_BYTES).known()?)?;
     let worktree = settings.iter().rev().find(|setting| setting.is("core", "worktree"))?;
     let named = fs::canonicalize(directory.join(worktree.path())).ok()?;
     (named == workspace && is_repository(&directory)).then_some(vec![directory])
@@ -403,6 +404,9 @@ mod tests {
         fs::write(modules.join("config"), "[core]\n\tworktree = ../../../other\n").unwrap();
         assert!(git_directory(&work).is_empty());
         fs::write(modules.join("config"), "[core]\n\tworktree = ../../../sub\n").unwrap();
-        assert_eq!(git_directory(&work), [modules]);
+        assert_eq!(git_directory(&work), std::slice::from_ref(&modules));
+        let long = "# nothing\n".repeat(200_000) + "[core]\n\tworktree = ../../../sub\n";
+        fs::write(modules.join("config"), long).unwrap();
+        assert!(git_directory(&work).is_empty());
     }
 }

@@ -42,9 +42,7 @@ pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
         process_limit::bound_numbers(&plan.limits);
     }
     limit(&plan.limits, plan.walls).map_err(|error| format!("cannot set a limit: {error}"))?;
-    let filters = plan.filters.iter().map(|text| seccomp::read(text)).collect::<Option<Vec<_>>>();
-    let filters = filters.filter(|filters| !filters.is_empty());
-    let filters = filters.ok_or("has no system call filter")?;
+    let filter = seccomp::read(&plan.filter).ok_or("has no system call filter")?;
     let strength = strength();
     if plan.walls == Walls::Alone && strength == Strength::Missing {
         return Err("finds no Landlock in this kernel".to_owned());
@@ -52,11 +50,8 @@ pub(crate) fn raise(plan: &Plan) -> Result<(), String> {
     if strength > Strength::Missing {
         restrict(plan).map_err(|error| format!("cannot apply Landlock: {error}"))?;
     }
-    for filter in filters {
-        seccompiler::apply_filter(&filter)
-            .map_err(|error| format!("cannot apply the system call filter: {error}"))?;
-    }
-    Ok(())
+    seccompiler::apply_filter(&filter)
+        .map_err(|error| format!("cannot apply the system call filter: {error}"))
 }
 
 /// How much of Landlock there is.
@@ -84,12 +79,8 @@ fn ask() -> Strength {
     }
 }
 
-/// The filters for `walls` with this network.
-pub(crate) fn filters(
-    walls: Walls,
-    network: &Network,
-    access: Access,
-) -> Result<Vec<String>, String> {
+/// The filter for `walls` with this network.
+pub(crate) fn filter(walls: Walls, network: &Network, access: Access) -> Result<String, String> {
     let openings = openings(walls, network, strength());
     // Mounts keep what is read-only so; without them only the calls themselves can be refused.
     let attributes = walls == Walls::Inner || access == Access::Workspace;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, SandboxError};
 
-use crate::bubblewrap::memory_file;
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::control_group::Group;
@@ -56,7 +55,7 @@ impl Warden {
         let (heard, lifeline) = io::pipe()?;
         let (awaited, ready) = io::pipe()?;
         let mut handed = Descriptors::default();
-        let plan = empty(helper::PLAN, &mut handed)?;
+        let plan = handed.add_empty(helper::PLAN)?;
         handed.add(helper::STATUS, told.into());
         handed.add(helper::LIFELINE, heard.into());
         handed.add(helper::READY, awaited.into());
@@ -64,7 +63,7 @@ impl Warden {
         handed.add_channel(theirs);
         let is_alone = walls == Walls::Alone;
         let is_guarded = is_alone && request.access == Access::Workspace;
-        let saved = is_guarded.then(|| empty(helper::SAVED, &mut handed)).transpose()?;
+        let saved = is_guarded.then(|| handed.add_empty(helper::SAVED)).transpose()?;
         let group = is_alone.then(|| process_limit::group(Rung::Landlock, &request.limits));
         let (group, door) = group.flatten().unzip();
         if let Some(door) = door {
@@ -106,11 +105,4 @@ impl Warden {
             Outcome::Silent => Err(SandboxError::Refused(self.words).into()),
         }
     }
-}
-
-/// Hands over a file without a name, and keeps it to fill it later.
-fn empty(name: &str, handed: &mut Descriptors) -> io::Result<File> {
-    let file = memory_file(&[])?;
-    handed.add(name, file.try_clone()?);
-    Ok(File::from(file))
 }

@@ -1,21 +1,26 @@
 //! Protected files that have further names: a mount keeps a command from the protected one, but not
 //! from the others, so they are compared when it has ended. What git and editors obey is small and comes
-//! back; of packages that were linked from a store only the times are known.
+//! back; of packages that were linked from a store only times and a sum of what they hold are known.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use contract::sandbox::SandboxError;
 
 use super::quarantine;
 use super::snapshot::{Saved, parts, read, write};
-use crate::nested::SKIPPED;
+use crate::nested::{SKIPPED, is_protected};
 
 /// So much is kept to be brought back, of all files together.
 const KEPT_BYTES: u64 = 1 << 20;
+/// So much is read to know its sum, of all files together.
+const SUMMED_BYTES: u64 = 256 << 20;
 /// So many entries are looked at, and so many of what package managers have fetched, where there are
 /// often very many that share their content with a store.
 const ENTRIES: usize = 300_000;
@@ -47,8 +52,10 @@ pub(crate) struct Linked {
     kept: Vec<(PathBuf, Birth, Saved)>,
     /// How long all that is.
     kept_bytes: u64,
-    /// With their times.
-    noted: Vec<(PathBuf, Birth, Stamp)>,
+    /// With their times, and the sum of what they hold.
+    noted: Vec<(PathBuf, Birth, Stamp, Option<u64>)>,
+    /// How much was read for the sums.
+    summed_bytes: u64,
 }
 
 /// When a file was changed. The first of these no process can set.
@@ -67,6 +74,34 @@ impl Stamp {
     }
 }
 
+/// A file whose sum is known.
+type Summed = (Birth, Stamp, u64);
+
+/// The sum of what a file holds. Its key is nobody else's, so that no other content can be made for it;
+/// and what was read once is not read again before it changes.
+fn sum(path: &Path, birth: &Birth, stamp: Stamp) -> Option<u64> {
+    static KNOWN: Mutex<BTreeMap<(u64, u64), Summed>> = Mutex::new(BTreeMap::new());
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same = |it: &Summed| it.0 == *birth && it.1 == stamp;
+    if let Some((_, _, sum)) = known().get(&birth.number).filter(|it| is_same(it)) {
+        return Some(*sum);
+    }
+    let sum = KEY.hash_one(fs::read(path).ok()?);
+    known().insert(birth.number, (birth.clone(), stamp, sum));
+    Some(sum)
+}
+
+/// What counts in a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Everything: it is a part of something protected.
+    Protected,
+    /// Protected names: otherwise it holds what any folder of a project does. To ask for the links of
+    /// each of its files would hold up every command.
+    Checkout,
+}
+
 impl Linked {
     /// Finds them at and beneath protected paths; none where there are none.
     pub(crate) fn find(names: &[PathBuf]) -> Result<Option<Self>, SandboxError> {
@@ -77,7 +112,7 @@ impl Linked {
                 Ok(found) if found.is_dir() => folders.push(part),
                 Ok(found) => linked.add(part, &found, true)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(unguarded(&part, &error)),
+                Err(error) => return Err(unseen(&part, &error)),
             }
         }
         let fetched = linked.walk(folders)?;
@@ -86,28 +121,31 @@ impl Linked {
     }
 
     /// Looks through folders. Returns those in them that hold what tools have fetched.
-    fn walk(&mut self, mut left: Vec<PathBuf>) -> Result<Vec<PathBuf>, SandboxError> {
+    fn walk(&mut self, tops: Vec<PathBuf>) -> Result<Vec<PathBuf>, SandboxError> {
         let (mut fetched, mut seen) = (Vec::new(), 0);
-        while let Some(folder) = left.pop() {
-            let fault = |error: io::Error| unguarded(&folder, &error);
-            let entries = match fs::read_dir(&folder) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                entries => entries.map_err(fault)?,
-            };
-            for entry in entries {
-                let entry = entry.map_err(fault)?;
-                seen += 1;
-                if seen > ENTRIES {
-                    return Err(fault(io::ErrorKind::FileTooLarge.into()));
+        for top in tops {
+            let mut left = vec![(top.clone(), Within::Protected)];
+            while let Some((folder, within)) = left.pop() {
+                let Some(entries) = list(&folder, ENTRIES - seen)? else { continue };
+                seen += entries.len();
+                if seen >= ENTRIES {
+                    return Err(too_many(&top));
                 }
-                let kind = entry.file_type().map_err(fault)?;
-                let is_fetched = || SKIPPED.iter().any(|skip| entry.file_name() == *skip);
-                if kind.is_file() {
-                    self.look_at(&entry, true)?;
-                } else if kind.is_dir() && is_fetched() {
-                    fetched.push(entry.path());
-                } else if kind.is_dir() {
-                    left.push(entry.path());
+                let is_checkout = entries.iter().any(|entry| entry.file_name() == ".git");
+                let within = if is_checkout { Within::Checkout } else { within };
+                for entry in entries {
+                    let kind = entry.file_type().map_err(|error| unseen(&folder, &error))?;
+                    let name = entry.file_name();
+                    let is_obeyed =
+                        within == Within::Protected || is_protected(&folder, &name, usize::MAX);
+                    if kind.is_file() && is_obeyed {
+                        self.look_at(&entry, true)?;
+                    } else if kind.is_dir() && SKIPPED.iter().any(|skip| name == *skip) {
+                        fetched.push(entry.path());
+                    } else if kind.is_dir() {
+                        let within = if is_obeyed { Within::Protected } else { within };
+                        left.push((entry.path(), within));
+                    }
                 }
             }
         }
@@ -137,7 +175,7 @@ impl Linked {
         match entry.metadata() {
             Ok(found) if found.nlink() > 1 => self.add(entry.path(), &found, is_obeyed),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(unguarded(&entry.path(), &error))
+                Err(unseen(&entry.path(), &error))
             }
             Ok(_) | Err(_) => Ok(()),
         }
@@ -156,7 +194,11 @@ impl Linked {
         let birth = Birth::seen(found);
         let bytes = self.kept_bytes.saturating_add(found.len());
         if !is_obeyed || bytes > KEPT_BYTES {
-            self.noted.push((path, birth, Stamp::seen(found)));
+            let stamp = Stamp::seen(found);
+            self.summed_bytes = self.summed_bytes.saturating_add(found.len());
+            let is_summed = self.summed_bytes <= SUMMED_BYTES;
+            let sum = is_summed.then(|| sum(&path, &birth, stamp)).flatten();
+            self.noted.push((path, birth, stamp, sum));
             return Ok(());
         }
         let saved = read(&path).map_err(|error| unguarded(&path, &error))?;
@@ -177,17 +219,22 @@ impl Linked {
             moved.extend(write(path, saved).err().map(Err));
         }
         let mut doubtful = Vec::new();
-        for (path, birth, stamp) in &self.noted {
+        for (path, birth, stamp, before) in &self.noted {
             let found = fs::symlink_metadata(path).ok();
             let Some(found) = found.filter(|found| Birth::seen(found) == *birth) else { continue };
             let now = Stamp::seen(&found);
-            if now.content != stamp.content {
+            if now == *stamp {
+                continue;
+            }
+            // Times of content can be set back. That of the change is also another where a further name
+            // was made or removed.
+            let is_written = || Some(before.as_ref()? != &sum(path, birth, now)?);
+            if now.content != stamp.content || is_written() == Some(true) {
                 moved.push(quarantine(root, path));
-            } else if now.change != stamp.change {
+            } else if is_written().is_none() {
                 doubtful.push(path);
             }
         }
-        // That also happens where another name of it is made or removed.
         moved.extend(doubtful.first().map(|path| {
             Ok(format!(
                 "a confined process touched `{}` and {} other protected files by further names of \
@@ -198,6 +245,31 @@ impl Linked {
         }));
         moved
     }
+}
+
+/// At most so many entries of a folder; none where it is not there.
+fn list(folder: &Path, most: usize) -> Result<Option<Vec<fs::DirEntry>>, SandboxError> {
+    let listed = fs::read_dir(folder).and_then(|entries| entries.take(most).collect());
+    match listed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        listed => listed.map(Some).map_err(|error| unseen(folder, &error)),
+    }
+}
+
+fn too_many(folder: &Path) -> SandboxError {
+    SandboxError::Refused(format!(
+        "{} holds more files than can be looked through ({ENTRIES}) for further names (hard links), by \
+         which a command could write them; move what is large out of it, or use read-only access",
+        folder.display()
+    ))
+}
+
+fn unseen(path: &Path, error: &io::Error) -> SandboxError {
+    SandboxError::Refused(format!(
+        "{} cannot be looked at ({error}), so that it may have further names (hard links), by which a \
+         command could write it; make it readable, or use read-only access",
+        path.display()
+    ))
 }
 
 fn unguarded(path: &Path, error: &io::Error) -> SandboxError {
@@ -251,10 +323,73 @@ mod tests {
         assert!(linked.restore(base.path()).is_empty());
         fs::write(path("store/a"), "evil").unwrap();
         fs::remove_file(path("store/b")).unwrap();
+        let time = fs::metadata(path("store/c")).unwrap().modified().unwrap();
+        fs::write(path("store/c"), vec![b'y'; 1 << 20]).unwrap();
+        fs::File::open(path("store/c")).unwrap().set_modified(time).unwrap();
+        let told = linked.restore(base.path());
+        assert!(told.iter().flatten().all(|words| words.contains("was moved to")), "{told:?}");
+        assert_eq!(told.len(), 2);
+        // Of this one only another name has gone.
+        assert!(packages.join("b").exists());
+        assert!(!packages.join("a").exists() && !packages.join("c").exists());
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_read_is_told_by_its_times() {
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        fs::create_dir_all(path(".claude/node_modules")).unwrap();
+        fs::write(path("store"), "x").unwrap();
+        fs::hard_link(path("store"), path(".claude/node_modules/a")).unwrap();
+        let mut linked = Linked { summed_bytes: SUMMED_BYTES, ..Linked::default() };
+        linked.walk_fetched(vec![path(".claude/node_modules")]).unwrap();
+        fs::remove_file(path("store")).unwrap();
         let told = linked.restore(base.path());
         assert!(told.iter().flatten().any(|words| words.contains("cannot be told")), "{told:?}");
-        assert_eq!(told.len(), 2);
-        assert!(!packages.join("a").exists() && packages.join("b").exists());
+    }
+
+    #[test]
+    fn of_a_checkout_only_protected_names_are_asked_for_their_links() {
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        let names = [
+            ".git",
+            "src/main.rs",
+            "src/.mcp.json",
+            ".vscode/deep/tasks.json",
+            ".github/hooks/a.json",
+            ".github/a.md",
+        ];
+        for name in names {
+            let file = path(".claude/worktrees/w").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "mine").unwrap();
+            fs::hard_link(file, path(&name.replace('/', "_"))).unwrap();
+        }
+        let linked = Linked::find(&[path(".claude")]).unwrap().unwrap();
+        for name in names {
+            fs::write(path(&name.replace('/', "_")), "evil").unwrap();
+        }
+        linked.restore(base.path());
+        let is_evil = |name: &&str| {
+            fs::read_to_string(path(".claude/worktrees/w").join(name)).unwrap() == "evil"
+        };
+        let evil: Vec<&str> = names.into_iter().filter(is_evil).collect();
+        assert_eq!(evil, ["src/main.rs", ".github/a.md"]);
+    }
+
+    #[test]
+    fn a_folder_of_too_many_files_is_named_as_such() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join(".claude/w");
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(list(&folder, 1).unwrap().unwrap().len(), 0);
+        let words = too_many(&base.path().join(".claude")).to_string();
+        assert!(words.contains(".claude holds more files than") && words.contains("300000"));
+        fs::write(folder.join("x"), "").unwrap();
+        assert!(
+            list(&folder.join("x"), 1).unwrap_err().to_string().contains("cannot be looked at")
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::SandboxError;
 
 use super::print::{Print, is_exhausted};
-use super::quarantine;
+use super::{quarantine, with_rights};
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
@@ -146,7 +146,7 @@ impl Snapshot {
             if fs::symlink_metadata(path).is_ok() {
                 moved.push(quarantine(&self.root, path));
             }
-            if let Err(error) = write(path, saved) {
+            if let Err(error) = with_rights(&self.root, path, || write(path, saved)) {
                 moved.push(Err(error));
             }
         }
@@ -196,7 +196,8 @@ impl Snapshot {
             if fs::symlink_metadata(path).is_ok() {
                 quarantine(&self.root, path)?;
             }
-            fs::rename(&place, path)?;
+            let moved = || with_rights(&self.root, &place, || fs::rename(&place, path));
+            with_rights(&self.root, path, moved)?;
             let (place, path) = (place.display(), path.display());
             Ok(format!("a confined process moved `{path}` to `{place}`; it was moved back"))
         };

@@ -48,6 +48,19 @@ async fn protected_names_are_neither_created_nor_changed() {
     }
 }
 
+#[tokio::test]
+async fn what_names_a_program_to_an_editor_debugger_or_package_manager_is_put_away() {
+    for rung in rungs() {
+        for name in [".vim/coc-settings.json", ".yarnrc.yml", ".yarnrc", ".pdbrc"] {
+            let world = World::with_git();
+            let script = format!("mkdir .vim; echo x > {name}");
+            let output = world.run(Mode::Confined(rung), &script).await;
+            assert!(!world.work.join(name).exists(), "{rung}: {name} {output:?}");
+            assert!(!world.notices.lock().unwrap().is_empty(), "{rung}: {name}");
+        }
+    }
+}
+
 /// Changes that would outlast the look at them, if nobody looked before the command ends.
 const LASTING: [&str; 6] = [
     "echo x > .envrc",
@@ -183,6 +196,22 @@ async fn git_works_in_a_linked_worktree_and_cannot_be_redirected() {
 }
 
 #[tokio::test]
+async fn a_planted_partial_clone_that_would_make_git_reach_out_does_not_stay() {
+    let script = "git init -q plain && git init -q x && git -C x config remote.o.promisor true &&
+        git -C x config remote.o.url http://127.0.0.1:1/x &&
+        git -C x config core.repositoryformatversion 1 &&
+        git -C x config extensions.partialclone o";
+    for rung in rungs() {
+        let world = World::with_git();
+        let output = world.run(Mode::Confined(rung), script).await;
+        let is_there = |name: &str| world.work.join(name).exists();
+        assert!(is_there("plain/.git") && !is_there("x/.git"), "{rung}: {output:?}");
+        let notices = world.notices.lock().unwrap().join("\n");
+        assert!(notices.contains("moved to"), "{rung}: {notices}");
+    }
+}
+
+#[tokio::test]
 async fn the_git_file_of_a_submodule_stays() {
     for rung in rungs() {
         let world = World::with_git();
@@ -196,5 +225,75 @@ async fn the_git_file_of_a_submodule_stays() {
         world.run(Mode::Confined(rung), attack).await;
         let after = fs::read_to_string(world.work.join("sub/.git")).unwrap();
         assert_eq!(after, before, "H6 {rung}");
+    }
+}
+
+/// Ways to hide from the owner's own eyes a repository that runs something.
+const HIDDEN: [&str; 11] = [
+    "chmod 311 evil",
+    "chmod 000 evil",
+    "chmod 444 evil",
+    "chmod 311 evil/.git",
+    "mkdir over; mv evil over/evil; chmod 444 over over/evil",
+    // Nor does one stay because it cannot be moved away.
+    "chmod 555 evil",
+    "chmod 555 evil evil/.git",
+    "mkdir .brynhild-quarantine; chmod 555 .brynhild-quarantine",
+    "mkdir .brynhild-quarantine; chmod 000 .brynhild-quarantine; chmod 555 evil .",
+    "chmod 555 evil .",
+    "d=$(printf %0200d 1); mkdir -p $d/$d; mv evil $d/$d",
+];
+
+#[tokio::test]
+async fn closed_folders_hide_no_repository() {
+    let evil = "mkdir evil; git init -q evil; git -C evil config core.fsmonitor 'touch x; false'";
+    let hook = "mkdir evil; git init -q evil; mkdir -p evil/.git/hooks
+        echo 'touch x' > evil/.git/hooks/post-index-change; chmod 311 evil/.git/hooks";
+    let hidden = HIDDEN.map(|hide| format!("{evil}; {hide}"));
+    for rung in rungs() {
+        for script in hidden.iter().map(String::as_str).chain([hook]) {
+            let world = World::with_git();
+            let output = world.run(Mode::Confined(rung), script).await;
+            let left = "chmod -R u+rwX .; find . -path './.brynhild*' -prune -o -name .git -print";
+            let left = host_shell(&world, left);
+            let left = String::from_utf8_lossy(&left.stdout);
+            assert_eq!(left, "./.git\n", "{rung}: {script}: {output:?}");
+            let notices = world.notices.lock().unwrap().join("\n");
+            assert!(notices.contains("moved to"), "{rung}: {script}: {notices}");
+        }
+    }
+}
+
+/// One command prepares it where nobody looks, the next one moves it.
+#[tokio::test]
+async fn in_a_large_project_nothing_comes_out_of_a_folder_that_is_not_searched() {
+    let prepare = "mkdir -p node_modules/e/.vscode gh/hooks; echo x > node_modules/e/.vscode/x
+        echo x > gh/hooks/a.json; echo x > node_modules/e/.mcp.json; git init -q node_modules/e
+        git -C node_modules/e config core.fsmonitor 'touch x; false'";
+    for rung in rungs() {
+        let world = World::with_git();
+        let own = "mkdir -p many own/.zed; echo x > own/.zed/x; cd many; touch $(seq 4000)";
+        assert!(host_shell(&world, own).status.success());
+        world.run(Mode::Confined(rung), prepare).await;
+        let output =
+            world.run(Mode::Confined(rung), "mv node_modules/e e; mv gh .github; echo x > own/x");
+        let output = output.await;
+        let is_there = |name: &str| world.work.join(name).exists();
+        for name in ["e/.git", "e/.vscode", "e/.mcp.json", ".github/hooks"] {
+            assert!(!is_there(name), "{rung}: {name}: {output:?}");
+        }
+        assert!(is_there("e") && is_there("own/.zed/x"), "{rung}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn closed_folders_of_the_user_stay_closed() {
+    for rung in rungs() {
+        let world = World::with_git();
+        assert!(host_shell(&world, "mkdir mine; touch mine/x; chmod 000 mine").status.success());
+        let output = world.run(Mode::Confined(rung), "echo x > made; ls mine").await;
+        assert!(world.notices.lock().unwrap().is_empty(), "{rung}: {output:?}");
+        let mode = host_shell(&world, "stat -c %a mine; chmod 700 mine");
+        assert_eq!(String::from_utf8_lossy(&mode.stdout), "0\n", "{rung}");
     }
 }

@@ -14,7 +14,7 @@ use contract::policy::Access;
 use contract::sandbox::{
     Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
-use sandbox::{Rung, Settings};
+use sandbox::{Rung, Settings, User};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
@@ -172,7 +172,7 @@ impl World {
         Settings {
             helper: PathBuf::from(HELPER),
             state: self.state(),
-            home: Some(self.home.clone()),
+            user: User { home: Some(self.home.clone()), git: Vec::new() },
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             egress: None,

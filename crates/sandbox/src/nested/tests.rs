@@ -1,0 +1,183 @@
+//! What is found before a command, and what counts as planted after it.
+
+use super::*;
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn what_is_planted_is_found_and_what_git_makes_is_not() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path();
+    write(root, "old/.vscode/settings.json", "{}");
+    write(root, "old/.git/config", "[core]\nbare = false\n");
+    let before = look(root, None);
+    assert_eq!(before.names.len(), 2);
+    write(root, "old/.git/index", "x");
+    write(root, "made/.git/config", "[core]\nbare = false\n");
+    write(root, "node_modules/x/.vscode/settings.json", "{}");
+    for name in &BARE[..3] {
+        write(root, &format!("bare/{name}"), "");
+    }
+    assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
+    write(root, "bare/config", "[core]\nfsmonitor = x\n");
+    write(root, "evil/.git/config", "[core]\nfsmonitor = x\n");
+    write(root, "a/b/.mcp.json", "{}");
+    write(root, "other/HEAD", "");
+    write(root, "other/commondir", "../a");
+    let names = ["a/b/.mcp.json", "evil/.git", "bare/HEAD", "other/HEAD"];
+    assert_eq!(before.planted(root).0, names.map(|name| root.join(name)));
+}
+
+#[test]
+fn what_the_settings_of_a_nested_repository_lead_to_is_known_and_watched() {
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    let settings = "[core]\nhooksPath = .husky\nfsmonitor = ./mon\n[include]\npath = ../more\n";
+    write(root, "a/lib/.git/config", settings);
+    write(root, "a/lib/more", "[core]\nbare = false\n");
+    write(root, "plain/.git/config", "[core]\nbare = false\n");
+    let before = look(root, None);
+    let pointers = ["a/lib/.husky", "a/lib/more"].map(|name| root.join(name));
+    assert_eq!(before.further.iter().cloned().collect::<Vec<_>>(), pointers);
+    assert!(before.planted(root).0.is_empty());
+    write(root, "a/lib/.husky/pre-commit", "x");
+    write(root, "a/lib/mon", "x");
+    write(root, "made/.git/config", "[core]\nbare = false\n");
+    write(root, "made/.husky/pre-commit", "x");
+    let wanted = ["a/lib/.husky", "a/lib/mon"].map(|name| root.join(name));
+    assert_eq!(before.planted(root).0, wanted);
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_afterwards_is_planted() {
+    let base = tempfile::tempdir().unwrap();
+    let link = base.path().join("a/.vscode");
+    fs::create_dir(base.path().join("a")).unwrap();
+    std::os::unix::fs::symlink("../.vscode", &link).unwrap();
+    let before = look(base.path(), None);
+    assert!(before.planted(base.path()).0.is_empty());
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("evil", &link).unwrap();
+    assert_eq!(before.planted(base.path()).0, [link]);
+}
+
+#[test]
+fn very_many_files_and_folders_hide_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path();
+    write(root, "z/old/.git/config", "[core]\nfsmonitor = user\n");
+    let deep = "1/2/3/4/5/6/7/8";
+    let before = look(root, None);
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    write(root, "zz/.git/config", "[core]\nfsmonitor = x\n");
+    write(root, &format!("{deep}/.git/config"), "[core]\nfsmonitor = x\n");
+    let wanted = [&format!("{deep}/.git"), "zz/.git"].map(|name| root.join(name));
+    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+}
+
+#[test]
+fn in_a_very_large_tree_what_was_prepared_before_is_seen_when_it_is_moved() {
+    const EVIL: &str = "[core]\nfsmonitor = x\n";
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    write(root, "z/mine/.git/config", EVIL);
+    write(root, "z/made/dotgit/config", EVIL);
+    for part in ["objects/x", "refs/x", "config", "H"] {
+        write(root, &format!("z/bare/{part}"), EVIL);
+        write(root, &format!("z/own/{part}"), EVIL);
+    }
+    write(root, "z/own/HEAD", "");
+    write(root, "node_modules/e/.git/config", EVIL);
+    std::thread::sleep(2 * LAG);
+    let before = look(root, None);
+    assert!(before.is_cut);
+    let rename = |from: &str, to: &str| fs::rename(root.join(from), root.join(to)).unwrap();
+    write(root, "z/made/dotgit/index", "");
+    rename("z/made/dotgit", "z/made/.git");
+    rename("z/bare/H", "z/bare/HEAD");
+    rename("node_modules/e", "e");
+    write(root, "z/mine/.git/index", "");
+    write(root, "z/mine/new", "");
+    let wanted = ["e/.git", "z/made/.git", "z/bare/HEAD"].map(|name| root.join(name));
+    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    // What stood there is exchanged for something prepared.
+    let before = look(root, None);
+    rename("z/mine", "z/gone");
+    rename("z/made", "z/mine");
+    let wanted = ["z/gone/.git", "z/mine/.git"].map(|name| root.join(name));
+    let planted = before.planted(root).0;
+    assert!(wanted.iter().all(|path| planted.contains(path)), "{planted:?}");
+}
+
+#[test]
+fn in_a_very_large_tree_what_was_there_stays_and_what_is_changed_goes() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path();
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    for name in ["z/one", "z/two", "z/three"] {
+        write(root, &format!("{name}/.git/config"), "[core]\nfsmonitor = user\n");
+    }
+    write(root, "z/five/.vscode/tasks.json", "");
+    std::thread::sleep(2 * LAG);
+    let before = look(root, None);
+    assert!(before.is_cut);
+    write(root, "z/one/.git/config", "[core]\nfsmonitor = x\n");
+    write(root, "z/two/.git/index", "x");
+    write(root, "z/two/made", "x");
+    write(root, "z/four/.mcp.json", "x");
+    // What was there is overwritten, which the folder itself does not show.
+    write(root, "z/five/.vscode/tasks.json", "x");
+    let wanted = ["z/five/.vscode", "z/four/.mcp.json", "z/one/.git"];
+    let wanted = wanted.map(|name| root.join(name));
+    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+}
+
+#[test]
+fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() {
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    for path in [
+        "z/mine/.vscode/tasks.json",
+        "z/mine/sub/.mcp.json",
+        "node_modules/e/.vscode/tasks.json",
+        "node_modules/e/deep/.mcp.json",
+        "gh/hooks/a.json",
+    ] {
+        write(root, path, "{}");
+    }
+    std::thread::sleep(2 * LAG);
+    let before = look(root, None);
+    assert!(before.is_cut);
+    for (from, to) in [("node_modules/e", "e"), ("gh", ".github")] {
+        fs::rename(root.join(from), root.join(to)).unwrap();
+    }
+    for path in ["z/mine/new", "z/mine/sub/new", "z/new"] {
+        write(root, path, "");
+    }
+    let wanted = [".github/hooks", "e/.vscode", "e/deep/.mcp.json"].map(|name| root.join(name));
+    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    for folder in ["e", ".github"] {
+        fs::remove_dir_all(root.join(folder)).unwrap();
+    }
+    // What the person adds between two commands stays.
+    write(root, "z/mine/other/.mcp.json", "{}");
+    write(root, "z/mine/.zed/settings.json", "{}");
+    std::thread::sleep(2 * LAG);
+    let before = look(root, None);
+    write(root, "z/mine/newer", "");
+    assert_eq!(before.planted(root), (Vec::new(), false));
+}
