@@ -40,11 +40,27 @@ pub struct Catalog {
 }
 
 /// A catalog as its file has it.
-#[derive(Serialize, Deserialize)]
-struct Kept {
+#[derive(Serialize)]
+struct Kept<'a> {
     format: u32,
     #[serde(flatten)]
-    catalog: Catalog,
+    catalog: &'a Catalog,
+}
+
+/// Which version wrote a file.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+impl Version {
+    /// That of a file. It stands first, so that the rest is read once and by whom it concerns.
+    fn of(bytes: &[u8]) -> serde_json::Result<u32> {
+        if bytes.starts_with(format!("{{\"format\":{FORMAT},").as_bytes()) {
+            return Ok(FORMAT);
+        }
+        serde_json::from_slice(bytes).map(|version: Self| version.format)
+    }
 }
 
 /// A failed attempt to learn what a server offers.
@@ -265,13 +281,14 @@ impl Shelf {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let mut bytes = Vec::new();
+        // One read where it would be ten: there may be many servers, and all are read at every start.
+        let length = file.metadata()?.len().min(LARGEST);
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
         file.take(LARGEST).read_to_end(&mut bytes)?;
-        let kept: Kept = serde_json::from_slice(&bytes)?;
-        if kept.format != FORMAT {
+        if Version::of(&bytes)? != FORMAT {
             return Err(io::Error::other("it is of another version"));
         }
-        Ok(Some(kept.catalog))
+        Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
     /// Why what is kept cannot be read.
@@ -281,7 +298,7 @@ impl Shelf {
 
     /// Keeps a catalog.
     pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
-        let kept = Kept { format: FORMAT, catalog: catalog.clone() };
+        let kept = Kept { format: FORMAT, catalog };
         replace(&self.path, &serde_json::to_vec(&kept)?)
     }
 

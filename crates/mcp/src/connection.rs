@@ -78,18 +78,21 @@ pub(crate) struct CallTerms<'a> {
 
 impl Connection {
     /// Reaches a server and shakes hands. `protocol` is the revision it spoke before; `words` takes
-    /// what its program says, also where nobody waits for the end of this.
+    /// what its program says, also where nobody waits for the end of this; `again` says whether the
+    /// program may be started once more.
     pub(crate) async fn open(
         (server, words): (&Server, &Words),
         shared: &Shared,
         protocol: Option<&str>,
         is_stale: &Arc<AtomicBool>,
+        again: impl Future<Output = Result<(), Failure>>,
     ) -> Result<Self, Failure> {
         let first = lifecycle(protocol);
         let is_known = first == ClientLifecycleMode::Initialize;
         match Self::attempt((server, words), shared, is_stale, first).await {
             // Older servers may answer a word they do not know with anything, or with their end.
             Err(Refusal { failure: _, may_be_older: true }) if !is_known => {
+                again.await?;
                 let older = ClientLifecycleMode::Initialize;
                 let opened = Self::attempt((server, words), shared, is_stale, older).await;
                 opened.map_err(|it| it.failure)

@@ -167,8 +167,21 @@ fn not_started(
     surroundings: &Surroundings,
     error: SandboxError,
 ) -> Failure {
+    let name = &server.name;
+    if let SandboxError::Refused(_) = &error
+        && let Some(folder) = folder_outside(&spawn.cwd, surroundings)
+    {
+        return Failure::hinted(
+            format!("MCP server `{name}` did not start: {error}"),
+            format!(
+                "`mcp.servers.{name}.sandbox.read: [{}]` lets it see its `cwd`, and `.write` \
+                 change what is in it",
+                folder.display()
+            ),
+        );
+    }
     let SandboxError::Start { source, .. } = &error else { return error.into() };
-    let (name, program) = (&server.name, spawn.program.display());
+    let program = spawn.program.display();
     let is_bare = spawn.program.components().count() == 1;
     let search = surroundings.variables.get("PATH").map(String::as_str).unwrap_or_default();
     let mut places = std::env::split_paths(search).map(|folder| folder.join(&spawn.program));
@@ -198,6 +211,14 @@ fn not_started(
         format!("MCP server `{name}` did not start: there is no program {program}"),
         format!("`brynhild mcp remove {name}` and `mcp add` name another"),
     )
+}
+
+/// The folder that a program would start in, where that is there and lies outside of the workspace.
+fn folder_outside(cwd: &Path, surroundings: &Surroundings) -> Option<PathBuf> {
+    let folder = cwd.canonicalize().ok().filter(|folder| folder.is_dir())?;
+    let workspace = surroundings.workspace.canonicalize();
+    let is_inside = workspace.is_ok_and(|workspace| folder.starts_with(workspace));
+    (!is_inside).then_some(folder)
 }
 
 async fn listen(mut stderr: Box<dyn AsyncRead + Send + Unpin>, words: Words) {
@@ -343,6 +364,8 @@ fn environment(
         ("npm_config_audit", "false"),
         ("npm_config_prefer_offline", "true"),
         ("PYTHONDONTWRITEBYTECODE", "1"),
+        // What a server says of itself must not depend on the order of a set.
+        ("PYTHONHASHSEED", "0"),
     ] {
         env.insert(name.to_owned(), value.to_owned());
     }

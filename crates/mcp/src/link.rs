@@ -93,7 +93,7 @@ impl Link {
     pub(crate) fn new(server: Server, shared: Arc<Shared>) -> Self {
         let prefix = name::prefix(&server.name).unwrap_or_default();
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
-        let pins = Pins::new(&shared.pins, &prefix, &server, &shared.surroundings.workspace);
+        let pins = Pins::new(&shared.pins, &prefix, &server, &shared.root);
         Self {
             known: Mutex::new(Known::of(shelf.read().map_err(|error| shelf.describe(&error)))),
             server,
@@ -191,7 +191,7 @@ impl Link {
         slot.wait(&self.server.name).await?;
         // What is looked at is what is started: nothing waits in between.
         let files = self.settle_files(consent).await?;
-        match self.start().await {
+        match self.start(&files).await {
             Ok(connection) => {
                 self.agree_to_files(&files);
                 let connection = Arc::new(connection);
@@ -211,15 +211,17 @@ impl Link {
         self.slot.lock().await.failures = 0;
     }
 
-    async fn start(&self) -> Result<Connection, Failure> {
+    /// Starts the program whose files were looked at.
+    async fn start(&self, files: &Files) -> Result<Connection, Failure> {
         let protocol = self.known().catalog.as_ref().map(|catalog| catalog.protocol.clone());
         self.is_stale.store(false, Ordering::Relaxed);
         let stale = &self.is_stale;
         let words = Words::default();
         let begin: BoxFuture<'_, _> = Box::pin(async {
             let server = (&self.server, &words);
-            let connection =
-                Connection::open(server, &self.shared, protocol.as_deref(), stale).await?;
+            let (shared, protocol) = (&self.shared, protocol.as_deref());
+            let again = self.unchanged(files);
+            let connection = Connection::open(server, shared, protocol, stale, again).await?;
             let catalog = connection.catalog().await?;
             Ok((connection, catalog))
         });

@@ -53,10 +53,11 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-    /// Those of a server whose name for tools is `prefix`. What a project brings is trusted in its
-    /// own folder, and says nothing of a server that another project calls the same.
+    /// Those of a server whose name for tools is `prefix`, in a workspace that is named without links.
+    /// What a project brings is trusted in its own folder, and says nothing of a server that another
+    /// project calls the same.
     pub(crate) fn new(folder: &Path, prefix: &str, server: &Server, workspace: &Path) -> Self {
-        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let workspace = workspace.to_owned();
         let place = (server.scope == Scope::Project).then(|| workspace.to_string_lossy());
         let identity = serde_json::json!([server.scope.label(), server.name, place]);
         let name = format!("{prefix}-{}.json", catalog::digest(&identity));

@@ -150,8 +150,8 @@ impl Tool for ResourceTool {
         Ok(actions(link, "resources"))
     }
 
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.link(&call.args).ok()?.caution("", &call.id)
+    async fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.link(&call.args).ok()?.caution("", &call.id).await
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

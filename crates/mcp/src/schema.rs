@@ -26,11 +26,8 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// A schema of arguments as providers take it: an object, its texts clean. A property whose name
 /// hides something is left out: under another name the server would not know it.
-pub(crate) fn arguments(schema: Map<String, Value>) -> Value {
-    let mut schema = match cleaned(Value::Object(schema)) {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    };
+pub(crate) fn arguments(mut schema: Map<String, Value>) -> Value {
+    tidy_object(&mut schema);
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         schema.insert("type".to_owned(), json!("object"));
     }
@@ -40,33 +37,24 @@ pub(crate) fn arguments(schema: Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-fn cleaned(value: Value) -> Value {
+/// Takes out what is hidden, in place: hardly any schema hides anything, and a start reads many.
+fn tidy(value: &mut Value) {
     match value {
-        Value::String(text) => {
-            let seen = text.chars().filter(|&c| !is_hidden(c)).collect();
-            Value::String(seen)
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(cleaned).collect()),
-        Value::Object(object) => {
-            let seen = object.into_iter().filter(|(key, _)| !key.contains(is_hidden));
-            let entries = seen.map(|(key, value)| {
-                let value = if key == "required" { without_hidden(value) } else { cleaned(value) };
-                (key, value)
-            });
-            Value::Object(entries.collect())
-        }
-        other => other,
+        Value::String(text) => text.retain(|c| !is_hidden(c)),
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Object(object) => tidy_object(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// A list of names without those that hide something.
-fn without_hidden(names: Value) -> Value {
-    match names {
-        Value::Array(names) => {
-            let hides = |name: &Value| name.as_str().is_some_and(|name| name.contains(is_hidden));
-            Value::Array(names.into_iter().filter(|name| !hides(name)).collect())
+fn tidy_object(object: &mut Map<String, Value>) {
+    object.retain(|key, _| !key.contains(is_hidden));
+    let hides = |name: &Value| name.as_str().is_some_and(|name| name.contains(is_hidden));
+    for (key, value) in object {
+        match value {
+            Value::Array(names) if key == "required" => names.retain(|name| !hides(name)),
+            value => tidy(value),
         }
-        other => cleaned(other),
     }
 }
 
@@ -78,7 +66,7 @@ pub(crate) fn report(catalog: &Catalog) -> Option<String> {
     for tool in &catalog.tools {
         found.text(&tool.description);
         found.text(tool.title.as_deref().unwrap_or_default());
-        found.schema(&Value::Object(tool.input_schema.clone()));
+        found.object(&tool.input_schema);
         let odd = tool.name.chars().filter(|c| !c.is_ascii() || is_hidden(*c));
         let before = found.characters.len();
         found.characters.extend(odd);
@@ -114,16 +102,18 @@ impl Hidden {
         match schema {
             Value::String(text) => self.text(text),
             Value::Array(items) => items.iter().for_each(|item| self.schema(item)),
-            Value::Object(object) => {
-                for (key, value) in object {
-                    if key.contains(is_hidden) {
-                        self.characters.extend(key.chars().filter(|&c| is_hidden(c)));
-                        self.left_out.insert(escaped(key));
-                    }
-                    self.schema(value);
-                }
-            }
+            Value::Object(object) => self.object(object),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn object(&mut self, object: &Map<String, Value>) {
+        for (key, value) in object {
+            if key.contains(is_hidden) {
+                self.characters.extend(key.chars().filter(|&c| is_hidden(c)));
+                self.left_out.insert(escaped(key));
+            }
+            self.schema(value);
         }
     }
 

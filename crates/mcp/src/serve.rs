@@ -191,8 +191,8 @@ impl Server {
     /// A view for one more client.
     pub(crate) fn new(backend: Arc<dyn Backend>, passers: Option<Arc<dyn Guest>>) -> Self {
         let guest = Arc::clone(&backend).welcome();
-        let (loudness, watched, changed) =
-            (Loudness::default(), Watched::default(), Changed::default());
+        let (loudness, watched) = (Loudness::default(), Watched::default());
+        let changed = Changed::new(&backend);
         let left = CancellationToken::new();
         Self { backend, guest, passers, loudness, watched, changed, left }
     }
@@ -222,13 +222,14 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.changed.tell(&self.backend, context.peer);
+        self.changed.tell(context.peer);
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        self.changed.expect(&self.backend);
         let mut accepted = SubscriptionFilter::new();
         accepted.tools_list_changed = requested.tools_list_changed;
         Some(accepted)
@@ -236,7 +237,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         tokio::select! {
-            () = changed::listen(&self.backend, &context) => {}
+            () = self.changed.listen(&context) => {}
             () = self.left.cancelled() => {}
         }
         Ok(())

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) credentials: Credentials,
     pub(crate) sandbox: Arc<dyn Sandbox>,
     pub(crate) surroundings: Surroundings,
+    /// The workspace, named without links.
+    pub(crate) root: PathBuf,
     pub(crate) person: Arc<dyn Person>,
     pub(crate) notice: Arc<dyn Fn(String) + Send + Sync>,
     pub(crate) others: Option<broadcast::Sender<String>>,
@@ -176,7 +178,9 @@ impl Offered {
 impl Servers {
     /// Reads what is kept of servers. Starts nothing.
     pub fn new(settings: Settings) -> Self {
+        let workspace = &settings.surroundings.workspace;
         let shared = Arc::new(Shared {
+            root: workspace.canonicalize().unwrap_or_else(|_| workspace.clone()),
             cache: settings.cache,
             pins: settings.pins,
             credentials: settings.credentials,
@@ -318,10 +322,9 @@ impl Servers {
         let mut taken = BTreeSet::new();
         let mut of_servers = Vec::new();
         for link in &self.active() {
-            let catalog = link.catalog().unwrap_or_default();
-            let entries: Vec<ToolEntry> =
-                catalog.tools.iter().cloned().chain(link.added()).collect();
-            of_servers.extend(named(link, &entries, &mut taken).into_iter().map(Arc::new));
+            let (catalog, added) = (link.catalog().unwrap_or_default(), link.added());
+            let entries = catalog.tools.iter().chain(&added);
+            of_servers.extend(named(link, entries, &mut taken).into_iter().map(Arc::new));
         }
         of_servers
     }
@@ -422,7 +425,7 @@ impl Servers {
     /// Agrees to everything that has changed of a server.
     pub async fn approve(&self, name: &str) -> Result<Approved, Failure> {
         let link = self.link(name)?;
-        let files = link.other_files();
+        let files = link.other_files().await;
         link.connect(Consent::Person).await?;
         let changes = link.pending();
         link.settle_all();
@@ -442,8 +445,13 @@ impl Servers {
 }
 
 /// The tools of entries in their order. One whose name needs no change has it before others get it.
-fn named(link: &Arc<Link>, entries: &[ToolEntry], taken: &mut BTreeSet<String>) -> Vec<McpTool> {
-    let admitted = entries.iter().filter(|entry| link.server.filter.admits(&entry.name));
+fn named<'a>(
+    link: &Arc<Link>,
+    entries: impl IntoIterator<Item = &'a ToolEntry>,
+    taken: &mut BTreeSet<String>,
+) -> Vec<McpTool> {
+    let entries = entries.into_iter();
+    let admitted = entries.filter(|entry| link.server.filter.admits(&entry.name));
     let mut order: Vec<(usize, &ToolEntry)> = admitted.enumerate().collect();
     order.sort_by_key(|(_, entry)| !name::is_plain(&entry.name));
     let made = order.into_iter().map(|(at, entry)| (at, McpTool::new(link, entry, taken)));

@@ -152,8 +152,8 @@ impl Tool for McpTool {
         Ok(actions(&self.link, &self.tool))
     }
 
-    fn caution(&self, call: &ToolCall) -> Option<String> {
-        self.link.caution(&self.tool, &call.id)
+    async fn caution(&self, call: &ToolCall) -> Option<String> {
+        self.link.caution(&self.tool, &call.id).await
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -156,6 +156,11 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
     format!("`mcp.servers.{name}.sandbox` grants `network`, `read`, `write`, `env` and `exec`")
 }
 
+/// What programs say where nothing may be written.
+const SHUT: [&str; 3] = ["EROFS", "Read-only file system", "read-only file system"];
+/// What SQLite says there; it names no file.
+const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
+
 /// What would let a program do what it says it could not; none where the sandbox is not the cause.
 pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     let name = &server.name;
@@ -169,11 +174,12 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
         "getaddrinfo",
         "resolve host",
         "Temporary failure in name resolution",
+        "due to a connection issue",
     ];
     if server.grants.network == Network::None && says(words, &network) {
         return Some(without_network(server));
     }
-    if says(words, &["EROFS", "Read-only file system", "read-only file system"]) {
+    if says(words, &SHUT) || says(words, &SHUT_DATABASE) {
         let place = refused_place(words);
         let (place, what) = match &place {
             Some(place) => (place.as_str(), "lets it write there"),
@@ -192,9 +198,10 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     None
 }
 
-/// The folder that a write was refused in, where the words name the file: `.git` of a repository, else
-/// the one that holds it.
+/// The folder that a write was refused in, where the line about it names the file: `.git` of a
+/// repository, else the one that holds it.
 fn refused_place(words: &str) -> Option<String> {
+    let words = words.lines().rfind(|line| says(line, &SHUT))?;
     let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`' | ',' | ')');
     let marked = words.split(is_end).map(|word| word.trim_end_matches([':', '.', ';']));
     let file = marked.map(Path::new).find(|path| path.is_absolute() && path.parent().is_some())?;
@@ -227,6 +234,8 @@ mod tests {
         let words = "fatal: Unable to create '/repo/.git/index.lock': Read-only file system";
         assert_eq!(refused_place(words).as_deref(), Some("/repo/.git"));
         assert_eq!(refused_place("Read-only file system"), None);
+        let trace = format!("File \"/usr/bin/server\", line 8\nCannot open \"{shown}/d\": EROFS\n");
+        assert_eq!(refused_place(&trace), Some(shown.to_string()));
         assert_eq!(refused_place("cannot open /x: Read-only file system"), None);
     }
 }

@@ -134,8 +134,8 @@ impl Link {
     }
 
     /// What a person should see before this call of `tool` runs.
-    pub(crate) fn caution(&self, tool: &str, call: &CallId) -> Option<String> {
-        let doubt = self.doubt();
+    pub(crate) async fn caution(&self, tool: &str, call: &CallId) -> Option<String> {
+        let doubt = self.doubt().await;
         let mut known = self.known();
         let change = known.pending.get(tool).cloned();
         let server = &self.server.name;
@@ -197,28 +197,33 @@ impl Link {
     }
 
     /// The files of the program that would be started and that nobody agreed to as they are.
-    pub(crate) fn other_files(&self) -> Vec<String> {
-        self.doubt().map(|doubt| doubt.files.into_keys().collect()).unwrap_or_default()
+    pub(crate) async fn other_files(&self) -> Vec<String> {
+        self.doubt().await.map(|doubt| doubt.files.into_keys().collect()).unwrap_or_default()
     }
 
     /// What is odd about the program that would be started; nothing while one runs. One that somebody
     /// is busy with may only be starting, or about to.
-    fn doubt(&self) -> Option<Doubt> {
+    async fn doubt(&self) -> Option<Doubt> {
+        if self.is_running() {
+            return None;
+        }
+        match read_files(&self.server, &self.shared).await {
+            Ok(files) => self.pins.doubt(&files),
+            Err(failure) => Some(Doubt { files: Files::new(), unknown: Some(failure.whole()) }),
+        }
+    }
+
+    fn is_running(&self) -> bool {
         let slot = self.slot.try_lock().ok();
         let connection = slot.as_ref().and_then(|slot| slot.connection.as_ref());
-        let is_running = connection.is_some_and(|it| !it.is_closed());
-        if is_running { None } else { self.pins.doubt(&files(&self.server, &self.shared)) }
+        connection.is_some_and(|it| !it.is_closed())
     }
 
     /// Lets the program start where its files are those a person agreed to, or agrees to by this.
     /// Returns these.
     pub(super) async fn settle_files(&self, consent: Consent<'_>) -> Result<Files, Failure> {
         let name = &self.server.name;
-        let (server, shared) = (self.server.clone(), Arc::clone(&self.shared));
-        let read = tokio::task::spawn_blocking(move || files(&server, &shared));
-        let files = read.await.map_err(|error| {
-            Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
-        })?;
+        let files = read_files(&self.server, &self.shared).await?;
         let Some(doubt) = self.pins.doubt(&files) else { return Ok(files) };
         let is_agreed = match consent {
             Consent::None => false,
@@ -244,6 +249,33 @@ impl Link {
         self.agree_to_files(&files);
         Ok(files)
     }
+
+    /// Lets the program start once more, where its files are still those that were looked at: the first
+    /// start may have taken a while.
+    pub(super) async fn unchanged(&self, files: &Files) -> Result<(), Failure> {
+        let now = read_files(&self.server, &self.shared).await?;
+        if now == *files {
+            return Ok(());
+        }
+        let other = now.iter().filter(|(path, hash)| files.get(*path) != Some(*hash));
+        let names: Vec<&str> = other.map(|(path, _)| path.as_str()).collect();
+        let (name, names) = (&self.server.name, names.join(", "));
+        Err(Failure::hinted(
+            format!("MCP server `{name}` is not started: its program changed meanwhile ({names})"),
+            format!("`brynhild mcp test {name}` starts it as it is now"),
+        ))
+    }
+}
+
+/// The files that a server's command runs, read where nobody waits for the thread: a program may be
+/// large.
+async fn read_files(server: &Server, shared: &Arc<Shared>) -> Result<Files, Failure> {
+    let (own, around) = (server.clone(), Arc::clone(shared));
+    let read = tokio::task::spawn_blocking(move || files(&own, &around));
+    read.await.map_err(|error| {
+        let name = &server.name;
+        Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
+    })
 }
 
 /// The files that a server's command runs.
@@ -293,6 +325,7 @@ mod tests {
             credentials: Credentials::new(folder.join("keys")),
             sandbox: Arc::new(testkit::Plain::default()),
             surroundings,
+            root: folder.canonicalize().unwrap(),
             person: Arc::new(Nobody),
             notice: Arc::new(|_| {}),
             others: None,
@@ -309,9 +342,9 @@ mod tests {
         link.agree_to_files(&files(&link.server, &link.shared));
         let call = CallId("one".to_owned());
         let busy = link.slot.lock().await;
-        assert_eq!(link.caution("echo", &call), None);
+        assert_eq!(link.caution("echo", &call).await, None);
         fs::write(folder.path().join("server.py"), "2").unwrap();
-        assert!(link.caution("echo", &call).is_some());
+        assert!(link.caution("echo", &call).await.is_some());
         drop(busy);
     }
 
