@@ -16,6 +16,7 @@ from _frozen_importlib_external import (
 
 _MAGIC = 0x62727968
 _DIGEST = 8
+_KIND, _REGULAR = 0o170000, 0o100000
 
 cache_folder = None
 
@@ -24,6 +25,21 @@ def keep_bytecode(folder):
     """Keep compiled modules in this folder, if it can be written."""
     global cache_folder
     cache_folder = folder
+
+
+class NotRegular(OSError):
+    """In the place of a file there is a pipe, a socket, a device or a folder."""
+
+    hint = "put a text file in its place or delete it"
+
+
+def regular(path, flags):
+    """Opens a file for `open`, and nothing else: a pipe would wait for somebody who writes."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if os.fstat(descriptor).st_mode & _KIND == _REGULAR:
+        return descriptor
+    os.close(descriptor)
+    raise NotRegular("this is not a regular file")
 
 
 def spec_of_file(name, path):
@@ -44,6 +60,10 @@ def spec_in(name, folders):
 
 class SourceLoader(SourceFileLoader):
     """Compiles a source, or takes the code that was compiled from the very same one."""
+
+    def get_data(self, path):
+        with open(path, "rb", opener=regular) as file:
+            return file.read()
 
     def get_code(self, fullname):
         source = self.get_data(self.path)

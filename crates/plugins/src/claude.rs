@@ -28,6 +28,7 @@ mod skill;
 mod transcript;
 mod values;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +76,8 @@ pub struct Loaded {
     pub skills: Vec<Skill>,
     /// Its MCP servers by name, as other files describe them.
     pub servers: Map<String, Value>,
+    /// The files of the plugin in which they stand, by their names.
+    pub server_files: BTreeMap<String, String>,
     /// What was loaded, and what was ignored and why, line by line.
     pub report: Vec<String>,
     /// What is wrong with its files.
@@ -115,6 +118,14 @@ impl Loaded {
             matcher: handler.matcher.shown(),
             subject: handler.program.shown(),
             description: handler.about.clone(),
+        })
+    }
+
+    /// The names of the MCP servers that its handlers of hooks ask.
+    pub fn servers_asked(&self) -> impl Iterator<Item = &str> {
+        self.handlers.iter().filter_map(|handler| match &handler.program {
+            handlers::Program::Tool { server, .. } => Some(server.as_str()),
+            _ => None,
         })
     }
 

@@ -105,12 +105,24 @@ pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<
         },
         refusal => refusal,
     })?;
-    let mut bytes = Vec::new();
-    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(Refusal::System)?;
+    let mut bytes = up_to(file, limit + 1)?;
     let truncated = bytes.len() > limit;
     bytes.truncate(limit);
     let text = into_text(bytes, truncated)?;
     Ok(Text { text, truncated })
+}
+
+/// The first bytes of a file, at most `limit`.
+pub(crate) fn start(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
+    up_to(open_regular(path)?, limit)
+}
+
+/// The first bytes of a file, in one read where it has not grown.
+fn up_to(file: File, limit: usize) -> Result<Vec<u8>, Refusal> {
+    let length = file.metadata().map_err(Refusal::System)?.len().min(limit as u64);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
+    file.take(limit as u64).read_to_end(&mut bytes).map_err(Refusal::System)?;
+    Ok(bytes)
 }
 
 /// The entries of a folder, sorted; at most `limit` of them, and whether there are more.

@@ -1,4 +1,5 @@
-//! Removal of characters that a person does not see and a model does.
+//! Removal of characters that a person does not see and a model does. What joins the parts of an emoji
+//! or the letters of a word is seen by what it does.
 
 use std::fmt::Write as _;
 
@@ -19,28 +20,61 @@ pub(crate) struct Stripped {
 pub(crate) const HINT: &str =
     "look at the file with `cat -v`, then delete these characters or do not use the file";
 
+/// The places of the characters in `text` that a person does not see.
+pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().filter(|&(at, c)| is_hidden(c) && !joins(text, at, c))
+}
+
+/// Whether a joiner stands within an emoji, or within a word of a script that joins its letters.
+fn joins(text: &str, at: usize, joiner: char) -> bool {
+    let before = text[..at].chars().next_back().map(Joined::of);
+    let after = text[at..].chars().nth(1).map(Joined::of);
+    let is_joiner = matches!(joiner, '\u{200c}' | '\u{200d}');
+    is_joiner && before == after && before.is_some_and(|it| it != Joined::Nothing)
+}
+
+/// What a joiner makes of its neighbors.
+#[derive(PartialEq, Eq)]
+enum Joined {
+    Letters,
+    Emoji,
+    Nothing,
+}
+
+impl Joined {
+    fn of(c: char) -> Self {
+        match c {
+            // Arabic to Malayalam, Myanmar, Khmer and Mongolian.
+            '\u{600}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => {
+                Self::Letters
+            }
+            '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => Self::Emoji,
+            _ => Self::Nothing,
+        }
+    }
+}
+
 /// Removes the hidden characters of `text`. The `\r` of a line's end goes without a report.
 pub(crate) fn strip(text: &str) -> Stripped {
     let mut kept = String::with_capacity(text.len());
     let mut listed = String::new();
     let mut count = 0;
     let mut line = 1;
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        if c == '\r' && characters.peek() == Some(&'\n') {
+    let mut end = 0;
+    for (at, c) in places(text) {
+        kept.push_str(&text[end..at]);
+        line += text[end..at].matches('\n').count();
+        end = at + c.len_utf8();
+        if c == '\r' && text[end..].starts_with('\n') {
             continue;
         }
-        if is_hidden(c) {
-            count += 1;
-            if count <= LISTED {
-                let comma = if count == 1 { "" } else { ", " };
-                let _ = write!(listed, "{comma}U+{:04X} in line {line}", u32::from(c));
-            }
-            continue;
+        count += 1;
+        if count <= LISTED {
+            let comma = if count == 1 { "" } else { ", " };
+            let _ = write!(listed, "{comma}U+{:04X} in line {line}", u32::from(c));
         }
-        line += usize::from(c == '\n');
-        kept.push(c);
     }
+    kept.push_str(&text[end..]);
     let report = (count > 0).then(|| {
         let more =
             if count > LISTED { format!(" and {} more", count - LISTED) } else { String::new() };
@@ -64,6 +98,16 @@ mod tests {
                  U+E0041 in line 2, U+001B in line 2"
             )
         );
+    }
+
+    #[test]
+    fn what_joins_emoji_and_letters_stays_and_nothing_else_does() {
+        let joined = "🧑\u{200d}💻 ❤\u{fe0f}\u{200d}🔥 می\u{200c}خواهم क्\u{200d}ष";
+        assert_eq!(strip(joined).text, joined);
+        assert!(strip(joined).report.is_none());
+        let hiding =
+            "a\u{200d}b \u{200c}д\u{200d}р 🧑\u{200d} x \u{200d}م\u{200b}م 💻\u{200d}\u{200d}💻";
+        assert_eq!(strip(hiding).text, "ab др 🧑 x مم 💻💻");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod entry_points;
 mod files;
 pub mod folders;
 mod frontmatter;
-mod hidden;
+pub mod hidden;
 pub mod hooks;
 pub mod index;
 pub mod initrunner;

@@ -163,7 +163,7 @@ impl Lmao {
         let hook = |group: &Group| {
             let worker = self.hosts.worker(&group.plugin);
             let place = shown(&group.plugin.root);
-            let hook = LmaoHook::new(&place, worker, self.hosts.clone(), &group.facts.moments);
+            let hook = LmaoHook::new(&place, worker, self.hosts.clone(), &group.facts);
             Arc::new(hook) as Arc<dyn Hook>
         };
         with_hooks.map(hook).collect()

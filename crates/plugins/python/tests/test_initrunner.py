@@ -466,9 +466,10 @@ class Types(RoleCase):
                 def summary(self) -> str:
                     return f"redis: {self.host}:{self.port}"
 
-            @register_tool("redis", RedisToolConfig)
-            def build_redis_toolset(config: RedisToolConfig, ctx: ToolBuildContext) -> FunctionToolset:
+            @register_tool("redis", RedisToolConfig, run_scoped=True)
+            def build_redis_toolset(config: RedisToolConfig, ctx: ToolBuildContext, state) -> FunctionToolset:
                 toolset = FunctionToolset()
+                state.asked = True
 
                 @toolset.tool
                 def redis_get(key: str) -> str:

@@ -93,11 +93,18 @@ impl Search {
             self.take(entry, entry, within, folders);
             return None;
         }
-        if !folders.is_folder(entry) || folders.has_any(entry, &OTHERS) {
+        if !folders.is_folder(entry) {
+            self.refuse_odd(entry, folders);
+            return None;
+        }
+        if folders.has_any(entry, &OTHERS) {
             return None;
         }
         if let Some(executable) = own_executable(folders, entry) {
             self.take(entry, &executable, within, folders);
+            return None;
+        }
+        if self.refuse_odd(&entry.join(entry.file_name()?), folders) {
             return None;
         }
         if folders.has_any(entry, &SOURCES) {
@@ -108,6 +115,17 @@ impl Search {
             return None;
         }
         Some(entry.to_owned())
+    }
+
+    /// Tells of a pipe, a socket or a device in the place of an executable. Whether it is one.
+    fn refuse_odd(&mut self, place: &Path, folders: &Folders) -> bool {
+        let is_odd = folders
+            .look(place)
+            .is_some_and(|found| !found.is_file() && !found.is_folder() && found.mode & 0o111 != 0);
+        if is_odd {
+            self.problems.push(files::Refusal::NotRegular.problem(place));
+        }
+        is_odd
     }
 
     fn take(

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
 use super::run::{self, End, Ran, Watch};
+use crate::files;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::python::confine::{self, home_among};
@@ -26,7 +26,10 @@ use crate::python::remedy::{Around, remedy};
 /// How long a run may take where the person says nothing.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a script in which its declared packages are looked for.
-const HEAD: u64 = 64 << 10;
+const HEAD: usize = 64 << 10;
+/// Bytes, and lines, of what a plugin said that a message repeats.
+const QUOTED: usize = 300;
+const QUOTED_LINES: usize = 5;
 
 /// A plugin with all that it needs to run.
 pub(crate) struct Member {
@@ -142,7 +145,7 @@ impl Member {
         };
         let printed = ran.stdout.text.trim();
         let said = [ran.stderr.trim(), printed].into_iter().find(|text| !text.is_empty());
-        let said = said.map(|said| format!(": {}", contract::text::tail(said, 300)));
+        let said = said.map(|said| format!(": {}", quoted(said)));
         let said = said.unwrap_or_default();
         let retry = "mend it, or put `.disabled` after its name; a failed plugin is tried again \
                      when its file is touched";
@@ -215,10 +218,16 @@ impl Member {
     }
 }
 
+/// The end of what a plugin said, as a message repeats it: one that says a word over and over must not
+/// fill the screen with it.
+fn quoted(said: &str) -> String {
+    let lines: Vec<&str> = contract::text::tail(said, QUOTED).lines().collect();
+    lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
+}
+
 fn is_plain_python(file: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = fs::File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    if read.is_err() || !head.starts_with(b"#!") {
+    let head = files::start(file, HEAD).unwrap_or_default();
+    if !head.starts_with(b"#!") {
         return false;
     }
     let head = String::from_utf8_lossy(&head);
@@ -259,5 +268,12 @@ mod tests {
         }
         fs::write(&file, "#!/usr/bin/env python3\n").unwrap();
         assert!(!is_plain_python(&file));
+    }
+
+    #[test]
+    fn of_what_never_ends_a_few_lines_are_repeated() {
+        assert_eq!(quoted(&"y\n".repeat(1000)), "y\ny\ny\ny\ny");
+        assert_eq!(quoted("one\ntwo"), "one\ntwo");
+        assert_eq!(quoted(&"x".repeat(1000)).len(), QUOTED);
     }
 }

@@ -128,3 +128,23 @@ fn every_point_has_its_place() {
     names.dedup();
     assert_eq!(names.len(), 33);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_in_the_place_of_executables_are_told() {
+    use rustix::fs::{CWD, FileType, Mode as Bits, mknodat};
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("apart")).unwrap();
+    let pipe = |name: &str, bits: Bits| {
+        mknodat(CWD, folder.path().join(name), FileType::Fifo, bits, 0).unwrap();
+    };
+    pipe("alone", Bits::RWXU);
+    pipe("apart/apart", Bits::RWXU);
+    pipe("no-executable", Bits::RUSR | Bits::WUSR);
+    let search = find(folder.path(), Place::Global, &Folders::default());
+    let told: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (words, name) in told.iter().zip(["alone", "apart/apart"]) {
+        assert!(words.contains(name) && words.contains("not a regular file"), "{words}");
+    }
+}

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::document;
 use crate::files::{self, Boundary};
 use crate::frontmatter;
@@ -102,7 +104,7 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
         let hint = "add `description:` and say when the agent is to be used";
         return Err(Problem::new(path, "the agent has no `description`", hint));
     };
-    if document.keys.get("disallowedTools").is_some_and(|it| it.is_object() || it.is_boolean()) {
+    if !document.keys.get("disallowedTools").is_none_or(is_names) {
         let what =
             "`disallowedTools` is no list of names, so that it is not known what to keep back";
         return Err(Problem::new(path, what, "write `disallowedTools: [Bash, Write]`"));
@@ -126,6 +128,15 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
     })
 }
 
+/// Whether a value names something, or nothing at all, and nothing besides.
+fn is_names(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::String(_) => true,
+        Value::Array(items) => items.iter().all(Value::is_string),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,8 +158,17 @@ mod tests {
         let nameless = parse(Path::new("x/b.md"), "---\ndescription: d\n---\n", None).unwrap();
         assert_eq!((nameless.name.as_str(), nameless.tools), ("b", None));
         assert!(parse(Path::new("c.md"), "no keys", None).is_err());
-        let odd = "---\ndescription: d\ndisallowedTools: {Bash: true}\n---\n";
-        assert!(parse(Path::new("d.md"), odd, None).is_err(), "nothing is given for want of sense");
+        for odd in ["{Bash: true}", "true", "5", "[{Bash: true}, Write]", "[[Bash, Write]]", "[5]"]
+        {
+            let text = format!("---\ndescription: d\ndisallowedTools: {odd}\n---\n");
+            let agent = parse(Path::new("d.md"), &text, None);
+            assert!(agent.is_err(), "nothing is given for want of sense: {odd}");
+        }
+        for (sound, names) in [("Bash, Write", 2), ("[Bash]", 1), ("[]", 0), ("", 0)] {
+            let text = format!("---\ndescription: d\ndisallowedTools: {sound}\n---\n");
+            let agent = parse(Path::new("d.md"), &text, None).unwrap();
+            assert_eq!(agent.disallowed_tools.len(), names, "{sound}");
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! What a handler reads on its standard input, in its own words: tool names, argument keys and
 //! results as scripts know them.
 
+use std::ops::Range;
 use std::path::Path;
 
 use contract::hook::{ResultView, Scene};
 use contract::id::CallId;
 use contract::policy::Mode;
+use contract::tool::ToolOutput;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::event::Event;
@@ -102,9 +105,7 @@ fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     let path = args.get("file_path").cloned().unwrap_or_default();
     match result.call.tool {
         "Bash" => {
-            // How the tool tells the two streams apart for the model.
-            let parts = output.output.rsplit_once("\n--- stderr ---\n");
-            let (stdout, stderr) = parts.unwrap_or((&output.output, ""));
+            let (stdout, stderr) = streams(output).unwrap_or((&output.output, ""));
             json!({"stdout": stdout, "stderr": stderr, "interrupted": false, "isImage": false})
         }
         "Write" | "Edit" => json!({"filePath": path, "success": true}),
@@ -115,11 +116,21 @@ fn response(result: ResultView<'_>, cwd: &Path) -> Value {
     }
 }
 
+/// What a command printed to its two streams, where the tool says which part of its words is which, and
+/// nobody has put others in their place.
+fn streams(output: &ToolOutput) -> Option<(&str, &str)> {
+    let range = |stream: &str| {
+        let (from, to) = Deserialize::deserialize(output.facts.get(stream)?).ok()?;
+        Some::<Range<usize>>(from..to)
+    };
+    let (stdout, stderr) = (range("stdout")?, range("stderr")?);
+    let is_whole = stderr.end == output.output.len();
+    is_whole.then(|| output.output.get(stdout).zip(output.output.get(stderr))).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use contract::tool::ToolOutput;
 
     use super::*;
     use crate::hooks::tests::call as call_of;
@@ -137,12 +148,21 @@ mod tests {
         assert_eq!(input["duration_ms"], 3);
         let args = json!({"command": "x"});
         let call = call_of("Bash", &args);
-        let output = ToolOutput::success("out\n\n--- stderr ---\nerr");
-        let view = ResultView { call, output: &output, duration: Duration::ZERO };
-        let response = of_result(view, Path::new("/w"))["tool_response"].clone();
-        assert_eq!((&response["stdout"], &response["stderr"]), (&json!("out\n"), &json!("err")));
+        let printed = |text: &str, facts: &[(&str, Value)]| {
+            let mut output = ToolOutput::success(text);
+            output.facts.extend(facts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())));
+            let view = ResultView { call, output: &output, duration: Duration::ZERO };
+            let response = of_result(view, Path::new("/w"))["tool_response"].clone();
+            ["stdout", "stderr"].map(|stream| response[stream].as_str().unwrap().to_owned())
+        };
+        let facts = [("stdout", json!([0, 4])), ("stderr", json!([5, 8]))];
+        assert_eq!(printed("out\n|err", &facts), ["out\n", "err"]);
+        let forged = "a\n--- stderr ---\nb";
+        assert_eq!(printed(forged, &[]), [forged, ""]);
+        let changed = "somebody wrote something else";
+        assert_eq!(printed(changed, &facts), [changed, ""]);
         let failed = ToolOutput::failure("no");
-        let view = ResultView { output: &failed, ..view };
+        let view = ResultView { call, output: &failed, duration: Duration::ZERO };
         let input = of_result(view, Path::new("/w"));
         assert_eq!((&input["error"], &input["is_interrupt"]), (&json!("no"), &json!(false)));
     }

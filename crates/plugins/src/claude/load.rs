@@ -1,5 +1,6 @@
 //! Loads the parts of a plugin, one by one. What one part lacks costs that part alone.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -231,15 +232,20 @@ impl Loading {
         {
             self.skill(&self.root.clone());
         }
+        // A manifest may name skills that lie in the usual folder.
+        let mut known = BTreeSet::new();
         for place in &declared.skills {
             // A place may be a skill itself.
             if place.join("SKILL.md").is_file() && *place != self.root {
-                self.skill(place);
+                if known.insert(place.clone()) {
+                    self.skill(place);
+                }
                 continue;
             }
             let (entries, _) = files::entries(place, FILES).unwrap_or_default();
             for entry in entries.into_iter().filter(|entry| entry.is_dir()) {
-                if entry.join("SKILL.md").symlink_metadata().is_ok() {
+                let is_skill = entry.join("SKILL.md").symlink_metadata().is_ok();
+                if is_skill && known.insert(entry.clone()) {
                     self.skill(&entry);
                 }
             }
@@ -332,14 +338,9 @@ impl Loading {
         };
         match found {
             Ok((servers, ignored)) => {
-                for (name, entry) in &servers {
-                    match servers::refusal(entry) {
-                        Some(why) => self.ignore(&format!("MCP server {name}: {why}")),
-                        None => {
-                            self.say(format!("loaded MCP server {name} ({})", self.shown(&file)));
-                        }
-                    }
-                }
+                let shown = self.shown(&file);
+                let files = servers.keys().map(|name| (name.clone(), shown.clone()));
+                self.loaded.server_files.extend(files);
                 for what in ignored {
                     let problem = Problem::new(&file, what, "correct the entry");
                     self.fail(problem);

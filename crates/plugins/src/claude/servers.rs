@@ -4,15 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::values::{Reader, Values};
 
-/// The transports that nothing here speaks.
-const UNSPOKEN: [&str; 3] = ["sse", "ws", "websocket"];
-
-/// Why a server cannot be talked with, where that is so.
-pub(crate) fn refusal(entry: &Value) -> Option<String> {
-    let kind = entry.get("type").and_then(Value::as_str)?;
-    UNSPOKEN.contains(&kind).then(|| format!("the transport `{kind}` is not supported"))
-}
-
 /// The servers of a document, with or without the usual wrapper.
 pub(crate) fn read(document: &Value, values: &Values) -> Result<Map<String, Value>, String> {
     let entries = match document.get("mcpServers") {

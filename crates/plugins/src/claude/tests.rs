@@ -49,6 +49,7 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
     assert_eq!(names, ["git:log", "hello", "pages"]);
     assert_eq!((loaded.agents.len(), loaded.skills.len()), (1, 1));
     assert_eq!((loaded.handler_count(), loaded.servers.len()), (1, 1));
+    assert_eq!(loaded.server_files["files"], ".mcp.json");
     assert_eq!(loaded.name(), Some("demo"));
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     let report = loaded.report.join("\n");
@@ -58,12 +59,22 @@ fn all_parts_of_a_folder_without_a_manifest_are_loaded() {
         "loaded agent demo:reviewer",
         "loaded skill pages",
         "loaded hook of Stop: x",
-        "loaded MCP server files",
         "ignored hooks of FileChanged: it has no counterpart here",
         "ignored output-styles",
     ] {
         assert!(report.contains(words), "{words} is not in\n{report}");
     }
+}
+
+#[test]
+fn a_skill_that_is_named_and_found_is_told_once() {
+    let skill = "---\nname: a\ndescription: d\n---\nDo.\n";
+    let manifest = r#"{"name": "twice", "skills": ["./skills/a/"]}"#;
+    let folder =
+        Folder::new(&[(".claude-plugin/plugin.json", manifest), ("skills/a/SKILL.md", skill)]);
+    let loaded = folder.load();
+    let told = loaded.report.iter().filter(|line| line.starts_with("loaded skill")).count();
+    assert_eq!((told, loaded.skills.len()), (1, 1), "{:?}", loaded.report);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -24,6 +23,7 @@ use super::origin::{Origin, Scope, relocated};
 use super::process::{self, Ended, Failed};
 use super::prompt;
 use super::resident::{Kind, Script};
+use crate::files;
 use crate::python::confine::home_among;
 
 /// Bytes of what a hook said that a message repeats.
@@ -150,7 +150,7 @@ impl Defined {
     }
 
     async fn script(&self, script: &Path, context: &Context) -> Result<Answer, Failed> {
-        let path = self.origin.script(script, &self.settings).map_err(HookError)?;
+        let path = self.origin.script(script, &self.settings).map_err(|why| self.missing(why))?;
         let mut profile = self.origin.profile(&self.settings, self.mode());
         profile.read.push(readable(&path, &self.settings));
         let file = path.display().to_string();
@@ -181,6 +181,15 @@ impl Defined {
             }
         };
         Ok(self.understood(&ended)?)
+    }
+
+    /// What it means that its script is not there. One that came with a project or a plugin may be
+    /// taken away by those whom it guards against.
+    fn missing(&self, why: String) -> Failed {
+        match self.origin.scope {
+            Scope::Global => Failed::Broken(HookError(why)),
+            Scope::Project | Scope::Plugin(_) => Failed::Refused(why),
+        }
     }
 
     /// The home that the processes of a plugin have.
@@ -320,9 +329,8 @@ fn readable(script: &Path, settings: &Settings) -> PathBuf {
 fn runs_itself(path: &Path) -> bool {
     let is_executable =
         fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
-    let mut head = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    let head = files::start(path, 256).unwrap_or_default();
     let head = String::from_utf8_lossy(&head);
     let first = head.lines().next().unwrap_or_default();
-    is_executable && read.is_ok() && first.starts_with("#!") && !first.contains("python")
+    is_executable && first.starts_with("#!") && !first.contains("python")
 }

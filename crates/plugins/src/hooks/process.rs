@@ -38,7 +38,8 @@ pub(crate) struct Printed {
 /// Why a hook gave no answer.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// It was not let run: its bytes are not the trusted ones any more, or its walls cannot stand.
+    /// It was not let run: its bytes are not the trusted ones any more, or its walls cannot stand,
+    /// or no process can be started.
     /// What it guards must not pass for that, whatever it says of failures of its own.
     Refused(String),
     /// It failed by itself.
@@ -55,8 +56,15 @@ impl From<SandboxError> for Failed {
     fn from(error: SandboxError) -> Self {
         match error {
             SandboxError::Refused(why) => Self::Refused(why),
-            SandboxError::Unavailable { .. } | SandboxError::Start { .. } => {
+            // A program that the hook names and that is not there is its own affair; that nothing can
+            // be started is not.
+            SandboxError::Start { ref source, .. }
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
                 Self::Broken(HookError(error.to_string()))
+            }
+            SandboxError::Unavailable { .. } | SandboxError::Start { .. } => {
+                Self::Refused(error.to_string())
             }
         }
     }
@@ -163,5 +171,32 @@ impl Kept {
     pub(crate) fn printed(self) -> Printed {
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         Printed { text, is_cut: self.is_cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_keeps_every_process_from_starting_is_no_failure_of_the_hook_s_own() {
+        let start = |kind: io::ErrorKind| SandboxError::Start {
+            program: "x".to_owned(),
+            source: kind.into(),
+        };
+        let unavailable = SandboxError::Unavailable { cause: "c".into(), hint: "h".into() };
+        for error in [
+            SandboxError::Refused("no".to_owned()),
+            unavailable,
+            start(io::ErrorKind::OutOfMemory),
+            start(io::ErrorKind::Other),
+        ] {
+            let said = error.to_string();
+            assert!(matches!(Failed::from(error), Failed::Refused(_)), "{said}");
+        }
+        let missing = Failed::from(start(io::ErrorKind::NotFound));
+        assert!(matches!(missing, Failed::Broken(_)), "a program that it names is its own affair");
     }
 }

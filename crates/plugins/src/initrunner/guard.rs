@@ -247,9 +247,9 @@ impl Tool for Guarded {
         }
     }
 
-    fn caution(&self, call: &ToolCall) -> Option<String> {
+    async fn caution(&self, call: &ToolCall) -> Option<String> {
         let own = self.guard.asks.then(|| String::from("its author has it asked about every time"));
-        self.tool.caution(call).or(own)
+        self.tool.caution(call).await.or(own)
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

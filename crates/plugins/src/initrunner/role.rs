@@ -175,7 +175,12 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
         return Ok(path.to_owned());
     }
     if !path.is_dir() {
-        return Err(format!("there is no role {}", path.display()));
+        let path_shown = path.display();
+        return Err(if path.exists() {
+            format!("the role {path_shown} is not a regular file")
+        } else {
+            format!("there is no role {path_shown}")
+        });
     }
     let usual = ["agent.yaml", "role.yaml"].map(|name| path.join(name));
     if let Some(usual) = usual.into_iter().find(|file| file.is_file()) {

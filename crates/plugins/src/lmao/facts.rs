@@ -16,6 +16,8 @@ pub(super) struct Facts {
     /// The moments at which their hooks want to be asked.
     #[serde(deserialize_with = "moments")]
     pub(super) moments: Vec<Moment>,
+    /// The files whose hooks these are.
+    pub(super) guards: Vec<String>,
     /// The types of hooks that are declared.
     hooks: Vec<String>,
     /// Those that are never asked here.

@@ -1,9 +1,9 @@
 //! Where the files of LMAO plugins lie. Reads names of folders, and a file only to tell whether it
 //! is meant as a plugin.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files;
 use crate::folders::{Folders, Kind};
 use crate::manifest::FILE;
 
@@ -49,6 +49,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Whether something is meant as a plugin. A pipe in the place of one is told by its worker.
+    fn is_candidate(&self, file: &Path, depth: usize) -> bool {
+        if self.folders.is_file(file) {
+            return is_meant(file, depth);
+        }
+        let found = self.folders.look(file);
+        depth == 1 && found.is_some_and(|it| !it.is_file() && !it.is_folder())
+    }
+
     fn look(&mut self, folder: &Path, depth: usize) {
         if self.folders.has_any(folder, &FOREIGN) {
             return;
@@ -58,8 +67,7 @@ impl Search<'_> {
             return;
         }
         let file = folder.join(TOOL);
-        if self.folders.is_file(&file)
-            && is_meant(&file, depth)
+        if self.is_candidate(&file, depth)
             && let Ok(real) = folder.canonicalize()
         {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -91,11 +99,10 @@ impl Search<'_> {
 
 /// Whether a file is a plugin, or should be. What only happens to have the name is left alone.
 fn is_meant(file: &Path, depth: usize) -> bool {
-    let Ok(metadata) = fs::metadata(file) else { return false };
-    if usize::try_from(metadata.len()).unwrap_or(usize::MAX) > LONGEST {
+    let Ok(bytes) = files::start(file, LONGEST + 1) else { return false };
+    if bytes.len() > LONGEST {
         return depth == 1;
     }
-    let bytes = fs::read(file).unwrap_or_default();
     let has = |words: &[u8]| bytes.windows(words.len()).any(|window| window == words);
     has(b"PLUGIN") || (depth == 1 && has(b"def run"))
 }

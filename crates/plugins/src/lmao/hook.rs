@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::facts::Facts;
 use crate::python::Hosts;
 use crate::python::session::Bounds;
 use crate::python::worker::Worker;
@@ -28,6 +29,8 @@ pub(super) struct LmaoHook {
     worker: Arc<Worker>,
     hosts: Hosts,
     moments: Vec<Moment>,
+    /// The files that must be loaded for all of them to be asked.
+    guards: Vec<String>,
 }
 
 /// What hooks decided.
@@ -42,13 +45,15 @@ struct Decided {
 
 impl LmaoHook {
     /// The hooks of the plugins in the folder `place`.
-    pub(super) fn new(place: &str, worker: Arc<Worker>, hosts: Hosts, moments: &[Moment]) -> Self {
+    pub(super) fn new(place: &str, worker: Arc<Worker>, hosts: Hosts, facts: &Facts) -> Self {
         let name = format!("of the LMAO plugins in {place}");
-        Self { name, worker, hosts, moments: moments.to_vec() }
+        let (moments, guards) = (facts.moments.clone(), facts.guards.clone());
+        Self { name, worker, hosts, moments, guards }
     }
 
     async fn ask(&self, moment: &str, mut facts: Value) -> Result<Decided, HookError> {
         facts["moment"] = moment.into();
+        facts["guards"] = self.guards.clone().into();
         facts["mode"] = self.hosts.mode().as_str().into();
         let cancel = CancellationToken::new();
         let bounds = Bounds { time: self.worker.time().min(LONGEST), cancel: &cancel };

@@ -2,9 +2,13 @@
 //! that it changes something, and those that share state with them. Reads files and runs nothing.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::path::Path;
 
 use super::facts::Facts;
+use crate::files;
+
+/// Bytes of a file that are looked at.
+const LONGEST: usize = 16 << 20;
 
 /// What files share in one process beside the globals of their own modules. Jobs that one tool
 /// starts are looked after by another.
@@ -14,14 +18,15 @@ const SHARED: [&str; 3] = ["async_jobs", "task_list", "task_manager."];
 pub(super) fn changing(facts: &Facts) -> BTreeSet<String> {
     let with_change = facts.tools.values().filter(|tool| tool.is_destructive);
     let mut changing: BTreeSet<String> = with_change.map(|tool| tool.file.clone()).collect();
-    let files: BTreeSet<&String> = facts.tools.values().map(|tool| &tool.file).collect();
-    if changing.is_empty() || changing.len() == files.len() {
+    let all: BTreeSet<&String> = facts.tools.values().map(|tool| &tool.file).collect();
+    if changing.is_empty() || changing.len() == all.len() {
         return changing;
     }
     // A file that cannot be read shares nothing.
-    let texts: Vec<(&String, String)> = files
+    let texts: Vec<(&String, String)> = all
         .into_iter()
-        .map(|file| (file, fs::read_to_string(file).unwrap_or_default()))
+        .map(|file| (file, files::start(Path::new(file), LONGEST).unwrap_or_default()))
+        .map(|(file, bytes)| (file, String::from_utf8_lossy(&bytes).into_owned()))
         .collect();
     for name in SHARED {
         let sharing = || texts.iter().filter(|(_, text)| text.contains(name));

@@ -72,7 +72,7 @@ impl Tool for LmaoTool {
         Ok(actions)
     }
 
-    fn caution(&self, _: &ToolCall) -> Option<String> {
+    async fn caution(&self, _: &ToolCall) -> Option<String> {
         let is_asked = self.facts.always_confirm && self.hosts.mode() != Mode::Yolo;
         (is_asked && !self.conditions.approves_all).then(|| {
             let headless =

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::description::Answer;
+use super::description::{Answer, LeftOut};
 use super::fingerprint::{Files, is_among_others};
 use super::interpreter::Seen;
 use super::store::{self, read_json, short_hash, write_json};
@@ -100,7 +100,9 @@ impl Likeness {
 pub(crate) struct Key {
     name: String,
     /// Changes with all that a description depends on.
-    pub(crate) stamp: String,
+    stamp: String,
+    /// The same for a process that runs, where that depends on less.
+    lasting: Option<String>,
     around: Around,
     /// The hash of everything but the files.
     base: blake3::Hash,
@@ -187,11 +189,17 @@ impl Key {
     ) -> Option<Self> {
         let base = told.base(plugin, interpreter, surroundings)?;
         let stamp = short(&base, |hasher| files.stamp(hasher));
+        let lasting = files.lasting().map(|files| short(&base, |hasher| files.stamp(hasher)));
         let around = Around {
             packages: interpreter.packages.clone(),
             search_path: told.search_path.clone(),
         };
-        Some(Self { name: name(plugin), stamp, around, base, files })
+        Some(Self { name: name(plugin), stamp, lasting, around, base, files })
+    }
+
+    /// Changes with all that a running process depends on.
+    pub(crate) fn of_process(&self) -> &str {
+        self.lasting.as_ref().unwrap_or(&self.stamp)
     }
 
     /// The file that keeps what is known of these very bytes.
@@ -208,6 +216,11 @@ fn short(base: &blake3::Hash, files: impl FnOnce(&mut blake3::Hasher)) -> String
     store::short(&hasher)
 }
 
+/// Whether an answer needs no second try.
+fn holds(answer: &Answer) -> bool {
+    !answer.left_out.as_ref().is_some_and(LeftOut::is_old)
+}
+
 fn name(plugin: &Plugin) -> String {
     format!("{} {}", plugin.name(), plugin.root.display())
 }
@@ -221,11 +234,11 @@ impl Cache {
     /// What is kept for a plugin, by the times of its files or else by their content.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
         if let Some((answer, likeness)) = self.known(key) {
-            return likeness.is_enough_for(&answer).then_some(answer);
+            return (likeness.is_enough_for(&answer) && holds(&answer)).then_some(answer);
         }
         let file = key.file();
         let kept: Kept = read_json(&self.folder.join(&file))?;
-        if !kept.around.likeness(&key.around).is_enough_for(&kept.answer) {
+        if !holds(&kept.answer) || !kept.around.likeness(&key.around).is_enough_for(&kept.answer) {
             return None;
         }
         self.note(key, file, &kept.answer);
@@ -299,6 +312,7 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     use super::*;
@@ -357,6 +371,24 @@ mod tests {
         assert!(cache.get(&key(&seen)).is_some());
         seen.packages.push('x');
         assert!(cache.get(&key(&seen)).is_none());
+    }
+
+    #[test]
+    fn what_ended_python_once_is_tried_again_after_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let plugin = plugin(folder.path(), "p");
+        let cache = Cache::new(folder.path().join("descriptions"));
+        let files = Files::of(&plugin, &Folders::default()).unwrap();
+        let told = Told::of(&surroundings);
+        let key = Key::of(&plugin, &seen(), (&surroundings, &told), files).unwrap();
+        let ended = BTreeMap::from([("a.py".to_owned(), "exit code 3".to_owned())]);
+        let mut answer = Answer { left_out: LeftOut::now(ended), ..Answer::default() };
+        cache.put(&key, &answer);
+        assert_eq!(cache.get(&key), Some(answer.clone()));
+        answer.left_out = Some(LeftOut::default());
+        cache.put(&key, &answer);
+        assert_eq!(cache.get(&key), None);
     }
 
     #[test]

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Key;
-use super::description::{Answer, Complaint, Described};
+use super::description::{Answer, Complaint, Described, LeftOut};
 use super::fingerprint::Files;
 use super::host::{Chosen, Host, Unready};
 use super::interpreter::{Interpreter, Seen};
@@ -19,8 +21,10 @@ use super::{Hosts, Missing, undeclared};
 use crate::folders::Folders;
 use crate::plugin::{Dialect, Plugin};
 
-/// How long a plugin may take to describe itself: somebody waits for the program to start.
+/// How long a plugin may take with one of its files: somebody waits for the program to start.
 const LONGEST: Duration = Duration::from_mins(1);
+/// How long it may take with all of them.
+const LONGEST_OF_ALL: Duration = Duration::from_mins(10);
 /// Workers that are asked at the same time.
 const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
@@ -94,9 +98,11 @@ fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>, folders: &Folde
         Key::of(plugin, &seen, host.around(), files)
     });
     let answer = key.as_ref().and_then(|key| host.cache.get(key));
+    let left_out = answer.as_ref().and_then(|answer| answer.left_out.clone());
+    host.leave_out_only(plugin, left_out.unwrap_or_default().files);
     Kept {
         described: answer.map(|answer| Described::read(plugin, answer)),
-        stamp: key.map(|key| key.stamp),
+        stamp: key.map(|key| key.of_process().to_owned()),
     }
 }
 
@@ -138,6 +144,18 @@ pub(crate) async fn all(
 }
 
 async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
+    let seated = hosts.worker(plugin);
+    if plugin.manifest.dialect != Dialect::Lmao || !seated.is_running() {
+        return by(hosts, &seated, plugin, missing).await;
+    }
+    // One that goes on while files beside its modules change has read them as they were.
+    let fresh = Arc::new(Worker::new(Arc::clone(&hosts.0.host), plugin.clone()));
+    let described = by(hosts, &fresh, plugin, missing).await;
+    fresh.stop().await;
+    described
+}
+
+async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missing) -> Described {
     let host = &hosts.0.host;
     let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
     let mut chosen = host.interpreter(plugin, Missing::Report).await;
@@ -167,11 +185,11 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     }
     // Looked at before they are read: what changes meanwhile is seen the next time.
     let files = Files::of(plugin, &Folders::default());
-    let worker = hosts.worker(plugin);
-    let mut answer = match ask_for_the_rest(&worker).await {
+    let mut answer = match ask_for_the_rest(worker).await {
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
     };
+    let left_out = LeftOut::now(host.left_out(plugin));
     let lacking = host.lacking(plugin, &chosen, &answer.missing);
     if lacking.is_empty() {
         answer.missing.clear();
@@ -180,7 +198,7 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     let mut seen = chosen.seen;
     if needs.is_some() && answer.is_faulty() {
         worker.stop().await;
-        let pretended = ask(&worker, Packages::Pretended).await.ok();
+        let pretended = ask(worker, Packages::Pretended).await.ok();
         // What it has loaded is of no use for calls.
         worker.stop().await;
         answer = pretended.filter(|answer| !answer.is_faulty()).unwrap_or(answer);
@@ -198,17 +216,18 @@ async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
             Ok(interpreter) => {
                 worker.stop().await;
                 seen = Seen::new(interpreter);
-                answer = match ask(&worker, Packages::AsTheyAre).await {
+                answer = match ask(worker, Packages::AsTheyAre).await {
                     Ok(answer) => answer,
-                    Err(why) => return Described::failed(plugin, &why, hint),
+                    Err(unanswered) => return Described::failed(plugin, &unanswered.why, hint),
                 };
             }
             Err(why) => needs.complain(host, plugin, why, &mut answer),
         }
     }
+    answer.left_out = left_out;
     if let Some(key) = files.and_then(|files| Key::of(plugin, &seen, host.around(), files)) {
         host.cache.put(&key, &answer);
-        hosts.remember(plugin, &key.stamp);
+        hosts.remember(plugin, key.of_process());
     }
     let needs_install = needs.is_some() && missing == Missing::Report;
     Described { needs_install, ..Described::read(plugin, answer) }
@@ -233,7 +252,7 @@ async fn without_packages(hosts: &Hosts, plugin: &Plugin) -> Option<Described> {
         && let Some(key) = Key::of(plugin, &seen, host.around(), files)
     {
         host.cache.put(&key, &answer);
-        hosts.remember(plugin, &key.stamp);
+        hosts.remember(plugin, key.of_process());
     }
     Some(Described::read(plugin, answer))
 }
@@ -307,32 +326,89 @@ enum Packages {
     Pretended,
 }
 
+/// Why a plugin was not described.
+struct Unanswered {
+    why: String,
+    /// The file that it was loading then.
+    loading: Option<String>,
+}
+
 /// Asks again without a file that ended or held up the process, so that it costs the others nothing.
 async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
     for _ in 0..MOST_UNLOADABLE {
         match ask(worker, Packages::AsTheyAre).await {
-            Err(why) if worker.gives_up(&why).await => {}
-            answer => return answer,
+            Err(Unanswered { why, loading: Some(file) }) => worker.leave_out(file, why).await,
+            answer => return answer.map_err(|unanswered| unanswered.why),
         }
     }
-    ask(worker, Packages::AsTheyAre).await
+    ask(worker, Packages::AsTheyAre).await.map_err(|unanswered| unanswered.why)
 }
 
-async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, String> {
+async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswered> {
     let time = match worker.plugin.manifest.dialect {
         Dialect::Brynhild | Dialect::Lmao => worker.time().min(LONGEST),
         // The time of a role is that of one call, and nothing is called yet.
         Dialect::InitRunner => LONGEST,
     };
-    let bounds = Bounds { time, cancel: &CancellationToken::new() };
+    let failed = |why: String| Unanswered { why, loading: None };
+    let session = worker.session().await.map_err(|trouble| failed(trouble.words()))?;
+    let loading = session.loading();
+    let bounds = Bounds { time: LONGEST_OF_ALL, cancel: &CancellationToken::new() };
     let pretend = packages == Packages::Pretended;
     let params = json!({"known": undeclared::modules(), "pretend": pretend});
-    let answer = worker.ask("describe", &params, bounds).await;
-    let answer = answer.map_err(|trouble| match trouble {
-        Trouble::Failed(Failed::Late(time)) => {
-            format!("it could not be read within {} s", time.as_secs_f64())
-        }
-        other => other.words(),
+    let answer = tokio::select! {
+        biased;
+        answer = session.ask("describe", &params, bounds) => answer,
+        () = standstill(loading.clone(), time) => Err(Failed::Late(time)),
+    };
+    let answer = answer.map_err(|failed| {
+        let why = match Trouble::Failed(failed) {
+            Trouble::Failed(Failed::Late(time)) => {
+                format!("it could not be read within {} s", time.as_secs_f64())
+            }
+            other => other.words(),
+        };
+        Unanswered { why, loading: loading.borrow().clone() }
     })?;
-    serde_json::from_str(answer.get()).map_err(|error| format!("it answered nonsense: {error}"))
+    serde_json::from_str(answer.get())
+        .map_err(|error| failed(format!("it answered nonsense: {error}")))
+}
+
+/// Returns when a process has been at the same file for so long, or between files: each has this time
+/// for itself.
+async fn standstill(mut loading: watch::Receiver<Option<String>>, time: Duration) {
+    loop {
+        match timeout(time, loading.changed()).await {
+            Ok(Ok(())) => {}
+            // How it ended is told to who asked.
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_file_has_a_time_of_its_own() {
+        let (sender, receiver) = watch::channel(None);
+        let begun = Instant::now();
+        let files = async {
+            for name in ["a.py", "b.py", "c.py"] {
+                sleep(LONGEST / 3 * 2).await;
+                sender.send_replace(Some(name.to_owned()));
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = standstill(receiver, LONGEST) => {}
+            () = files => {}
+        }
+        assert_eq!(begun.elapsed(), LONGEST * 3);
+        assert_eq!(sender.borrow().as_deref(), Some("c.py"));
+    }
 }

@@ -1,8 +1,10 @@
 //! What a plugin's Python says of itself: its tools, its providers, and what its entry points offer.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use contract::tool::{Recovery, Risk, ToolSpec};
 use serde::de::{MapAccess, Visitor};
@@ -11,6 +13,9 @@ use serde_json::{Map, Value, json};
 
 use crate::plugin::Plugin;
 use crate::problem::Problem;
+
+/// How long a file stays out that ended or held up a process, where nothing of its plugin changes.
+const UNTIL_TRIED_AGAIN: Duration = Duration::from_hours(24);
 
 /// The longest name of a tool that model APIs take.
 const LONGEST_NAME: usize = 64;
@@ -103,9 +108,37 @@ pub(crate) struct Answer {
     /// Whether what it says may depend on where programs are searched for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) looks_for_programs: bool,
+    /// Files that ended or held up a process, and are not loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_out: Option<LeftOut>,
     /// What its entry points gave; nothing stands for what gave nothing.
     #[serde(flatten)]
     pub(crate) offer: Map<String, Value>,
+}
+
+/// Files that are not loaded for a while: what ended the process may have been something else.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LeftOut {
+    /// When they were tried, in seconds since 1970.
+    tried: u64,
+    /// How each ended the process.
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl LeftOut {
+    /// Of files that were tried just now; none where there are none.
+    pub(crate) fn now(files: BTreeMap<String, String>) -> Option<Self> {
+        (!files.is_empty()).then(|| Self { tried: seconds(), files })
+    }
+
+    /// Whether they should be tried again.
+    pub(crate) fn is_old(&self) -> bool {
+        seconds().abs_diff(self.tried) > UNTIL_TRIED_AGAIN.as_secs()
+    }
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Read by hand: what a start with many plugins spends most of its time on would take three times as
@@ -135,6 +168,7 @@ impl<'de> Visitor<'de> for Reading {
                 "missing" => answer.missing = map.next_value()?,
                 "pretended" => answer.pretended = map.next_value()?,
                 "looks_for_programs" => answer.looks_for_programs = map.next_value()?,
+                "left_out" => answer.left_out = map.next_value()?,
                 _ => {
                     let given: Value = map.next_value()?;
                     if !is_nothing(&given) {

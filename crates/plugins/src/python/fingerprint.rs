@@ -1,11 +1,11 @@
 //! What a plugin's files are like: by their times and sizes, which is quick, and by their content.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::interpreter;
+use crate::files;
 use crate::folders::{Folders, Kind};
 use crate::plugin::{Dialect, Plugin};
 use crate::stamp::{Look, Stamp};
@@ -14,7 +14,7 @@ use crate::stamp::{Look, Stamp};
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 16;
 /// Bytes whose content counts; of what follows, times and sizes do.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// Folders that do not belong to a plugin's source.
 const SKIPPED: [&str; 8] =
@@ -28,17 +28,19 @@ pub(crate) struct Files {
     found: Vec<(PathBuf, Look)>,
     /// Whether nothing in the folder has a say in which Python runs the plugin.
     pub(crate) is_plain: bool,
+    /// Whether a process that runs goes on until a module changes, whatever else does.
+    is_lasting: bool,
 }
 
 impl Files {
     /// The files of a plugin. None where there are too many to keep track of.
     pub(crate) fn of(plugin: &Plugin, folders: &Folders) -> Option<Self> {
         if is_among_others(plugin) {
-            return Some(Self { found: Vec::new(), is_plain: true });
+            return Some(Self { found: Vec::new(), is_plain: true, is_lasting: false });
         }
         match plugin.manifest.dialect {
             Dialect::Brynhild => Self::below(&plugin.root, folders),
-            Dialect::Lmao => Self::modules(plugin, folders),
+            Dialect::Lmao => Self::around(plugin, folders),
             Dialect::InitRunner => Self::among(plugin, folders),
         }
     }
@@ -52,7 +54,7 @@ impl Files {
             walk.folder(root, 0)?;
         }
         walk.found.sort_by(|a, b| a.0.cmp(&b.0));
-        Some(Self { found: walk.found, is_plain: walk.is_plain })
+        Some(Self { found: walk.found, is_plain: walk.is_plain, is_lasting: false })
     }
 
     /// The files that a role's Python depends on: those that it names, and those in folders that it
@@ -62,26 +64,32 @@ impl Files {
         for path in &plugin.manifest.tools {
             found.extend(Self::below(Path::new(path), folders)?.found);
         }
-        Some(Self { found, is_plain: interpreter::own_venv(&plugin.root).is_none() })
+        let is_plain = interpreter::own_venv(&plugin.root).is_none();
+        Some(Self { found, is_plain, is_lasting: false })
     }
 
-    /// The Python beside the files of LMAO's plugins. Whatever else comes and goes in their directory
-    /// is none of theirs, and must not cost them what they keep in memory.
-    fn modules(plugin: &Plugin, folders: &Folders) -> Option<Self> {
+    /// What lies beside the files of LMAO's plugins: they may read any of it to say what they are.
+    fn around(plugin: &Plugin, folders: &Folders) -> Option<Self> {
         let files = plugin.manifest.tools.iter().map(Path::new);
         let around: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
         let is_within = |it: &Path| it.ancestors().skip(1).any(|other| around.contains(other));
+        let mut found = Vec::new();
+        for folder in around.iter().filter(|it| !is_within(it)) {
+            found.extend(Self::below(folder, folders)?.found);
+        }
+        let is_plain = !TELLING.iter().any(|name| folders.has(&plugin.root.join(name)));
+        Some(Self { found, is_plain, is_lasting: true })
+    }
+
+    /// The modules alone, where nothing else ends a process: what comes and goes in the directory of
+    /// LMAO's plugins must not cost them what they keep in memory.
+    pub(crate) fn lasting(&self) -> Option<Self> {
         let is_module = |path: &Path| {
             path.extension()
                 .is_some_and(|ending| ["py", "pyc", "so"].iter().any(|it| ending == *it))
         };
-        let mut found = Vec::new();
-        for folder in around.iter().filter(|it| !is_within(it)) {
-            let below = Self::below(folder, folders)?.found;
-            found.extend(below.into_iter().filter(|(path, _)| is_module(path)));
-        }
-        let is_plain = !TELLING.iter().any(|name| folders.has(&plugin.root.join(name)));
-        Some(Self { found, is_plain })
+        let modules = self.found.iter().filter(|(path, _)| is_module(path));
+        self.is_lasting.then(|| Self { found: modules.cloned().collect(), ..*self })
     }
 
     /// Whether any further change of them must show in their times.
@@ -100,11 +108,12 @@ impl Files {
 
     /// Changes with the content of the files and their names.
     pub(crate) fn content(&self, hasher: &mut blake3::Hasher) {
-        let mut left = MOST_BYTES;
+        let mut left = MOST_BYTES as u64;
         for (path, found) in &self.found {
             name(hasher, path);
-            let bytes = (found.length <= left).then(|| fs::read(path).ok()).flatten();
-            match bytes {
+            // What has grown meanwhile, or is no file any more, counts by what was seen of it.
+            let bytes = (found.length <= left).then(|| files::start(path, MOST_BYTES).ok());
+            match bytes.flatten() {
                 Some(bytes) => {
                     left -= found.length;
                     hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -186,6 +195,8 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn hash(root: &Path, by: fn(&Files, &mut blake3::Hasher)) -> String {

@@ -50,6 +50,8 @@ pub(crate) struct Host {
     bare: Mutex<BTreeSet<PathBuf>>,
     /// Packages that plugins get with their first call.
     expected: Mutex<BTreeMap<PathBuf, Vec<String>>>,
+    /// Files that are not loaded, with how each ended a process, by the folders of their plugins.
+    left_out: Mutex<BTreeMap<PathBuf, BTreeMap<String, String>>>,
 }
 
 impl Host {
@@ -66,6 +68,7 @@ impl Host {
             advised: Mutex::default(),
             bare: Mutex::default(),
             expected: Mutex::default(),
+            left_out: Mutex::default(),
             settings,
         }
     }
@@ -246,6 +249,28 @@ impl Host {
         }
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.insert(plugin.root.clone(), packages);
+    }
+
+    /// Has processes of a plugin load a file no more.
+    pub(crate) fn leave_out(&self, plugin: &Plugin, file: String, fate: String) {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        left_out.entry(plugin.root.clone()).or_default().insert(file, fate);
+    }
+
+    /// Has them load all but these.
+    pub(crate) fn leave_out_only(&self, plugin: &Plugin, files: BTreeMap<String, String>) {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.is_empty() {
+            left_out.remove(&plugin.root);
+        } else {
+            left_out.insert(plugin.root.clone(), files);
+        }
+    }
+
+    /// The files that they do not load, each with how it ended a process.
+    pub(crate) fn left_out(&self, plugin: &Plugin) -> BTreeMap<String, String> {
+        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        left_out.get(&plugin.root).cloned().unwrap_or_default()
     }
 
     /// Gives a plugin what it is to get with its first call.

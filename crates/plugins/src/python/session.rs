@@ -13,7 +13,7 @@ use contract::sandbox::Child;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -94,6 +94,8 @@ struct Shared {
     ended: CancellationToken,
     /// Fires when no more requests are taken.
     leaving: CancellationToken,
+    /// The file that is being loaded.
+    loading: watch::Sender<Option<String>>,
 }
 
 /// The way to the worker.
@@ -150,6 +152,7 @@ impl Session {
             pending: Pending::default(),
             ended: CancellationToken::new(),
             leaving: CancellationToken::new(),
+            loading: watch::Sender::default(),
         });
         let (orders, heard) = mpsc::unbounded_channel();
         let tending = tending::tend(Arc::clone(&shared), child, opening, heard);
@@ -160,6 +163,11 @@ impl Session {
     /// Whether it takes no more requests.
     pub(crate) fn is_over(&self) -> bool {
         self.shared.leaving.is_cancelled() || self.shared.ended.is_cancelled()
+    }
+
+    /// The file that the process is loading, or was loading when it ended. Changes with every file.
+    pub(crate) fn loading(&self) -> watch::Receiver<Option<String>> {
+        self.shared.loading.subscribe()
     }
 
     /// Asks and waits for the answer.

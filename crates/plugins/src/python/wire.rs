@@ -1,5 +1,7 @@
 //! What goes over the line between the program and a worker: JSON-RPC 2.0, one object a line.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -85,6 +87,14 @@ pub(crate) struct LogNote {
     pub(crate) text: String,
 }
 
+/// What stands in a `loading` notification.
+#[derive(Deserialize)]
+pub(crate) struct LoadingNote {
+    /// The file; none where it is loaded.
+    #[serde(default)]
+    pub(crate) file: Option<String>,
+}
+
 /// The answer to `initialize`.
 #[derive(Deserialize)]
 pub(crate) struct Welcome {
@@ -104,16 +114,8 @@ pub(crate) struct Initialize<'a> {
     pub(crate) config: &'a Value,
     pub(crate) settings: &'a Map<String, Value>,
     pub(crate) model: Option<Value>,
-    pub(crate) loading: Loading,
-}
-
-/// How a process tells which file it is loading.
-#[derive(Serialize)]
-pub(crate) struct Loading {
-    /// The name of a file in its data that says it.
-    pub(crate) mark: String,
-    /// How the process before it ended, where that left its mark.
-    pub(crate) fate: Option<String>,
+    /// Files that it must not load, with how they ended a process.
+    pub(crate) left_out: BTreeMap<String, String>,
 }
 
 /// The plugin that a worker serves.

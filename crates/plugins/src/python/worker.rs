@@ -21,7 +21,7 @@ use super::host::{Host, Unready};
 use super::interpreter::Interpreter;
 use super::session::{Bounds, Cause, Failed, Opening, Session, Stream};
 use super::store::private_folder;
-use super::wire::{Initialize, Loading, PROTOCOL, Subject};
+use super::wire::{Initialize, PROTOCOL, Subject};
 use crate::plugin::{Dialect, NetworkWish, Plugin};
 
 const USUAL_TIME: Duration = Duration::from_mins(5);
@@ -60,11 +60,6 @@ impl From<Failed> for Trouble {
     }
 }
 
-/// What a process has in its data while it loads a file; processes of other runs have their own.
-fn mark() -> String {
-    format!(".loading-{}", std::process::id())
-}
-
 /// How long a process may take to load what it serves.
 const LOADING: Duration = Duration::from_mins(1);
 
@@ -77,8 +72,6 @@ pub(crate) struct Worker {
     current: Mutex<Option<Running>>,
     starting: tokio::sync::Mutex<()>,
     health: Arc<Mutex<Health>>,
-    /// How the last process ended that did not come back from loading a file.
-    fate: Mutex<Option<String>>,
 }
 
 #[derive(Clone)]
@@ -97,7 +90,6 @@ impl Worker {
             current: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             health: Arc::default(),
-            fate: Mutex::default(),
         }
     }
 
@@ -123,6 +115,11 @@ impl Worker {
         Ok(session.ask(method, params, bounds).await?)
     }
 
+    /// Whether there is a process.
+    pub(crate) fn is_running(&self) -> bool {
+        self.current().as_ref().is_some_and(|running| !running.session.is_over())
+    }
+
     /// The process, started where there is none.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
         self.host.admit(&self.plugin).map_err(Trouble::Unready)?;
@@ -140,17 +137,12 @@ impl Worker {
         Ok(session)
     }
 
-    /// Ends a process that failed with these words. Whether it was loading a file then, which the next
-    /// one leaves out.
-    pub(crate) async fn gives_up(&self, words: &str) -> bool {
+    /// Ends a process that did not come back from a file, which the next one leaves out.
+    pub(crate) async fn leave_out(&self, file: String, fate: String) {
         self.stop().await;
-        let was_loading = self.host.data(&self.plugin).join(mark()).exists();
-        if was_loading {
-            // It is known what ends it, and that will not happen again.
-            *self.health.lock().unwrap_or_else(PoisonError::into_inner) = Health::default();
-            *self.fate.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.to_owned());
-        }
-        was_loading
+        // It is known what ends it, and that will not happen again.
+        *self.lock_health() = Health::default();
+        self.host.leave_out(&self.plugin, file, fate);
     }
 
     /// Has a process load all there is before somebody is timed. What is wrong with it is said by
@@ -314,10 +306,7 @@ impl Worker {
                 .model
                 .as_ref()
                 .map(|(provider, model)| json!({"provider": provider, "model": model})),
-            loading: Loading {
-                mark: mark(),
-                fate: self.fate.lock().unwrap_or_else(PoisonError::into_inner).take(),
-            },
+            left_out: self.host.left_out(plugin),
         }
     }
 

@@ -8,6 +8,7 @@ import os
 from brynhild_host.adapters.brynhild import bridge, outcome, tools
 from brynhild_host.adapters.brynhild.loading import Plugin
 from brynhild_host.failures import Refused, named
+from brynhild_host.unloadable import Files
 
 _BAD_PARAMS = -32602
 
@@ -17,7 +18,7 @@ class Adapter:
 
     def __init__(self, params, worker):
         self._worker = worker
-        self._plugin = Plugin(params.get("plugin") or {}, params.get("loading"))
+        self._plugin = Plugin(params.get("plugin") or {}, Files(worker, params.get("left_out")))
         self._handles = {}
         self._told = {}
         self.methods = {
@@ -133,11 +134,13 @@ class Adapter:
         return wanted.looks_for_programs(self._plugin.root)
 
     def _describe_tool(self, key, problems):
-        tool = self._plugin.attempt(problems, key, self._plugin.tool)
-        if tool is None:
-            return None
-        problems.extend(tool.problems)
-        return self._plugin.attempt(problems, key, lambda _: tools.describe(tool, problems))
+        def described(key):
+            tool = self._plugin.tool(key)
+            said = tools.describe(tool, problems)
+            problems.extend(tool.problems)
+            return said
+
+        return self._plugin.attempt(problems, key, described)
 
     async def _call(self, request, tool, arguments):
         try:

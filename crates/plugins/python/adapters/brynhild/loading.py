@@ -4,8 +4,8 @@ import sys
 from _frozen_importlib import module_from_spec
 
 from brynhild_host.failures import Refused, hint_for, named, place
-from brynhild_host.sources import keep_bytecode, spec_in, spec_of_file
-from brynhild_host.unloadable import Files, Unloadable
+from brynhild_host.sources import NotRegular, keep_bytecode, regular, spec_in, spec_of_file
+from brynhild_host.unloadable import Unloadable
 
 _ENTRY = "entry:"
 _PACKAGE = "brynhild_plugins"
@@ -37,7 +37,7 @@ class Loaded:
 class Plugin:
     """The plugin's place in the import system, and what was loaded of it."""
 
-    def __init__(self, description, loading=None):
+    def __init__(self, description, loader):
         self.name = description.get("name") or "plugin"
         self.root = description.get("root")
         self.entry_points = description.get("entry_points") or []
@@ -46,7 +46,7 @@ class Plugin:
         self._tools = {}
         self._providers = {}
         self._loading = []
-        self._loader = Files(description.get("data"), loading)
+        self._loader = loader
         self._empty = []
         self._pretender = None
         if description.get("data"):
@@ -64,7 +64,7 @@ class Plugin:
         """What `load` returns for the key, or nothing and one more problem."""
         while True:
             try:
-                return load(key)
+                return self._loader.load([self.file_of(key)], lambda: load(key))
             except NothingFound as error:
                 self._empty.append((key, error))
             except ModuleNotFoundError as error:
@@ -99,7 +99,7 @@ class Plugin:
     def problem(self, key, error):
         """The failure as one problem: file, line, cause, remedy."""
         file, line = place(error, self.root)
-        is_told = isinstance(error, (NothingFound, Unloadable))
+        is_told = isinstance(error, (NothingFound, NotRegular, Unloadable))
         hint = error.hint if is_told else hint_for(error)
         message = str(error) if is_told else named(error)
         return problem(file or self.file_of(key), line, message, hint, "error")
@@ -179,7 +179,7 @@ class Plugin:
         kind, _, file = key.partition("/")
         stem = _stem(key)
         known = kind in self._declares and self.root and "/" not in file and file.endswith(".py")
-        if not known or not os.path.isfile(os.path.join(self.root, kind, file)):
+        if not known or not os.path.exists(self.file_of(key)):
             raise Refused(-32602, "the plugin has no `%s`" % key)
         name = "%s.%s.%s.%s" % (_PACKAGE, self.name, kind, stem)
         if name in sys.modules:
@@ -190,7 +190,7 @@ class Plugin:
         sys.modules[name] = module
         self._loading.append(stem)
         try:
-            self._loader.load(spec.origin, lambda: spec.loader.exec_module(module))
+            spec.loader.exec_module(module)
         except BaseException:
             sys.modules.pop(name, None)
             raise
@@ -236,11 +236,17 @@ class Plugin:
         for folder, _, names in os.walk(self.root):
             for name in names:
                 file = os.path.join(folder, name)
-                if name.endswith(".py") and file != self.file_of(key):
-                    with open(file, encoding="utf-8", errors="replace") as handle:
-                        if imports.search(handle.read()):
-                            return True
+                if name.endswith(".py") and file != self.file_of(key) and imports.search(_text(file)):
+                    return True
         return False
+
+
+def _text(file):
+    try:
+        with open(file, encoding="utf-8", errors="replace", opener=regular) as handle:
+            return handle.read()
+    except OSError:
+        return ""  # What cannot be read imports nothing.
 
 
 class _Siblings:

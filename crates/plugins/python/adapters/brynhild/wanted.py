@@ -2,6 +2,8 @@
 for programs. Reads source, imports nothing."""
 import os
 
+from brynhild_host.sources import regular
+
 _SKIPPED = {"docs", "examples", "hooks", "node_modules", "scripts", "skills", "test", "tests", "venv"}
 _APART = ("conftest.py", "setup.py")
 _MOST = 200
@@ -27,7 +29,7 @@ def looks_for_programs(root):
 def _texts(root):
     for file in _files(root):
         try:
-            with open(file, encoding="utf-8", errors="replace") as handle:
+            with open(file, encoding="utf-8", errors="replace", opener=regular) as handle:
                 yield handle.read(_LONGEST)
         except OSError:
             continue

@@ -10,6 +10,7 @@ from brynhild_host.adapters.initrunner import imports
 from brynhild_host.adapters.initrunner.imports import Imports
 from brynhild_host.failures import Refused, named, traceback_of
 from brynhild_host.sources import keep_bytecode
+from brynhild_host.unloadable import Files
 
 _BAD_PARAMS = -32602
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -28,6 +29,7 @@ class Adapter:
             keep_bytecode(os.path.join(plugin["data"], "pycache"))
         self._entries = [self._filled(entry) for entry in self._settings.get("entries") or ()]
         self._imports = Imports(self._root, self._settings.get("sites") or ())
+        self._loader = Files(worker, params.get("left_out"))
         self._types = None
         self._loaded = {}
         self._warnings = {}
@@ -155,15 +157,15 @@ class Adapter:
             if self._settings.get("only_look"):
                 from brynhild_host.adapters.initrunner import outline
 
-                return outline.look(entry, self._settings)
+                return outline.look(entry, dict(self._settings, root=self._root))
             if entry.get("type") == "custom":
                 from brynhild_host.adapters.initrunner import custom
 
-                return custom.load(entry, self._imports, self._settings, warn)
+                return custom.load(entry, (self._imports, self._loader), self._settings, warn)
             if self._types is None:
                 from brynhild_host.adapters.initrunner.registry import Types
 
-                self._types = Types(self._imports, self._settings, warn)
+                self._types = Types((self._imports, self._loader), self._settings, warn)
             return await self._types.load(entry, lambda summary: self._summaries.__setitem__(index, summary))
         finally:
             self._imports.end()

@@ -1,13 +1,16 @@
 """Custom tools: the functions of a module, or one of them."""
 import importlib.util
 import inspect
+import os
 import sys
 
 from brynhild_host.adapters.initrunner import rules
 from brynhild_host.adapters.initrunner.annotations import Unsupported
+from brynhild_host.adapters.initrunner.imports import files_of
 from brynhild_host.adapters.initrunner.loaded import FunctionTool, Wrong
 from brynhild_host.failures import named, place
-
+from brynhild_host.sources import NotRegular, regular
+from brynhild_host.unloadable import Unloadable
 
 NO_FUNCTION = "Function '%s' not found in module '%s'"
 NO_FUNCTIONS = (
@@ -15,12 +18,12 @@ NO_FUNCTIONS = (
 )
 
 
-def load(entry, imports, settings, warn):
+def load(entry, means, settings, warn):
     """The tools of an entry by name."""
     name, function = entry.get("module"), entry.get("function")
     if not isinstance(name, str) or not name.strip():
         raise Wrong("module: Field required")
-    module = _module(name, imports, settings)
+    module = _module(name, means, settings)
     config = entry.get("config") or {}
     if function:
         subject = getattr(module, function, None)
@@ -48,7 +51,17 @@ def _functions(module):
             yield name, subject
 
 
-def _module(name, imports, settings):
+def _module(name, means, settings):
+    imports, loader = means
+    files = files_of(name)
+    try:
+        return loader.load(files, lambda: _imported(name, imports, settings))
+    except Unloadable as error:
+        words = "Could not load module '%s' (%s): %s; %s"
+        raise Wrong(words % (name, files[0] if files else "no file", error, error.hint)) from None
+
+
+def _imported(name, imports, settings):
     if name in sys.modules and not imports.owns(getattr(sys.modules[name], "__file__", None) or ""):
         # What is loaded comes before what lies beside the role, as everywhere in Python.
         return sys.modules[name]
@@ -59,6 +72,7 @@ def _module(name, imports, settings):
     except (ImportError, ValueError, AttributeError) as error:
         raise Wrong("Could not load module '%s': %s" % (name, error)) from None
     if found is None:
+        refuse_odd(name, imports.root)
         raise missing(name, None)
     check(found, settings)
     try:
@@ -68,6 +82,17 @@ def _module(name, imports, settings):
     except BaseException as error:
         file, line = place(error, found.origin)
         raise Wrong("Could not load module '%s': %s" % (name, named(error)), file, line) from error
+
+
+def refuse_odd(name, root):
+    """Say of a module that a pipe, a socket or a device lies in its place."""
+    file = os.path.join(root, *name.split(".")) + ".py"
+    try:
+        os.close(regular(file, os.O_RDONLY))
+    except NotRegular as error:
+        raise Wrong("Could not load module '%s': %s: %s" % (name, file, error)) from None
+    except OSError:
+        return  # There is none.
 
 
 def missing(name, error):
@@ -83,7 +108,7 @@ def check(found, settings):
         return
     given = settings.get("imports") or {}
     blocked = given.get("blocked")
-    with open(found.origin, "rb") as file:
+    with open(found.origin, "rb", opener=regular) as file:
         source = file.read()
     try:
         said = rules.violations(source, given.get("allowed"), rules.USUALLY_BLOCKED if blocked is None else blocked)

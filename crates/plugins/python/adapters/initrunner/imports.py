@@ -23,6 +23,30 @@ def wanted(module, name):
     return AttributeError("module %r has no attribute %r" % (module, name))
 
 
+def specs(name):
+    """The specs of a module and of the packages around it, itself first; these are looked into and not run."""
+    import importlib.util
+
+    found, path = [], None
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        whole = ".".join(parts[:count])
+        try:
+            spec = importlib.util.find_spec(whole) if path is None else PathFinder.find_spec(whole, path)
+        except (ImportError, ValueError, AttributeError):
+            return []
+        if spec is None:
+            return []
+        found.insert(0, spec)
+        path = list(spec.submodule_search_locations or ())
+    return found
+
+
+def files_of(name):
+    """The files of a module and of the packages around it, its own first."""
+    return [spec.origin for spec in specs(name) if spec.has_location]
+
+
 class Imports:
     """The place of a role in the import system."""
 

@@ -1,12 +1,12 @@
 """Looks at what an entry of a role names without running any of it: whether it is there, what it imports, which
 functions it has."""
 import ast
-import importlib.util
-from _frozen_importlib_external import PathFinder
 
 from brynhild_host.adapters.initrunner import custom
+from brynhild_host.adapters.initrunner.imports import specs
 from brynhild_host.adapters.initrunner.loaded import Wrong
 from brynhild_host.adapters.initrunner.registry import unknown
+from brynhild_host.sources import regular
 
 
 def look(entry, settings):
@@ -37,11 +37,12 @@ def _look_at_module(entry, settings):
     name, function = entry.get("module"), entry.get("function")
     found = _found(name)
     if found is None:
+        custom.refuse_odd(name, settings.get("root") or ".")
         raise custom.missing(name, None)
     custom.check(found, settings)
     if not found.has_location or not (found.origin or "").endswith(".py"):
         return
-    with open(found.origin, "rb") as file:
+    with open(found.origin, "rb", opener=regular) as file:
         source = file.read()
     try:
         tree = ast.parse(source)
@@ -62,19 +63,7 @@ def _look_at_module(entry, settings):
 
 
 def _found(name):
-    """The spec of a module; its packages are looked into and not run."""
-    path, found = None, None
-    parts = name.split(".")
-    for count in range(1, len(parts) + 1):
-        whole = ".".join(parts[:count])
-        try:
-            found = importlib.util.find_spec(whole) if path is None else PathFinder.find_spec(whole, path)
-        except (ImportError, ValueError, AttributeError):
-            return None
-        if found is None:
-            return None
-        path = list(found.submodule_search_locations or ())
-    return found
+    return next(iter(specs(name)), None)
 
 
 def _imported(tree):

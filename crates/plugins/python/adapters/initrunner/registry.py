@@ -4,16 +4,18 @@ import sys
 from _frozen_importlib import module_from_spec
 from pathlib import Path
 
+from brynhild_host.adapters.initrunner.imports import files_of
 from brynhild_host.adapters.initrunner.loaded import Wrong, of_toolset
 from brynhild_host.failures import named
 from brynhild_host.sources import spec_of_file
+from brynhild_host.unloadable import Unloadable
 
 
 class Types:
     """The tool types that can be had, loaded when one is asked for."""
 
-    def __init__(self, imports, settings, warn):
-        self._imports = imports
+    def __init__(self, means, settings, warn):
+        self._imports, self._loader = means
         self._points = list(settings.get("entry_points") or ())
         self._files = list(settings.get("files") or ())
         self._role = settings.get("role") or {}
@@ -30,7 +32,7 @@ class Types:
         if registered is not None:
             config = _validated(registered.config_class, name, entry)
             tell(_summary(config))
-            return await of_toolset(registered.builder(config, self._context()))
+            return await of_toolset(_scoped(registered, config, self._context()))
         plugin = self._plugin(name)
         if plugin is None:
             raise Wrong(unknown(name, sorted(self._plugins)))
@@ -63,12 +65,12 @@ class Types:
         module = module_from_spec(spec)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            self._loader.load([file], lambda: spec.loader.exec_module(module))
         except (Exception, SystemExit) as error:
             del sys.modules[name]
             if self._imports.can_help():
                 raise
-            self._warn("%s is left out: %s" % (file, named(error)))
+            self._warn("%s is left out: %s" % (file, _why(error)))
 
     def _plugin(self, name):
         """The plugin of a name: the entry point that is called so, else any that gives a type of that name."""
@@ -81,18 +83,16 @@ class Types:
         return self._plugins.get(name)
 
     def _read_point(self, point):
+        module, _, attributes = point["object"].partition(":")
+        module = module.strip()
         try:
-            module, _, attributes = point["object"].partition(":")
-            value = __import__(module.strip(), fromlist=["_"])
-            for attribute in filter(None, attributes.strip().split(".")):
-                value = getattr(value, attribute)
-            plugin = value()
+            plugin = self._loader.load(files_of(module), lambda: _made(module, attributes))
             if not all(hasattr(plugin, name) for name in ("type", "config_class", "builder")):
                 raise TypeError("it gives a %s and no ToolPlugin" % type(plugin).__name__)
         except (Exception, SystemExit) as error:
             if self._imports.can_help():
                 raise
-            self._warn("the tool type '%s' of %s is left out: %s" % (point["name"], point["package"], named(error)))
+            self._warn("the tool type '%s' of %s is left out: %s" % (point["name"], point["package"], _why(error)))
         else:
             self._plugins.setdefault(plugin.type, plugin)
             self.said[point["object"]] = str(getattr(plugin, "description", "") or "")
@@ -117,6 +117,18 @@ class Types:
         except ImportError:
             from initrunner.agent.schema.security import ToolSandboxConfig
         return ToolSandboxConfig()
+
+
+def _made(module, attributes):
+    """What an entry point gives."""
+    value = __import__(module, fromlist=["_"])
+    for attribute in filter(None, attributes.strip().split(".")):
+        value = getattr(value, attribute)
+    return value()
+
+
+def _why(error):
+    return "%s; %s" % (error, error.hint) if isinstance(error, Unloadable) else named(error)
 
 
 def unknown(name, types):
@@ -144,6 +156,23 @@ def _summary(config):
     except Exception:
         return None
     return " ".join(summary.split())[:200] if isinstance(summary, str) else None
+
+
+def _scoped(registered, config, context):
+    """What a registered builder makes; one for each run may want what the run knows of itself."""
+    import inspect
+
+    try:
+        count = len(inspect.signature(registered.builder).parameters)
+    except (TypeError, ValueError):
+        count = 2
+    if not getattr(registered, "run_scoped", False) or count < 3:
+        return registered.builder(config, context)
+    try:
+        from initrunner.agent.reflection import ReflectionState as State
+    except ImportError:
+        from types import SimpleNamespace as State
+    return registered.builder(config, context, State())
 
 
 def _built(builder, config, role_dir, sandbox):

@@ -28,8 +28,9 @@ class Adapter:
         self._files = list(plugin.get("files") or ())
         if plugin.get("data"):
             keep_bytecode(os.path.join(plugin["data"], "pycache"))
-        self._loader = Files(plugin.get("data"), params.get("loading"))
+        self._loader = Files(worker, params.get("left_out"))
         self._modules = None
+        self._guards = []
         self._problems = []
         self._tools = {}
         self.base = Path(params.get("project_root") or params.get("cwd") or ".").resolve()
@@ -54,7 +55,13 @@ class Adapter:
             "tools": tools,
             "providers": [],
             "problems": list(self._problems),
-            "lmao": {"tools": facts, "moments": moments.of_types(types), "hooks": types, "unheard": moments.unheard(types)},
+            "lmao": {
+                "tools": facts,
+                "moments": moments.of_types(types),
+                "hooks": types,
+                "unheard": moments.unheard(types),
+                "guards": self._guards,
+            },
         }
 
     def call(self, request):
@@ -89,6 +96,10 @@ class Adapter:
         """Ask the hooks of a moment."""
         self._load()
         params = request.params
+        # What was described with hooks and cannot be loaded now has not agreed to anything.
+        for file in params.get("guards") or ():
+            if file not in self._guards:
+                raise Refused(_BAD_PARAMS, "%s, which has hooks, %s" % (file, self._fault(file)))
         self.enter_mode(params.get("mode"))
         return moments.ask(self, params.get("moment"), params, self._find(params.get("tool")))
 
@@ -144,9 +155,8 @@ class Adapter:
         for file in self._files:
             path = Path(self._root, file)
             try:
-                module = self._modules[file] = self._loader.load(str(path), lambda: plugins.read_module(path))
-                tools = plugins.tools_of(module, path)
-                hooks = plugins.hooks_of(module)
+                module, tools, hooks = self._loader.load([str(path)], lambda: plugins.read(path))
+                self._modules[file] = module
             except BaseException as error:
                 self._problems.append(self._problem(str(path), error))
                 continue
@@ -157,8 +167,15 @@ class Adapter:
                     continue
                 plugins.registry.tools[tool.name] = tool
                 self._tools["%s:%s" % (file, tool.name)] = tool
+            if hooks:
+                self._guards.append(file)
             for type, function, priority in hooks:
                 get_global_hook_registry().register(type, function, priority)
+
+    def _fault(self, file):
+        path = str(Path(self._root, file))
+        told = [it["message"] for it in self._problems if it["file"] == path]
+        return "was not loaded: %s" % told[0] if told else "has none any more"
 
     def _problem(self, file, error):
         found, line = place(error, file)

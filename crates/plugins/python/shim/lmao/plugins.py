@@ -113,6 +113,12 @@ def read_module(path):
     return module
 
 
+def read(path):
+    """The module of a file, with its tools and hooks."""
+    module = read_module(path)
+    return module, tools_of(module, path), hooks_of(module)
+
+
 def tools_of(module, path):
     """The tools of a module; raises PluginError where it is no valid plugin."""
     run = getattr(module, "run", None)

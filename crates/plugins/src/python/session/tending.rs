@@ -18,7 +18,7 @@ use super::pending::{Item, Told};
 use super::{Cause, Epilogue, FAREWELL, Failed, Fate, GRACE, GREETING, Opening, Order, Shared};
 use crate::python::lines::{LONGEST, Line, Lines};
 use crate::python::output::{Listener, Tail, drain};
-use crate::python::wire::{self, EventNote, Incoming, LogNote, PROTOCOL, Welcome};
+use crate::python::wire::{self, EventNote, Incoming, LoadingNote, LogNote, PROTOCOL, Welcome};
 
 /// How long the end of a process and of its prints is waited for.
 const LAST: Duration = Duration::from_secs(1);
@@ -165,6 +165,12 @@ async fn read(
                 let note = incoming.params.map(|params| serde_json::from_str(params.get()));
                 if let Some(Ok(LogNote { text })) = note {
                     listener(plugin, &text::visible(&text));
+                }
+            }
+            (_, Some("loading")) => {
+                let note = incoming.params.map(|params| serde_json::from_str(params.get()));
+                if let Some(Ok(LoadingNote { file })) = note {
+                    shared.loading.send_replace(file);
                 }
             }
             // What a later host may tell is no concern of ours.
