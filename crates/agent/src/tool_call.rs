@@ -240,14 +240,15 @@ pub(crate) async fn prepare(
         Some(tool) => tool.renewed(bench.cancel).await,
         None => None,
     };
-    let (call, Judgment { tool, actions, ruling, original }) = match judge(bench, &call, renewed) {
-        Err(problem) => return settle(call, CallOutcome::Invalid, problem),
-        Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
-        Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
-            Consulted::Judged(call, judgment) => (call, judgment),
-            Consulted::Settled(settled) => return Ok(Prepared::Settled(Box::new(settled))),
-        },
-    };
+    let (call, Judgment { tool, actions, ruling, original }) =
+        match judge(bench, &call, renewed).await {
+            Err(problem) => return settle(call, CallOutcome::Invalid, problem),
+            Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
+            Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
+                Consulted::Judged(call, judgment) => (call, judgment),
+                Consulted::Settled(settled) => return Ok(Prepared::Settled(Box::new(settled))),
+            },
+        };
     if bench.cancel.is_cancelled() {
         return Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
     }
@@ -325,7 +326,7 @@ fn source(tool: &dyn Tool) -> Option<String> {
 
 /// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
 /// the model what is wrong.
-fn judge(
+async fn judge(
     bench: Bench<'_>,
     call: &ToolCall,
     tool: Option<Arc<dyn Tool>>,
@@ -337,7 +338,7 @@ fn judge(
     };
     let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
     let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.mode());
-    if let Some(why) = tool.caution(call) {
+    if let Some(why) = tool.caution(call).await {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
         ruling.decision = ruling.decision.max(decision);
@@ -385,7 +386,7 @@ async fn consult(
     };
     if let Some(args) = rewritten {
         let original = Some(std::mem::replace(&mut call.args, args));
-        judgment = match judge(bench, &call, Some(judgment.tool)) {
+        judgment = match judge(bench, &call, Some(judgment.tool)).await {
             Ok(judgment) => Judgment { original, ..judgment },
             Err(problem) => {
                 let text = format!("a hook changed the arguments, and they do not fit: {problem}");

@@ -7,7 +7,7 @@ use contract::provider::{Delta, ProviderError};
 
 use crate::failure::Origin;
 use crate::lines::TooLong;
-use crate::reply::{Decoder, Deltas};
+use crate::reply::{Decoder, Deltas, Stage};
 use crate::sse::Parser;
 use crate::{anthropic, ollama, openai_chat};
 
@@ -39,9 +39,9 @@ pub fn ollama_reply(bytes: &[u8]) {
 /// error that was not there before it, and every call's arguments are whole.
 fn reply<D: Decoder>(bytes: &[u8], make: impl Fn() -> D) {
     let (sizes, bytes) = sizes(bytes);
-    let (whole, end) = decode(make(), &[bytes]);
+    let (whole, end) = decode(&mut make(), &[bytes]);
     let parts: Vec<&[u8]> = pieces(bytes, &sizes).collect();
-    let (pieced, other_end) = decode(make(), &parts);
+    let (pieced, other_end) = decode(&mut make(), &parts);
     assert_eq!(end.is_ok(), other_end.is_ok(), "other pieces, another end");
     assert_eq!(shown(&whole), shown(&pieced), "other pieces, another reply");
     let stopped = whole.iter().filter(|delta| matches!(delta, Delta::Stopped(_))).count();
@@ -49,8 +49,14 @@ fn reply<D: Decoder>(bytes: &[u8], make: impl Fn() -> D) {
     if end.is_ok() {
         assert_eq!(stopped, 1, "neither an end nor an error");
     }
+    let mut decoder = make();
+    let (cut, end) = decode(&mut decoder, &[&bytes[..bytes.len() / 2]]);
+    if decoder.stage() != Stage::Open {
+        // The server had said that this is all; what it says beyond that is another reply.
+        return;
+    }
     // What has come of a cut reply is the beginning of the whole one.
-    let (cut, _) = decode(make(), &[&bytes[..bytes.len() / 2]]);
+    assert!(end.is_err(), "an end that nobody told of");
     for call in cut.iter().filter_map(call) {
         assert!(whole.iter().filter_map(self::call).any(|other| other == call), "half a call");
     }
@@ -77,7 +83,7 @@ fn shown(deltas: &[Delta]) -> (String, String, Vec<String>) {
     (text, thinking, deltas.iter().filter_map(call).collect())
 }
 
-fn decode(mut decoder: impl Decoder, parts: &[&[u8]]) -> (Vec<Delta>, Result<(), ProviderError>) {
+fn decode(decoder: &mut impl Decoder, parts: &[&[u8]]) -> (Vec<Delta>, Result<(), ProviderError>) {
     let mut deltas = Deltas::default();
     let fed = parts.iter().try_for_each(|part| decoder.feed(part, &mut deltas));
     let end = fed.and_then(|()| decoder.end(&mut deltas));

@@ -132,7 +132,9 @@ impl Tool for Bash {
         let end = pump::to_end(&mut child, &mut streams, &bounds, &context.cancel).await;
         drop(child);
         let mut output = conclude(&end, milliseconds, self.max_printed);
-        output.output = text(streams).await;
+        let text = text(streams).await;
+        output.facts.extend(text.facts());
+        output.output = text.whole;
         if let Some(error) = &mut output.error
             && self.committing == Committing::ByTool
             && git_was_locked_out(&output.output)
@@ -179,8 +181,27 @@ fn git_was_locked_out(text: &str) -> bool {
     })
 }
 
+/// What both streams held.
+struct Text {
+    whole: String,
+    /// Where the first ends and the second begins, where there is one.
+    parts: Option<(usize, usize)>,
+}
+
+impl Text {
+    /// Which bytes were printed where: no reader can tell it by words that a command may print itself.
+    fn facts(&self) -> impl Iterator<Item = (String, Value)> {
+        let end = self.whole.len();
+        let facts = self.parts.map(|(first, second)| {
+            let range = |from: usize, to: usize| json!([from.min(end), to.min(end)]);
+            [("stdout".to_owned(), range(0, first)), ("stderr".to_owned(), range(second, end))]
+        });
+        facts.into_iter().flatten()
+    }
+}
+
 /// What both streams held, cut to what a model can take in.
-async fn text(streams: pump::Streams) -> String {
+async fn text(streams: pump::Streams) -> Text {
     let (stdout, stderr) = (streams.stdout, streams.stderr);
     let (printed, complained) = (stdout.characters(), stderr.characters());
     let separator = "\n--- stderr ---\n";
@@ -189,14 +210,17 @@ async fn text(streams: pump::Streams) -> String {
     let for_errors = complained.min(ERROR_BUDGET.max(BUDGET.saturating_sub(printed)));
     let (for_output, for_errors) =
         if whole { (printed, complained) } else { (printed.min(BUDGET - for_errors), for_errors) };
-    let mut text = stdout.finish(for_output).await;
+    let mut whole = stdout.finish(for_output).await;
     let errors = stderr.finish(for_errors).await;
+    let mut parts = None;
     if !errors.is_empty() {
-        text.push_str(separator);
-        text.push_str(&errors);
+        let first = whole.len();
+        whole.push_str(separator);
+        parts = Some((first, whole.len()));
+        whole.push_str(&errors);
     }
-    text.truncate(text.trim_end().len());
-    text
+    whole.truncate(whole.trim_end().len());
+    Text { whole, parts }
 }
 
 #[cfg(test)]

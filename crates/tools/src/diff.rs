@@ -24,6 +24,10 @@ pub(crate) const NEW: &str = "--- /dev/null\n";
 
 fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     let source = if exists { format!("a/{path}") } else { "/dev/null".to_owned() };
+    // Without a line there is no hunk, and without a hunk no header.
+    if !exists && new.is_empty() {
+        return format!("{NEW}+++ b/{path}\n");
+    }
     let unified = TextDiff::configure()
         .timeout(Duration::from_secs(1))
         .diff_lines(old, new)
@@ -49,6 +53,8 @@ mod tests {
         assert_eq!(diff, "--- a/x.txt\n+++ b/x.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
         assert!(unified("x.txt", None, "a\n").starts_with("--- /dev/null\n+++ b/x.txt\n"));
         assert_eq!(unified("x.txt", Some("a\n"), "a\n"), "");
+        assert_eq!(unified("x.txt", Some(""), ""), "");
+        assert_eq!(unified("x.txt", None, ""), "--- /dev/null\n+++ b/x.txt\n");
     }
 
     #[test]

@@ -143,15 +143,17 @@ mod tests {
     async fn a_file_that_came_after_it_was_judged_is_not_overwritten() {
         let project = Project::new();
         let tool = tool(&project);
-        let call = fixture::call(json!({"file_path": "f", "content": "mine\n"}));
-        let (mut context, _lines) = project.context();
-        context.actions = tool.actions(&call.args).unwrap();
-        project.write("f", "precious\n");
-        let output = tool.run(&call, &context).await.unwrap();
-        assert!(!output.success && output.for_model().contains("was not there"), "{output:?}");
-        assert_eq!(project.read("f"), b"precious\n");
-        context.actions = tool.actions(&call.args).unwrap();
-        assert!(tool.run(&call, &context).await.unwrap().success, "what was seen is agreed to");
+        for (name, content) in [("f", "mine\n"), ("g", "")] {
+            let call = fixture::call(json!({"file_path": name, "content": content}));
+            let (mut context, _lines) = project.context();
+            context.actions = tool.actions(&call.args).unwrap();
+            project.write(name, "precious\n");
+            let output = tool.run(&call, &context).await.unwrap();
+            assert!(!output.success && output.for_model().contains("was not there"), "{output:?}");
+            assert_eq!(project.read(name), b"precious\n");
+            context.actions = tool.actions(&call.args).unwrap();
+            assert!(tool.run(&call, &context).await.unwrap().success, "what was seen is agreed to");
+        }
     }
 
     #[tokio::test]

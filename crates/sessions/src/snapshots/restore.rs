@@ -10,6 +10,24 @@ use contract::snapshots::Change as Kind;
 use super::place::{self, Keep};
 use super::state::{Change, Record, State, Why};
 
+/// The rights of the owner, without which nothing in a folder can be seen or changed.
+const OWN: u32 = 0o700;
+
+/// What of `records` took such rights from folders.
+pub(super) fn closings(records: &[Record]) -> Vec<Record> {
+    let closes = |change: &&Change| match (&change.before, &change.after) {
+        (State::Folder { mode: before }, State::Folder { mode: after }) => {
+            before & !after & OWN != 0
+        }
+        _ => false,
+    };
+    let closing = |record: &Record| Record {
+        changes: record.changes.iter().filter(closes).cloned().collect(),
+        ..record.clone()
+    };
+    records.iter().map(closing).collect()
+}
+
 /// What is to be done, and what is left as it is.
 #[derive(Default)]
 pub(super) struct Plan {
@@ -180,6 +198,13 @@ impl Plan {
                 failed.insert(step.path.clone(), why);
             }
         }
+        for step in steps.iter().rev() {
+            if !failed.contains_key(&step.path)
+                && let Err(why) = step.close()
+            {
+                failed.insert(step.path.clone(), why);
+            }
+        }
         let mut done = std::mem::take(&mut self.already);
         for step in steps {
             if let Some(why) = failed.remove(&step.path) {
@@ -256,10 +281,20 @@ impl Step {
         refuses(&self.path).filter(|_| is_made).map_or(Ok(()), Err)
     }
 
+    /// Takes rights from a folder that it needed as long as something was put into it.
+    fn close(&self) -> Result<(), String> {
+        match self.target {
+            State::Folder { mode } if mode & OWN != OWN => {
+                place::folder(&self.path, mode).map_err(|error| error.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn put(&self) -> io::Result<()> {
         match &self.target {
             State::Absent | State::Unkept { .. } => Ok(()),
-            State::Folder { mode } => place::folder(&self.path, *mode),
+            State::Folder { mode } => place::folder(&self.path, mode | OWN),
             State::Link { target } => place::link(&self.path, &target.path()),
             State::File { mode, .. } => {
                 place::write(&self.path, self.bytes.as_deref().unwrap_or_default(), *mode)

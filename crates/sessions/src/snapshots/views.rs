@@ -8,10 +8,11 @@ use contract::event::What;
 use contract::id::Timestamp;
 use contract::snapshots::{Change as Kind, ChangedFile, Direction};
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
-use super::restore::{Manner, Plan};
+use super::restore::{Manner, Plan, Step, closings};
 use super::state::{Change, Record, State};
-use super::{History, Keeper, TOLD, Turn, joined, keep};
+use super::{History, Inner, Keeper, TOLD, Turn, joined, keep};
 
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug)]
@@ -131,10 +132,14 @@ impl Keeper {
             let path = turns.collect::<Vec<_>>().join(", ");
             report.kept.push(KeptFile { path, why });
         }
-        let records: Vec<Record> = records.into_iter().flatten().collect();
+        let mut records: Vec<Record> = records.into_iter().flatten().collect();
         let mut inner = self.inner();
         let inner = &mut *inner;
         let _held = self.workspace.lock()?;
+        let mut opened = Vec::new();
+        if !wanted.is_dry {
+            opened = self.open_folders(inner, &mut records, wanted.manner)?;
+        }
         let depot = self.depot(&mut inner.depot)?;
         let mut keep = keep(depot, &self.settings);
         let mut plan = Plan::new(&mut keep, &self.settings.root, &records, wanted.manner)?;
@@ -142,12 +147,18 @@ impl Keeper {
             // What is about to be overwritten is kept first, so that it can be made again.
             keep.depot.sync()?;
             let done = plan.apply(&mut keep, self.settings.refuses);
+            let has_opened = !opened.is_empty();
+            plan.steps.splice(0..0, opened);
             let is_settled = plan.kept.is_empty() && report.kept.is_empty();
             if !plan.steps.is_empty() || is_settled {
                 report.event = Some(self.restored(&report, &plan, done)?);
             }
+            if has_opened {
+                // What the folders hold now is what the next look compares with.
+                self.look(inner, &CancellationToken::new())?;
+            }
         }
-        let shows_folders = plan.steps.iter().all(super::restore::Step::is_about_folder);
+        let shows_folders = plan.steps.iter().all(Step::is_about_folder);
         for step in &plan.steps {
             if shows_folders || !step.is_about_folder() {
                 let path = self.short(&step.path);
@@ -159,6 +170,34 @@ impl Keeper {
             report.kept.push(KeptFile { path: self.short(&path), why });
         }
         Ok(report)
+    }
+
+    /// Opens the folders that `records` tell as closed, and adds what has become of the files in them
+    /// since they were last seen.
+    fn open_folders(
+        &self,
+        inner: &mut Inner,
+        records: &mut Vec<Record>,
+        manner: Manner,
+    ) -> io::Result<Vec<Step>> {
+        let mut opened: Vec<Step> = Vec::new();
+        loop {
+            let closings = closings(records);
+            let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
+            let mut plan = Plan::new(&mut keep, &self.settings.root, &closings, manner)?;
+            plan.apply(&mut keep, self.settings.refuses);
+            if plan.steps.is_empty() {
+                return Ok(opened);
+            }
+            opened.append(&mut plan.steps);
+            let mut changes = self.look(inner, &CancellationToken::new())?.changes;
+            changes.retain(|change| {
+                let path = change.path();
+                let is_within = |step: &Step| path.starts_with(&step.path);
+                opened.iter().any(is_within) && opened.iter().all(|step| step.path != path)
+            });
+            records.push(Record { at: Timestamp::now(), is_uncertain: false, changes });
+        }
     }
 
     /// The event that tells of it; the record lets it be made again.

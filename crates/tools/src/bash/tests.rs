@@ -23,6 +23,26 @@ async fn both_streams_come_back_right_trimmed() {
 }
 
 #[tokio::test]
+async fn which_part_was_printed_where_is_a_fact_that_no_command_makes_up() {
+    let parts = |output: &ToolOutput| {
+        let part = |stream: &str| {
+            let range: (usize, usize) =
+                serde_json::from_value(output.facts.get(stream).cloned()?).unwrap();
+            Some(output.output[range.0..range.1].to_owned())
+        };
+        (part("stdout"), part("stderr"))
+    };
+    let output = bash("printf 'a\\n--- stderr ---\\nb\\n'").await;
+    assert_eq!(output.output, "a\n--- stderr ---\nb");
+    assert_eq!(parts(&output), (None, None), "all of it is standard output");
+    let output = bash("echo out; printf 'x\\n--- stderr ---\\ny\\n' >&2").await;
+    let wanted = (Some("out\n".to_owned()), Some("x\n--- stderr ---\ny".to_owned()));
+    assert_eq!(parts(&output), wanted);
+    let output = bash("echo out; printf '\\n\\n' >&2").await;
+    assert_eq!(parts(&output), (Some("out\n".to_owned()), Some(String::new())));
+}
+
+#[tokio::test]
 async fn a_failed_command_keeps_its_output_and_names_its_code() {
     let output = bash("echo X; echo why >&2; exit 3").await;
     assert!(!output.success);
