@@ -7,12 +7,14 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::event::{Event, Piece, What};
-use contract::id::{Seq, SessionId, Timestamp};
-use contract::message::{Part, Reply, StopReason, Usage};
+use contract::event::{CallOutcome, Event, Piece, What};
+use contract::id::{CallId, Seq, SessionId, Timestamp};
+use contract::message::{Part, Reply, StopReason, ToolCall, Usage};
 use contract::policy::Mode;
+use contract::tool::{Display, ToolOutput};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
+use tui::host::Answer;
 use tui::input::Input;
 use tui::key::{Code, Key};
 use tui::message::Message;
@@ -160,6 +162,70 @@ fn main() {
     });
     report("another width, in 100,000 lines of code", times);
     one_paragraph();
+    one_result();
+    many_files();
+}
+
+/// Letters after `@` in a folder of 100,000 files.
+fn many_files() {
+    let mut app = App::new(Settings::default(), Instant::now());
+    app.connect("bench", Mode::Normal);
+    let terminal = Terminal::new(TestBackend::new(200, 60)).expect("a terminal");
+    let mut stage = Stage { app, terminal };
+    let files = (0..100_000).map(|number| format!("src/d{:03}/file_{number}.rs", number % 997));
+    stage.key(Code::Char('@'));
+    let answer = Answer::Files { files: files.collect(), is_cut: false };
+    stage.app.update(Message::Answer(answer));
+    let mut letters = "file_42<<<<<<<".chars().cycle();
+    let times = stage.measured(|stage| match letters.next() {
+        Some('<') | None => stage.key(Code::Backspace),
+        Some(letter) => stage.key(Code::Char(letter)),
+    });
+    report("a letter of a name among 100,000 files", times);
+}
+
+/// One result of five megabytes, opened and looked through.
+fn one_result() {
+    let lines = "a line of 25 letters or so\n".repeat(200_000);
+    let change: String = lines.lines().flat_map(|line| ["+", line, "\n"]).collect();
+    let change = Display::Diff {
+        path: "a.rs".to_owned(),
+        unified: format!("@@ -1,0 +1,200000 @@\n{change}"),
+    };
+    let of = |text: String| ToolOutput::success(text);
+    for (output, name) in [
+        (of(lines), "lines"),
+        (of("0123456789".repeat(500_000)), "one line"),
+        (of("漢".repeat(1_600_000)), "one wide line"),
+        (ToolOutput { display: Some(change), ..of("done".to_owned()) }, "a change"),
+    ] {
+        let mut app = App::new(Settings::default(), Instant::now());
+        app.connect("bench", Mode::Normal);
+        let terminal = Terminal::new(TestBackend::new(200, 60)).expect("a terminal");
+        let mut stage = Stage { app, terminal };
+        let id = CallId("1".to_owned());
+        let call = ToolCall {
+            id: id.clone(),
+            name: "Bash".to_owned(),
+            args: serde_json::Value::Null,
+            opaque: None,
+        };
+        stage.app.update(Message::Event(Arc::new(event(What::ToolCalled { call }))));
+        let finished = What::ToolFinished {
+            call: id,
+            name: "Bash".to_owned(),
+            outcome: CallOutcome::Ran,
+            content: String::new(),
+            output,
+            duration_ms: 1,
+        };
+        stage.app.update(Message::Event(Arc::new(event(finished))));
+        let times = stage.measured(|stage| stage.key(Code::F(7)));
+        report(&format!("opening or closing 5 MB, {name}"), times);
+        stage.key(Code::F(7));
+        let times = stage.measured(|stage| stage.key(Code::PageUp));
+        report(&format!("a page up in it, {name}"), times);
+    }
 }
 
 /// One paragraph of five megabytes, with and without lines in it: as it comes, as it is looked

@@ -370,7 +370,7 @@ impl App {
                 self.depart(Leave::Stopped(crate::host::Stop::HungUp), effects);
             }
             input::Input::Stalled => {
-                "a paste has not ended yet; Esc ends it".clone_into(&mut self.note);
+                input::STALLED.clone_into(&mut self.note);
             }
             input::Input::Focus(is_focused) => self.is_focused = Some(is_focused),
             input::Input::Report(report) => {

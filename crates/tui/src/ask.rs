@@ -62,6 +62,10 @@ pub async fn ask(
         let choice = tokio::select! {
             arrival = screen.arrivals.recv() => match arrival {
                 None | Some((Input::Closed, _)) => None,
+                Some((Input::Key(key), _)) if key == Key::ctrl('z') => {
+                    suspend(screen)?;
+                    continue;
+                }
                 Some((Input::Key(key), at)) => match question.key(key, at) {
                     Decided::Choice(at, _) => Some(at),
                     Decided::Other if key == Key::plain(Code::Esc) => refusal,
@@ -87,9 +91,7 @@ pub async fn ask(
                     continue;
                 }
                 Told::Suspend => {
-                    screen.pause();
-                    crate::screen::stop_here();
-                    screen.resume()?;
+                    suspend(screen)?;
                     continue;
                 }
             },
@@ -97,4 +99,11 @@ pub async fn ask(
         };
         return Ok(Asked { choice, effects });
     }
+}
+
+/// Goes back to the shell until the program is continued.
+fn suspend(screen: &mut Screen) -> io::Result<()> {
+    screen.pause();
+    crate::screen::stop_here();
+    screen.resume()
 }

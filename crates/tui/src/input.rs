@@ -34,6 +34,9 @@ pub enum Input {
     Closed,
 }
 
+/// What a person is told where a paste does not end.
+pub(crate) const STALLED: &str = "a paste has not ended yet; Esc ends it";
+
 /// Something done with the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mouse {

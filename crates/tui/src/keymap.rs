@@ -164,12 +164,14 @@ impl Keymap {
             let usual = || described.keys.iter().filter_map(|word| sequence(word)).collect();
             let mut bound: Vec<Vec<Key>> = Vec::new();
             for word in own.into_iter().flatten() {
+                let name = described.name;
                 match sequence(word) {
+                    Some(keys) if begins_with_letter(&keys) => problems.push(format!(
+                        "`{word}` (ui.keys.{name}) is left out: it begins with a letter, which \
+                         could not be typed any more"
+                    )),
                     Some(keys) => bound.push(keys),
-                    None => {
-                        problems
-                            .push(format!("`{word}` names no key (ui.keys.{})", described.name));
-                    }
+                    None => problems.push(format!("`{word}` names no key (ui.keys.{name})")),
                 }
             }
             // What is not understood takes nothing away.
@@ -304,13 +306,21 @@ fn sequence(words: &str) -> Option<Vec<Key>> {
 /// What a person's own keys take away: those of other actions, and letters.
 fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
     let mut problems = Vec::new();
-    for (keys, action, _) in bindings.iter().filter(|(_, _, is_own)| *is_own) {
-        let (own, shown) = (described(*action).name, words(keys));
-        let has_same =
+    for (at, (keys, action, _)) in bindings.iter().enumerate().filter(|(_, it)| it.2) {
+        let is_same =
             |(other, theirs, _): &&(Vec<Key>, Action, bool)| other == keys && theirs != action;
-        for (_, theirs, _) in bindings.iter().filter(has_same) {
+        if bindings[..at].iter().filter(|it| it.2).any(|it| is_same(&it)) {
+            // The first one has the key, and was told.
+            continue;
+        }
+        let (own, shown) = (described(*action).name, words(keys));
+        for (_, theirs, is_own) in bindings.iter().filter(is_same) {
             let theirs = described(*theirs).name;
-            problems.push(format!("{shown} (ui.keys.{own}) takes the key of {theirs}"));
+            problems.push(if *is_own {
+                format!("{shown} is set for {own} and for {theirs} (ui.keys); {own} has it")
+            } else {
+                format!("{shown} (ui.keys.{own}) takes the key of {theirs}")
+            });
         }
         if let [key] = keys[..]
             && key.typed().is_some()
@@ -319,6 +329,11 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Whether keys would take a letter away from whoever types, for what may follow it.
+fn begins_with_letter(keys: &[Key]) -> bool {
+    keys.len() > 1 && keys[0].typed().is_some()
 }
 
 fn words(keys: &[Key]) -> String {
@@ -399,6 +414,40 @@ mod tests {
         ]);
         let (_, problems) = Keymap::new(&remapped);
         assert_eq!(problems, ["h (ui.keys.help) cannot be typed any more"]);
+    }
+
+    #[test]
+    fn a_sequence_that_begins_with_a_letter_is_refused() {
+        let set = |words: &[&str]| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            Keymap::new(&Remapped::from([("search".to_owned(), words)]))
+        };
+        for words in ["g s", "space s", "G s"] {
+            let (keymap, problems) = set(&[words]);
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(problems[0].contains("begins with a letter"), "{problems:?}");
+            assert_eq!(keymap.resolve(&keys(words)[..1]), Resolved::Unknown, "it can be typed");
+            assert_eq!(keymap.resolve(&keys("f9")), Resolved::Action(Action::Search), "usual");
+        }
+        let (keymap, problems) = set(&["g s", "alt+g s"]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(keymap.resolve(&keys("alt+g s")), Resolved::Action(Action::Search));
+        assert_eq!(keymap.resolve(&keys("f9")), Resolved::Unknown);
+    }
+
+    #[test]
+    fn of_two_actions_on_one_key_the_one_that_has_it_is_told_once() {
+        let key = || vec!["f7".to_owned()];
+        let remapped = Remapped::from([("clear".to_owned(), key()), ("help".to_owned(), key())]);
+        let (keymap, problems) = Keymap::new(&remapped);
+        assert_eq!(keymap.resolve(&keys("f7")), Resolved::Action(Action::Help));
+        assert_eq!(
+            problems,
+            [
+                "F7 (ui.keys.help) takes the key of open",
+                "F7 is set for help and for clear (ui.keys); help has it",
+            ]
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! - [`host`] is what the interface wants of the program around it; the binary implements it.
 //!
 //! [`line`] is the other way to write, one line at a time, for `--plain`; [`prose`] shows Markdown
-//! there.
+//! there. [`masks`] is what both show of text that could deceive whoever is asked.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
 //! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
@@ -30,11 +30,13 @@ mod layers;
 pub mod line;
 mod link;
 mod markdown;
+pub mod masks;
 pub mod message;
 pub mod picture;
 pub mod prose;
 mod run;
 mod screen;
+mod slice;
 mod status;
 mod text;
 pub mod theme;

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::composer::{Composer, Outcome, Wanted};
 use crate::host::Item;
-use crate::input::{Decoder, Input};
+use crate::input::{Decoder, Input, STALLED};
 use crate::key::{Code, Key};
 use crate::screen::{raw, stop_here};
 use crate::text::one_line;
@@ -121,6 +121,8 @@ impl Editor {
                 } else if input == Input::Key(Key::ctrl('c')) && !self.composer.buffer.is_empty() {
                     self.put_aside();
                     below = Some(String::new());
+                } else if input == Input::Stalled {
+                    below = Some(format!("({STALLED})\r\n"));
                 } else if let Some(read) = self.take(input) {
                     let end = Painted { cursor: written.text.len(), ..written };
                     out.write_all(painted.becomes(&end, size()).as_bytes())?;
@@ -189,7 +191,10 @@ impl Editor {
             search.passed += 1;
         } else {
             let before = self.composer.buffer.text();
-            self.search = Some(Search { needle: before.clone(), passed: 0, before });
+            // A paste that is shown as a chip is not spelled out to be looked for.
+            let is_spelled = self.composer.buffer.raw() == before;
+            let needle = if is_spelled { before.clone() } else { String::new() };
+            self.search = Some(Search { needle, passed: 0, before });
         }
         self.find();
     }
@@ -391,6 +396,11 @@ impl Drop for Aloud {
     }
 }
 
+/// Takes note that the terminal knows no sequences, so that questions write none.
+pub fn set_simple() {
+    raw::set_simple();
+}
+
 /// Gives the terminal back while a line is being waited for elsewhere.
 pub fn give_back() {
     raw::restore();
@@ -535,6 +545,8 @@ mod tests {
         editor.take(Input::Paste(long.clone()));
         assert_eq!(editor.painted("> ").text, "> a↵b[pasted text 1: 500 lines]");
         editor.take(Input::Key(Key::ctrl('r')));
+        let searching = editor.painted("> ").text;
+        assert!(!searching.contains("line↵"), "{searching}");
         editor.take(Input::Key(Key::ctrl('g')));
         assert_eq!(editor.painted("> ").text, "> a↵b[pasted text 1: 500 lines]");
         let read = editor.take(Input::Key(Key::plain(Code::Enter)));

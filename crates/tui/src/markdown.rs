@@ -31,8 +31,8 @@ pub(crate) struct Markdown {
     /// Bytes of the text that the settled rows show.
     done: usize,
     fence: Option<Fence>,
-    /// Whether the next rows go on with the list or the paragraph above them.
-    is_going_on: bool,
+    /// How the next row follows the list or the paragraph above it, where it goes on with that.
+    goes_on: Option<Joint>,
     settled: Vec<Row>,
     draft: Vec<Row>,
     is_stale: bool,
@@ -144,7 +144,8 @@ impl Markdown {
             self.settled.clear();
             self.done = 0;
             self.fence = self.begun.as_ref().and_then(|begun| begun.fence.clone());
-            self.is_going_on = self.begun.is_some() && self.fence.is_none();
+            let begun = self.begun.as_ref().filter(|_| self.fence.is_none());
+            self.goes_on = begun.map(|begun| begun.joint);
             (self.is_stale, self.drafted) = (true, 0);
         }
         // What is long and may still change as a whole, such as a table, is not laid out anew for
@@ -167,7 +168,7 @@ impl Markdown {
         self.draft = draft;
         let first = self.settled.first_mut().or(self.draft.first_mut());
         if let (Some(row), Some(begun)) = (first, &self.begun) {
-            row.joint = if row.joint == Joint::Decoration { row.joint } else { begun.joint };
+            row.follow(begun.joint);
         }
     }
 
@@ -196,9 +197,11 @@ impl Markdown {
                 draft.extend(fence.highlighter.clone().rows(line, width, theme));
             }
             None => {
-                let rows = self.page(rest, width, theme);
-                if !rows.is_empty() && !self.is_going_on && self.is_below() {
-                    draft.push(Row::gap());
+                let mut rows = self.page(rest, width, theme);
+                match (rows.first_mut(), self.goes_on) {
+                    (Some(first), Some(joint)) => first.follow(joint),
+                    (Some(_), None) if self.is_below() => draft.push(Row::gap()),
+                    _ => {}
                 }
                 draft.extend(rows);
             }
@@ -284,27 +287,29 @@ impl Markdown {
             let head = page::code_head(language, theme);
             self.gap();
             self.settled.extend(head);
-            self.is_going_on = false;
+            self.goes_on = None;
             self.fence = Some(fence);
             self.done += length;
             return true;
         }
         let whole = |length: usize| (length, self.page(&rest[..length], width, theme));
-        let (is_split, found) = match end_of_block(rest) {
-            Some(length) => (false, Some(whole(length))),
+        let (goes_on, found) = match end_of_block(rest) {
+            Some(length) => (None, Some(whole(length))),
             // Nothing follows: what is left is laid out at once.
             None if self.is_complete => return false,
-            None => {
-                let items = end_of_item(rest).map(whole);
-                (true, items.or_else(|| paragraph::whole_rows(rest, width, theme)))
-            }
+            None => match end_of_item(rest) {
+                Some(length) => (Some(Joint::Line), Some(whole(length))),
+                None => (Some(Joint::Space), paragraph::whole_rows(rest, width, theme)),
+            },
         };
         let Some((length, mut rows)) = found else { return false };
-        if !rows.is_empty() && !self.is_going_on {
-            self.gap();
+        match (rows.first_mut(), self.goes_on) {
+            (Some(first), Some(joint)) => first.follow(joint),
+            (Some(_), None) => self.gap(),
+            (None, _) => {}
         }
         self.settled.append(&mut rows);
-        self.is_going_on = is_split;
+        self.goes_on = goes_on;
         self.done += length;
         true
     }

@@ -72,6 +72,13 @@ impl Row {
         Self { joint: Joint::Decoration, ..Self::default() }
     }
 
+    /// Has it follow the row above in some way, unless it has no text.
+    pub(crate) fn follow(&mut self, joint: Joint) {
+        if self.joint != Joint::Decoration {
+            self.joint = joint;
+        }
+    }
+
     /// The text, without decoration.
     pub(crate) fn text(&self) -> String {
         let all: String = self.line.spans.iter().map(|span| span.content.as_ref()).collect();
@@ -268,6 +275,22 @@ pub(crate) fn fold(pieces: &[Piece], width: usize, leads: &Leads) -> Vec<Row> {
     filling.rows
 }
 
+/// The rows of lines of prose, each behind `lead`; the first follows what is above it by `joint`.
+pub(crate) fn wrapped(
+    text: &str,
+    joint: Joint,
+    style: Style,
+    (width, lead): (usize, &Piece),
+) -> Vec<Row> {
+    let leads = Leads::same(vec![lead.clone()]);
+    let line = |line: &str| wrap(&[(style, line.to_owned())], width, &leads);
+    let mut rows: Vec<Row> = text.lines().flat_map(line).collect();
+    if let Some(first) = rows.first_mut() {
+        first.joint = joint;
+    }
+    rows
+}
+
 /// Rows on the way to being full.
 struct Filling<'a> {
     room: usize,
@@ -298,7 +321,7 @@ impl<'a> Filling<'a> {
         if self.word.is_empty() {
             return;
         }
-        let columns: usize = self.word.iter().map(|(_, part)| part.width()).sum();
+        let columns: usize = self.word.iter().map(|(_, part)| word_columns(part)).sum();
         let spaces = std::mem::take(&mut self.spaces);
         if self.used > 0 && self.used + spaces + columns > self.room {
             self.end_row();
@@ -306,12 +329,16 @@ impl<'a> Filling<'a> {
         } else if self.used > 0 {
             let style = self.row.last().map_or_else(Style::default, |(style, _)| *style);
             let blank = if self.word[0].0 == style { style } else { Style::default() };
-            self.put(blank, &" ".repeat(spaces));
+            match spaces {
+                1 => self.put(blank, " "),
+                _ => self.put(blank, &" ".repeat(spaces)),
+            }
             self.used += spaces;
         }
         for (style, part) in std::mem::take(&mut self.word) {
-            if self.used + part.width() <= self.room {
-                self.used += part.width();
+            let columns = word_columns(part);
+            if self.used + columns <= self.room {
+                self.used += columns;
                 self.put(style, part);
             } else {
                 self.take(style, part);
@@ -357,6 +384,11 @@ impl<'a> Filling<'a> {
         self.used = 0;
         self.joint = Joint::Line;
     }
+}
+
+/// Columns of a word, most of which are plain letters.
+fn word_columns(word: &str) -> usize {
+    if word.bytes().all(|byte| byte.is_ascii_graphic()) { word.len() } else { word.width() }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod guess;
 mod person;
 mod search;
 mod select;
+mod sheets;
+mod shown;
 mod thinking;
 mod tool;
 mod view;
@@ -130,20 +132,29 @@ impl Transcript {
         self.blocks.iter().rposition(Block::can_fold)
     }
 
-    /// Rows of a block, laid out where they are not.
-    pub(crate) fn height(&mut self, at: usize, theme: &Theme) -> usize {
+    /// The parts of a block, at least one; nothing of them is laid out for that.
+    pub(crate) fn parts(&mut self, at: usize, theme: &Theme) -> usize {
         let shape = self.shape;
-        let Some(block) = self.blocks.get_mut(at) else { return 0 };
+        let Some(block) = self.blocks.get_mut(at) else { return 1 };
         if !block.is_laid_out() {
             self.laid_out.push(at);
         }
-        block.lay_out(shape, theme);
-        block.height()
+        block.tell_apart(shape, theme);
+        block.parts()
+    }
+
+    /// Rows of a part of a block, laid out where they are not.
+    pub(crate) fn height(&mut self, at: usize, part: usize, theme: &Theme) -> usize {
+        self.parts(at, theme);
+        let shape = self.shape;
+        let Some(block) = self.blocks.get_mut(at) else { return 0 };
+        block.lay_out(part, shape, theme);
+        block.height(part)
     }
 
     /// Whether a row is a free one above a block.
     fn is_gap(&self, place: Place) -> bool {
-        self.blocks.get(place.block).is_some_and(|block| block.row(place.row).is_none())
+        self.blocks.get(place.block).is_some_and(|block| block.row(place).is_none())
     }
 
     /// What somebody who copies a block wants: of a long reply all parts.
@@ -176,7 +187,8 @@ impl Transcript {
     /// Rows above a row, about: blocks that are not laid out are guessed.
     fn rows_before(&self, place: Place) -> usize {
         let blocks = self.blocks.iter().take(place.block);
-        blocks.map(|block| block.rows_about(self.shape)).sum::<usize>() + place.row
+        let within = self.blocks.get(place.block).map_or(0, |block| block.rows_before(place.part));
+        blocks.map(|block| block.rows_about(self.shape)).sum::<usize>() + within + place.row
     }
 
     /// What a call that goes on was asked to do, in a few words.
@@ -195,34 +207,38 @@ impl Transcript {
         })
     }
 
-    /// All rows of a conversation that stands within another, behind `lead`.
-    fn nested_rows(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
+    /// The rows of a block of a conversation that stands within another, behind `lead`.
+    fn nested_rows(&self, at: usize, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
         let used: usize = lead.iter().map(|(_, text)| columns(text)).sum();
         let inner = width.saturating_sub(used).max(1);
-        let mut rows = Vec::new();
-        for block in &self.blocks {
-            for row in block.rows_alone(inner, theme) {
-                let links = row.links;
-                let pieces = row.line.spans.into_iter();
-                let pieces = pieces.map(|span| (span.style, span.content.into_owned())).collect();
-                let mut nested = Row::new(lead, pieces, row.joint);
-                nested.lead += row.lead;
-                nested.links = links;
-                rows.push(nested);
-            }
-        }
-        rows
+        let rows = self.blocks.get(at).map_or_else(Vec::new, |it| it.rows_alone(inner, theme));
+        let nested = |row: Row| {
+            let pieces = row.line.spans.into_iter();
+            let pieces = pieces.map(|span| (span.style, span.content.into_owned())).collect();
+            let mut nested = Row::new(lead, pieces, row.joint);
+            nested.lead += row.lead;
+            nested.links = row.links;
+            nested
+        };
+        rows.into_iter().map(nested).collect()
     }
 
-    /// Forgets the rows of blocks that are far from those between `first` and `last`.
-    fn forget(&mut self, first: usize, last: usize) {
+    /// Forgets the rows that are far from those between `first` and `last`.
+    fn forget(&mut self, first: Place, last: Place) {
+        for at in [first.block, last.block] {
+            if let Some(block) = self.blocks.get_mut(at) {
+                let from = if at == first.block { first.part } else { 0 };
+                let to = if at == last.block { last.part } else { usize::MAX };
+                block.keep(&(from..=to));
+            }
+        }
         if self.laid_out.len() <= 2 * KEPT {
             return;
         }
         // A block that changes is laid out again and again.
         self.laid_out.sort_unstable();
         self.laid_out.dedup();
-        let near = first.saturating_sub(KEPT / 2)..=last.saturating_add(KEPT / 2);
+        let near = first.block.saturating_sub(KEPT / 2)..=last.block.saturating_add(KEPT / 2);
         let (kept, far): (Vec<usize>, Vec<usize>) =
             std::mem::take(&mut self.laid_out).into_iter().partition(|at| near.contains(at));
         for at in far {

@@ -23,10 +23,14 @@ impl App {
         if self.keymap.resolve(&[key]) == Resolved::Action(Action::Quit) && !is_asked {
             return self.act(Action::Quit, effects);
         }
+        let wanted_end = |app: &Self| app.interrupted.map(|it| it.at);
+        let before = wanted_end(self);
         if self.layers.is_empty() || !self.layer_key(key, at, effects) {
             self.own_key(key, effects);
         }
-        if self.keymap.resolve(&[key]) != Resolved::Action(Action::Interrupt) {
+        // The keys of a sequence are one press.
+        let is_other = self.chord.is_empty() && wanted_end(self) == before;
+        if is_other && self.keymap.resolve(&[key]) != Resolved::Action(Action::Interrupt) {
             self.interrupted = None;
         }
     }
@@ -229,7 +233,7 @@ impl App {
             return true;
         }
         let last = self.transcript.len().saturating_sub(1);
-        let place = self.view.cursor.unwrap_or(Place { block: last, row: 1 });
+        let place = self.view.cursor.unwrap_or(Place::head(last));
         let at = place.block;
         let page = isize::try_from(self.view.page()).unwrap_or(1);
         let (transcript, theme) = (&mut self.transcript, &self.theme);
@@ -240,14 +244,18 @@ impl App {
             Code::Char('j') => self.view.walk(1, transcript, theme),
             Code::PageUp => self.view.walk(-page, transcript, theme),
             Code::PageDown => self.view.walk(page, transcript, theme),
-            Code::Up => self.go_to(if place.row > 1 { at } else { at.saturating_sub(1) }),
+            Code::Up => self.go_to(if place.is_head() { at.saturating_sub(1) } else { at }),
             Code::Down => self.go_to((at + 1).min(last)),
             Code::Char('g') | Code::Home => self.go_to(0),
             Code::Char('G') | Code::End => {
                 self.go_to(last);
                 self.view.follow();
             }
-            Code::Enter | Code::Char(' ') => self.transcript.toggle(at),
+            Code::Enter | Code::Char(' ') => {
+                self.view.hold();
+                self.transcript.toggle(at);
+                self.go_to(at);
+            }
             Code::Char('y') => {
                 if let Some(text) = self.transcript.text_of(at) {
                     self.copy(text, effects);
@@ -301,7 +309,7 @@ impl App {
     }
 
     pub(super) fn go_to(&mut self, block: usize) {
-        let place = Place { block, row: 1 };
+        let place = Place::head(block);
         self.view.cursor = Some(place);
         self.view.show(place, &mut self.transcript, &self.theme);
     }
@@ -317,7 +325,7 @@ impl App {
 
     fn find_again(&mut self, direction: Direction) {
         let needle = self.view.needle.clone();
-        let end = Place { block: self.transcript.len(), row: usize::MAX };
+        let end = Place { block: self.transcript.len(), ..Place::default() };
         let from = self.view.found.unwrap_or(end);
         match self.transcript.find(&needle, from, direction, &self.theme) {
             Some(place) => {
@@ -370,6 +378,7 @@ impl App {
         if selection.is_empty() {
             self.view.selection = None;
             if let Some(place) = place {
+                self.view.hold();
                 self.transcript.toggle(place.block);
             }
             return;

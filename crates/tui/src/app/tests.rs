@@ -5,8 +5,10 @@ mod conversation;
 mod documented;
 mod hints;
 mod hostile;
+mod long;
 mod offered;
 mod seen;
+mod storms;
 mod walking;
 mod writing;
 

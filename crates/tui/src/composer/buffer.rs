@@ -37,6 +37,8 @@ pub(crate) struct Buffer {
     /// What was undone last, to be made again.
     redo: Vec<(String, usize)>,
     is_typing: bool,
+    /// What could be undone when a change began that is undone at once.
+    begun: Option<usize>,
     /// The column that moves up and down try to keep.
     goal: Option<usize>,
 }
@@ -159,6 +161,7 @@ impl Buffer {
     pub(crate) fn take(&mut self) -> String {
         let text = self.text();
         self.save();
+        self.begun = None;
         self.text.clear();
         self.cursor = 0;
         self.settle();
@@ -218,6 +221,19 @@ impl Buffer {
             self.undo.push((std::mem::replace(&mut self.text, after.0), self.cursor));
             self.cursor = after.1;
             self.settle();
+        }
+    }
+
+    /// Begins a change that is undone at once, of however many it is made.
+    pub(crate) fn begin_change(&mut self) {
+        let is_kept = self.undo.last().is_some_and(|(text, _)| *text == self.text);
+        self.begun = Some(self.undo.len() - usize::from(is_kept));
+    }
+
+    /// Ends the change that was begun.
+    pub(crate) fn end_change(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.undo.truncate(begun + 1);
         }
     }
 

@@ -103,7 +103,11 @@ impl Vim {
                     self.again(buffer);
                 } else {
                     self.change = letters.chars().map(|it| Key::plain(Code::Char(it))).collect();
+                    buffer.begin_change();
                     self.act(command, buffer);
+                    if self.is_normal {
+                        buffer.end_change();
+                    }
                     if self.is_normal && command.changes() {
                         self.last_change = std::mem::take(&mut self.change);
                     }
@@ -147,7 +151,11 @@ impl Vim {
         self.mark = None;
         // What is written in place of it can be written again elsewhere.
         self.change = vec![Key::plain(Code::Char('i'))];
+        buffer.begin_change();
         self.operate(operator, span, buffer);
+        if self.is_normal {
+            buffer.end_change();
+        }
         if operator == 'y' {
             buffer.move_to(span.from);
         }
@@ -178,6 +186,7 @@ impl Vim {
 
     fn leave_insert(&mut self, buffer: &mut Buffer) {
         self.is_normal = true;
+        buffer.end_change();
         self.last_change = std::mem::take(&mut self.change);
         if buffer.cursor() > buffer.line_start() {
             buffer.move_to(buffer.left());

@@ -5,17 +5,14 @@ use std::time::Instant;
 use contract::event::{Answer, Event, What};
 use contract::id::CallId;
 use contract::policy::Action;
-use contract::text::{is_deceptive, unmasked};
 
 use super::dialog::{Dialog, Purpose};
 use super::question::{Choice, Decided, Part, Question, flow};
 use super::{Deed, Flow};
 use crate::key::{Code, Key};
+use crate::masks::{cautions, unmasked};
 use crate::text::{counted, one_line};
 use crate::theme::Role;
-
-/// So many spaces in a row may push the rest of a command out of sight.
-const WIDE_GAP: usize = 20;
 
 /// A call that waits for an answer.
 #[derive(Clone, Debug)]
@@ -40,15 +37,15 @@ impl Ask {
         for action in actions {
             parts.extend(about(action, args));
         }
-        parts.push(Part::Words(Role::Soft, format!("why: {}", one_line(why))));
+        parts.push(Part::Words(Role::Soft, format!("why: {}", one_line(&unmasked(why)))));
         let memory = if remember.is_empty() {
             "nothing can be remembered: calls like this are asked about every time".to_owned()
         } else {
-            format!("s, p and a remember: {}", one_line(&remember.join("; ")))
+            format!("s, p and a remember: {}", one_line(&unmasked(&remember.join("; "))))
         };
         parts.push(Part::Words(Role::Soft, memory));
         if !remember.is_empty() {
-            let again = asked_again.iter().map(|part| format!("`{}`", one_line(part)));
+            let again = asked_again.iter().map(|part| format!("`{}`", one_line(&unmasked(part))));
             parts.extend(again.map(|part| {
                 Part::Words(Role::Caution, format!("{part} is asked about every time"))
             }));
@@ -89,7 +86,7 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
     let path = |path: &std::path::Path| one_line(&unmasked(&path.display().to_string()));
     let verbatim = |text: &str| {
         let mut parts = vec![Part::Verbatim(unmasked(text).into_owned())];
-        parts.extend(cautions(text).map(|caution| Part::Words(Role::Caution, caution)));
+        parts.extend(notes(text));
         parts
     };
     match action {
@@ -100,8 +97,7 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
         Action::Write { path: written, diff: Some(diff) } => {
             let name = path(written);
             let change = Part::Change { path: name.clone(), unified: unmasked(diff).into_owned() };
-            let cautions = cautions(diff).map(|caution| Part::Words(Role::Caution, caution));
-            [head(format!("write {name}")), change].into_iter().chain(cautions).collect()
+            [head(format!("write {name}")), change].into_iter().chain(notes(diff)).collect()
         }
         Action::Run { command, cwd } => {
             let mut parts = vec![head(format!("run in {}:", path(cwd)))];
@@ -119,17 +115,9 @@ fn about(action: &Action, args: &serde_json::Value) -> Vec<Part> {
 }
 
 /// What in a text could deceive its reader.
-fn cautions(text: &str) -> impl Iterator<Item = String> {
-    let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
-    let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
-    let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
-    let gaps = inner.flat_map(|line| line.split(|c| !is_gap(c))).map(|gap| gap.chars().count());
-    let widest = gaps.max().unwrap_or(0);
-    let hidden = (hidden > 0)
-        .then(|| format!("note: {hidden} hidden characters or odd blanks are shown as \\u{{…}}"));
-    let wide = (widest >= WIDE_GAP)
-        .then(|| format!("note: something follows after {widest} spaces in a row"));
-    hidden.into_iter().chain(wide)
+fn notes(text: &str) -> impl Iterator<Item = Part> {
+    let note = |caution| Part::Words(Role::Caution, format!("note: {caution}"));
+    cautions(text).into_iter().map(note)
 }
 
 /// The dialog.
@@ -194,20 +182,5 @@ impl Purpose for Approval {
 
     fn title(&self, others: usize) -> Option<String> {
         Some(self.ask.title(others))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_and_hidden_characters_are_pointed_out() {
-        assert_eq!(cautions("    indented\n\tline").count(), 0);
-        let padded = format!("ls{}; rm x", " ".repeat(300));
-        let all: Vec<String> = cautions(&padded).collect();
-        assert_eq!(all, ["note: something follows after 300 spaces in a row"]);
-        assert_eq!(cautions("ls\r\x1b[2K").count(), 1);
-        assert_eq!(cautions("rm\u{a0}-rf\u{3000}x").count(), 1);
     }
 }

@@ -15,9 +15,6 @@ use crate::message::Effect;
 use crate::text::{Leads, Row, clipped, columns, narrow, wrap};
 use crate::theme::Role;
 
-/// Rows that are found at most.
-const MOST: usize = 500;
-
 /// Rows that are held free for why one of the list has failed.
 const REASON: u16 = 6;
 
@@ -108,7 +105,7 @@ impl Picker {
             .iter()
             .map(|item| format!("{} {} {} {}", item.label, item.detail, item.note, item.value))
             .collect();
-        self.found = fuzzy::best(&self.query, texts.iter().map(String::as_str), MOST);
+        self.found = fuzzy::best(&self.query, texts.iter().map(String::as_str), texts.len());
         let query = self.query.trim().to_lowercase();
         if !query.is_empty() {
             self.found.sort_by_key(|(at, _)| std::cmp::Reverse(likeness(&query, &self.items[*at])));

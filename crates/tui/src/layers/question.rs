@@ -287,7 +287,9 @@ impl Question {
                 _ if is_seen => format!("── {rows} below "),
                 _ => {
                     let key = canvas.keys.hint(Action::PageDown);
-                    format!("── {rows} below, to be seen first: {key} ")
+                    let long = format!("── {rows} below, to be seen first: {key} ");
+                    let fits = columns(&long) <= width;
+                    if fits { long } else { format!("── {hidden} more, first: {key} ") }
                 }
             };
             let rule = format!("{more}{}", "─".repeat(width.saturating_sub(columns(&more))));
@@ -314,10 +316,14 @@ impl Question {
             let [enter, leaves] = [Action::Send, Action::Cancel].map(|it| keys.hint(it));
             let help = match self.choices.get(*at) {
                 Some(choice) => {
-                    format!("{}: say why, or only {enter}; {leaves} goes back", choice.label)
+                    let short = format!("say why, or only {enter}; {leaves} goes back");
+                    let long = format!("{}: {short}", choice.label);
+                    if columns(&long) <= width { long } else { clipped(&short, width) }
                 }
                 None if now < self.armed_at => "…".to_owned(),
-                None => format!("{enter} answers, {leaves} puts the question aside"),
+                None => {
+                    clipped(&format!("{enter} answers, {leaves} puts the question aside"), width)
+                }
             };
             return vec![(Role::Text, self.prompt(words, width)), (Role::Soft, help)];
         }

@@ -1,16 +1,17 @@
-//! The answer to a question: one line, shown as it is typed and never drawn again, so that it works
-//! on every terminal. Escape leaves it open, and so does the end of the input.
+//! The answer to a question: one line, shown as it is typed. Within a row it is erased cell by cell, so
+//! that this works on every terminal. Escape leaves it open, and so does the end of the input.
 
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::AsFd;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::arrived;
-use crate::input::{Decoder, Input};
+use super::painted::{Painted, Size};
+use super::{arrived, size};
+use crate::input::{Decoder, Input, STALLED};
 use crate::key::{Code, Key};
 use crate::screen::{raw, stop_here};
-use crate::text::columns;
+use crate::text::{columns, printed};
 
 /// A question that stands on the terminal. Dropping it ends the wait for an answer and gives the
 /// terminal back.
@@ -55,23 +56,29 @@ impl Answer {
     pub fn read(self, mark: &str) -> io::Result<Option<String>> {
         let (mut out, mut decoder, mut typed) = (io::stderr(), Decoder::default(), String::new());
         out.write_all(mark.as_bytes())?;
+        let head = printed(mark.rsplit('\n').next().unwrap_or_default());
         let answer = 'reading: loop {
             // Whoever gave it up has the terminal by now.
             let Some(inputs) = arrived(&mut decoder, Some(self.given_up.as_fd()))? else {
                 return Ok(None);
             };
             for input in inputs {
+                let before = painted(&head, &typed);
+                if input == Input::Stalled {
+                    out.write_all(format!("\r\n({STALLED})\r\n{}", before.text).as_bytes())?;
+                }
                 match step(&mut typed, &input) {
-                    Step::Shows(text) => out.write_all(text.as_bytes())?,
+                    Step::GoesOn => {
+                        let after = painted(&head, &typed);
+                        out.write_all(change(&before, &after, size()).as_bytes())?;
+                    }
                     Step::Answers => break 'reading Some(typed),
                     Step::Leaves => break 'reading None,
                     Step::Suspends => {
                         raw::restore();
                         stop_here();
                         raw::enter_answer()?;
-                        out.write_all(
-                            format!("{mark}{}", contract::text::visible(&typed)).as_bytes(),
-                        )?;
+                        out.write_all(format!("{mark}{}", shown(&typed)).as_bytes())?;
                     }
                 }
             }
@@ -82,11 +89,29 @@ impl Answer {
     }
 }
 
+fn painted(head: &str, typed: &str) -> Painted {
+    let text = format!("{head}{}", shown(typed));
+    Painted { cursor: text.len(), text }
+}
+
+fn shown(typed: &str) -> String {
+    contract::text::visible(typed).into_owned()
+}
+
+/// What is written so that an answer becomes another, which has more or less at its end.
+fn change(before: &Painted, after: &Painted, size: Size) -> String {
+    match before.text.strip_prefix(&after.text) {
+        Some(gone) if before.ends_in_row_of(after, size) => "\x08 \x08".repeat(columns(gone)),
+        // Nothing leads back into the row above.
+        Some(_) if raw::is_simple() => format!("\r\n{}", after.text),
+        _ => before.becomes(after, size),
+    }
+}
+
 /// What comes of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// This is written.
-    Shows(String),
+    GoesOn,
     Answers,
     Leaves,
     Suspends,
@@ -95,10 +120,13 @@ enum Step {
 fn step(typed: &mut String, input: &Input) -> Step {
     let key = match input {
         Input::Key(key) => *key,
-        Input::Paste(text) => return add(typed, text),
+        Input::Paste(text) => {
+            add(typed, text);
+            return Step::GoesOn;
+        }
         Input::Closed => return Step::Leaves,
         Input::Mouse(_) | Input::Focus(_) | Input::Report(_) | Input::Stalled => {
-            return Step::Shows(String::new());
+            return Step::GoesOn;
         }
     };
     let is_end = [Key::ctrl('d'), Key::ctrl(' ')].contains(&key) && typed.is_empty();
@@ -112,33 +140,21 @@ fn step(typed: &mut String, input: &Input) -> Step {
         return Step::Suspends;
     }
     if key.code == Code::Backspace || key == Key::ctrl('h') {
-        let last = typed.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
-        return cut(typed, last);
-    }
-    if key == Key::ctrl('u') {
-        return cut(typed, 0);
-    }
-    if key == Key::ctrl('w') {
+        typed.truncate(typed.grapheme_indices(true).next_back().map_or(0, |(at, _)| at));
+    } else if key == Key::ctrl('u') {
+        typed.clear();
+    } else if key == Key::ctrl('w') {
         let words = typed.trim_end();
-        let last = words.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        return cut(typed, last);
+        typed.truncate(words.rfind(char::is_whitespace).map_or(0, |at| at + 1));
+    } else if let Some(letter) = key.typed() {
+        add(typed, letter.encode_utf8(&mut [0; 4]));
     }
-    match key.typed() {
-        Some(letter) => add(typed, letter.encode_utf8(&mut [0; 4])),
-        None => Step::Shows(String::new()),
-    }
+    Step::GoesOn
 }
 
 /// An answer is one line, whatever is pasted.
-fn add(typed: &mut String, text: &str) -> Step {
-    let text = text.replace(|c: char| c.is_control(), " ");
-    typed.push_str(&text);
-    Step::Shows(contract::text::visible(&text).into_owned())
-}
-
-fn cut(typed: &mut String, at: usize) -> Step {
-    let gone = typed.split_off(at);
-    Step::Shows("\x08 \x08".repeat(columns(&contract::text::visible(&gone))))
+fn add(typed: &mut String, text: &str) {
+    typed.push_str(&text.replace(|c: char| c.is_control(), " "));
 }
 
 #[cfg(test)]
@@ -148,11 +164,11 @@ mod tests {
     /// What is typed after these keys, what was written, and what the last of them came to.
     fn after(keys: &str) -> (String, String, Step) {
         let (mut typed, mut written, mut last) = (String::new(), String::new(), Step::Leaves);
+        let size = Size { columns: 20, rows: 10 };
         for word in keys.split(' ') {
+            let before = painted("Sure? ", &typed);
             last = step(&mut typed, &Input::Key(Key::parse(word).expect("a key")));
-            if let Step::Shows(text) = &last {
-                written.push_str(text);
-            }
+            written.push_str(&change(&before, &painted("Sure? ", &typed), size));
         }
         (typed, written, last)
     }
@@ -173,7 +189,7 @@ mod tests {
         for keys in ["esc", "y esc", "ctrl+d", "y ctrl+c"] {
             assert_eq!(after(keys).2, Step::Leaves, "{keys}");
         }
-        assert_eq!(after("y ctrl+d").2, Step::Shows(String::new()));
+        assert_eq!(after("y ctrl+d").2, Step::GoesOn);
         assert_eq!(after("up left tab").1, "");
     }
 
@@ -181,7 +197,7 @@ mod tests {
     fn what_is_pasted_does_not_answer_by_itself() {
         let mut typed = String::new();
         let pasted = Input::Paste("y\ry\x1b[2K".to_owned());
-        assert_eq!(step(&mut typed, &pasted), Step::Shows("y y [2K".to_owned()));
+        assert_eq!(step(&mut typed, &pasted), Step::GoesOn);
         assert_eq!(typed, "y y [2K");
     }
 }

@@ -60,6 +60,12 @@ impl Painted {
         moves(self.cursor_place(size), self.place(self.text.len(), size))
     }
 
+    /// Whether its end stands in the same row as that of another.
+    pub(super) fn ends_in_row_of(&self, other: &Self, size: Size) -> bool {
+        let row = |it: &Self| it.place(it.text.len(), size).0;
+        row(self) == row(other)
+    }
+
     /// The first of its rows that is on the screen.
     fn top(&self, size: Size) -> usize {
         let (last, _) = self.place(self.text.len(), size);

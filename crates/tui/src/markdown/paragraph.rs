@@ -8,6 +8,9 @@ use crate::theme::Theme;
 /// Ends of rows that are tried.
 const TRIES: usize = 8;
 
+/// What could be more than the letter it is.
+const MARKS: [char; 9] = ['*', '_', '`', '[', ']', '<', '&', '\\', '~'];
+
 /// The end of a full row in the middle of a long paragraph, with the rows up to there.
 pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usize, Vec<Row>)> {
     if text.len() < 2 * LONG || !is_prose(text) {
@@ -15,7 +18,8 @@ pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usi
     }
     let ends: Vec<usize> = ends(text).collect();
     let last = *ends.last()?;
-    let rows = page::render(&text[..last], width, theme);
+    let mut rows = page::render(&text[..last], width, theme);
+    let is_plain = !text[..last].contains(MARKS);
     let mut end = last;
     for kept in (1..rows.len()).rev().take(TRIES) {
         // The words of a row tell where it begins, unless marks that are not seen stand among them.
@@ -23,6 +27,11 @@ pub(super) fn whole_rows(text: &str, width: usize, theme: &Theme) -> Option<(usi
         end = start_of_words(&text[..end], words)?.checked_sub(1)?;
         if ends.binary_search(&end).is_err() {
             continue;
+        }
+        if is_plain {
+            // Nothing in it could reach over the end of a row.
+            rows.truncate(kept);
+            return Some((end + 1, rows));
         }
         let full = page::render(&text[..end], width, theme);
         if full[..] == rows[..kept] {
@@ -60,7 +69,8 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
     let mut last = ' ';
     let letters = text[..limit].char_indices().zip(text.chars().skip(1));
     letters.filter_map(move |((at, letter), next)| {
-        let is_doubled = std::mem::replace(&mut last, letter) == letter;
+        let before = std::mem::replace(&mut last, letter);
+        let is_doubled = before == letter;
         match letter {
             '*' | '_' if is_doubled => last = ' ',
             '*' => open[0] ^= 1,
@@ -68,6 +78,8 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
             '`' => open[2] ^= 1,
             '[' => open[3] += 1,
             ']' => open[3] = open[3].saturating_sub(1),
+            // Blanks before the end of a line may break it for good.
+            '\n' if before == ' ' => {}
             ' ' | '\n' if open == [0; 4] && next.is_alphabetic() => return Some(at),
             _ => {}
         }

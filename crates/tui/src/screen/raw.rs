@@ -30,6 +30,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
+static IS_SIMPLE: AtomicBool = AtomicBool::new(false);
 
 struct Saved {
     termios: Termios,
@@ -139,8 +140,21 @@ pub(crate) fn enter_answer() -> io::Result<()> {
     enter_marked(&[SpecialCodeIndex::VSUSP])
 }
 
+/// Takes note that the terminal knows no sequences: it would show them.
+pub(crate) fn set_simple() {
+    IS_SIMPLE.store(true, Ordering::Relaxed);
+}
+
+/// Whether the terminal knows no sequences.
+pub(crate) fn is_simple() -> bool {
+    IS_SIMPLE.load(Ordering::Relaxed)
+}
+
 /// What is pasted is marked as that, so that no key is taken from it.
 fn enter_marked(keys: &[SpecialCodeIndex]) -> io::Result<()> {
+    if is_simple() {
+        return take_keys(keys, "");
+    }
     take_keys(keys, PASTE_OFF)?;
     let entered = io::stderr().write_all(PASTE_ON.as_bytes());
     if entered.is_err() {

@@ -1,20 +1,21 @@
 //! One thing in the conversation, with the rows it comes to.
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use contract::event::Level;
 
-use super::Shape;
-use super::changes;
-use super::guess;
-use super::person;
+use super::sheets::{Part, Sheets};
 use super::thinking::Thought;
 use super::tool::Tool;
+use super::{Place, Shape, Transcript};
+use super::{changes, guess, person, shown};
 use crate::host::Changed;
 use crate::markdown::Markdown;
 use crate::picture::{Picture, Pictures};
-use crate::text::{Leads, Piece, Row, clipped, columns, fold, narrow, wrap};
+use crate::slice::{Breaks, slices};
+use crate::text::{Leads, Piece, Row, clipped, wrap, wrapped};
 use crate::theme::{Role, Theme};
 
 /// Rows of a closed block of text that are shown.
@@ -69,13 +70,13 @@ pub(crate) struct Block {
     /// Opened or closed by hand.
     is_open: Option<bool>,
     made_for: Option<Shape>,
-    rows: Vec<Row>,
+    sheets: Sheets,
     /// How far reasoning is laid out.
     thought: Thought,
     /// Rows that it came to or may come to, for a width and a length of its text.
     guess: Cell<Option<(usize, usize, usize)>>,
-    /// The row at which its picture begins, where it is shown.
-    picture_at: Option<usize>,
+    /// The part and the row at which its picture begins, where it is shown.
+    picture_at: Option<(usize, usize)>,
     /// What the terminal knows its picture by.
     pub(crate) picture_id: u8,
     /// The pixels of its picture as they are written, for cells of a size.
@@ -88,7 +89,7 @@ impl Block {
             kind,
             is_open: None,
             made_for: None,
-            rows: Vec::new(),
+            sheets: Sheets::default(),
             thought: Thought::default(),
             guess: Cell::new(None),
             picture_at: None,
@@ -133,11 +134,11 @@ impl Block {
     }
 
     pub(super) fn forget(&mut self) {
-        if let (Some(shape), Some(text)) = (self.made_for, self.long_text()) {
-            self.guess.set(Some((shape.width, text.len(), self.height())));
+        if let (Some(shape), Some(text), 1) = (self.made_for, self.long_text(), self.parts()) {
+            self.guess.set(Some((shape.width, text.len(), self.height(0))));
         }
         self.made_for = None;
-        self.rows = Vec::new();
+        self.sheets = Sheets::default();
         self.thought = Thought::default();
         self.drawn = None;
         if let Kind::Reply(markdown) = &mut self.kind {
@@ -145,12 +146,48 @@ impl Block {
         }
     }
 
-    /// Rows, the gap above included.
-    pub(super) fn height(&self) -> usize {
-        match &self.kind {
-            Kind::Reply(markdown) => markdown.height() + self.gap(),
-            _ => self.rows.len() + self.gap(),
-        }
+    /// Forgets the rows of parts that are far from some.
+    pub(super) fn keep(&mut self, near: &RangeInclusive<usize>) {
+        self.sheets.keep(near);
+    }
+
+    /// Forgets the rows of a part.
+    pub(super) fn forget_at(&mut self, part: usize) {
+        self.sheets.forget(part);
+    }
+
+    /// Whether the rows of a part are there.
+    pub(super) fn is_laid_out_at(&self, part: usize) -> bool {
+        self.sheets.rows(part).is_some()
+    }
+
+    /// How many parts are laid out.
+    #[cfg(test)]
+    pub(crate) fn laid_out(&self) -> usize {
+        self.sheets.laid_out()
+    }
+
+    /// Its parts, of which it has one at least.
+    pub(super) fn parts(&self) -> usize {
+        self.sheets.len().max(1)
+    }
+
+    /// Rows of a part that is laid out, the gap above the first included.
+    pub(super) fn height(&self, part: usize) -> usize {
+        let rows = match &self.kind {
+            Kind::Reply(markdown) if part == 0 => markdown.height(),
+            _ => self.sheets.rows(part).map_or(0, <[Row]>::len),
+        };
+        rows + self.gap_at(part)
+    }
+
+    /// Rows of the parts before one, about.
+    pub(super) fn rows_before(&self, part: usize) -> usize {
+        if part == 0 { 0 } else { self.sheets.rows_before(part) + self.gap() }
+    }
+
+    fn gap_at(&self, part: usize) -> usize {
+        if part == 0 { self.gap() } else { 0 }
     }
 
     /// Rows that are free above it: none within something that was told apart.
@@ -173,7 +210,8 @@ impl Block {
         const CLOSED: usize = 4;
         let is_stale = matches!(&self.kind, Kind::Reply(markdown) if markdown.is_stale());
         if self.made_for == Some(shape) && !is_stale {
-            return self.height();
+            let is_whole = self.parts() == 1;
+            return if is_whole { self.height(0) } else { self.rows_before(self.parts()) };
         }
         let Some(text) = self.long_text() else { return CLOSED };
         if let Some((width, length, rows)) = self.guess.get()
@@ -192,11 +230,11 @@ impl Block {
     }
 
     /// One of them; none for the gap.
-    pub(super) fn row(&self, at: usize) -> Option<&Row> {
-        let at = at.checked_sub(self.gap())?;
+    pub(super) fn row(&self, place: Place) -> Option<&Row> {
+        let at = place.row.checked_sub(self.gap_at(place.part))?;
         match &self.kind {
             Kind::Reply(markdown) => markdown.row(at),
-            _ => self.rows.get(at),
+            _ => self.sheets.rows(place.part)?.get(at),
         }
     }
 
@@ -207,11 +245,11 @@ impl Block {
             copy.lay_out(width, 0, theme);
             return (0..copy.height()).filter_map(|at| copy.row(at).cloned()).collect();
         }
-        self.made(false, width, theme)
+        self.made(Part::Whole, width, theme)
     }
 
-    /// Lays it out where it is not.
-    pub(super) fn lay_out(&mut self, shape: Shape, theme: &Theme) {
+    /// Finds out which parts it has, where that is not known.
+    pub(super) fn tell_apart(&mut self, shape: Shape, theme: &Theme) {
         if let Kind::Reply(markdown) = &mut self.kind {
             markdown.lay_out(shape.width, shape.edition, theme);
             self.made_for = Some(shape);
@@ -223,16 +261,40 @@ impl Block {
         let is_open = self.is_open(shape);
         self.made_for = Some(shape);
         if let Kind::Thinking { text, took, .. } = &self.kind {
-            self.thought.lay_out((text, *took), (shape, is_open), theme, &mut self.rows);
+            let rows = self.sheets.only();
+            self.thought.lay_out((text, *took), (shape, is_open), theme, rows);
             return;
         }
-        self.rows = self.made(is_open, shape.width, theme);
-        self.picture_rows(shape, theme);
+        self.picture_at = None;
+        self.sheets = Sheets::new(match &self.kind {
+            Kind::Tool(tool) if is_open => tool.parts(shape.width, theme),
+            Kind::Changes(changes) => changes::parts(changes, shape.width, theme),
+            Kind::Shown(text) => shown::parts(text, shape.width),
+            Kind::Person(text) if is_open => {
+                slices(text.trim_end(), Breaks::Blanks).into_iter().map(Part::Text).collect()
+            }
+            Kind::Told { text, .. } if is_open => {
+                let text = slices(text, Breaks::Blanks).into_iter().map(Part::Text);
+                std::iter::once(Part::Head).chain(text).collect()
+            }
+            _ => vec![Part::Whole],
+        });
     }
 
-    /// Adds the rows that stand for a picture, or one that says why there are none.
-    fn picture_rows(&mut self, shape: Shape, theme: &Theme) {
-        self.picture_at = None;
+    /// Lays out a part of it, where it is not.
+    pub(super) fn lay_out(&mut self, at: usize, shape: Shape, theme: &Theme) {
+        self.tell_apart(shape, theme);
+        if let Some(part) = self.sheets.part(at).filter(|_| !self.is_laid_out_at(at)) {
+            let mut rows = self.made(part, shape.width, theme);
+            if at + 1 == self.sheets.len() {
+                self.add_picture(&mut rows, at, (shape, theme));
+            }
+            self.sheets.set(at, rows);
+        }
+    }
+
+    /// Adds the rows that stand for a picture, or one that says why there are none, to the last part.
+    fn add_picture(&mut self, rows: &mut Vec<Row>, part: usize, (shape, theme): (Shape, &Theme)) {
         let Kind::Tool(tool) = &self.kind else { return };
         let Some(picture) = &tool.picture else { return };
         let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
@@ -242,9 +304,9 @@ impl Block {
                 let text = row.text();
                 text.starts_with("[image: ") && text.ends_with("not shown]")
             };
-            self.rows.retain(|row| !says_not(row));
-            self.picture_at = Some(self.rows.len() + 1);
-            self.rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
+            rows.retain(|row| !says_not(row));
+            self.picture_at = Some((part, rows.len() + self.gap_at(part)));
+            rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
         } else {
             let why = match shape.pictures {
                 Pictures::None => "this terminal shows no pictures; kitty, iTerm2 and sixel do",
@@ -255,12 +317,12 @@ impl Block {
             let mut pieces = lead;
             let room = shape.width.saturating_sub(4);
             pieces.push((theme.style(Role::Soft), clipped(why, room)));
-            self.rows.push(Row::decoration(&pieces));
+            rows.push(Row::decoration(&pieces));
         }
     }
 
-    /// Its picture, with the row at which it begins where it is shown.
-    pub(crate) fn picture(&self) -> Option<(&Picture, usize)> {
+    /// Its picture, with the part and the row at which it begins where it is shown.
+    pub(crate) fn picture(&self) -> Option<(&Picture, (usize, usize))> {
         let Kind::Tool(tool) = &self.kind else { return None };
         tool.picture.as_ref().zip(self.picture_at)
     }
@@ -283,24 +345,64 @@ impl Block {
         self.drawn.as_ref().map(|(_, drawn)| drawn.clone())
     }
 
-    fn made(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
-        match &self.kind {
-            Kind::Reply(_) => Vec::new(),
-            Kind::Person(text) => person::rows(text, is_open, width, theme),
-            Kind::Thinking { text, took, .. } => {
+    /// The rows of a part; of all of it, it is closed.
+    fn made(&self, part: Part, width: usize, theme: &Theme) -> Vec<Row> {
+        match (&self.kind, part) {
+            (Kind::Reply(_), _) => Vec::new(),
+            (Kind::Person(text), Part::Text(slice)) => person::rows(text, slice, width, theme),
+            (Kind::Person(text), _) => person::closed(text, width, theme),
+            (Kind::Thinking { text, took, .. }, _) => {
                 let shape = Shape { width, ..Shape::default() };
                 let mut rows = Vec::new();
-                Thought::default().lay_out((text, *took), (shape, is_open), theme, &mut rows);
+                Thought::default().lay_out((text, *took), (shape, false), theme, &mut rows);
                 rows
             }
-            Kind::Tool(tool) => tool.rows(is_open, width, theme),
-            Kind::Notice { level, text, hint } => {
+            (Kind::Tool(tool), part) => tool.part_rows(part, width, theme),
+            (Kind::Notice { level, text, hint }, _) => {
                 notice(*level, text, hint.as_deref(), width, theme)
             }
-            Kind::Mark(text) => vec![mark(text, width, theme)],
-            Kind::Shown(text) => shown(text, width, theme),
-            Kind::Changes(changes) => changes::rows(changes, width, theme),
-            Kind::Told { origin, text } => told(origin, text, is_open, width, theme),
+            (Kind::Mark(text), _) => vec![mark(text, width, theme)],
+            (Kind::Shown(text), part) => shown::rows(text, part, width, theme),
+            (Kind::Changes(changes), part) => changes::rows(changes, part, width, theme),
+            (Kind::Told { origin, .. }, Part::Head) => vec![told("▾", origin, theme)],
+            (Kind::Told { text, .. }, Part::Text(slice)) => {
+                let lead = (theme.style(Role::Border), "│ ".to_owned());
+                let soft = theme.style(Role::Soft);
+                wrapped(slice.of(text), slice.joint, soft, (width, &lead))
+            }
+            (Kind::Told { origin, .. }, _) => vec![told("▸", origin, theme)],
+        }
+    }
+
+    /// What is searched of a part; none where that is little.
+    pub(super) fn text_at(&self, part: usize) -> Option<&str> {
+        match (&self.kind, self.sheets.part(part)?) {
+            (Kind::Tool(tool), part) => tool.part_text(part),
+            (Kind::Changes(changes), part) => changes::part_text(changes, part),
+            (Kind::Person(text) | Kind::Shown(text) | Kind::Told { text, .. }, Part::Text(it)) => {
+                Some(it.of(text))
+            }
+            _ => None,
+        }
+    }
+
+    /// The conversation that it holds, if it holds one.
+    pub(super) fn inner(&self) -> Option<&Transcript> {
+        if let Kind::Tool(tool) = &self.kind { tool.inner() } else { None }
+    }
+
+    /// Which block of that conversation a part shows.
+    pub(super) fn inner_at(&self, part: usize) -> Option<&Self> {
+        let Part::Inner(at) = self.sheets.part(part)? else { return None };
+        self.inner()?.block(at)
+    }
+
+    /// Whether a part may contain a text in small letters.
+    pub(super) fn may_contain_at(&self, part: usize, needle: &str) -> bool {
+        match (self.text_at(part), self.inner_at(part)) {
+            (Some(text), _) => contains(text, needle),
+            (None, Some(block)) => block.may_contain(needle),
+            (None, None) => true,
         }
     }
 
@@ -327,7 +429,10 @@ impl Block {
         match &self.kind {
             Kind::Reply(markdown) => contains(markdown.text(), needle),
             Kind::Person(text) => contains(text, needle),
-            _ => contains(&self.text(), needle),
+            _ => {
+                let inner = self.inner().into_iter().flat_map(|inner| &inner.blocks);
+                contains(&self.text(), needle) || inner.into_iter().any(|it| it.may_contain(needle))
+            }
         }
     }
 }
@@ -389,52 +494,8 @@ fn mark(text: &str, width: usize, theme: &Theme) -> Row {
     ])
 }
 
-fn shown(text: &str, width: usize, theme: &Theme) -> Vec<Row> {
-    let style = theme.style(Role::Text);
-    let bar: Piece = (theme.style(Role::Border), "┊ ".to_owned());
-    let room = width.saturating_sub(columns(&bar.1));
-    let line = |line: &str| {
-        // What does not fit goes on below where its column begins, if that leaves room for it.
-        let at = column(line, room / 2).filter(|_| columns(line) > room).unwrap_or(0);
-        let (head, rest) = line.split_at(at);
-        if columns(line) <= room || rest.is_empty() {
-            return fold(&[(style, line.to_owned())], width, &Leads::same(vec![bar.clone()]));
-        }
-        let indent = (style, " ".repeat(columns(head)));
-        let leads = Leads {
-            first: vec![bar.clone(), (style, head.to_owned())],
-            rest: vec![bar.clone(), indent],
-        };
-        let mut rows = wrap(&[(style, rest.to_owned())], width, &leads);
-        // The head is text, and no decoration.
-        if let Some(first) = rows.first_mut() {
-            first.lead = narrow(columns(&bar.1));
-        }
-        rows
-    };
-    text.trim_end().lines().flat_map(line).collect()
-}
-
-/// Where the last column of a line begins, in bytes, if that is not too far to the right: after
-/// several blanks, or after those that it begins with.
-fn column(line: &str, most: usize) -> Option<usize> {
-    let inner = line.len() - line.trim_start().len();
-    let mut ends = line.rmatch_indices("  ").map(|(at, blanks)| at + blanks.len());
-    // Among blanks no column begins, and those before it would be lost.
-    let last = ends.find(|at| columns(&line[..*at]) <= most && !line[*at..].starts_with(' '));
-    Some(last.unwrap_or(inner).max(inner)).filter(|at| *at > 0 && *at <= most)
-}
-
-fn told(origin: &str, text: &str, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
-    let soft = theme.style(Role::Soft);
-    let mark = if is_open { "▾ " } else { "▸ " };
-    let head: Vec<Piece> = vec![(soft, format!("{mark}{origin} told the model"))];
-    let mut rows = vec![Row::decoration(&head)];
-    if is_open {
-        let lead = Leads::same(vec![(theme.style(Role::Border), "│ ".to_owned())]);
-        rows.extend(text.lines().flat_map(|line| wrap(&[(soft, line.to_owned())], width, &lead)));
-    }
-    rows
+fn told(mark: &str, origin: &str, theme: &Theme) -> Row {
+    Row::decoration(&[(theme.style(Role::Soft), format!("{mark} {origin} told the model"))])
 }
 
 /// Which end of a long text matters.

@@ -1,24 +1,60 @@
 //! Changes of files that a command shows: whose they are, and line by line what an edit would show.
 
+use super::sheets::Part;
 use crate::diff;
 use crate::host::Changed;
 use crate::text::{Leads, Piece, Row, wrap};
 use crate::theme::{Role, Theme};
 
-pub(super) fn rows(changes: &[Changed], width: usize, theme: &Theme) -> Vec<Row> {
-    let lead: Vec<Piece> = vec![(theme.style(Role::Border), "┊ ".to_owned())];
-    let mut rows = Vec::new();
-    for Changed { words, path, unified } in changes {
-        for line in words.lines() {
-            let words = line.trim_start();
-            let indent = (theme.style(Role::Text), line[..line.len() - words.len()].to_owned());
-            let leads = Leads::same(lead.iter().cloned().chain([indent]).collect());
-            let role = if words.len() == line.len() { Role::Strong } else { Role::Text };
-            rows.extend(wrap(&words_of(words, role, theme), width, &leads));
+/// The parts that they are laid out by.
+pub(super) fn parts(changes: &[Changed], width: usize, theme: &Theme) -> Vec<Part> {
+    let lead = bar(theme);
+    let mut parts = Vec::new();
+    for (at, change) in changes.iter().enumerate() {
+        parts.push(Part::Words(at));
+        let spans = diff::spans(diff::body(&change.unified), width, &lead);
+        parts.extend(spans.into_iter().map(|span| Part::Change(at, span)));
+    }
+    parts
+}
+
+/// The rows of one of those parts.
+pub(super) fn rows(changes: &[Changed], part: Part, width: usize, theme: &Theme) -> Vec<Row> {
+    let lead = bar(theme);
+    match part {
+        Part::Words(at) => {
+            changes.get(at).map_or_else(Vec::new, |it| words_rows(&it.words, width, theme))
         }
-        rows.extend(diff::rows(diff::body(unified), path, theme, width, &lead));
+        Part::Change(at, span) => changes.get(at).map_or_else(Vec::new, |it| {
+            span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
+        }),
+        _ => {
+            let parts = self::parts(changes, width, theme).into_iter();
+            parts.flat_map(|part| rows(changes, part, width, theme)).collect()
+        }
+    }
+}
+
+fn bar(theme: &Theme) -> Vec<Piece> {
+    vec![(theme.style(Role::Border), "┊ ".to_owned())]
+}
+
+fn words_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for line in words.lines() {
+        let words = line.trim_start();
+        let indent = (theme.style(Role::Text), line[..line.len() - words.len()].to_owned());
+        let leads = Leads::same(bar(theme).into_iter().chain([indent]).collect());
+        let role = if words.len() == line.len() { Role::Strong } else { Role::Text };
+        rows.extend(wrap(&words_of(words, role, theme), width, &leads));
     }
     rows
+}
+
+/// What is searched of one of the parts; none where it is little.
+pub(super) fn part_text(changes: &[Changed], part: Part) -> Option<&str> {
+    let Part::Change(at, span) = part else { return None };
+    changes.get(at).map(|it| span.slice.of(diff::body(&it.unified)))
 }
 
 /// A line of words, in which counts of lines have their colors.

@@ -1,6 +1,7 @@
 //! What the person said, as rows: a bar at the left, a long text closed to its beginning.
 
-use crate::text::{Leads, Row, counted, wrap};
+use crate::slice::Slice;
+use crate::text::{Piece, Row, counted, wrapped};
 use crate::theme::{Role, Theme};
 
 /// Lines that are shown of a long text.
@@ -15,29 +16,31 @@ pub(super) fn is_long(text: &str) -> bool {
     text.len() > 2 * SHOWN_BYTES || text.lines().nth(SHOWN + 2).is_some()
 }
 
-pub(super) fn rows(text: &str, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
-    let style = theme.style(Role::Person);
-    let lead = vec![(style, "┃ ".to_owned())];
+/// The rows of a part of a text.
+pub(super) fn rows(text: &str, slice: Slice, width: usize, theme: &Theme) -> Vec<Row> {
+    wrapped(slice.of(text.trim_end()), slice.joint, theme.style(Role::Text), (width, &bar(theme)))
+}
+
+/// The rows of a text that is closed where it is long.
+pub(super) fn closed(text: &str, width: usize, theme: &Theme) -> Vec<Row> {
     let text = text.trim_end();
-    let is_cut = is_long(text) && !is_open;
-    let shown = if is_cut { beginning(text) } else { text };
-    let leads = Leads::same(lead.clone());
-    let body = theme.style(Role::Text);
-    let line = |line: &str| wrap(&[(body, line.to_owned())], width, &leads);
-    let mut rows: Vec<Row> = shown.lines().flat_map(line).collect();
-    if is_cut {
-        let hidden = &text[shown.len()..];
-        let count = match hidden.trim_start_matches('\n').lines().count() {
-            lines if lines > 1 || hidden.starts_with('\n') => {
-                counted(lines, "more line", "more lines")
-            }
-            _ => counted(hidden.chars().count(), "more letter", "more letters"),
-        };
-        let mut more = lead;
-        more.push((theme.style(Role::Soft), format!("… {count}")));
-        rows.push(Row::decoration(&more));
+    if !is_long(text) {
+        return rows(text, Slice::whole(text), width, theme);
     }
+    let shown = beginning(text);
+    let mut rows = rows(shown, Slice::whole(shown), width, theme);
+    let hidden = &text[shown.len()..];
+    let count = match hidden.trim_start_matches('\n').lines().count() {
+        lines if lines > 1 || hidden.starts_with('\n') => counted(lines, "more line", "more lines"),
+        _ => counted(hidden.chars().count(), "more letter", "more letters"),
+    };
+    let more = (theme.style(Role::Soft), format!("… {count}"));
+    rows.push(Row::decoration(&[bar(theme), more]));
     rows
+}
+
+fn bar(theme: &Theme) -> Piece {
+    (theme.style(Role::Person), "┃ ".to_owned())
 }
 
 /// What is shown of a long text: a few lines, and of them no more than a few rows.

@@ -59,7 +59,9 @@ impl Selection {
         }
         let from = if place == first.0 { first.1 } else { 0 };
         let to = if place == last.0 { last.1.saturating_add(1) } else { width };
-        (from < to).then_some((from, to.min(width)))
+        // The screen may have become narrower since.
+        let to = to.min(width);
+        (from < to).then_some((from, to))
     }
 
     pub(super) fn draw(&self, shown: &[Place], area: Rect, buffer: &mut Buffer, theme: &Theme) {
@@ -81,33 +83,47 @@ impl Transcript {
         let (first, last) = selection.ordered();
         let mut text = String::new();
         for block in first.0.block..=last.0.block.min(self.len().saturating_sub(1)) {
-            let height = self.height(block, theme);
-            for number in 0..height {
-                let place = Place { block, row: number };
-                let Some((from, to)) = selection.columns_of(place, u16::MAX) else { continue };
-                let Some(row) = self.blocks[block].row(number) else {
-                    if !text.is_empty() {
-                        text.push('\n');
-                    }
-                    continue;
-                };
-                if row.joint == Joint::Decoration {
-                    if row.line.spans.is_empty() && !text.is_empty() {
-                        text.push('\n');
-                    }
+            for part in 0..self.parts(block, theme) {
+                let here = (block, part);
+                if here < (first.0.block, first.0.part) || here > (last.0.block, last.0.part) {
                     continue;
                 }
-                let part = part(&row.line, from.max(row.lead), to);
-                let part = part.trim_end();
-                match row.joint {
-                    Joint::Space if !text.is_empty() => text.push(' '),
-                    Joint::Line if !text.is_empty() => text.push('\n'),
-                    _ => {}
+                let was_laid_out = self.blocks[block].is_laid_out_at(part);
+                for row in 0..self.height(block, part, theme) {
+                    self.add_selected(selection, Place { block, part, row }, &mut text);
                 }
-                text.push_str(part);
+                if !was_laid_out {
+                    self.blocks[block].forget_at(part);
+                }
             }
         }
+        text.truncate(text.trim_end_matches([' ', '\t']).len());
         text
+    }
+
+    /// Adds what is selected of a row.
+    fn add_selected(&self, selection: &Selection, place: Place, text: &mut String) {
+        let Some((from, to)) = selection.columns_of(place, u16::MAX) else { return };
+        let Some(row) = self.blocks[place.block].row(place) else {
+            return end_line(text, '\n');
+        };
+        match row.joint {
+            Joint::Decoration if row.line.spans.is_empty() => return end_line(text, '\n'),
+            Joint::Decoration => return,
+            Joint::Space => end_line(text, ' '),
+            Joint::Line => end_line(text, '\n'),
+            // Blanks at which a line was broken are part of it.
+            Joint::Tight => {}
+        }
+        text.push_str(&part(&row.line, from.max(row.lead), to));
+    }
+}
+
+/// Ends a line or a row of a text that has begun, without the blanks at its end.
+fn end_line(text: &mut String, end: char) {
+    if !text.is_empty() {
+        text.truncate(text.trim_end_matches([' ', '\t']).len());
+        text.push(end);
     }
 }
 

@@ -8,12 +8,15 @@ use std::path::Path;
 use contract::event::{Answer, CallOutcome};
 use contract::policy::{Action, Decision, Ruling};
 use contract::tool::{Display, SUBJECT, ToolOutput};
+use ratatui_core::style::Style;
 use serde_json::Value;
 
 use super::Transcript;
 use super::block::{End, excerpt, shortened};
+use super::sheets::Part;
 use crate::diff;
 use crate::picture::Picture;
+use crate::slice::{Breaks, Slice, slices};
 use crate::text::{
     Leads, OF_FRAME, Piece, Row, clean, clipped, columns, counted, fold, one_line, printed, wrap,
 };
@@ -58,7 +61,23 @@ enum State {
     /// It runs.
     Running,
     /// It has ended.
-    Ended { outcome: CallOutcome, output: Box<ToolOutput>, duration_ms: u64 },
+    Ended { outcome: CallOutcome, result: Box<Returned>, duration_ms: u64 },
+}
+
+/// What a call came to.
+struct Returned {
+    success: bool,
+    /// What the model reads, safe to draw.
+    text: String,
+    change: Option<Change>,
+}
+
+/// A change of a file, without the lines that name it.
+struct Change {
+    path: String,
+    unified: String,
+    /// Lines that were added and removed.
+    counts: (usize, usize),
 }
 
 impl Tool {
@@ -95,6 +114,11 @@ impl Tool {
         }
         let (_, inner) = self.inner.get_or_insert_with(|| (agent.to_owned(), Box::default()));
         inner
+    }
+
+    /// The conversation that it holds, if it holds one, to be looked at.
+    pub(super) fn inner(&self) -> Option<&Transcript> {
+        self.inner.as_ref().map(|(_, inner)| inner.as_ref())
     }
 
     /// The conversation that it holds, if it holds one.
@@ -173,33 +197,36 @@ impl Tool {
     pub(super) fn ended(&mut self, outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) {
         self.progress = VecDeque::new();
         self.is_state = output.success && output.facts.contains_key(SUBJECT);
-        let output = ToolOutput {
+        let change = match &output.display {
+            Some(Display::Diff { path, unified }) => {
+                self.changes(Path::new(path));
+                let unified = clean(unified);
+                let counts = diff::counts(&unified);
+                Some(Change { path: one_line(path), unified, counts })
+            }
+            Some(Display::Image { media_type, data }) => {
+                self.picture = Picture::new(media_type, data);
+                None
+            }
+            None => None,
+        };
+        let said = ToolOutput {
             success: output.success,
             output: printed(&output.output),
             error: output.error.as_deref().map(printed),
-            display: match &output.display {
-                Some(Display::Diff { path, unified }) => {
-                    self.changes(Path::new(path));
-                    Some(Display::Diff { path: one_line(path), unified: clean(unified) })
-                }
-                Some(Display::Image { media_type, data }) => {
-                    self.picture = Picture::new(media_type, data);
-                    None
-                }
-                None => None,
-            },
             ..ToolOutput::default()
         };
-        self.state = State::Ended { outcome, output: Box::new(output), duration_ms };
+        let result = Returned { success: output.success, text: said.for_model(), change };
+        self.state = State::Ended { outcome, result: Box::new(result), duration_ms };
     }
 
     /// What somebody who copies it wants.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{} {}\n", self.name, self.arguments);
         match &self.state {
-            State::Ended { output, .. } => match &output.display {
-                Some(Display::Diff { unified, .. }) => text.push_str(unified),
-                Some(Display::Image { .. }) | None => text.push_str(&output.for_model()),
+            State::Ended { result, .. } => match &result.change {
+                Some(change) => text.push_str(&change.unified),
+                None => text.push_str(&result.text),
             },
             State::Called | State::Asking | State::Running => {
                 for line in &self.progress {
@@ -210,80 +237,130 @@ impl Tool {
         text
     }
 
-    pub(super) fn rows(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
-        let mut rows = vec![self.head(is_open, width, theme)];
-        let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
-        let soft = theme.style(Role::Soft);
-        if is_open {
-            rows.extend(self.details(width, theme, &lead));
+    /// The parts that it is laid out by where it is open.
+    pub(super) fn parts(&self, width: usize, theme: &Theme) -> Vec<Part> {
+        let lead = bar(theme);
+        let room = width.saturating_sub(lead.iter().map(|(_, text)| columns(text)).sum());
+        let cut = |text: &str| slices(text, Breaks::Columns(room.max(1)));
+        let mut parts = vec![Part::Head];
+        parts.extend(cut(&self.arguments).into_iter().map(Part::Arguments));
+        parts.push(Part::Decision);
+        if let Some((_, inner)) = &self.inner {
+            parts.extend((0..inner.len()).map(Part::Inner));
         }
-        rows.extend(self.nested(is_open, width, theme));
-        let end = if self.has_failed() { End::Last } else { End::First };
-        let mut left_out = 0;
-        let body = match &self.state {
-            State::Ended { output, .. } => {
-                let mut part = |text: &'_ str| -> String {
-                    let (shown, rest) = if is_open { (text, 0) } else { excerpt(text, end) };
-                    left_out = rest;
-                    shown.to_owned()
-                };
-                match &output.display {
-                    Some(Display::Diff { path, unified }) => {
-                        // The line above names the file.
-                        diff::rows(&part(diff::body(unified)), path, theme, width, &lead)
-                    }
-                    Some(Display::Image { .. }) | None => {
-                        verbatim(&part(&output.for_model()), soft, width, &lead)
-                    }
+        match &self.state {
+            State::Ended { result, .. } => match &result.change {
+                Some(change) => {
+                    let spans = diff::spans(diff::body(&change.unified), width, &lead);
+                    parts.extend(spans.into_iter().map(|span| Part::Change(0, span)));
                 }
+                None => parts.extend(cut(&result.text).into_iter().map(Part::Text)),
+            },
+            State::Called | State::Asking | State::Running => parts.push(Part::Progress),
+        }
+        parts
+    }
+
+    /// The rows of one of those parts.
+    pub(super) fn part_rows(&self, part: Part, width: usize, theme: &Theme) -> Vec<Row> {
+        let lead = bar(theme);
+        match part {
+            Part::Whole => self.rows(width, theme),
+            Part::Head => vec![self.head(Fold::Open, width, theme)],
+            Part::Arguments(slice) => {
+                verbatim(&self.arguments, slice, theme.style(Role::Text), width, &lead)
             }
-            State::Called | State::Asking | State::Running => {
-                let skip =
-                    if is_open { 0 } else { self.progress.len().saturating_sub(PROGRESS_SHOWN) };
-                let lines = self.progress.iter().skip(skip);
-                let leads = Leads::same(lead.clone());
-                lines.flat_map(|line| fold(&[(soft, line.clone())], width, &leads)).collect()
+            Part::Decision => self.decision(width, theme, &lead),
+            Part::Inner(at) => {
+                let lead: Vec<Piece> = vec![(theme.style(Role::Accent), INNER.to_owned())];
+                let inner = self.inner.as_ref();
+                inner.map_or_else(Vec::new, |(_, it)| it.nested_rows(at, width, theme, &lead))
             }
+            Part::Progress => self.progress_rows(self.progress.len(), width, theme),
+            Part::Text(slice) => {
+                verbatim(self.result_text(), slice, theme.style(Role::Soft), width, &lead)
+            }
+            Part::Change(_, span) => match &self.state {
+                State::Ended { result: it, .. } => it.change.as_ref().map_or_else(Vec::new, |it| {
+                    span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
+                }),
+                State::Called | State::Asking | State::Running => Vec::new(),
+            },
+            Part::Words(_) => Vec::new(),
+        }
+    }
+
+    /// What is searched of one of those parts; none where it is little.
+    pub(super) fn part_text(&self, part: Part) -> Option<&str> {
+        match (part, &self.state) {
+            (Part::Arguments(slice), _) => Some(slice.of(&self.arguments)),
+            (Part::Text(slice), _) => Some(slice.of(self.result_text())),
+            (Part::Change(_, span), State::Ended { result, .. }) => {
+                result.change.as_ref().map(|it| span.slice.of(diff::body(&it.unified)))
+            }
+            _ => None,
+        }
+    }
+
+    fn result_text(&self) -> &str {
+        match &self.state {
+            State::Ended { result, .. } => &result.text,
+            State::Called | State::Asking | State::Running => "",
+        }
+    }
+
+    /// Its rows where it is closed.
+    fn rows(&self, width: usize, theme: &Theme) -> Vec<Row> {
+        let mut rows = vec![self.head(Fold::Closed, width, theme)];
+        rows.extend(self.inner_head(theme));
+        let State::Ended { result, .. } = &self.state else {
+            rows.extend(self.progress_rows(PROGRESS_SHOWN, width, theme));
+            return rows;
         };
-        let is_diff =
-            matches!(&self.state, State::Ended { output, .. } if output.display.is_some());
+        let lead = bar(theme);
+        let end = if result.success { End::First } else { End::Last };
+        let (body, left_out) = if let Some(change) = &result.change {
+            // The line above names the file.
+            let (shown, left_out) = excerpt(diff::body(&change.unified), end);
+            (diff::rows(shown, &change.path, theme, width, &lead), left_out)
+        } else {
+            let (shown, left_out) = excerpt(&result.text, end);
+            let soft = theme.style(Role::Soft);
+            (verbatim(shown, Slice::whole(shown), soft, width, &lead), left_out)
+        };
         // A change is shown whole unless it is very long: it is what the person wants to see.
         let is_short = left_out == 0 && body.len() <= 40;
-        let is_open = is_open || ((is_diff || self.is_state) && is_short);
-        rows.extend(shortened(body, (is_open, left_out), theme, (&lead, end)));
+        let is_whole = (result.change.is_some() || self.is_state) && is_short;
+        rows.extend(shortened(body, (is_whole, left_out), theme, (&lead, end)));
         rows
     }
 
-    /// Whether it has ended and did not do what it was asked.
-    fn has_failed(&self) -> bool {
-        matches!(&self.state, State::Ended { output, .. } if !output.success)
+    /// The last lines that it said while it runs.
+    fn progress_rows(&self, count: usize, width: usize, theme: &Theme) -> Vec<Row> {
+        let leads = Leads::same(bar(theme));
+        let soft = theme.style(Role::Soft);
+        let lines = self.progress.iter().skip(self.progress.len().saturating_sub(count));
+        lines.flat_map(|line| fold(&[(soft, line.clone())], width, &leads)).collect()
     }
 
-    /// The conversation that it holds: all of it where it is open, else how far it is.
-    fn nested(&self, is_open: bool, width: usize, theme: &Theme) -> Vec<Row> {
-        let Some((agent, inner)) = &self.inner else { return Vec::new() };
-        let lead: Vec<Piece> = vec![(theme.style(Role::Accent), "  ┆ ".to_owned())];
-        if is_open {
-            return inner.nested_rows(width, theme, &lead);
-        }
+    /// How far the conversation is that it holds.
+    fn inner_head(&self, theme: &Theme) -> Option<Row> {
+        let (agent, inner) = self.inner.as_ref()?;
         let last = inner.last_call().map_or_else(String::new, |name| format!(", last {name}"));
-        let mut pieces = lead;
-        pieces.push((theme.style(Role::Soft), {
-            let steps = counted(inner.len(), "step", "steps");
-            format!("{agent}: {steps}{last}")
-        }));
-        vec![Row::decoration(&pieces)]
+        let steps = counted(inner.len(), "step", "steps");
+        let said = (theme.style(Role::Soft), format!("{agent}: {steps}{last}"));
+        Some(Row::decoration(&[(theme.style(Role::Accent), INNER.to_owned()), said]))
     }
 
-    fn head(&self, is_open: bool, width: usize, theme: &Theme) -> Row {
+    fn head(&self, fold: Fold, width: usize, theme: &Theme) -> Row {
         let (mark, role, note) = match &self.state {
             State::Called => ("○", Role::Soft, String::new()),
             State::Asking => ("?", Role::Caution, "waits for your answer".to_owned()),
             State::Running => ("●", Role::Accent, "running".to_owned()),
-            State::Ended { outcome, output, duration_ms } => {
+            State::Ended { outcome, result, duration_ms } => {
                 let (mark, role) =
-                    if output.success { ("✓", Role::Good) } else { ("✗", Role::Bad) };
-                (mark, role, ending(*outcome, output, *duration_ms))
+                    if result.success { ("✓", Role::Good) } else { ("✗", Role::Bad) };
+                (mark, role, ending(*outcome, result, *duration_ms))
             }
         };
         let mark = [(theme.style(role), format!("{mark} "))];
@@ -294,16 +371,16 @@ impl Tool {
         let used: usize = mark.iter().chain(&pieces).map(|(_, text)| columns(text)).sum();
         let note = if note.is_empty() { note } else { format!("  {note}") };
         let room = width.saturating_sub(used + columns(&note) + 1);
-        if !is_open && !self.summary.is_empty() && room > 4 {
+        if fold == Fold::Closed && !self.summary.is_empty() && room > 4 {
             pieces.push((theme.style(Role::Text), format!(" {}", clipped(&self.summary, room))));
         }
         pieces.push((theme.style(Role::Soft).add_modifier(OF_FRAME), note));
         Row::new(&mark, pieces, crate::text::Joint::Line)
     }
 
-    /// What is shown of it only when it is open.
-    fn details(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
-        let mut rows = verbatim(&self.arguments, theme.style(Role::Text), width, lead);
+    /// What it would do, where the decision came from, and a rule below all that.
+    fn decision(&self, width: usize, theme: &Theme, lead: &[Piece]) -> Vec<Row> {
+        let mut rows = Vec::new();
         let leads = Leads::same(lead.to_vec());
         for line in self.actions.iter().chain(&self.decided) {
             rows.extend(wrap(&[(theme.style(Role::Place), line.clone())], width, &leads));
@@ -315,27 +392,42 @@ impl Tool {
     }
 }
 
-fn verbatim(
-    text: &str,
-    style: ratatui_core::style::Style,
-    width: usize,
-    lead: &[Piece],
-) -> Vec<Row> {
+/// Whether all of a call is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    Open,
+    Closed,
+}
+
+/// What stands before the rows of a conversation that a call holds.
+const INNER: &str = "  ┆ ";
+
+/// What stands before the rows of a call.
+fn bar(theme: &Theme) -> Vec<Piece> {
+    vec![(theme.style(Role::Border), "  │ ".to_owned())]
+}
+
+fn verbatim(text: &str, slice: Slice, style: Style, width: usize, lead: &[Piece]) -> Vec<Row> {
     let leads = Leads::same(lead.to_vec());
-    text.lines().flat_map(|line| fold(&[(style, line.to_owned())], width, &leads)).collect()
+    let lines = slice.of(text).lines();
+    let mut rows: Vec<Row> =
+        lines.flat_map(|line| fold(&[(style, line.to_owned())], width, &leads)).collect();
+    if let Some(first) = rows.first_mut() {
+        first.joint = slice.joint;
+    }
+    rows
 }
 
 /// How a call ended, in a word or two.
-fn ending(outcome: CallOutcome, output: &ToolOutput, duration_ms: u64) -> String {
+fn ending(outcome: CallOutcome, result: &Returned, duration_ms: u64) -> String {
     match outcome {
         CallOutcome::Ran => {
             let time = took(duration_ms);
-            match &output.display {
-                Some(Display::Diff { unified, .. }) => {
-                    let (added, removed) = diff::counts(unified);
+            match &result.change {
+                Some(Change { counts: (added, removed), .. }) => {
                     format!("+{added} −{removed}  {time}")
                 }
-                Some(Display::Image { .. }) | None => time,
+                None => time,
             }
         }
         CallOutcome::Invalid => "not run: invalid".to_owned(),

@@ -16,8 +16,22 @@ use crate::theme::{Role, Theme};
 pub(crate) struct Place {
     /// The block.
     pub(crate) block: usize,
-    /// The row in it; 0 is the gap above it.
+    /// The part of it.
+    pub(crate) part: usize,
+    /// The row in that; 0 of the first part is the gap above the block.
     pub(crate) row: usize,
+}
+
+impl Place {
+    /// The first row of a block.
+    pub(crate) fn head(block: usize) -> Self {
+        Self { block, part: 0, row: 1 }
+    }
+
+    /// Whether it is at or above the first row of its block.
+    pub(crate) fn is_head(self) -> bool {
+        (self.part, self.row) <= (0, 1)
+    }
 }
 
 /// What is seen of the conversation.
@@ -42,6 +56,11 @@ impl View {
     /// Shows the end from here on.
     pub(crate) fn follow(&mut self) {
         self.top = None;
+    }
+
+    /// Stays where it is, whatever comes below.
+    pub(crate) fn hold(&mut self) {
+        self.top = self.top.or_else(|| self.shown.first().copied());
     }
 
     /// Shows the beginning.
@@ -92,7 +111,7 @@ impl View {
 
     /// The row that keys are about when somebody begins to walk: the last head of a block in view.
     pub(crate) fn entry(&self) -> Option<Place> {
-        let head = self.shown.iter().rev().find(|place| place.row == 1);
+        let head = self.shown.iter().rev().find(|place| **place == Place::head(place.block));
         head.or(self.shown.last()).copied()
     }
 
@@ -107,8 +126,8 @@ impl View {
     /// Begins to select with keys, at the row that they are about.
     pub(crate) fn select(&mut self, by: By, transcript: &mut Transcript, theme: &Theme) {
         let Some(place) = self.cursor.or_else(|| self.entry()) else { return };
-        transcript.height(place.block, theme);
-        let row = transcript.block(place.block).and_then(|block| block.row(place.row));
+        transcript.height(place.block, place.part, theme);
+        let row = transcript.block(place.block).and_then(|block| block.row(place));
         self.selection = Some(Selection::new(by, place, row.map_or(0, |row| row.lead)));
     }
 
@@ -134,7 +153,7 @@ impl View {
     pub(crate) fn widen(&mut self, columns: i16, transcript: &Transcript) {
         let Some(selection) = &mut self.selection else { return };
         let (place, column) = selection.to;
-        let row = transcript.block(place.block).and_then(|block| block.row(place.row));
+        let row = transcript.block(place.block).and_then(|block| block.row(place));
         let last = row.map_or(0, |row| narrow(row.line.width()).saturating_sub(1));
         selection.to.1 = column.saturating_add_signed(columns).min(last);
     }
@@ -151,18 +170,20 @@ impl View {
         self.height = height;
         if let Some(top) = self.top {
             self.shown = rows_from(top, height, transcript, theme);
-            if self.shown.len() < height {
+            // What shows the last row follows what comes below it.
+            let last = self.shown.last().filter(|_| self.shown.len() == height);
+            if last.is_none_or(|last| after(*last, transcript, theme).is_none()) {
                 self.top = None;
             }
         }
         if self.top.is_none() {
             let count = transcript.len();
-            let end = Place { block: count, row: 0 };
+            let end = Place { block: count, ..Place::default() };
             let top = before(end, height, transcript, theme);
             self.shown = rows_from(top, height, transcript, theme);
         }
         if let (Some(first), Some(last)) = (self.shown.first(), self.shown.last()) {
-            transcript.forget(first.block, last.block);
+            transcript.forget(*first, *last);
         }
     }
 
@@ -172,7 +193,7 @@ impl View {
         for (row, place) in self.shown.iter().enumerate() {
             let picture = transcript.block(place.block).and_then(super::Block::picture);
             if let Some((picture, at)) = picture
-                && at == place.row
+                && at == (place.part, place.row)
                 && row + usize::from(picture.size.1) <= self.shown.len()
             {
                 all.push((place.block, row));
@@ -186,16 +207,17 @@ impl View {
         self.top?;
         let (first, last) = (self.shown.first()?, self.shown.last()?);
         let above = transcript.rows_before(*first);
-        let all = transcript.rows_before(Place { block: transcript.len(), row: 0 });
+        let all = transcript.rows_before(Place { block: transcript.len(), ..Place::default() });
         let seen = transcript.rows_before(*last).saturating_sub(above) + 1;
         Some((above * 100 / all.saturating_sub(seen).max(1)).min(99))
     }
 
     /// The links that are in view.
     pub(crate) fn links(&self, transcript: &Transcript) -> Links {
-        let rows = self.shown.iter().filter_map(|place| {
-            transcript.block(place.block).and_then(|block| block.row(place.row))
-        });
+        let rows = self
+            .shown
+            .iter()
+            .filter_map(|place| transcript.block(place.block).and_then(|block| block.row(*place)));
         let links = rows.flat_map(|row| &row.links);
         links.map(|link| (link.number, Arc::clone(&link.address))).collect()
     }
@@ -209,7 +231,7 @@ impl View {
         theme: &Theme,
     ) {
         for (y, place) in (area.y..area.bottom()).zip(&self.shown) {
-            let Some(row) = transcript.block(place.block).and_then(|block| block.row(place.row))
+            let Some(row) = transcript.block(place.block).and_then(|block| block.row(*place))
             else {
                 continue;
             };
@@ -247,18 +269,22 @@ impl View {
 
 /// The row so many rows above another, or the first.
 fn before(place: Place, count: usize, transcript: &mut Transcript, theme: &Theme) -> Place {
-    let Place { mut block, mut row } = place;
+    let Place { mut block, mut part, mut row } = place;
     let mut left = count;
     loop {
         if row >= left {
-            return Place { block, row: row - left };
+            return Place { block, part, row: row - left };
         }
         left -= row;
-        if block == 0 {
+        if part > 0 {
+            part -= 1;
+        } else if block > 0 {
+            block -= 1;
+            part = transcript.parts(block, theme) - 1;
+        } else {
             return Place::default();
         }
-        block -= 1;
-        row = transcript.height(block, theme);
+        row = transcript.height(block, part, theme);
     }
 }
 
@@ -290,22 +316,34 @@ fn away(place: Place, rows: isize, transcript: &mut Transcript, theme: &Theme) -
 
 /// The next row.
 fn after(place: Place, transcript: &mut Transcript, theme: &Theme) -> Option<Place> {
-    let Place { block, row } = place;
-    if row + 1 < transcript.height(block, theme) {
-        return Some(Place { block, row: row + 1 });
+    let mut next = Place { row: place.row + 1, ..place };
+    // Some parts have no rows.
+    while next.row >= transcript.height(next.block, next.part, theme) {
+        next = next_part(next, transcript, theme);
+        if next.block >= transcript.len() {
+            return None;
+        }
     }
-    (block + 1 < transcript.len()).then_some(Place { block: block + 1, row: 0 })
+    Some(next)
+}
+
+/// The beginning of the next part, be it of the next block.
+fn next_part(place: Place, transcript: &mut Transcript, theme: &Theme) -> Place {
+    if place.part + 1 < transcript.parts(place.block, theme) {
+        Place { part: place.part + 1, row: 0, ..place }
+    } else {
+        Place { block: place.block + 1, ..Place::default() }
+    }
 }
 
 fn rows_from(top: Place, height: usize, transcript: &mut Transcript, theme: &Theme) -> Vec<Place> {
     let mut rows = Vec::with_capacity(height);
-    let Place { mut block, mut row } = top;
-    while rows.len() < height && block < transcript.len() {
-        let count = transcript.height(block, theme);
-        let take = (height - rows.len()).min(count.saturating_sub(row));
-        rows.extend((row..row + take).map(|row| Place { block, row }));
-        block += 1;
-        row = 0;
+    let mut place = top;
+    while rows.len() < height && place.block < transcript.len() {
+        let count = transcript.height(place.block, place.part, theme);
+        let take = (height - rows.len()).min(count.saturating_sub(place.row));
+        rows.extend((place.row..place.row + take).map(|row| Place { row, ..place }));
+        place = next_part(place, transcript, theme);
     }
     rows
 }

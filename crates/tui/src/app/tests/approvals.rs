@@ -138,6 +138,14 @@ fn hidden_characters_are_shown_and_pointed_out() {
 }
 
 #[test]
+fn letters_that_only_look_like_others_are_shown_and_pointed_out() {
+    let mut stage = Stage::new(76, 30);
+    stage.event(asks("1", "s\u{3bf}rt x; echo привет")).wait(400);
+    stage.shows("s\\u{3bf}rt x; echo привет");
+    stage.shows("1 letter that only looks like another");
+}
+
+#[test]
 fn enter_does_not_answer_whoever_was_writing_until_a_choice_is_made() {
     let mut stage = Stage::new(76, 30);
     stage.event(prompt("go")).type_in("and then");
@@ -281,4 +289,14 @@ fn small_screens_say_what_each_letter_does_and_that_there_is_more() {
     stage.event(asked.clone()).wait(400).shows("y yes  s session  p here");
     let mut stage = Stage::new(44, 6);
     stage.event(asked).wait(400).shows("↓");
+}
+
+#[test]
+fn what_enter_does_is_told_in_full_on_narrow_screens_too() {
+    for width in [40, 50, 60, 80] {
+        let mut stage = Stage::new(width, 16);
+        stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "x"})));
+        stage.event(asks("1", "x")).wait(2000).keys("n");
+        stage.shows("say why, or only Enter");
+    }
 }

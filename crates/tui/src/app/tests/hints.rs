@@ -47,10 +47,13 @@ fn hints_name_the_keys_that_are_in_force() {
 
 #[test]
 fn another_key_that_interrupts_ends_when_it_comes_twice() {
-    let mut stage = Stage::with(remapped(&[("interrupt", "alt+c")]), 80, 24);
-    stage.keys("alt+c alt+c");
-    let leaves = |effect: &Effect| matches!(effect, Effect::Leave(_));
-    assert!(stage.effects.iter().any(leaves), "{:?}", stage.effects);
+    for (key, is_end) in [("alt+c", true), ("ctrl+t i", true), ("ctrl+t i x", false)] {
+        let keys = key.strip_suffix(" x").unwrap_or(key);
+        let mut stage = Stage::with(remapped(&[("interrupt", keys)]), 80, 24);
+        stage.keys(key).keys(keys);
+        let leaves = |effect: &Effect| matches!(effect, Effect::Leave(_));
+        assert_eq!(stage.effects.iter().any(leaves), is_end, "{key}: {:?}", stage.effects);
+    }
 }
 
 #[test]

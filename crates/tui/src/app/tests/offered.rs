@@ -1,7 +1,7 @@
 //! What is proposed, asked about and shown on behalf of commands.
 
 use super::*;
-use crate::host::{Changed, Item, Leave};
+use crate::host::{Changed, Item, Leave, Picks};
 
 fn item(value: &str, label: &str, detail: &str) -> Item {
     Item { value: value.into(), label: label.into(), detail: detail.into(), ..Item::default() }
@@ -120,4 +120,14 @@ fn a_question_of_an_agent_names_its_task() {
     stage.event(prompt("go")).event(called("t", "Task", args));
     stage.send(Message::Event(Arc::new(within("t", asks("1", "ls -la"))))).wait(400);
     stage.shows(": look into the sea)");
+}
+
+#[test]
+fn a_list_goes_to_its_end_however_long_it_is() {
+    let mut stage = Stage::new(80, 16);
+    stage.keys("f6");
+    let items = (1..=700).map(|number| item(&format!("s{number}"), &format!("talk {number}"), ""));
+    stage.answer(Answer::Items(Picks::Sessions, items.collect()));
+    stage.shows("Sessions (700)");
+    stage.keys("end").shows("talk 700");
 }

@@ -178,3 +178,44 @@ fn a_search_leads_into_walking_where_n_goes_on() {
     stage.hides("not found");
     stage.keys("esc esc").hides("walking");
 }
+
+#[test]
+fn a_view_that_shows_the_end_follows_however_it_came_there() {
+    let mut stage = long(200);
+    for rows in 1..=8 {
+        stage.keys("pageup pageup").shows("goes to the end");
+        // Walking down row by row ends exactly with the last one.
+        stage.keys("ctrl+t b g end esc").hides("goes to the end");
+        stage.keys("ctrl+t b pageup pageup pageup");
+        for _ in 0..rows {
+            stage.keys("k");
+        }
+        for _ in 0..60 {
+            stage.keys("j");
+        }
+        stage.hides("goes to the end");
+    }
+    stage.event(replied("Something new.")).shows("Something new.");
+}
+
+#[test]
+fn what_agents_said_is_found_within_their_call() {
+    let mut stage = Stage::new(60, 24);
+    stage.event(prompt("go")).event(called("1", "Task", json!({"prompt": "look"})));
+    for text in ["Nothing here.", "The needle is here.", "And a needle there."] {
+        stage.send(Message::Event(Arc::new(within("1", replied(text)))));
+    }
+    stage.event(finished("1", "Task", ToolOutput::success("found it"))).event(ended());
+    stage.keys("f9").type_in("needle").shows("match 2 of 2");
+    stage.shows("┆ And a needle there.");
+    stage.keys("enter N").shows("match 1 of 2");
+}
+
+#[test]
+fn a_selection_survives_a_narrower_screen() {
+    let mut stage = Stage::new(80, 24);
+    stage.event(prompt("go")).event(replied(&"many words ".repeat(6)));
+    stage.keys("ctrl+t b v $ v v h");
+    stage.resize(20, 10);
+    stage.shows("many words");
+}

@@ -22,6 +22,20 @@ fn after(text: &str, keys: &str) -> String {
 }
 
 #[test]
+fn what_is_written_in_one_go_is_undone_in_one() {
+    for (text, keys, wanted) in [
+        ("hello brave world", "0ciwa b, c\x1bu", "|hello brave world"),
+        ("hello brave world", "0ciwNEW\x1bwcwOLD\x1bu", "NEW |brave world"),
+        ("hello", "0vlcx y\x1bu", "h|ello"),
+        ("one", "otwo, three\x1bu", "on|e"),
+        ("abc def", "0dwu", "|abc def"),
+        ("aaaa", "03~u", "|aaaa"),
+    ] {
+        assert_eq!(after(text, keys), wanted, "{keys}");
+    }
+}
+
+#[test]
 fn vi_moves_and_changes() {
     for (text, keys, wanted) in [
         ("one two three", "0dw", "|two three"),

@@ -1,0 +1,129 @@
+//! The parts of a block, laid out one by one when they are looked at: what opens a result of megabytes
+//! costs what its rows in view do.
+
+use std::ops::RangeInclusive;
+
+use crate::diff::Span;
+use crate::slice::Slice;
+use crate::text::Row;
+
+/// Parts that stay laid out beside those on the screen.
+const KEPT: usize = 8;
+
+/// What one part of a block shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// The line that says what it is.
+    Head,
+    /// Arguments of a call.
+    Arguments(Slice),
+    /// What a call would do, and where the decision came from.
+    Decision,
+    /// A block of the conversation that a call holds.
+    Inner(usize),
+    /// What a call says while it runs.
+    Progress,
+    /// Lines of its text.
+    Text(Slice),
+    /// Whose the changes of a file are.
+    Words(usize),
+    /// Lines of the changes of a file.
+    Change(usize, Span),
+}
+
+impl Part {
+    /// Bytes that it shows, where they are many.
+    fn len(self) -> usize {
+        match self {
+            Self::Arguments(slice) | Self::Text(slice) => slice.len(),
+            Self::Change(_, span) => span.slice.len(),
+            Self::Whole
+            | Self::Head
+            | Self::Decision
+            | Self::Inner(_)
+            | Self::Progress
+            | Self::Words(_) => 1,
+        }
+    }
+}
+
+/// The parts of a block, with the rows of those that were looked at.
+#[derive(Default)]
+pub(super) struct Sheets(Vec<(Part, Option<Vec<Row>>)>);
+
+impl Sheets {
+    /// Parts of which nothing is laid out.
+    pub(super) fn new(parts: Vec<Part>) -> Self {
+        Self(parts.into_iter().map(|part| (part, None)).collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What a part shows.
+    pub(super) fn part(&self, at: usize) -> Option<Part> {
+        self.0.get(at).map(|(part, _)| *part)
+    }
+
+    /// The rows of a part; none where it is not laid out.
+    pub(super) fn rows(&self, at: usize) -> Option<&[Row]> {
+        self.0.get(at)?.1.as_deref()
+    }
+
+    /// The rows of the one part of a block, to be changed.
+    pub(super) fn only(&mut self) -> &mut Vec<Row> {
+        if self.0.is_empty() {
+            self.0.push((Part::Whole, None));
+        }
+        self.0[0].1.get_or_insert_default()
+    }
+
+    pub(super) fn set(&mut self, at: usize, rows: Vec<Row>) {
+        if let Some((_, place)) = self.0.get_mut(at) {
+            *place = Some(rows);
+        }
+    }
+
+    /// Forgets the rows of a part.
+    pub(super) fn forget(&mut self, at: usize) {
+        if let Some((_, rows)) = self.0.get_mut(at) {
+            *rows = None;
+        }
+    }
+
+    /// Forgets the rows of parts that are far from some.
+    pub(super) fn keep(&mut self, near: &RangeInclusive<usize>) {
+        let first = near.start().saturating_sub(KEPT);
+        let last = near.end().saturating_add(KEPT);
+        for (at, (_, rows)) in self.0.iter_mut().enumerate() {
+            if at < first || at > last {
+                *rows = None;
+            }
+        }
+    }
+
+    /// How many parts are laid out.
+    #[cfg(test)]
+    pub(super) fn laid_out(&self) -> usize {
+        self.0.iter().filter(|(_, rows)| rows.is_some()).count()
+    }
+
+    /// Rows of the parts before one, about: what is not laid out has as many as others of its length.
+    pub(super) fn rows_before(&self, at: usize) -> usize {
+        let (mut rows, mut bytes) = (1, 1);
+        for (part, laid) in &self.0 {
+            if let Some(laid) = laid {
+                rows += laid.len();
+                bytes += part.len();
+            }
+        }
+        let about = |(part, laid): &(Part, Option<Vec<Row>>)| match laid {
+            Some(laid) => laid.len(),
+            None => (part.len() * rows).div_ceil(bytes),
+        };
+        self.0.iter().take(at).map(about).sum()
+    }
+}
