@@ -353,7 +353,7 @@ pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Probl
     Ok(sandbox::Settings {
         helper: world.environment.executable.clone(),
         state: world.state_dir()?,
-        home: world.environment.home.clone(),
+        user: world.environment.git_user(),
         rung: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
         egress: audit::egress(world),

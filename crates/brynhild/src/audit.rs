@@ -3,7 +3,7 @@
 //! were switched, hosts that confined processes asked for. Each line holds the hash of the one before
 //! it, so that a change in the middle shows; lines that are cut off at the end do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -196,6 +196,8 @@ pub(crate) struct Audited {
     project: PathBuf,
     /// The calls that are asked about.
     asked: Mutex<BTreeMap<CallId, String>>,
+    /// The calls of tools that are not our own, whose words say nothing of what we refuse.
+    foreign: Mutex<BTreeSet<CallId>>,
 }
 
 /// The log of a conversation in `root`, with what it decides written down.
@@ -206,6 +208,7 @@ pub(crate) fn watched(world: &World, root: &Path, inner: Arc<dyn Log>) -> Arc<dy
         audit: Audit::new(config_dir),
         project: root.to_owned(),
         asked: Mutex::default(),
+        foreign: Mutex::default(),
     })
 }
 
@@ -216,6 +219,7 @@ impl Audited {
 
     fn take(&self, what: &What) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         match what {
             What::Asked { call, tool, args, .. } => {
                 asked.insert(call.clone(), format!("{tool} {args}"));
@@ -231,14 +235,17 @@ impl Audited {
                     }
                 }
             }
-            What::ToolFinished { name, outcome: CallOutcome::Denied, output, .. } => {
-                self.note("denied", &format!("{name}: {}", output.for_model()));
+            What::ToolJudged { call, source: Some(_), .. } => {
+                foreign.insert(call.clone());
             }
-            // What no rule denies can still lie where files are out of reach.
-            What::ToolFinished { name, output, .. }
-                if output.error.as_deref().is_some_and(tools::is_out_of_reach) =>
-            {
-                self.note("denied", &format!("{name}: {}", output.for_model()));
+            What::ToolFinished { call, name, outcome, output, .. } => {
+                // What no rule denies can still lie where files are out of reach.
+                let is_ours = !foreign.remove(call);
+                let is_closed =
+                    is_ours && output.error.as_deref().is_some_and(tools::is_out_of_reach);
+                if *outcome == CallOutcome::Denied || is_closed {
+                    self.note("denied", &format!("{name}: {}", output.for_model()));
+                }
             }
             _ => {}
         }

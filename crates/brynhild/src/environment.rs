@@ -51,6 +51,11 @@ impl Environment {
         })
     }
 
+    /// The person as git knows them.
+    pub(crate) fn git_user(&self) -> sandbox::User {
+        sandbox::User::new(self.home.clone(), &self.variables)
+    }
+
     /// A variable that is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())

@@ -16,10 +16,12 @@ use std::time::Duration;
 use ::mcp::config::{Found, Scope, Server, Source, Transport};
 use ::mcp::oauth::Credentials;
 use ::mcp::person::Person;
+use ::mcp::resources::{LIST, READ};
 use ::mcp::{PromptCommand, Servers, Settings, State, Surroundings};
 use contract::policy::Ruling;
 use contract::sandbox::Limits;
 use contract::tool::Tool;
+use futures::future::join_all;
 use serde_json::{Map, Value, json};
 use tools::tool_search::Deferral;
 
@@ -82,6 +84,22 @@ impl Mcp {
     /// Starts servers of which nothing is known, so that the model can be told what they offer.
     pub(crate) async fn learn(&self) {
         self.servers.learn().await.iter().for_each(starting::tell);
+    }
+
+    /// The same for one call of a tool: those that may bring it, and those that hooks ask.
+    pub(crate) async fn learn_for(&self, world: &World, tool: &str) {
+        let hooks = world.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
+        let asked: Vec<&str> = hooks.collect();
+        let is_asked = |server: &str| {
+            let plain = server.rsplit(':').next().unwrap_or(server);
+            asked.iter().any(|name| *name == server || *name == plain)
+        };
+        // These are of all servers together.
+        let is_of_all = [LIST, READ].contains(&tool);
+        let is_needed = |server: &str| is_of_all || is_name_of(server, tool) || is_asked(server);
+        let learning = self.servers.learning().into_iter().filter(|it| is_needed(&it.server));
+        let learned = join_all(learning.map(|it| it.learned)).await;
+        learned.iter().filter_map(|it| it.as_ref().err()).for_each(starting::tell);
     }
 
     /// The same for a conversation, which goes on without those that are slow.
@@ -167,11 +185,8 @@ pub(crate) async fn prompt(
         return Ok(None);
     }
     let mcp = Mcp::open(world)?;
-    let is_its = |server: &str| {
-        let prefix = ::mcp::name::prefix(server).unwrap_or_default();
-        name.strip_prefix("mcp__").is_some_and(|rest| rest.starts_with(&format!("{prefix}__")))
-    };
-    for learning in mcp.servers.learning().into_iter().filter(|it| is_its(&it.server)) {
+    let of_name = mcp.servers.learning().into_iter().filter(|it| is_name_of(&it.server, name));
+    for learning in of_name {
         if let Err(failure) = learning.learned.await {
             starting::tell(&failure);
         }
@@ -183,6 +198,12 @@ pub(crate) async fn prompt(
     let text = mcp.servers.prompt(name, typed).await;
     mcp.shutdown().await;
     text.map(Some).map_err(problem)
+}
+
+/// Whether a tool or a prompt of a server may have this name.
+fn is_name_of(server: &str, name: &str) -> bool {
+    let prefix = ::mcp::name::prefix(server).unwrap_or_default();
+    name.strip_prefix("mcp__").is_some_and(|rest| rest.starts_with(&format!("{prefix}__")))
 }
 
 /// The prompts of servers as far as they are known, as commands. Starts nothing, and tells nothing.

@@ -54,6 +54,18 @@ impl<W: io::Write> io::Write for Quiet<W> {
     }
 }
 
+/// An answer for whoever reads the output, with what could steer a terminal made visible.
+pub(crate) fn answer(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut end = 0;
+    for (at, c) in plugins::hidden::places(text) {
+        shown.push_str(&text[end..at]);
+        shown.extend(c.escape_unicode());
+        end = at + c.len_utf8();
+    }
+    shown + &text[end..]
+}
+
 /// A place for prose, where what is written is made [`visible`].
 pub(crate) struct Tame<W>(pub(crate) W);
 

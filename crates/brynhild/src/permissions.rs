@@ -44,14 +44,14 @@ pub(crate) fn policy(world: &World, root: &Path) -> Result<Arc<dyn Policy>, Prob
         readable_paths: readable(world),
         protected_paths: {
             let own = world.loaded.config_dir.iter().cloned();
-            own.chain(sandbox::git_pointers(root, world.environment.home.as_deref())).collect()
+            own.chain(sandbox::git_pointers(root, Some(&world.environment.git_user()))).collect()
         },
         rules,
         tools: tools(world),
         search: programs.search(),
         ground: Ground::new(ground::Disk {
             root: root.to_owned(),
-            home: world.environment.home.clone(),
+            user: world.environment.git_user(),
             programs: programs.clone(),
         }),
         approve_all: world.global.yes,

@@ -33,7 +33,8 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         }
         Err(error) => return Err(error),
     };
-    let mut bytes = Vec::new();
+    let length = file.metadata()?.len().min(LARGEST);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("it is larger than 16 MiB"));

@@ -28,6 +28,7 @@ use crate::dialects::initrunner::{self, Loaded};
 use crate::exit::Problem;
 use crate::mcp::Mcp;
 use crate::output;
+use crate::private_file;
 use crate::provider_choice::{self, Key};
 use crate::workers;
 use crate::world::World;
@@ -94,7 +95,7 @@ pub(crate) fn examine(world: &World, path: &Path) -> Result<(PathBuf, Reading), 
 /// The file of a role that was named: a path, or a name among the person's own.
 pub(crate) fn named(world: &World, name: &str) -> Result<PathBuf, Problem> {
     let path = world.environment.cwd.join(name);
-    if path.is_file() {
+    if path.exists() && !path.is_dir() {
         return Ok(path);
     }
     let own = world.loaded.config_dir.iter().map(|dir| dir.join("agents"));
@@ -241,7 +242,13 @@ fn take_variables(world: &mut World, role: &Role) {
     let beside = Some(beside).filter(|_| !is_refused);
     let own = world.environment.home.iter().map(|home| home.join(".initrunner/.env"));
     for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
-        let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        let text = match private_file::read(&file) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
+            Err(why) => {
+                output::warning(&format!("{} is not read: {why}", file.display()));
+                continue;
+            }
+        };
         for (name, value) in config::dotenv_pairs(&text) {
             world.environment.variables.entry(name).or_insert(value);
         }

@@ -263,7 +263,7 @@ impl Setup {
     ) -> Result<Self, Problem> {
         let offers_tools = !args.no_tools && mind.profile.supports_tools;
         let mut setup =
-            Self::made(world, root, Some(mind), (Audience::Model, offers_tools)).await?;
+            Self::made(world, root, Some(mind), (Audience::Model, offers_tools), None).await?;
         if args.no_stream {
             setup.settings.request.delivery = Delivery::Whole;
         }
@@ -281,9 +281,13 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Makes the parts for running single tools, without a model.
-    pub(crate) async fn for_single_calls(world: &World, root: &Path) -> Result<Self, Problem> {
-        Self::made(world, root, None, (Audience::Person, true)).await
+    /// Makes the parts for running one tool, without a model.
+    pub(crate) async fn for_single_call(
+        world: &World,
+        root: &Path,
+        tool: &str,
+    ) -> Result<Self, Problem> {
+        Self::made(world, root, None, (Audience::Person, true), Some(tool)).await
     }
 
     /// Makes the parts for calls of other agents. Tools need no model; only work that is handed to an
@@ -291,7 +295,7 @@ impl Setup {
     pub(crate) async fn for_others(world: &World, root: &Path) -> Result<Self, Problem> {
         let has_role = world.made.role.get().is_some();
         let mind = if has_role { None } else { assemble::mind(world).await.ok().map(Arc::new) };
-        Self::made(world, root, mind.as_ref(), (Audience::Others, true)).await
+        Self::made(world, root, mind.as_ref(), (Audience::Others, true), None).await
     }
 
     async fn made(
@@ -299,6 +303,7 @@ impl Setup {
         root: &Path,
         mind: Option<&Arc<Mind>>,
         (audience, offers_tools): (Audience, bool),
+        tool: Option<&str>,
     ) -> Result<Self, Problem> {
         let needed = Needed {
             root: root.to_owned(),
@@ -321,7 +326,7 @@ impl Setup {
         let seen = mcp::is_used(world).then(|| Seen::of(world, &needed));
         // A role brings all that other agents are offered.
         let has_servers = offers_tools && !(audience == Audience::Others && role.is_some());
-        needed.mcp.put(servers(world, mind, (audience, has_servers)).await?);
+        needed.mcp.put(servers(world, mind, (audience, has_servers), tool).await?);
         needed.guests.find(world, mind.map(AsRef::as_ref)).await?;
         let outfit = Outfit::new(world, &needed).await?;
         wishes::tell(world);
@@ -550,11 +555,12 @@ pub(crate) async fn known_tools(world: &World, glance: Glance) -> Result<Registr
     Ok(assemble::registry(tools))
 }
 
-/// The MCP servers, where any are described.
+/// The MCP servers, where any are described. Of `tool` it is known that nothing else is called.
 async fn servers(
     world: &World,
     mind: Option<&Arc<Mind>>,
     (audience, is_wanted): (Audience, bool),
+    tool: Option<&str>,
 ) -> Result<Option<Arc<Mcp>>, Problem> {
     if !is_wanted || !mcp::is_used(world) {
         return Ok(None);
@@ -563,10 +569,11 @@ async fn servers(
     if let Some(mind) = mind {
         mcp.set_mind(mind);
     }
-    match audience {
-        Audience::Model => mcp.begin(world).await,
-        // Somebody has named a tool, or asks for all of them, and waits for it.
-        Audience::Person | Audience::Others => mcp.learn().await,
+    match (audience, tool) {
+        (Audience::Model, _) => mcp.begin(world).await,
+        // Somebody waits for the one, or for all of them.
+        (Audience::Person | Audience::Others, Some(tool)) => mcp.learn_for(world, tool).await,
+        (Audience::Person | Audience::Others, None) => mcp.learn().await,
     }
     Ok(Some(Arc::new(mcp)))
 }

@@ -13,7 +13,7 @@ mod surfaces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use snapshot::{Kind, Snapshot};
 pub(crate) use store::{Decision, Record, Store};
@@ -22,7 +22,8 @@ use contract::vouch::Vouch;
 
 use crate::config::Loaded;
 pub(crate) use guard::Of;
-use guard::{Guard, Held};
+use guard::{Guard, Held, Stamps};
+use scripts::Text;
 use snapshot::{Entry, Part};
 use surfaces::Effect;
 
@@ -45,29 +46,49 @@ pub(crate) struct Trusted {
 struct Scripts {
     root: PathBuf,
     entries: Vec<Entry>,
-    /// All that was looked at.
-    known: BTreeSet<PathBuf>,
-    /// The folders where Python looks for modules.
-    modules: BTreeSet<PathBuf>,
+    /// What the search for them began with.
+    texts: Vec<Text>,
+    /// All that it may find, from the root.
+    known: BTreeSet<String>,
+    looked: Mutex<Looked>,
+}
+
+/// What a search looked at, to know whether another one could find something else.
+#[derive(Debug, Default)]
+struct Looked {
+    folders: BTreeSet<PathBuf>,
+    /// The stamps of the folders when nothing but what was trusted was found by them.
+    seen: Option<u64>,
+}
+
+impl Looked {
+    fn stamp(&self) -> Option<u64> {
+        let mut stamps = Stamps::default();
+        stamps.folders(&self.folders);
+        stamps.settled()
+    }
 }
 
 impl Scripts {
-    /// Whether nothing has come to the folders of modules that a script of Python could load.
+    /// Whether the scripts would find nothing but what was trusted. What was not there when they were
+    /// must stay absent: a guard could load it, and be another one.
     fn are_alone(&self) -> Result<(), String> {
-        for folder in &self.modules {
-            let found = scripts::importable(folder);
-            let mut real = found.iter().filter_map(|path| path.canonicalize().ok());
-            let is_new =
-                |path: &PathBuf| path.starts_with(&self.root) && !self.known.contains(path);
-            if let Some(path) = real.find(is_new) {
-                let path = path.strip_prefix(&self.root).unwrap_or(&path);
-                return Err(format!(
-                    "`{}` came to scripts that you trust, which could load it; nothing of this \
-                     project runs until `brynhild trust` has shown it",
-                    path.display()
-                ));
-            }
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = looked.stamp();
+        if stamp.is_some() && stamp == looked.seen {
+            return Ok(());
         }
+        looked.seen = None;
+        let remedy = "nothing of this project runs until `brynhild trust` has shown it";
+        let named = scripts::named((&self.root, &self.root), &self.texts)
+            .map_err(|problem| format!("{problem}; {remedy}"))?;
+        if let Some(path) = named.all().find(|path| !self.known.contains(*path)) {
+            return Err(format!(
+                "`{path}` came to scripts that you trust, which could load it; {remedy}"
+            ));
+        }
+        looked.folders = named.looked;
+        looked.seen = looked.stamp();
         Ok(())
     }
 }
@@ -77,7 +98,6 @@ impl Trusted {
     pub(crate) fn vouch(&self) -> Vouch {
         let scripts = Arc::clone(&self.scripts);
         Vouch::new(move || {
-            scripts.are_alone()?;
             let fixed = scripts.entries.iter().map(|entry| {
                 entry.fixed(&scripts.root).ok_or_else(|| {
                     format!(
@@ -87,7 +107,9 @@ impl Trusted {
                     )
                 })
             });
-            fixed.collect()
+            let fixed = fixed.collect::<Result<Vec<_>, String>>()?;
+            scripts.are_alone()?;
+            Ok(fixed)
         })
     }
 
@@ -118,22 +140,16 @@ impl Trusted {
         let entries = snapshot.entries.iter().filter(|entry| is_needed(&entry.part));
         let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
         let is_script = |entry: &&Entry| {
-            let is_hook = ["/hooks/", "/hooks.yaml"].iter().any(|it| entry.part.path.contains(it));
-            entry.part.is_named || (is_hook && entry.part.kind == Kind::File)
+            let counts = entry.part.is_named || scripts::is_hook(&entry.part.path);
+            counts && entry.part.kind == Kind::File
         };
-        let scripts = || snapshot.entries.iter().filter(is_script);
-        let folder = |entry: &Entry| {
-            let path = root.join(&entry.part.path);
-            let is_python = scripts::is_python(&path, &entry.bytes);
-            is_python.then(|| path.parent().map(Path::to_owned)).flatten()
-        };
-        let modules = scripts().filter_map(folder).chain(snapshot.modules.iter().cloned());
-        let known = snapshot.entries.iter().map(|entry| root.join(&entry.part.path)).collect();
+        let known = snapshot.entries.iter().map(|entry| entry.part.path.clone());
         let scripts = Scripts {
             root: root.to_owned(),
-            entries: scripts().map(Entry::without_bytes).collect(),
-            known,
-            modules: modules.collect(),
+            entries: snapshot.entries.iter().filter(is_script).map(Entry::without_bytes).collect(),
+            texts: scripts::texts(root, &snapshot.entries),
+            known: known.chain(snapshot.outward.iter().cloned()).collect(),
+            looked: Mutex::new(Looked { folders: snapshot.looked.clone(), seen: None }),
         };
         let held = Some(Held::project(root, snapshot));
         Self { files: files.collect(), scripts: Arc::new(scripts), held }

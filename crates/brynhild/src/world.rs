@@ -96,7 +96,7 @@ impl World {
     /// Reads the environment and the configuration. Prints the configuration's warnings.
     pub(crate) fn read(global: Global) -> Result<Self, Problem> {
         let world = Self::of(global, surroundings()?)?;
-        world.warn();
+        world.begin();
         Ok(world)
     }
 
@@ -113,7 +113,7 @@ impl World {
             retreated.ok().filter(|world| world.loaded.left_out).ok_or(problem)
         })?;
         world.occasion = Occasion::Talk;
-        world.warn();
+        world.begin();
         Ok(world)
     }
 
@@ -125,7 +125,11 @@ impl World {
         }
     }
 
-    fn warn(&self) {
+    /// Says what is wrong with the configuration, and what the terminal can do.
+    fn begin(&self) {
+        if !self.can_redraw() {
+            ::tui::line::set_simple();
+        }
         for warning in &self.loaded.warnings {
             output::warning(&warning.to_string());
         }

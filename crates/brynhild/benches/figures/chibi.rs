@@ -51,7 +51,10 @@ impl Rig {
         sandbox::ladder(sandbox::Settings {
             helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
             state: self.folder.path().join("sandbox"),
-            home: Some(self.folder.path().join("home")),
+            user: sandbox::User {
+                home: Some(self.folder.path().join("home")),
+                ..Default::default()
+            },
             rung: None,
             notice: None,
             egress: None,

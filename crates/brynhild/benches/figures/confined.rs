@@ -31,7 +31,7 @@ async fn all(report: &mut Report) {
     let settings = |rung| Settings {
         helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
         state: folder.path().join("state"),
-        home: Some(home.clone()),
+        user: sandbox::User { home: Some(home.clone()), ..Default::default() },
         rung: Some(rung),
         notice: None,
         egress: None,

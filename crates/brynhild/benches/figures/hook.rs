@@ -93,7 +93,7 @@ impl Rig {
         sandbox::ladder(sandbox::Settings {
             helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
             state: self.path("sandbox"),
-            home: Some(self.path("home")),
+            user: sandbox::User { home: Some(self.path("home")), ..Default::default() },
             rung: None,
             notice: None,
             egress: None,

@@ -84,7 +84,7 @@ impl Rig {
         let sandbox = sandbox::ladder(sandbox::Settings {
             helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
             state: base.join("sandbox"),
-            home: Some(base.join("home")),
+            user: sandbox::User { home: Some(base.join("home")), ..Default::default() },
             rung: None,
             notice: None,
             egress: None,
@@ -309,7 +309,7 @@ pub(crate) fn context() -> ToolContext {
     let settings = sandbox::Settings {
         helper: "/nowhere".into(),
         state: "/nowhere".into(),
-        home: None,
+        user: sandbox::User { home: None, ..Default::default() },
         rung: None,
         notice: None,
         egress: None,

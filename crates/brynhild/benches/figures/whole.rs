@@ -101,14 +101,15 @@ impl Model {
             Self::Runs(count) => {
                 let mut left = *count;
                 let count = *count;
-                let call: Value = json!({"command": "true"});
                 ModelServer::respond_with(move |_| {
                     if left == 0 {
                         left = count;
                         return Reply::text("done");
                     }
                     left -= 1;
-                    Reply::calls([("Bash", call.clone())])
+                    // The same call again and again would be taken for a circle.
+                    let call: Value = json!({"command": format!("true {left}")});
+                    Reply::calls([("Bash", call)])
                 })
             }
         }

@@ -358,12 +358,12 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     let is_server = |value: &Value| {
         ["command", "cmd", "url", "httpUrl", "uri"].iter().any(|key| value.get(key).is_some())
     };
-    let entries: Map<String, Value> =
-        entries.into_iter().filter(|(_, value)| is_server(value)).collect();
+    let (entries, others): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|(_, value)| is_server(value));
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
-    let mut problems = Vec::new();
+    let (_, mut problems) = usable(world, others.into_iter().collect());
     let mut translated = Map::new();
     for (name, entry) in entries {
         match foreign::translated(&entry) {

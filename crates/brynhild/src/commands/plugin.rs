@@ -250,7 +250,7 @@ async fn validate(world: &World, path: &Path) -> Outcome {
     }
     let mut validation = manifest::validate(&folder);
     let root = folder.parent().filter(|_| folder.is_file()).unwrap_or(&folder);
-    if validation.errors.is_empty() {
+    if validation.manifest.is_some() {
         let root = root.canonicalize()?;
         parts::check(world, &root, &mut validation).await?;
     }

@@ -95,7 +95,7 @@ pub(crate) async fn run(world: &World, args: &RunArgs) -> Outcome {
         output::json(&result.object(&verdict, &id.to_string(), started))?;
     } else if has_schema {
         match &result.error {
-            None => output::line(contract::text::visible(&result.output))?,
+            None => output::line(output::answer(&result.output))?,
             Some(error) => output::error(error),
         }
     }

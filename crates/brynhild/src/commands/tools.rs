@@ -59,18 +59,17 @@ async fn list(world: &World, whole: bool) -> Outcome {
         output::json(&rows)?;
         return Ok(Exit::Done);
     }
-    let rows: Vec<Vec<String>> = specs
-        .iter()
-        .map(|spec| {
-            let first = spec.description.lines().next().unwrap_or_default();
-            let description = if whole { first } else { head(first, 70) }.to_owned();
-            let is_asked = spec.requires_permission && !assemble::asks_nothing(world);
-            let tool = registry.get(&spec.name);
-            let is_careful = tool.is_some_and(|tool| tool.caution(&empty_call(spec)).is_some());
-            let asks = if is_asked || is_careful { "asks" } else { "" };
-            vec![spec.name.clone(), asks.to_owned(), spec.source.clone(), description]
-        })
-        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(specs.len());
+    for spec in specs.iter() {
+        let first = spec.description.lines().next().unwrap_or_default();
+        let description = if whole { first } else { head(first, 70) }.to_owned();
+        let mut is_asked = spec.requires_permission && !assemble::asks_nothing(world);
+        if let Some(tool) = registry.get(&spec.name).filter(|_| !is_asked) {
+            is_asked = tool.caution(&empty_call(spec)).await.is_some();
+        }
+        let asks = if is_asked { "asks" } else { "" };
+        rows.push(vec![spec.name.clone(), asks.to_owned(), spec.source.clone(), description]);
+    }
     output::line(output::table(&rows).trim_end())?;
     Ok(Exit::Done)
 }
@@ -110,7 +109,7 @@ async fn exec(world: &World, name: &str, input: &str) -> Outcome {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
     let root = world.root()?.to_owned();
-    let setup = Setup::for_single_calls(world, &root).await?;
+    let setup = Setup::for_single_call(world, &root, name).await?;
     // One that the mode does not offer says so itself.
     if setup.registry.get(name).is_none()
         && let Err(problem) = find(&setup.registry.specs(), name)
@@ -161,7 +160,7 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
         return Ok(exit(verdict));
     }
     if !output.output.is_empty() {
-        output::line(contract::text::visible(&output.output))?;
+        output::line(output::answer(&output.output))?;
     }
     if let Some(error) = output.error.as_ref().filter(|error| !error.is_empty()) {
         output::error(error);

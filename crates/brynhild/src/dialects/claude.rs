@@ -168,17 +168,6 @@ impl ClaudeSet {
 
     /// The documents that describe their servers.
     pub(crate) fn sources(&self) -> Vec<Source> {
-        let source = |(one, plugin): (&Loaded, &Plugin)| {
-            let full = |(name, entry): (&String, &Value)| {
-                (format!("plugin:{}:{name}", plugin.name()), entry.clone())
-            };
-            let servers: Map<String, Value> = one.servers.iter().map(full).collect();
-            Source {
-                origin: plugin.root.display().to_string(),
-                scope: Scope::Plugin(plugin.name().to_owned()),
-                document: json!({"mcpServers": servers}),
-            }
-        };
         let plugins = self.loaded.iter().filter_map(|one| Some((one, one.plugin.as_ref()?)));
         plugins.filter(|(one, _)| !one.servers.is_empty()).map(source).collect()
     }
@@ -203,6 +192,42 @@ impl ClaudeSet {
         grants.write.extend(granted.write.iter().cloned());
         grants.env.extend(granted.env.iter().cloned());
     }
+}
+
+/// The document that describes the servers of a plugin.
+fn source((one, plugin): (&Loaded, &Plugin)) -> Source {
+    let full = |(name, entry): (&String, &Value)| (full_name(plugin.name(), name), entry.clone());
+    let servers: Map<String, Value> = one.servers.iter().map(full).collect();
+    Source {
+        origin: plugin.root.display().to_string(),
+        scope: Scope::Plugin(plugin.name().to_owned()),
+        document: json!({"mcpServers": servers}),
+    }
+}
+
+/// The name by which everybody else knows a server of a plugin.
+fn full_name(plugin: &str, server: &str) -> String {
+    format!("plugin:{plugin}:{server}")
+}
+
+/// What becomes of the servers of a plugin, line by line.
+fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
+    if one.servers.is_empty() {
+        return Vec::new();
+    }
+    let source = source((one, plugin));
+    let origin = source.origin.clone();
+    let found = ::mcp::config::read(&[source], &crate::mcp::variables(world));
+    let line = |(name, file): (&String, &String)| {
+        let full = full_name(plugin.name(), name);
+        if found.servers.iter().any(|server| server.name == full) {
+            return format!("loaded MCP server {name} ({file})");
+        }
+        let start = format!("{origin}: server `{full}` is left out: ");
+        let why = found.problems.iter().find_map(|problem| problem.strip_prefix(&start));
+        format!("ignored MCP server {name}: {}", why.unwrap_or("it makes no sense"))
+    };
+    one.server_files.iter().map(line).collect()
 }
 
 /// What a project brings, where the person trusts it.
@@ -240,7 +265,7 @@ pub(super) fn open(world: &World) -> Result<Option<Arc<dyn Dialect>>, Problem> {
     }
     let has_hooks = set.loaded.iter().any(|one| one.handler_count() > 0);
     let stage = if has_hooks { Some(Stage::new(&set.loaded, settings(world)?)) } else { None };
-    Ok(Some(Arc::new(Claude { stage, listing: listing(set) })))
+    Ok(Some(Arc::new(Claude { stage, listing: listing(world, set) })))
 }
 
 /// What each hook of an event says of something that did not happen; none where there is no such
@@ -253,7 +278,7 @@ pub(crate) async fn rehearsed(
     Ok(stage.rehearse(what).await)
 }
 
-fn listing(set: &ClaudeSet) -> Vec<Listed> {
+fn listing(world: &World, set: &ClaudeSet) -> Vec<Listed> {
     let of = |plugin: &Plugin, report: Vec<String>| Listed {
         name: plugin.name().to_owned(),
         dialect: NAME,
@@ -265,8 +290,12 @@ fn listing(set: &ClaudeSet) -> Vec<Listed> {
         report,
         ..Listed::default()
     };
-    let active =
-        set.loaded.iter().filter_map(|one| Some(of(one.plugin.as_ref()?, one.report.clone())));
+    let active = set.loaded.iter().filter_map(|one| {
+        let plugin = one.plugin.as_ref()?;
+        let mut report = one.report.clone();
+        report.extend(server_lines(world, one, plugin));
+        Some(of(plugin, report))
+    });
     let idle = set.idle.iter().map(|plugin| {
         let why = if plugin.trusted {
             "nothing is loaded: it is switched off"

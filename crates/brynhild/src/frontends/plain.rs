@@ -487,7 +487,7 @@ impl View for Plain {
         self.settle()?;
         self.erase()?;
         if !self.options.is_terminal && !verdict.response.is_empty() {
-            writeln!(io::stdout().lock(), "{}", visible(verdict.response.trim_end()))?;
+            writeln!(io::stdout().lock(), "{}", output::answer(verdict.response.trim_end()))?;
         }
         match &verdict.outcome {
             Some(Outcome::Finished(finish)) if self.shows_activity() => {

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use contract::event::{Answer, Event, What};
 use contract::policy::Action;
-use contract::text::{is_deceptive, unmasked, visible};
+use contract::text::visible;
 use rustix::termios::isatty;
+use tui::masks::{cautions, unmasked};
 
 use super::style::{Palette, paint};
 
-/// So many spaces in a row may push the rest of a command out of sight.
-const WIDE_GAP: usize = 20;
 /// A key pressed sooner after a question appears was not meant for it.
 const A_LOOK: Duration = Duration::from_millis(300);
 /// Asks on the terminal and waits for the answer. Whoever drops this has answered otherwise.
@@ -138,38 +137,19 @@ fn words(event: &Event, palette: Palette) -> String {
             let _ = writeln!(text, "  {}", paint(palette.caution, &format!("note: {caution}")));
         }
     }
-    let _ = writeln!(text, "  {}", paint(palette.soft, &format!("why: {}", one_line(why))));
+    let _ =
+        writeln!(text, "  {}", paint(palette.soft, &format!("why: {}", one_line(&unmasked(why)))));
     let memory = if remember.is_empty() {
         String::from("nothing can be remembered: calls like this are asked about every time")
     } else {
-        format!("s, p and a remember: {}", one_line(&remember.join("; ")))
+        format!("s, p and a remember: {}", one_line(&unmasked(&remember.join("; "))))
     };
     let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
     for part in asked_again.iter().filter(|_| !remember.is_empty()) {
-        let told = format!("`{}` is asked about every time", one_line(part));
+        let told = format!("`{}` is asked about every time", one_line(&unmasked(part)));
         let _ = writeln!(text, "  {}", paint(palette.caution, &told));
     }
     text
-}
-
-/// What in a text could deceive its reader.
-fn cautions(text: &str) -> Vec<String> {
-    let mut cautions = Vec::new();
-    let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
-    if hidden > 0 {
-        cautions.push(format!("{hidden} hidden characters or odd blanks are shown as \\u{{…}}"));
-    }
-    let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
-    let inner = text.split('\n').map(|line| line.trim_start_matches(is_gap));
-    let widest = inner
-        .flat_map(|line| line.split(|c| !is_gap(c)))
-        .map(|gap| gap.chars().count())
-        .max()
-        .unwrap_or(0);
-    if widest >= WIDE_GAP {
-        cautions.push(format!("something follows after {widest} spaces in a row"));
-    }
-    cautions
 }
 
 fn shown(path: &Path) -> String {

@@ -7,6 +7,7 @@ mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::mcp::PromptEntry;
@@ -37,6 +38,9 @@ use crate::role::Opened;
 use crate::setup::{Backstage, Offer, Reload, Setup};
 use crate::world::World;
 use visit::{Visit, Visits};
+
+/// Counts the calls of all clients.
+static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// Runs calls of other agents.
 pub(crate) struct Guarded {
@@ -190,7 +194,8 @@ impl visit::Request<'_> {
             session: self.session.clone(),
         };
         let mut conversation = aside.open(tools, guarded.settings.clone());
-        let id = CallId("call-1".to_owned());
+        // What was shown with one call says nothing of another, whoever made it.
+        let id = CallId(format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed)));
         let input = Input::Call(ToolCall { id, name, args, opaque: None });
         // A conversation that has ended is seen by the loop below.
         let _ = conversation.inputs.send(input).await;
@@ -198,17 +203,25 @@ impl visit::Request<'_> {
         let mut is_stopping = false;
         loop {
             let event = tokio::select! {
-                event = conversation.events.recv() => event,
+                biased;
                 () = cancel.cancelled(), if !is_stopping => {
                     is_stopping = true;
                     let _ = conversation.inputs.send(Input::Interrupt).await;
                     continue;
                 }
+                event = conversation.events.recv() => event,
             };
             let Some(event) = event else { break };
             match &event.what {
                 What::Asked { call, .. } => {
-                    let answer = match asker.ask(&question(&event)).await {
+                    let asked = question(&event);
+                    let answer = tokio::select! {
+                        biased;
+                        // Whoever withdrew the call does not want it any more.
+                        () = cancel.cancelled() => Some(false),
+                        answer = asker.ask(&asked) => answer,
+                    };
+                    let answer = match answer {
                         Some(true) => Answer::Once,
                         Some(false) => Answer::Deny { reason: None },
                         None => Answer::Nobody,

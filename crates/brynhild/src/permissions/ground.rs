@@ -18,8 +18,8 @@ const MOST_FILES: usize = 50_000;
 pub(super) struct Disk {
     /// The project.
     pub(super) root: PathBuf,
-    /// The user's home.
-    pub(super) home: Option<PathBuf>,
+    /// Whose settings git obeys.
+    pub(super) user: sandbox::User,
     /// Where programs are found.
     pub(super) programs: Programs,
 }
@@ -51,7 +51,7 @@ impl Look for Disk {
     }
 
     fn git_obeys(&self, path: &Path) -> Option<String> {
-        sandbox::git_obeys(path, &self.root, self.home.as_deref())
+        sandbox::git_obeys(path, &self.root, Some(&self.user))
     }
 
     fn is_own(&self, program: &str) -> bool {

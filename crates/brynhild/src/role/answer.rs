@@ -16,6 +16,7 @@ use plugins::initrunner::role::{Finding, Role};
 use serde_json::Value;
 
 use super::reach;
+use crate::private_file;
 use crate::world::World;
 
 /// The JSON in a model's words, which may stand between fences, where it fits a schema.
@@ -51,8 +52,9 @@ pub(super) fn schema(world: &World, role: &Role, findings: &mut Vec<Finding>) ->
 fn read(world: &World, role: &Role, file: &str) -> Result<Value, String> {
     let path = role.folder().join(file);
     reach::check(world, role, &path)?;
-    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    match serde_json::from_str(&text).map_err(|error| error.to_string())? {
+    let bytes = private_file::read(&path).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or_else(|| format!("there is no file {}", path.display()))?;
+    match serde_json::from_slice(&bytes).map_err(|error| error.to_string())? {
         schema @ Value::Object(_) => Ok(schema),
         _ => Err(String::from("it holds no schema")),
     }

@@ -12,6 +12,7 @@ use super::{choose, named};
 use crate::assemble::{Knowledge, Mind};
 use crate::exit::Problem;
 use crate::output;
+use crate::private_file;
 use crate::subagents::{FAMILIAR, Kind, Persona, Roster, Workplace};
 use crate::world::World;
 
@@ -37,8 +38,9 @@ pub(crate) fn be(world: &mut World, name: &str) -> Result<(), Problem> {
 }
 
 fn read(path: &Path) -> Result<AgentFile, Problem> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
+    let cannot = |why: &str| Problem::misuse(format!("cannot read {}: {why}", path.display()));
+    let bytes = private_file::read(path).map_err(|error| cannot(&error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| cannot("there is no such file"))?;
     claude::agent_of(path, &bytes)
         .map_err(|problem| Problem::misuse(problem.to_string()).hint(problem.hint))
 }

@@ -22,7 +22,7 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
     let value = match extension {
         "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
         "yaml" | "yml" => config::plain_yaml(&text),
-        "md" => return granted(&text).into_iter().collect(),
+        "md" => return granted(&text).into_iter().chain(filled(&text)).collect(),
         _ => return Vec::new(),
     };
     match value {
@@ -62,6 +62,12 @@ fn granted(text: &str) -> Option<String> {
     };
     (!tools.is_empty())
         .then(|| format!("lets these run without a question while it is used: {tools}"))
+}
+
+/// What a command runs to fill in its text; the rest of it is for the model.
+fn filled(text: &str) -> impl Iterator<Item = String> {
+    let commands = text.split("!`").skip(1);
+    commands.filter_map(|rest| Some(rest.split_once('`')?.0.to_owned()))
 }
 
 /// What the commands of a file are.
@@ -191,6 +197,12 @@ mod tests {
         assert!(command_lines(path, head.as_bytes())[0].ends_with("Bash(git:*), Read"));
         assert!(command_lines(path, b"---\nname: a\n---\nallowed-tools: Bash\n").is_empty());
         assert!(command_lines(path, b"plain").is_empty());
+    }
+
+    #[test]
+    fn of_a_command_s_text_counts_what_fills_it_in() {
+        let text = b"---\ndescription: d\n---\nSee ./other.sh:\n!`./see.sh $1` and !`git status`\n";
+        assert_eq!(command_lines(".claude/commands/a.md", text), ["./see.sh $1", "git status"]);
     }
 
     #[test]

@@ -46,8 +46,10 @@ pub(crate) struct Held {
     hash: String,
     entries: Arc<[Entry]>,
     led_to: Arc<BTreeSet<String>>,
-    /// What lies elsewhere and is run or looked through by what is relied upon.
+    /// What lies elsewhere and is run by what is relied upon.
     elsewhere: Arc<[PathBuf]>,
+    /// The folders that this was found by.
+    looked: Arc<BTreeSet<PathBuf>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +75,7 @@ impl Held {
     pub(super) fn project(root: &Path, snapshot: &Snapshot) -> Self {
         let named = snapshot.entries.iter().filter(|entry| entry.part.is_named);
         let named = named.map(|entry| root.join(&entry.part.path));
-        let elsewhere = named.chain(snapshot.modules.iter().cloned()).collect();
+        let elsewhere = named.collect();
         Self { elsewhere, ..Self::of(Scope::Project(root.to_owned()), snapshot) }
     }
 
@@ -85,11 +87,12 @@ impl Held {
     fn of(scope: Scope, snapshot: &Snapshot) -> Self {
         let entries = snapshot.entries.iter().map(Entry::without_bytes).collect();
         let led_to = Arc::new(snapshot.led_to.clone());
-        Self { scope, hash: snapshot.hash.clone(), entries, led_to, elsewhere: Arc::default() }
+        let (hash, looked) = (snapshot.hash.clone(), Arc::new(snapshot.looked.clone()));
+        Self { scope, hash, entries, led_to, elsewhere: Arc::default(), looked }
     }
 
     /// Whether what counts in `place` is what the person trusts at this moment.
-    fn holds(&self, place: &Path, config_dir: &Path) -> Result<bool, String> {
+    fn holds(&mut self, place: &Path, config_dir: &Path) -> Result<bool, String> {
         let (key, now) = match &self.scope {
             Scope::Project(root) => (root.clone(), Snapshot::read(root)?),
             Scope::Folder(_) => (folder_key(place), Snapshot::of_folder(place)?),
@@ -105,7 +108,9 @@ impl Held {
             let now_known = now.entries.iter().filter(|it| counts(&now.led_to, it)).map(known);
             now_known.eq(self.entries.iter().filter(|it| counts(&self.led_to, it)).map(known))
         };
-        Ok(now.hash == record.hash || (self.hash == record.hash && is_same()))
+        let holds = now.hash == record.hash || (self.hash == record.hash && is_same());
+        self.looked = Arc::new(now.looked);
+        Ok(holds)
     }
 
     /// Whether a file matters in `place`, where command lines lead to those of `led_to`.
@@ -166,13 +171,7 @@ impl Guard {
 impl Relied {
     /// By the stamps of the files; by their bytes where a stamp is another one.
     fn check(&mut self, place: &Path) -> Result<(), String> {
-        let mut stamps = Stamps::default();
-        stamps.look(place);
-        stamps.look(&self.config_dir.join("trust.jsonl"));
-        for path in self.held.elsewhere.iter() {
-            stamps.note(path);
-        }
-        let settled = stamps.settled();
+        let settled = self.stamps(place).settled();
         if settled.is_some() && settled == self.seen {
             return Ok(());
         }
@@ -185,7 +184,7 @@ impl Relied {
         let shown = place.display();
         match self.held.holds(place, &self.config_dir) {
             Ok(true) => {
-                self.seen = settled;
+                self.seen = self.stamps(place).settled();
                 Ok(())
             }
             Ok(false) => Err(format!(
@@ -194,11 +193,22 @@ impl Relied {
             Err(problem) => Err(format!("nothing of {shown} runs: {problem}; {remedy}")),
         }
     }
+
+    fn stamps(&self, place: &Path) -> Stamps {
+        let mut stamps = Stamps::default();
+        stamps.look(place);
+        stamps.look(&self.config_dir.join("trust.jsonl"));
+        for path in self.held.elsewhere.iter() {
+            stamps.note(path);
+        }
+        stamps.folders(&self.held.looked);
+        stamps
+    }
 }
 
 /// When files changed, and how many bytes they have.
 #[derive(Default)]
-struct Stamps {
+pub(super) struct Stamps {
     hasher: DefaultHasher,
     newest: i64,
 }
@@ -220,14 +230,28 @@ impl Stamps {
     /// One file, or a folder without what lies in it.
     fn note(&mut self, path: &Path) -> Option<Metadata> {
         let found = path.symlink_metadata().ok()?;
-        let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
-        (path, found.mode(), found.ino(), found.size(), times).hash(&mut self.hasher);
-        self.newest = self.newest.max(found.ctime());
+        self.add(path, &found);
         Some(found)
     }
 
+    /// Folders by the names in them, wherever links lead to them; also that one is not there.
+    pub(super) fn folders(&mut self, paths: &BTreeSet<PathBuf>) {
+        for path in paths {
+            match path.metadata() {
+                Ok(found) => self.add(path, &found),
+                Err(_) => path.hash(&mut self.hasher),
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path, found: &Metadata) {
+        let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+        (path, found.mode(), found.ino(), found.size(), times).hash(&mut self.hasher);
+        self.newest = self.newest.max(found.ctime());
+    }
+
     /// One number for all of them; none while a change could go unnoticed by it.
-    fn settled(&self) -> Option<u64> {
+    pub(super) fn settled(&self) -> Option<u64> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_settled = self.newest.saturating_add(UNSETTLED) < now.cast_signed();
         is_settled.then(|| self.hasher.finish())

@@ -39,7 +39,7 @@ impl<'a> Brief<'a> {
         let read = |entry: &Entry| {
             let lines = match entry.part.kind {
                 Kind::File => command_lines(&entry.part.path, &entry.bytes),
-                Kind::Link | Kind::Other => Vec::new(),
+                Kind::Link | Kind::Package | Kind::Other => Vec::new(),
             };
             let path = entry.part.path.clone();
             lines.into_iter().map(move |line| (path.clone(), line)).collect::<Vec<_>>()
@@ -87,6 +87,7 @@ impl<'a> Brief<'a> {
             let note = match kind(entry) {
                 "executable" => " (executable)",
                 "link" => " (a link, never followed)",
+                "package" => " (a folder that Python takes for a package)",
                 "other" => " (no regular file, never read)",
                 _ => "",
             };
@@ -139,6 +140,7 @@ fn kind(entry: &Entry) -> &'static str {
         Kind::File if entry.mode & 0o111 != 0 => "executable",
         Kind::File => "file",
         Kind::Link => "link",
+        Kind::Package => "package",
         Kind::Other => "other",
     }
 }

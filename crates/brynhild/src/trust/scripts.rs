@@ -3,6 +3,7 @@
 //! many makes trust asked for once more, one too few would let a change pass.
 
 mod importable;
+mod run;
 #[cfg(test)]
 mod tests;
 mod unfollowed;
@@ -11,7 +12,9 @@ mod words;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io;
+use std::ops::Bound;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::text::normalize;
@@ -19,7 +22,8 @@ use contract::text::normalize;
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
-pub(crate) use importable::{importable, is_python};
+use importable::{importable, is_python};
+use run::{run, searched};
 use words::{goes_through_folders, names_itself, words};
 
 const MOST_FILES: usize = 500;
@@ -27,15 +31,15 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_WORDS: usize = 20_000;
 
 /// Endings of what interpreters run.
-const ENDINGS: [&str; 21] = [
-    "sh", "bash", "zsh", "fish", "ksh", "py", "pyw", "js", "mjs", "cjs", "ts", "mts", "rb", "pl",
-    "pm", "php", "lua", "ps1", "awk", "tcl", "mk",
+#[rustfmt::skip]
+const ENDINGS: [&str; 31] = [
+    "sh", "bash", "zsh", "fish", "ksh", "py", "pyw", "js", "mjs", "cjs", "node", "ts", "mts", "cts",
+    "jsx", "tsx", "rb", "pl", "pm", "php", "lua", "ps1", "awk", "sed", "tcl", "mk", "R", "r", "jl", "exs",
+    "groovy",
 ];
 
 /// Folders that one text may lead into.
-const MOST_FOLDERS: usize = 16;
-/// Folders of modules that one text may name though they are not there.
-const MOST_EXPECTED: usize = 64;
+const MOST_FOLDERS: usize = 128;
 /// Folders of which everything counts, since a name in them is not known.
 const MOST_OPEN: usize = 20_000;
 
@@ -66,47 +70,95 @@ const ENTRANCES: [&str; 8] = [
 ];
 
 /// How a file came to be named.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum By {
-    /// By a command line: whatever it is, something reads it.
+    /// By a command line, or by what loads or runs it: whatever it is, something reads it.
     CommandLine,
     /// By a script: it counts if it could run.
     Script,
 }
 
+/// A text in which names are looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    /// The folder that it lies in.
+    folder: PathBuf,
+    words: String,
+    by: By,
+    /// Whether Python runs it, which looks for modules beside it.
+    is_python: bool,
+}
+
 /// What command lines and scripts lead to.
+#[derive(Debug)]
 pub(crate) struct Named {
     /// The files beneath the root, from there.
     pub(crate) files: BTreeSet<String>,
-    /// The folders beneath it where Python would look for modules, be they there or not.
-    pub(crate) modules: BTreeSet<PathBuf>,
+    /// The folders beneath it that Python would take for packages though they do not say so.
+    pub(crate) packages: BTreeSet<String>,
+    /// The links beneath it that lead out of it, or nowhere.
+    pub(crate) outward: BTreeSet<String>,
+    /// The folders that were looked into, be they there or not: as long as no name comes to them, the
+    /// same search finds the same.
+    pub(crate) looked: BTreeSet<PathBuf>,
 }
 
-/// What `entries` name beneath `root`, themselves included. It may be named from `home`.
-pub(crate) fn named((root, home): (&Path, &Path), entries: &[Entry]) -> Result<Named, String> {
-    let mut search = Search::new(root, home);
-    for entry in entries.iter().filter(|entry| entry.part.kind == Kind::File) {
-        let folder = root.join(&entry.part.path);
-        let folder = folder.parent().unwrap_or(root);
-        for line in command_lines(&entry.part.path, &entry.bytes) {
-            search.take(&line, folder, By::CommandLine);
+/// The texts of `entries` that a search begins with.
+pub(crate) fn texts(root: &Path, entries: &[Entry]) -> Vec<Text> {
+    let mut texts = Vec::new();
+    let is_source = |entry: &&Entry| entry.part.kind == Kind::File && !entry.part.is_named;
+    for entry in entries.iter().filter(is_source) {
+        let path = root.join(&entry.part.path);
+        let folder = path.parent().unwrap_or(root).to_owned();
+        for words in command_lines(&entry.part.path, &entry.bytes) {
+            let by = By::CommandLine;
+            texts.push(Text { folder: folder.clone(), words, by, is_python: false });
         }
         let is_script = entry.part.effect() == Effect::Runs && !is_data(&entry.part.path);
         if is_script && entry.bytes.len() as u64 <= MOST_BYTES {
-            search.take(&String::from_utf8_lossy(&entry.bytes), folder, By::Script);
+            let words = String::from_utf8_lossy(&entry.bytes).into_owned();
+            let is_python = is_hook(&entry.part.path) && is_python(&path, &entry.bytes);
+            texts.push(Text { folder, words, by: By::Script, is_python });
         }
     }
-    while let Some((folder, text)) = search.left.pop_front() {
-        search.check()?;
-        let runs_any = READS_CODE.iter().any(|part| text.contains(part));
-        search.take(&text, &folder, if runs_any { By::CommandLine } else { By::Script });
+    texts
+}
+
+/// What `texts` name beneath `root`. It may be named from `home`.
+pub(crate) fn named((root, home): (&Path, &Path), texts: &[Text]) -> Result<Named, String> {
+    let mut search = Search::new(root, home);
+    // What is found may say where more is to be looked for.
+    loop {
+        let searched = search.searched.clone();
+        search = Search { searched: searched.clone(), ..Search::new(root, home) };
+        search.follow(texts)?;
+        if search.searched == searched {
+            break;
+        }
     }
-    for folder in search.modules.clone() {
-        search.note_modules(&folder);
+    let from_root = |paths: BTreeSet<PathBuf>| {
+        let paths = paths.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
+        paths.map(str::to_owned).collect()
+    };
+    let listed = search.listed.into_keys().chain(search.looked);
+    Ok(Named {
+        files: from_root(search.found),
+        packages: from_root(search.packages),
+        outward: from_root(search.outward),
+        looked: listed.collect(),
+    })
+}
+
+impl Named {
+    /// All that is there for a script to find.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
+        self.files.iter().chain(&self.packages).chain(&self.outward)
     }
-    search.check()?;
-    let paths = search.found.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
-    Ok(Named { files: paths.map(str::to_owned).collect(), modules: search.modules })
+}
+
+/// Whether a file is one of hooks, or a hook.
+pub(crate) fn is_hook(path: &str) -> bool {
+    ["/hooks/", "/hooks.yaml"].iter().any(|part| path.contains(part))
 }
 
 /// Of each entry that runs something which no reading finds, its path and that something.
@@ -120,7 +172,10 @@ pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
             let mut lines = command_lines(path, &entry.bytes).into_iter();
             lines.find_map(|line| unfollowed::in_shell(&line))
         } else if entry.part.effect() == Effect::Runs || entry.part.is_named {
-            unfollowed::in_script(path, &String::from_utf8_lossy(&entry.bytes))
+            let text = String::from_utf8_lossy(&entry.bytes);
+            let is_long = text.len() as u64 > MOST_BYTES || words(&text).len() > MOST_WORDS;
+            let whole = || String::from("more than can be looked through");
+            is_long.then(whole).or_else(|| unfollowed::in_script(path, &text))
         } else {
             None
         };
@@ -133,14 +188,22 @@ struct Search<'a> {
     root: &'a Path,
     home: &'a Path,
     found: BTreeSet<PathBuf>,
-    /// Texts that are still to be looked at, with the folders that they lie in.
-    left: VecDeque<(PathBuf, String)>,
+    packages: BTreeSet<PathBuf>,
+    outward: BTreeSet<PathBuf>,
+    /// Texts that are still to be looked at.
+    left: VecDeque<Text>,
     /// Folders where Python looks for modules, which are added when all texts were looked at.
     modules: BTreeSet<PathBuf>,
     /// The names in folders that were looked into.
-    listed: HashMap<PathBuf, HashSet<OsString>>,
+    listed: HashMap<PathBuf, BTreeSet<OsString>>,
+    /// Folders that were looked into for modules.
+    looked: BTreeSet<PathBuf>,
     /// The folders of which all counts, and how many levels below them.
-    open: HashSet<(PathBuf, usize)>,
+    open: HashSet<(PathBuf, usize, By)>,
+    /// Folders where interpreters look for what any text names.
+    searched: BTreeSet<PathBuf>,
+    /// What keeps the search from seeing all.
+    problem: Option<String>,
 }
 
 impl<'a> Search<'a> {
@@ -149,11 +212,31 @@ impl<'a> Search<'a> {
             root,
             home,
             found: BTreeSet::new(),
+            packages: BTreeSet::new(),
+            outward: BTreeSet::new(),
             left: VecDeque::new(),
             modules: BTreeSet::new(),
             listed: HashMap::new(),
+            looked: BTreeSet::new(),
             open: HashSet::new(),
+            searched: BTreeSet::new(),
+            problem: None,
         }
+    }
+
+    /// Looks for all that `texts` lead to.
+    fn follow(&mut self, texts: &[Text]) -> Result<(), String> {
+        for text in texts {
+            self.take(text);
+        }
+        while let Some(text) = self.left.pop_front() {
+            self.check()?;
+            self.take(&text);
+        }
+        for folder in self.modules.clone() {
+            self.note_modules(&folder);
+        }
+        self.check()
     }
 
     /// Whether it leads to less than a person could be asked about.
@@ -164,96 +247,120 @@ impl<'a> Search<'a> {
         if self.open.len() > MOST_OPEN {
             return Err(format!("its command lines lead into more than {MOST_OPEN} folders"));
         }
-        Ok(())
+        self.problem.clone().map_or(Ok(()), Err)
     }
 
     /// Looks for names of files in a text.
-    fn take(&mut self, text: &str, folder: &Path, by: By) {
-        let words: Vec<String> = words(text).into_iter().take(MOST_WORDS).collect();
+    fn take(&mut self, Text { folder, words: text, by, is_python }: &Text) {
+        let run = run(text);
+        let words: BTreeSet<String> = words(text).into_iter().chain(run.clone()).collect();
+        let words: Vec<String> = words.into_iter().take(MOST_WORDS).collect();
+        self.search(&searched(text), folder);
         let (own, named) = self.bases(&words, folder);
         if ["PYTHONPATH", "sys.path"].iter().any(|part| text.contains(part)) {
             self.modules.extend(named.iter().cloned());
-            self.expect_modules(&words, folder);
         }
+        self.modules.extend(is_python.then(|| folder.clone()));
         // Without a script Python looks for modules where it is started.
         if text.contains("python") && [" -m", " -c"].iter().any(|it| text.contains(it)) {
             self.modules.insert(self.home.to_owned());
         }
         if goes_through_folders(text) {
             for folder in &named {
-                self.note_all(folder, 0);
+                self.note_all(folder, 0, By::Script);
             }
         }
         let near = [folder.to_owned(), self.home.to_owned()];
         if names_itself(text) {
+            let root = self.root;
             let above = near.iter().filter_map(|near| near.parent());
-            let places: Vec<_> = near.iter().map(PathBuf::as_path).chain(above).collect();
-            for place in places {
+            let places = near.iter().map(PathBuf::as_path).chain(above);
+            for place in places.filter(|place| place.starts_with(root)) {
                 self.enter(place);
             }
         }
-        for base in own.union(&named) {
+        let bases: BTreeSet<PathBuf> =
+            [&own, &named, &self.searched].into_iter().flatten().cloned().collect();
+        for base in &bases {
             for word in &words {
                 let runs = RUNNERS.iter().filter(|(names, _)| names.contains(&word.as_str()));
                 for file in runs.flat_map(|(_, files)| files.iter()) {
                     self.note(&base.join(file), By::CommandLine);
                 }
+                // Of several files most are none that run, unless all are run.
+                let any = if run.contains(word) { By::CommandLine } else { By::Script };
+                let one = if any == By::CommandLine { any } else { *by };
                 if let Some(parts) = word.split_once(['$', '{', '%']) {
-                    self.note_open(base, parts, near.contains(base));
+                    self.note_open((base, near.contains(base)), parts, any);
                 }
-                self.note_word(base, word, by);
+                if word.contains(['*', '?']) {
+                    self.note_pattern(base, word, any);
+                } else {
+                    self.note_word(base, word, one);
+                }
             }
         }
     }
 
     /// A path with a part that is not known: all in the folder that its known part names.
-    fn note_open(&mut self, base: &Path, (start, end): (&str, &str), is_near: bool) {
+    fn note_open(&mut self, (base, is_near): (&Path, bool), (start, end): (&str, &str), by: By) {
+        let is_script = ENDINGS.iter().any(|it| end.ends_with(&format!(".{it}")));
         let folder = match start.rsplit_once('/') {
             Some((folder, _)) if !["", "."].contains(&folder) => self.within(base, folder),
             // Without such a part it is a neighbour of the text.
             Some((".", _)) if is_near => Some(base.to_owned()),
-            None if is_near && ENDINGS.iter().any(|it| end.ends_with(&format!(".{it}"))) => {
-                Some(base.to_owned())
-            }
+            None if is_near && is_script => Some(base.to_owned()),
             Some(_) | None => None,
         };
+        // Of a neighbour, and where an ending is known, only what could run is meant.
+        let by = if is_script || folder.as_deref() == Some(base) { By::Script } else { by };
         if let Some(folder) = folder {
-            self.note_all(&folder, end.matches('/').count());
+            self.note_all(&folder, end.matches('/').count(), by);
         }
     }
 
-    /// What could run in a folder, and so many levels below it. Links may lead in circles.
-    fn note_all(&mut self, folder: &Path, levels: usize) {
+    /// What counts in a folder, and so many levels below it. Links may lead in circles.
+    fn note_all(&mut self, folder: &Path, levels: usize, by: By) {
         let Ok(folder) = fs::canonicalize(folder) else { return };
-        let is_new = folder.starts_with(self.root) && self.open.insert((folder.clone(), levels));
+        let is_new =
+            folder.starts_with(self.root) && self.open.insert((folder.clone(), levels, by));
         if !is_new || self.open.len() > MOST_OPEN {
             return;
         }
         for name in self.names(&folder).clone() {
             let path = folder.join(name);
             if levels > 0 && path.is_dir() {
-                self.note_all(&path, levels - 1);
+                self.note_all(&path, levels - 1, by);
             }
-            self.note(&path, By::Script);
+            self.note(&path, by);
         }
     }
 
     /// All that Python could find in a folder where it looks for modules. What these name in turn is
     /// not looked for: most of them are nothing but neighbours.
     fn note_modules(&mut self, folder: &Path) {
-        for path in importable(folder) {
-            let path = fs::canonicalize(path).ok();
-            self.found.extend(path.filter(|it| it.is_file() && it.starts_with(self.root)));
+        let importable = importable(folder);
+        for path in importable.files {
+            let path = self.real(&path).filter(|path| path.is_file());
+            self.found.extend(path);
         }
+        for path in importable.packages {
+            let path = self.real(&path);
+            self.packages.extend(path);
+        }
+        self.looked.insert(folder.to_owned());
+        self.looked.extend(importable.others);
     }
 
-    /// Folders of modules that a text may name before they are there.
-    fn expect_modules(&mut self, words: &[String], folder: &Path) {
-        let places = words.iter().flat_map(|word| {
-            [folder, self.home].into_iter().filter_map(|base| self.within(base, word))
-        });
-        let missing: Vec<_> = places.filter(|path| !path.exists()).take(MOST_EXPECTED).collect();
-        self.modules.extend(missing);
+    /// Adds folders where what this text starts looks for what it loads.
+    fn search(&mut self, words: &BTreeSet<String>, folder: &Path) {
+        let bases = [folder, self.home];
+        let places = words.iter().flat_map(|word| bases.map(|base| self.within(base, word)));
+        for path in places.flatten().collect::<Vec<_>>() {
+            if self.begins(&path) && path.is_dir() {
+                self.searched.insert(path);
+            }
+        }
     }
 
     /// What runs where a folder is run.
@@ -267,45 +374,72 @@ impl<'a> Search<'a> {
     /// Where the words of a text may be meant from: also from the folders above it, and from any
     /// folder that it names, which come second, since it may go there, look for programs there, or
     /// take modules from there.
-    fn bases(&self, words: &[String], folder: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    fn bases(&mut self, words: &[String], folder: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
         let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
-        let own: Vec<PathBuf> = above.chain([self.home]).map(Path::to_path_buf).collect();
-        let named = words.iter().flat_map(|word| {
-            own.iter()
-                .flat_map(|base| [word.clone(), word.replace('.', "/")].map(|it| base.join(it)))
-        });
-        let is_within = |path: &PathBuf| path.starts_with(self.root) && path.is_dir();
-        let named = named.map(|path| normalize(&path)).filter(is_within);
-        let named = named.filter(|path| !own.contains(path)).take(MOST_FOLDERS).collect();
-        (own.iter().cloned().collect(), named)
+        let own: BTreeSet<PathBuf> = above.chain([self.home]).map(Path::to_path_buf).collect();
+        let mut named = BTreeSet::new();
+        for word in words {
+            let spellings = [word.clone(), dotted(word)];
+            for path in own.iter().flat_map(|base| spellings.each_ref().map(|it| base.join(it))) {
+                let Some(path) = self.within(self.root, &path) else { continue };
+                if self.begins(&path) && path.is_dir() && !own.contains(&path) {
+                    named.insert(path);
+                }
+            }
+            if named.len() > MOST_FOLDERS {
+                let what = format!("a text that it runs names more than {MOST_FOLDERS} folders");
+                self.problem.get_or_insert(what);
+                break;
+            }
+        }
+        (own, named)
+    }
+
+    /// A pattern: what could run in its folder, and if it is run itself, all that begins like it.
+    fn note_pattern(&mut self, base: &Path, word: &str, by: By) {
+        let Some(path) = self.within(base, word) else { return };
+        let folder = path.parent().unwrap_or(self.root);
+        self.note_all(folder, 0, By::Script);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let start = name.split(['*', '?']).next().unwrap_or_default();
+        if by == By::CommandLine && (!start.is_empty() || folder != base) {
+            for name in self.names(folder).clone() {
+                if name.as_encoded_bytes().starts_with(start.as_bytes()) {
+                    self.note(&folder.join(name), by);
+                }
+            }
+        }
     }
 
     fn note_word(&mut self, base: &Path, word: &str, by: By) {
         let Some(path) = self.within(base, word) else { return };
-        if word.contains(['*', '?']) {
-            return self.note_all(path.parent().unwrap_or(self.root), 0);
-        }
         self.note(&path, by);
         self.note_module(base, word);
         for base in [base, self.root] {
-            if self.names(base).contains(OsStr::new("node_modules")) {
-                let packages = base.join("node_modules");
+            let packages = base.join("node_modules");
+            let is_there = self.names(base).contains(OsStr::new("node_modules"));
+            if is_there && self.begins(&packages.join(word)) {
                 self.note(&packages.join(word).join("package.json"), By::CommandLine);
-                self.note(&packages.join(".bin").join(word), By::CommandLine);
                 self.note_module(&packages, word);
+            }
+            if is_there {
+                self.note(&packages.join(".bin").join(word), By::CommandLine);
             }
         }
     }
 
     /// What a language takes a name without an ending for, with the packages that it lies in.
     fn note_module(&mut self, base: &Path, word: &str) {
-        let dotted = word.trim_start_matches('.').replace('.', "/");
+        let dotted = dotted(word);
         let packages = Path::new(&dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
         for package in packages.filter(|it| it.components().count() > 1).collect::<Vec<_>>() {
             self.note(&base.join(package), By::Script);
         }
         for name in [word.to_owned(), dotted].iter().filter(|name| !name.is_empty()) {
             let Some(path) = self.within(base, name) else { continue };
+            if !self.begins(&path) {
+                continue;
+            }
             for ending in ENDINGS {
                 let mut file = path.clone().into_os_string();
                 file.push(format!(".{ending}"));
@@ -316,15 +450,36 @@ impl<'a> Search<'a> {
     }
 
     /// The names in a folder, which is listed once.
-    fn names(&mut self, folder: &Path) -> &HashSet<OsString> {
-        self.listed.entry(folder.to_owned()).or_insert_with(|| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.map(|entry| entry.file_name()).collect()
+    fn names(&mut self, folder: &Path) -> &BTreeSet<OsString> {
+        let problem = &mut self.problem;
+        self.listed.entry(folder.to_owned()).or_insert_with(|| match listed(folder) {
+            Ok(names) => names,
+            Err(error) => {
+                problem.get_or_insert(format!("cannot read {}: {error}", folder.display()));
+                BTreeSet::new()
+            }
         })
     }
 
+    /// Whether a name beside it begins like this one.
+    fn begins(&mut self, path: &Path) -> bool {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let from = (Bound::Included(name), Bound::Unbounded);
+        let next = self.names(folder).range::<OsStr, _>(from).next();
+        next.is_some_and(|next| next.as_encoded_bytes().starts_with(name.as_encoded_bytes()))
+    }
+
+    /// Where a path leads. A link that leads elsewhere later names another file then.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let real = fs::canonicalize(path).ok().filter(|real| real.starts_with(self.root));
+        if real.is_none() {
+            self.outward.insert(path.to_owned());
+        }
+        real
+    }
+
     /// A word as a path beneath the root.
-    fn within(&self, base: &Path, word: &str) -> Option<PathBuf> {
+    fn within(&self, base: &Path, word: impl AsRef<Path>) -> Option<PathBuf> {
         let path = normalize(&base.join(word));
         (path.starts_with(self.root) && path != self.root).then_some(path)
     }
@@ -334,15 +489,14 @@ impl<'a> Search<'a> {
         if !self.names(folder).contains(name) {
             return;
         }
-        // A link that leads elsewhere later names another file then.
-        let Ok(path) = fs::canonicalize(path) else { return };
+        let Some(path) = self.real(path) else { return };
         let Ok(found) = fs::metadata(&path) else { return };
-        if !found.is_file() || !path.starts_with(self.root) || self.found.contains(&path) {
+        if !found.is_file() || self.found.contains(&path) {
             return;
         }
         let is_small = found.len() <= MOST_BYTES;
         let bytes = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-        let could_run = found.permissions().mode() & 0o111 != 0
+        let could_run = found.mode() & 0o111 != 0
             || path.extension().is_some_and(|it| ENDINGS.iter().any(|ending| it == *ending))
             || bytes.starts_with(b"#!");
         if by == By::Script && !could_run {
@@ -351,12 +505,13 @@ impl<'a> Search<'a> {
         let folder = path.parent().unwrap_or(self.root).to_owned();
         let is_python = is_python(&path, &bytes);
         self.found.insert(path);
-        self.left.push_back((folder.clone(), String::from_utf8_lossy(&bytes).into_owned()));
-        if is_python {
-            self.modules.insert(folder);
-        } else {
+        if !is_python {
             self.note_package(&folder, &bytes);
         }
+        let words = String::from_utf8_lossy(&bytes).into_owned();
+        let runs_any = READS_CODE.iter().any(|part| words.contains(part));
+        let by = if runs_any { By::CommandLine } else { By::Script };
+        self.left.push_back(Text { folder, words, by, is_python });
     }
 
     /// The nearest `package.json`, where a script of JavaScript is told by it what names mean: those
@@ -376,6 +531,24 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The path that a language means by the name of a module.
+fn dotted(word: &str) -> String {
+    word.trim_start_matches('.').replace('.', "/")
+}
+
+/// The names in a folder; none where there is no such folder. One whose names cannot be read may
+/// still let those pass who know one.
+fn listed(folder: &Path) -> io::Result<BTreeSet<OsString>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
+        Err(error) => {
+            let hides = |found: fs::Metadata| found.is_dir() && found.mode() & 0o111 != 0;
+            let may_hide = fs::metadata(folder).is_ok_and(hides);
+            if may_hide { Err(error) } else { Ok(BTreeSet::new()) }
+        }
+    }
+}
+
 fn is_data(path: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
+    [".yaml", ".yml", ".json", ".md"].iter().any(|ending| path.ends_with(ending))
 }

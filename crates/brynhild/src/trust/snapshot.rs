@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     File,
     /// A symbolic link, which is never read through.
     Link,
+    /// A folder that Python takes for a package: that it is there counts.
+    Package,
     /// Something else, which is never read.
     Other,
 }
@@ -61,8 +63,10 @@ pub(crate) struct Snapshot {
     pub(crate) hash: String,
     /// Those that command lines lead to, from the root.
     pub(crate) led_to: BTreeSet<String>,
-    /// The folders where Python would look for modules.
-    pub(crate) modules: BTreeSet<PathBuf>,
+    /// The links that lead out of the root, where one leads to them.
+    pub(crate) outward: BTreeSet<String>,
+    /// The folders that were looked into to find out what command lines lead to.
+    pub(crate) looked: BTreeSet<PathBuf>,
 }
 
 impl Part {
@@ -168,8 +172,10 @@ fn kind(found: &std::fs::Metadata) -> Kind {
 /// What counts only because something else leads to it.
 fn added(named: &Named, entries: &[Entry]) -> Vec<Part> {
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.part.path.as_str()).collect();
-    let new = named.files.iter().filter(|path| !known.contains(path.as_str()));
-    new.map(|path| Part { path: path.clone(), kind: Kind::File, is_named: true }).collect()
+    let files = named.files.iter().map(|path| (path, Kind::File));
+    let packages = named.packages.iter().map(|path| (path, Kind::Package));
+    let new = files.chain(packages).filter(|(path, _)| !known.contains(path.as_str()));
+    new.map(|(path, kind)| Part { path: path.clone(), kind, is_named: true }).collect()
 }
 
 impl Snapshot {
@@ -177,7 +183,7 @@ impl Snapshot {
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let mut left = MOST_BYTES;
         let mut entries = read(root, parts(root)?, &mut left)?;
-        let named = scripts::named((root, root), &entries)?;
+        let named = scripts::named((root, root), &scripts::texts(root, &entries))?;
         entries.extend(read(root, added(&named, &entries), &mut left)?);
         Ok(Self::hashed(entries, named))
     }
@@ -213,8 +219,11 @@ impl Snapshot {
         let mut left = MOST_BYTES;
         let mut entries = read(parent, parts, &mut left)?;
         // Something that would count for nothing may be named by what counts.
-        let mut named = scripts::named((parent, folder), &entries)?;
+        let mut named = scripts::named((parent, folder), &scripts::texts(parent, &entries))?;
         named.files.retain(|path| parent.join(path).starts_with(folder));
+        // All of the folder is looked at in any case.
+        named.packages.clear();
+        named.looked.clear();
         entries.extend(read(parent, added(&named, &entries), &mut left)?);
         Ok(Self::hashed(entries, named))
     }
@@ -227,6 +236,7 @@ impl Snapshot {
                 Kind::File => 0,
                 Kind::Link => 1,
                 Kind::Other => 2,
+                Kind::Package => 3,
             };
             hasher.update(&[kind]);
             hasher.update(&(entry.part.path.len() as u64).to_le_bytes());
@@ -235,7 +245,8 @@ impl Snapshot {
             hasher.update(entry.hash.as_bytes());
         }
         let hash = hasher.finalize().to_hex().to_string();
-        Self { entries, hash, led_to: named.files, modules: named.modules }
+        let Named { files, outward, looked, .. } = named;
+        Self { entries, hash, led_to: files, outward, looked }
     }
 }
 
@@ -284,7 +295,7 @@ fn entry(root: &Path, part: Part, left: u64) -> Result<Entry, String> {
             (found.mode() & 0o7777, bytes)
         }
         Kind::Link => (0, path.read_link().map_err(cannot)?.as_os_str().as_bytes().to_vec()),
-        Kind::Other => (0, Vec::new()),
+        Kind::Package | Kind::Other => (0, Vec::new()),
     };
     let hash = blake3::hash(&bytes).to_hex().to_string();
     Ok(Entry { part, mode, hash, bytes })

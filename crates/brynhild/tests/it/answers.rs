@@ -67,6 +67,14 @@ fn standard_output_carries_the_answer_and_nothing_else() {
 }
 
 #[test]
+fn what_joins_emoji_and_letters_is_a_part_of_the_answer() {
+    let joined = "🧑\u{200d}💻 می\u{200c}خواهم";
+    let server = ModelServer::start([Reply::text(format!("{joined} \u{202e}x"))]);
+    let run = project_with(&server).brynhild(&["chat", "Q"]);
+    assert_eq!(run.success().stdout, format!("{joined} \\u{{202e}}x\n"));
+}
+
+#[test]
 fn global_flags_stand_before_and_after_the_command() {
     let server = ModelServer::start([Reply::text("Yes.")]).repeat_last();
     let project = project_with(&server);

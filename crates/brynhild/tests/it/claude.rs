@@ -262,6 +262,12 @@ fn what_a_project_brings_counts_once_it_is_trusted() {
     assert!(!typed(&project).contains(&"/ship".to_owned()));
 }
 
+/// Servers, of which one can be used.
+const SERVERS: &str = r#"{
+    "good": {"command": "cat"}, "number": 5, "nothing": {},
+    "old": {"type": "sse", "url": "https://a.example"}, "strange": {"type": "zork", "command": "cat"}
+}"#;
+
 #[test]
 fn a_report_says_what_was_loaded_and_what_was_ignored() {
     let project = project();
@@ -276,7 +282,7 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
             ("hooks/hooks.json", &hooks.to_string()),
             ("themes/a.json", "{}"),
             ("SKILL.md", "no keys"),
-            (".mcp.json", r#"{"old": {"type": "sse", "url": "https://a.example"}}"#),
+            (".mcp.json", SERVERS),
         ],
     );
     let shown = project.brynhild(&["plugin", "show", "demo"]);
@@ -286,11 +292,15 @@ fn a_report_says_what_was_loaded_and_what_was_ignored() {
         "ignored hooks of FileChanged: it has no counterpart here",
         "ignored themes: themes are not used",
         "ignored SKILL.md: `description` is missing",
-        "ignored MCP server old: the transport `sse` is not supported",
+        "ignored MCP server old: the SSE transport is not supported",
+        "ignored MCP server number: it is not an object",
+        "ignored MCP server nothing: it has neither `command` nor `url`",
+        "ignored MCP server strange: `type: zork` is unknown",
+        "loaded MCP server good (.mcp.json)",
     ] {
         assert!(shown.stdout.contains(words), "{words}: {shown}");
     }
-    assert!(!shown.stdout.contains("loaded MCP server"), "{shown}");
+    assert_eq!(shown.stdout.matches("loaded MCP server").count(), 1, "{shown}");
 }
 
 #[test]

@@ -343,3 +343,22 @@ fn the_example_does_what_it_says() {
     assert_eq!(lines, json!(["a.md:1: An owl", "a.md:2: and another Owl"]));
     assert_eq!(run("count", r#"{"what": "files"}"#)["total"], 2);
 }
+
+#[test]
+fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
+    let project = with_tools(project());
+    project.file("deadly.py", "import posix\nposix._exit(3)\n");
+    let more = "  - {type: custom, module: deadly}\n";
+    project.file("role.yaml", format!("{ROLE}{more}"));
+    trust(&project);
+    for _ in 0..2 {
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        let named = "tools[1]: Could not load module 'deadly'";
+        assert!(run.code(1).stderr.contains(named), "{run}");
+        assert!(run.stderr.contains("deadly.py") && run.stderr.contains("exit code 3"), "{run}");
+        assert!(!run.stderr.contains("tools[0]"), "{run}");
+    }
+    project.file("deadly.py", "def rise() -> str:\n    return 'alive'\n");
+    trust(&project);
+    assert_eq!(said(&project, "rise", &json!({})), "alive");
+}

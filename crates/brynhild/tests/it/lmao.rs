@@ -236,3 +236,32 @@ fn a_worker_lives_on_whatever_comes_and_goes_beside_its_plugins() {
     assert_eq!(result(&server), r#"{"success": true, "data": 1}"#, "{run}");
     assert_eq!(run.stderr.matches("jobs that ran in it").count(), 1, "{run}");
 }
+
+#[test]
+fn a_plugin_that_reads_what_it_is_from_another_file_is_described_anew_once_that_changes() {
+    let project = project();
+    let words = |words: &str, is_destructive: bool| {
+        let words = json!({"description": words, "is_destructive": is_destructive});
+        fs::create_dir_all(folder(&project).join("read")).unwrap();
+        fs::write(folder(&project).join("read/words.json"), words.to_string()).unwrap();
+    };
+    words("old words", false);
+    plugin(&project, "read", &manifest("read"), ECHO);
+    let file = folder(&project).join("read/tool.py");
+    let read = "PLUGIN.update(json.load(open(os.path.dirname(__file__) + '/words.json')))\n";
+    fs::write(&file, fs::read_to_string(&file).unwrap() + read).unwrap();
+    let listed = || {
+        let run = project.brynhild(&["tools", "list", "--json"]);
+        let tools = run.success().json();
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "read");
+        tool.unwrap().clone()
+    };
+    assert_eq!(listed()["risk_level"], "read_only");
+    words("new words", true);
+    let tool = listed();
+    assert!(tool["description"].as_str().unwrap().contains("new words"), "{tool}");
+    assert_eq!(
+        (&tool["risk_level"], &tool["requires_permission"]),
+        (&json!("mutating"), &json!(true))
+    );
+}

@@ -3,6 +3,7 @@
 mod commands;
 mod contributions;
 mod lines;
+mod odd;
 mod state;
 mod switches;
 mod trusted;

@@ -321,6 +321,17 @@ fn the_question_shows_what_would_otherwise_stay_out_of_sight() {
 }
 
 #[test]
+fn the_question_shows_letters_that_only_look_like_others() {
+    let (_server, project) = wanting(&["\u{441}at a; touch файл"]);
+    let (terminal, screen) = asked(&project);
+    for part in ["\\u{441}at a; touch файл", "1 letter that only looks like another"] {
+        assert!(screen.contains(part), "{part} is missing:\n{screen}");
+    }
+    terminal.send("\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
 fn a_file_name_cannot_pretend_to_be_another_question() {
     let name = "a.txt\n  read /etc/passwd";
     let server = ModelServer::start([

@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use testkit::{ModelServer, Reply};
 
+use crate::git::shell;
 use crate::{project, project_with};
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -100,4 +101,22 @@ fn what_a_kill_leaves_in_the_project_is_gone_at_the_next_conversation() {
     running.wait();
     project.brynhild(&["chat", "hi"]).success();
     assert_eq!(names(&project.path()), before);
+}
+
+#[test]
+fn hooks_that_the_user_s_settings_name_go_wherever_those_settings_are() {
+    for (variable, place) in [("XDG_CONFIG_HOME", "moved"), ("GIT_CONFIG_GLOBAL", "global")] {
+        let project = project();
+        shell(&project, "git init -q .");
+        let place = project.home().join(place);
+        let file =
+            if variable.starts_with("XDG") { place.join("git/config") } else { place.clone() };
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "[core]\n\thooksPath = .githooks\n").unwrap();
+        let script = "mkdir .githooks; echo evil > .githooks/pre-commit";
+        let run = project.command(&["sandbox", "run", "--", "sh", "-c", script]);
+        let run = run.env(variable, &place).run();
+        assert!(run.success().stderr.contains("moved to"), "{variable}: {run}");
+        assert!(!project.path().join(".githooks").exists(), "{variable}: {run}");
+    }
 }

@@ -118,7 +118,7 @@ fn a_plain_prompt_gets_the_same_tools_but_no_agents_of_its_own() {
 fn an_agent_gets_the_tools_that_its_file_leaves_and_is_told_of_its_skills() {
     let (project, server) =
         playing([task("reader", "read"), Reply::text("read"), Reply::text("done")]);
-    let keys = "tools: Read, Grep, Bash(git *), WebFetch, Task\ndisallowedTools: Bash\n\
+    let keys = "tools: Read, Grep, Bash(git *), WebFetch, Task\ndisallowedTools: bash\n\
                 skills: [tidy, missing]\ncolor: red\n";
     own(&project, "reader", keys, "Read with care.");
     project.file(".brynhild/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: d\n---\nSweep.");

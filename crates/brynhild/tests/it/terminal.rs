@@ -1,6 +1,7 @@
 //! On a real pseudo-terminal: rendering, questions, interrupts, control characters.
 
 mod streaming;
+mod typing;
 
 use std::path::Path;
 

@@ -11,7 +11,8 @@ fn write(root: &Path, path: &str, text: &str) {
 
 fn paths(root: &Path) -> Vec<String> {
     let snapshot = Snapshot::read(root).unwrap();
-    let named = snapshot.entries.iter().filter(|entry| entry.part.is_named);
+    let is_named = |entry: &&Entry| entry.part.is_named && entry.part.kind == Kind::File;
+    let named = snapshot.entries.iter().filter(is_named);
     named.map(|entry| entry.part.path.clone()).collect()
 }
 
@@ -197,6 +198,37 @@ fn names_behind_signs_and_search_paths_and_in_packages_are_followed() {
 }
 
 #[test]
+fn what_a_script_loads_or_gives_to_an_interpreter_counts_whatever_it_looks_like() {
+    let shapes: &[(&str, &[(&str, &str)])] = &[
+        ("sh h.sh", &[("h.sh", "here=$(dirname \"$0\")\n. \"$here/sub/lib\""), ("sub/lib", "")]),
+        ("sh t/h.sh", &[("t/h.sh", ". \"${0%/*}/lib\""), ("t/lib", ". ./more"), ("t/more", "")]),
+        ("sh h.sh", &[("h.sh", ". lib/$name"), ("lib/a", ""), ("lib/b.txt", "")]),
+        ("sh h.sh", &[("cmds", ""), ("h.sh", "xargs -a cmds sh -c")]),
+        ("sh h.sh", &[("cmds", ""), ("h.sh", "cat cmds | sh")]),
+        ("Rscript x.R", &[("x.R", "source(\"y.R\"); source(\"z\")"), ("y.R", ""), ("z", "")]),
+        ("make x", &[("Makefile", "include settings"), ("settings", "")]),
+    ];
+    assert_followed(shapes);
+}
+
+#[test]
+fn folders_of_modules_that_another_text_names_are_looked_into() {
+    let shapes: &[(&str, &[(&str, &str)])] = &[
+        ("perl -Ilib x.pl", &[("lib/Foo/Bar.pm", ""), ("x.pl", "use Foo::Bar;")]),
+        (
+            "perl x.pl; sh y.sh",
+            &[
+                ("lib/Foo/Bar.pm", ""),
+                ("x.pl", "use Foo::Bar;"),
+                ("y.sh", "PERL5LIB=$PWD/lib perl x.pl"),
+            ],
+        ),
+        ("python3 -m a.b.h", &[("a/b/h.py", "from ..c import z"), ("a/c/z.py", "")]),
+    ];
+    assert_followed(shapes);
+}
+
+#[test]
 fn names_are_found_in_the_ways_in_which_people_write_them() {
     for (line, file) in [
         ("python3 -m lib.b", "lib/b.py"),
@@ -273,4 +305,36 @@ fn nothing_outside_of_the_project_is_named_and_links_count_by_where_they_lead() 
     let hooks = "hooks: {a: [{command: './link.sh ../outside.sh ./out.sh /etc/passwd'}]}\n";
     write(&root, ".brynhild/hooks.yaml", hooks);
     assert_eq!(paths(&root), ["real.sh"]);
+}
+
+#[test]
+fn links_that_lead_out_of_the_project_or_nowhere_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    let root = base.join("w");
+    write(&base, "outside.py", "");
+    write(&root, "h.py", "exec('a.sh'); exec('b.sh')");
+    write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: python3 h.py}]}\n");
+    for (link, target) in
+        [("a.sh", "../outside.py"), ("b.sh", "none"), ("json.py", "../outside.py")]
+    {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    let outward: Vec<String> = Snapshot::read(&root).unwrap().outward.into_iter().collect();
+    assert_eq!(outward, ["a.sh", "b.sh", "json.py"]);
+}
+
+#[test]
+fn a_text_that_names_too_many_folders_is_not_followed_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let folders: Vec<String> = (0..=MOST_FOLDERS).map(|number| format!("d{number}")).collect();
+    for folder in &folders {
+        fs::create_dir(root.join(folder)).unwrap();
+    }
+    write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: sh h.sh}]}\n");
+    write(&root, "h.sh", &folders[1..].join(" "));
+    assert_eq!(paths(&root), ["h.sh"]);
+    write(&root, "h.sh", &folders.join(" "));
+    assert!(Snapshot::read(&root).unwrap_err().contains("more than 128 folders"));
 }

@@ -11,11 +11,14 @@ const RUN: [&str; 13] = [
 
 /// Programs that build, test or fetch more than their command lines name.
 #[rustfmt::skip]
-const BUILD: [&str; 35] = [
-    "ant", "bazel", "bundle", "bunx", "cargo", "cmake", "composer", "ctest", "docker",
-    "docker-compose", "dotnet", "go", "gradle", "grunt", "gulp", "jest", "mix", "mocha", "mvn", "nox",
-    "npx", "phpunit", "pipenv", "podman", "poetry", "pre-commit", "pytest", "rake", "rspec", "sbt",
-    "swift", "tox", "uv", "vitest", "zig",
+const BUILD: [&str; 64] = [
+    "ant", "ava", "babel", "bazel", "bazelisk", "bundle", "bunx", "c8", "cargo", "cmake",
+    "composer", "ctest", "cypress", "docker", "docker-compose", "dotnet", "eslint", "go", "gradle",
+    "grunt", "gulp", "hatch", "jasmine", "jest", "karma", "lerna", "lint-staged", "mage", "meson",
+    "mix", "mocha", "mvn", "ninja", "nox", "npx", "nx", "nyc", "parcel", "pdm", "phpunit", "pipenv",
+    "playwright", "podman", "poetry", "pre-commit", "prettier", "pylint", "pytest", "rails", "rake",
+    "rollup", "rspec", "sbt", "scons", "stylelint", "swift", "tox", "tsc", "turbo", "uv", "vite",
+    "vitest", "webpack", "zig",
 ];
 
 /// Modules of Python that do the same.
@@ -144,6 +147,7 @@ mod tests {
             "PYTHONPATH=vend python3 -W ignore -mpytest",
             "env A=b npx tool",
             "python3 -I x.py",
+            "eslint .",
         ] {
             assert!(in_shell(text).is_some(), "{text}");
         }

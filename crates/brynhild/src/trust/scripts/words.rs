@@ -36,7 +36,8 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
 /// Whether a text runs or loads whatever lies in folders that it names.
 pub(super) fn goes_through_folders(text: &str) -> bool {
     let lists = || LISTS.iter().any(|part| text.contains(part));
-    let tests = ["node", "bun", "deno"].iter().any(|it| text.contains(it)) && text.contains("test");
+    let runs = ["node --test", "bun test", "deno test"];
+    let tests = runs.iter().any(|it| text.contains(it));
     // What a search path leads to is loaded by names that stand elsewhere.
     let is_search_path = text.contains("NODE_PATH");
     text.contains("run-parts") || is_search_path || tests || (loads_unnamed(text) && lists())
@@ -136,7 +137,7 @@ fn escaped(text: &str) -> BTreeSet<String> {
 }
 
 /// Whether a word ends there.
-fn is_end(letter: char) -> bool {
+pub(super) fn is_end(letter: char) -> bool {
     letter.is_whitespace() || "'\"`;|&()<>=,:[]{}".contains(letter)
 }
 

@@ -64,6 +64,9 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
         "[diff \"tc\"]\n\ttextconv = ./x\n",
         "[filter \"f\"]\n\tclean = ./x\n",
         "[gpg]\n\tprogram = ./x\n",
+        "[log]\n\tdiffMerges = remerge\n",
+        "[merge \"x\"]\n\tdriver = ./x\n",
+        "[format]\n\tpretty = %G?\n",
         "[include]\n\tpath = ../evil\n",
         "[core]\n\tworktree = /etc\n",
     ] {
@@ -72,6 +75,17 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
     }
     project.file(".git/config", plain).file(".husky/post-index-change", "#!/bin/sh\n");
     check(&project, &LOOKING, 3);
+}
+
+/// Git reads that file only where another setting says so, and otherwise takes the usual folder.
+#[test]
+fn git_is_asked_about_a_hook_that_another_setting_seems_to_replace() {
+    let project = project();
+    shell(&project, "git init -q . && mkdir -p .git/hooks");
+    project.file(".git/config.worktree", "[core]\n\thooksPath = none\n");
+    check(&project, &["git status"], 0);
+    project.file(".git/hooks/post-index-change", "#!/bin/sh\n");
+    check(&project, &["git status"], 3);
 }
 
 /// The same in the spellings that git understands.

@@ -334,3 +334,29 @@ fn a_file_that_cannot_be_loaded_leaves_its_type_out_and_the_role_goes_on() {
     assert!(said.contains("tools of type `calculator` are left out"), "{run}");
     assert!(said.contains("installed beside the role") && !said.contains("did you mean"), "{run}");
 }
+
+#[test]
+fn a_package_that_ends_its_python_is_named_and_left_out() {
+    let project = with_linear();
+    let site = project.home().join("site-packages");
+    install(&site, "deadly", "import os\nos._exit(4)\n");
+    let both = "  - type: deadly\n  - {type: linear, channel: dev}\n";
+    project.file("role.yaml", format!("name: rr\nprompt: x\ntools:\n{both}"));
+    for _ in 0..2 {
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        let told = |words: &str| run.stderr.lines().any(|line| line.contains(words));
+        assert!(told("'deadly' of initrunner-deadly is left out: it was not loaded"), "{run}");
+        assert!(told("Tool type 'deadly' not found. Installed plugins: ['linear']"), "{run}");
+        assert!(!told("tools[1]"), "{run}");
+    }
+    // Nothing else stops working.
+    project.file("role.yaml", role("linear", "    channel: dev\n"));
+    let run = exec(&project, "send_message", &json!({"text": "hi"}));
+    assert_eq!(run.success().stdout.trim(), "Sent hi to dev");
+    // One that was mended is tried again.
+    fs::write(site.join("initrunner_deadly/plugin.py"), PLUGIN.replace("linear", "deadly"))
+        .unwrap();
+    project.file("role.yaml", role("deadly", "    channel: dev\n"));
+    let run = exec(&project, "send_message", &json!({"text": "hi"}));
+    assert_eq!(run.success().stdout.trim(), "Sent hi to dev");
+}

@@ -199,6 +199,8 @@ fn control_c_twice_at_once_stops_the_model_and_not_the_conversation() {
     let terminal = start(&project);
     terminal.send("go\r");
     server.wait_for_requests(1);
+    // What the second press announces is gone with the turn, perhaps before it is drawn: that it is
+    // announced is tested where nothing is drawn in between, in `tui`.
     terminal.send("\x03\x03");
     terminal.wait_for("interrupted");
     terminal.send("again\r");

@@ -96,14 +96,19 @@ pub(super) fn begun(state: &State) -> (ModelServer, Project, Terminal) {
 
 /// Continues a program that is about to stop, as a shell does once it has.
 fn go_on(terminal: &Terminal) {
+    go_on_with(terminal, "test-model");
+}
+
+/// Continues the program until it shows something again.
+fn go_on_with(terminal: &Terminal, text: &str) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !terminal.screen().contains("test-model") {
+    while !terminal.screen().contains(text) {
         assert!(Instant::now() < deadline, "it does not go on:\n{}", terminal.screen());
         terminal.signal(Signal::CONT);
         std::thread::yield_now();
     }
     terminal.wait_until("the other screen again", |screen| {
-        screen.alternate_screen() && screen.contents().contains("test-model")
+        screen.alternate_screen() && screen.contents().contains(text)
     });
 }
 
@@ -175,6 +180,23 @@ fn the_suspend_key_goes_back_to_the_shell() {
     assert_given_back(&terminal);
     go_on(&terminal);
     terminal.wait_for("> kept");
+    terminal.send("\x11");
+    terminal.wait_for("code 0");
+    assert_usual(&terminal, "Ctrl+Z");
+}
+
+#[test]
+fn the_suspend_key_does_so_where_trust_is_asked_for() {
+    let server = ModelServer::start([Reply::text("x")]);
+    let project = project_with(&server);
+    project.file(".brynhild/config.yaml", "permissions: {allow: [\"Bash(echo *)\"]}\n");
+    let terminal = in_shell_after(&project, "");
+    terminal.wait_for("Trust these bytes");
+    terminal.send("\x1a");
+    assert_given_back(&terminal);
+    go_on_with(&terminal, "Trust these bytes");
+    terminal.send("n");
+    terminal.wait_for("write to the model");
     terminal.send("\x11");
     terminal.wait_for("code 0");
     assert_usual(&terminal, "Ctrl+Z");

@@ -143,3 +143,46 @@ fn a_file_that_ends_its_python_takes_neither_tools_nor_guards_along() {
     assert!(run.success().stderr.contains("bad/tool.py"), "{run}");
     assert!(result(&server).contains("not today"), "{}", result(&server));
 }
+
+/// A call that a guard sees, and what became of it.
+fn guarded(project: &Project) -> Run {
+    project.brynhild(&["--yes", "tools", "exec", "Glob", "--input", r#"{"pattern": "*"}"#])
+}
+
+/// What ended Python may be another file, and is then mended there.
+#[test]
+fn a_guard_whose_helper_ended_python_is_back_with_the_helper() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let guard = "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nimport helper\n\
+                 def see(ctx):\n    ctx.cancel('not today')\n";
+    hooks(&project, "{'pre_tool_execution': 'see'}", guard);
+    let helper = folder(&project).join("watch/helper.py");
+    for (text, wanted) in [
+        ("", "not today"),
+        ("import os\nos._exit(9)\n", "tool.py: it was not loaded"),
+        ("", "not today"),
+    ] {
+        std::fs::write(&helper, text).unwrap();
+        let run = guarded(&project);
+        assert!(run.stderr.contains(wanted), "{run}");
+    }
+}
+
+#[test]
+fn a_guard_that_cannot_be_loaded_any_more_lets_nothing_through() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let guard = "import os\nif os.path.exists('flag'):\n    raise ValueError('a flag')\n\
+                 def see(ctx):\n    pass\n";
+    hooks(&project, "{'pre_tool_execution': 'see'}", guard);
+    guarded(&project).success();
+    project.file("flag", "");
+    let run = guarded(&project);
+    run.code(1);
+    assert!(run.stderr.contains("could not be asked") && run.stderr.contains("a flag"), "{run}");
+}

@@ -104,6 +104,30 @@ fn a_client_that_can_ask_is_asked() {
 }
 
 #[test]
+fn a_call_that_was_withdrawn_runs_no_more_whatever_is_answered() {
+    let project = project();
+    let mut serving = project.command(&["mcp", "serve"]).spawn();
+    let mut send = |message: Value| serving.send(&format!("{message}\n"));
+    send(initialize(&json!({"elicitation": {}})));
+    send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    send(call(1, "Write", &json!({"file_path": "c.txt", "content": "withdrawn"})));
+    serving.wait_for_stdout("elicitation/create");
+    let question = serving.stdout();
+    let question = question.lines().find(|line| line.contains("elicitation/create")).unwrap();
+    let question: Value = serde_json::from_str(question).unwrap();
+    let withdrawn =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    serving.send(&format!("{withdrawn}\n"));
+    serving.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})));
+    serving.wait_for_stdout("\"id\":2");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
+    serving.send(&format!("{answer}\n"));
+    serving.close_stdin();
+    serving.wait().success();
+    assert!(!project.path().join("c.txt").exists());
+}
+
+#[test]
 fn tools_are_offered_over_http_to_this_machine_alone() {
     let project = project().env("KEY", "let-me-in");
     project.file("a.txt", "over http\n");

@@ -180,3 +180,39 @@ fn to_type_a_prompt_is_not_to_agree_to_another_program() {
     project.brynhild(&["mcp", "approve", "test"]).success();
     project.brynhild(&["chat", "/mcp__test__greet", "Ada"]).success();
 }
+
+#[test]
+fn a_folder_to_start_in_that_lies_elsewhere_is_refused_with_what_lets_it_be_seen() {
+    let project = project();
+    project.file("server.py", SERVER);
+    let elsewhere = project.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let script = project.path().join("server.py");
+    let server = |more: &str| {
+        let (script, cwd) = (script.display(), elsewhere.display());
+        let entry = format!("command: python3, args: ['{script}'], cwd: '{cwd}'{more}");
+        project.config(&format!("mcp: {{servers: {{far: {{{entry}}}}}}}\n"));
+        project.brynhild(&["mcp", "test", "far"])
+    };
+    let run = server("");
+    let remedy = format!("`mcp.servers.far.sandbox.read: [{}]`", elsewhere.display());
+    assert!(run.code(1).stderr.contains(&remedy), "{run}");
+    server(&format!(", sandbox: {{read: ['{}']}}", elsewhere.display())).success();
+}
+
+#[test]
+fn what_is_not_taken_over_of_another_client_is_told() {
+    let project = project();
+    let goose = "extensions:\n  dev: {type: builtin, name: developer, enabled: true}\n  \
+                 goo: {type: stdio, cmd: cat}\n";
+    project.file("goose.yaml", goose);
+    let run = project.brynhild(&["mcp", "import", "goose.yaml"]);
+    assert!(run.success().stdout.contains("goo"), "{run}");
+    assert!(run.stderr.contains("`dev` is left out: `type: builtin` is unknown"), "{run}");
+    let other = r#"{"mcpServers": {"bad": 5, "fine": {"command": "cat"}, "empty": {}}}"#;
+    project.file("other.json", other);
+    let run = project.brynhild(&["mcp", "import", "other.json"]);
+    assert!(run.success().stdout.contains("fine"), "{run}");
+    assert!(run.stderr.contains("`bad` is left out: it is not an object"), "{run}");
+    assert!(run.stderr.contains("`empty` is left out: it has neither"), "{run}");
+}

@@ -186,3 +186,18 @@ fn a_server_that_hangs_at_its_start_is_told_with_what_it_said() {
     assert!(run.stderr.contains("Could not resolve host: x.example"), "{run}");
     assert!(run.stderr.contains("`mcp.servers.slow.sandbox.network: true`"), "{run}");
 }
+
+#[test]
+fn a_call_waits_for_the_server_that_it_names_and_for_no_other() {
+    let project = project();
+    project.file("server.py", SERVER);
+    project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
+    // It never answers.
+    project.config("mcp: {servers: {deaf: {command: cat, startup_timeout_sec: 1}}}\n");
+    for (tool, input) in [("Glob", r#"{"pattern": "*"}"#), ("mcp__test__environment", "{}")] {
+        let run = project.brynhild(&["--yes", "tools", "exec", tool, "--input", input]);
+        assert!(!run.success().stderr.contains("deaf"), "{run}");
+    }
+    let run = project.brynhild(&["--yes", "tools", "exec", "mcp__deaf__x", "--input", "{}"]);
+    assert!(run.code(1).stderr.contains("`deaf` did not say what it offers"), "{run}");
+}

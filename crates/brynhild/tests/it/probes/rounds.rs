@@ -2,7 +2,7 @@
 //! step alone is harmless, or looks so.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use super::world::World;
 use super::{Door, Place, Rung, each_place, eventually, text};
@@ -239,6 +239,11 @@ fn repositories_that_were_made_are_of_use_later() {
     });
 }
 
+/// A script that makes these files.
+fn making(names: &[&str]) -> String {
+    format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", names.join(" "))
+}
+
 #[test]
 fn what_other_programs_obey_is_found_whatever_its_name() {
     const PLANTED: [&str; 9] = [
@@ -252,8 +257,7 @@ fn what_other_programs_obey_is_found_whatever_its_name() {
         ".github/hooks/a.json",
         "a/.hg/hgrc",
     ];
-    let script =
-        format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", PLANTED.join(" "));
+    let script = making(&PLANTED);
     each_place(|user, place| {
         let world = World::with_git(user);
         world.plainly("mkdir -p b/.hg/store; echo old > b/.hg/hgrc; mkdir -p c/.hg/store");
@@ -281,8 +285,7 @@ fn other_spellings_of_protected_names_stay_nowhere() {
         ".ENVRC",
         "a/.Claude/settings.json",
     ];
-    let script =
-        format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", PLANTED.join(" "));
+    let script = making(&PLANTED);
     each_place(|user, place| {
         let world = World::with_git(user);
         let output = world.confined(place, &script);
@@ -290,6 +293,13 @@ fn other_spellings_of_protected_names_stay_nowhere() {
             assert!(!world.work.join(name).exists(), "{name} {user:?} {place:?} {output:?}");
         }
     });
+}
+
+/// What the tool says that writes a file.
+fn write(world: &World, place: Place, name: &str) -> Output {
+    let input = format!("{{\"file_path\":\"{name}\",\"content\":\"x\"}}");
+    let words = ["--mode", "yolo", "tools", "exec", "Write", "--input", &input];
+    world.program(place.rung, &words.map(str::to_owned)).output().unwrap()
 }
 
 #[test]
@@ -306,24 +316,23 @@ fn what_the_user_s_shell_loads_before_a_prompt_is_kept() {
         let world = World::with_git(user);
         let text = "source ./scripts/env\\n. ./scripts/new\\n";
         world.plainly(&format!("mkdir scripts; echo old > scripts/env; printf '{text}' > .envrc"));
-        let script =
-            format!("for f in {}; do mkdir -p $(dirname $f); echo x > $f; done", PLANTED.join(" "));
-        let mut output = vec![world.confined(place, &script)];
-        output.push(world.confined(place, "echo evil > scripts/env; sleep 1"));
+        let mut output = vec![world.confined(place, &making(&PLANTED))];
+        output.push(world.confined(place, "echo evil > scripts/env"));
         for name in PLANTED {
             assert!(!world.work.join(name).exists(), "{name} {user:?} {place:?} {output:?}");
         }
         let old = fs::read_to_string(world.work.join("scripts/env")).unwrap();
         assert_eq!(old, "old\n", "{user:?} {place:?}");
-        let input = r#"{"file_path":"scripts/new","content":"x"}"#;
-        let words = ["--mode", "yolo", "tools", "exec", "Write", "--input", input];
-        world.program(place.rung, &words.map(str::to_owned)).output().unwrap();
+        let output = write(&world, place, "scripts/new");
+        assert!(!output.status.success(), "{user:?} {place:?} {output:?}");
         assert!(!world.work.join("scripts/new").exists(), "{user:?} {place:?}");
+        let output = write(&world, place, "scripts/other");
+        assert!(world.work.join("scripts/other").exists(), "{user:?} {place:?} {output:?}");
     });
 }
 
 #[test]
-fn packages_that_were_linked_from_a_store_stop_no_work() {
+fn packages_that_were_linked_from_a_store_stop_no_work_and_landlock_says_what_it_needs() {
     each_place(|user, place| {
         let world = World::with_git(user);
         let made = world.plainly(
@@ -331,15 +340,21 @@ fn packages_that_were_linked_from_a_store_stop_no_work() {
              truncate -s 1M $REAL/store/$i; ln $REAL/store/$i $d/$i; done",
         );
         assert!(made.status.success(), "{made:?}");
-        if place.rung == Rung::Bubblewrap {
-            let output = world.confined(place, "echo ran");
-            assert_eq!(text(&output), "ran\n", "{user:?} {place:?} {output:?}");
+        let output = world.confined(place, "echo ran");
+        let said = (output.status.code(), text(&output));
+        match place.rung {
+            Rung::Bubblewrap => assert_eq!(said, (Some(0), "ran\n".into()), "{user:?} {output:?}"),
+            Rung::Landlock => {
+                assert_eq!(said, (Some(4), String::new()), "{user:?} {output:?}");
+                let why = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(why.contains("install bubblewrap"), "{user:?} {why}");
+            }
         }
     });
 }
 
 #[test]
-fn a_hook_of_very_many_words_holds_nothing_up() {
+fn beside_a_hook_of_very_many_words_nothing_runs_and_it_is_said_at_once() {
     each_place(|user, place| {
         let world = World::with_git(user);
         world.plainly(
@@ -350,6 +365,7 @@ fn a_hook_of_very_many_words_holds_nothing_up() {
         let output = world.confined(place, "echo ran");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("more files than can be looked at"), "{user:?} {place:?} {said}");
+        assert_eq!((output.status.code(), text(&output).as_str()), (Some(4), ""), "{place:?}");
     });
 }
 
@@ -363,17 +379,15 @@ fn no_tool_writes_what_the_settings_of_repositories_lead_to() {
         let world = World::with_git(user);
         let made = world.plainly(BEFORE);
         assert!(made.status.success(), "{made:?}");
-        let write = |name: &str| {
-            let input = format!("{{\"file_path\":\"{name}\",\"content\":\"x\"}}");
-            let words = ["--mode", "yolo", "tools", "exec", "Write", "--input", &input];
-            world.program(place.rung, &words.map(str::to_owned)).output().unwrap();
+        let is_written = |name: &str| {
+            write(&world, place, name);
             world.work.join(name).exists()
         };
         for name in ["n/hk/pre-commit", "n/mon.sh", "inc", "wt/.husky/pre-commit"] {
-            assert!(!write(name), "{name} {user:?} {place:?}");
+            assert!(!is_written(name), "{name} {user:?} {place:?}");
         }
         for name in ["n/src/a", "hk/pre-commit", ".husky/pre-commit"] {
-            assert!(write(name), "{name} {user:?} {place:?}");
+            assert!(is_written(name), "{name} {user:?} {place:?}");
         }
     });
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::{ModelServer, Reply};
 
-use super::{error, exec, output, plugin, results, runs, tool};
+use super::{error, exec, output, plugin, results, runs, tool, write};
 use crate::{has_bubblewrap, project, project_with};
 
 #[test]
@@ -245,13 +245,15 @@ fn a_file_that_ends_its_python_costs_only_itself() {
     let project = project();
     let good = |name: &str| tool(name, "return ToolResult(True, 'fine')");
     let bad = "import os\nopen('/tmp/x', 'w')\nos._exit(3)\n";
+    let made = "def __init__(self):\n        os._exit(3)\n\n    async def execute";
+    let made = good("made").replace("async def execute", made);
     plugin(
         &project,
         "mixed",
         &[
             ("tools/a.py", &good("first")),
             ("tools/b.py", bad),
-            ("tools/c.py", &format!("{bad}# another\n")),
+            ("tools/c.py", &made),
             ("tools/d.py", &good("last")),
         ],
     );
@@ -269,4 +271,16 @@ fn a_file_that_ends_its_python_costs_only_itself() {
     std::fs::write(path, good("mended")).unwrap();
     let list = project.brynhild(&["tools", "list"]);
     assert!(list.stdout.contains("mended") && !list.stderr.contains("tools/b.py"), "{list}");
+}
+
+#[test]
+fn faults_of_a_manifest_and_of_the_python_are_listed_together() {
+    let project = project();
+    let root = plugin(&project, "both", &[("tools/t.py", "import nosuch\n")]);
+    let manifest = "name: both\nversion: '1'\ntools: [t]\nsandbox: {zork: 1}\n";
+    write(&root.join("plugin.yaml"), manifest);
+    let run = project.brynhild(&["plugin", "validate", &root.display().to_string()]);
+    for words in ["sandbox.zork", "No module named 'nosuch'"] {
+        assert!(run.code(1).stderr.contains(words), "{words}: {run}");
+    }
 }

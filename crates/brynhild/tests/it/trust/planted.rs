@@ -62,6 +62,107 @@ fn what_python_would_find_first_runs_in_no_trusted_hook() {
     }
 }
 
+/// A guard that ran once, then the file `planted`, which would run `evil` in it.
+fn assert_kept_out((command, script, text): (&str, &str, &str), planted: &str, evil: &str) {
+    let server = model(&format!("mkdir -p $(dirname {planted}); echo \"{evil}\" > {planted}"));
+    let project = project_with(&server);
+    project.file(script, text).file(".brynhild/hooks.yaml", hooks(command));
+    for number in 0..30 {
+        project.file(format!("d{number}/notes.txt"), "x");
+    }
+    trust(&project);
+    let run = chat(&project, &[]);
+    let is_there = |name: &str| project.path().join(name).exists();
+    assert!(is_there("ran"), "{command} {run}");
+    assert!(is_there(planted) && !is_there("evil"), "{planted} {run}");
+    assert!(!is_there("happened"), "what it guards passes: {planted} {run}");
+    let last = server.chats()[2].body["messages"].to_string();
+    assert!(last.contains("came to scripts that you trust"), "{planted} {last}");
+}
+
+#[test]
+fn what_a_trusted_hook_looks_for_in_vain_must_not_come() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let python = "open('evil', 'w')";
+    let lines = |start: char, numbers: std::ops::Range<u32>| {
+        let lines = numbers.map(|number| format!(": {start}{number}\n"));
+        lines.collect::<Vec<_>>().concat()
+    };
+    let (words, folders) = (lines('a', 100..200), lines('d', 0..30));
+    let import = "python3 -c 'try: import opt\nexcept ImportError: pass'\ntouch ran\n";
+    let optional = "try:\n    import extra.more\nexcept ImportError:\n    open('ran', 'w')\n";
+    let library = "import pickle\nopen('ran', 'w')\n";
+    let sourced = "if [ -f ./local.sh ]; then . ./local.sh; fi\ntouch ran\n";
+    let required = ": 'try { require(\"./opt\") } catch (e) {}'\ntouch ran\n";
+    let searched = format!("{words}export PYTHONPATH=zlibs; {import}");
+    let many = format!("{folders}export PYTHONPATH=zlibs; {import}");
+    for (guard, planted, evil) in [
+        (("python3 h.py", "h.py", optional), "extra/more.py", python),
+        (("python3 h.py", "h.py", library), "org/python/core.py", python),
+        (("sh h.sh", "h.sh", sourced), "local.sh", "touch evil"),
+        (("sh h.js", "h.js", required), "opt.js", "touch evil"),
+        (("sh h.sh", "h.sh", &searched), "zlibs/opt.py", python),
+        (("sh h.sh", "h.sh", &many), "zlibs/opt.py", python),
+    ] {
+        assert_kept_out(guard, planted, evil);
+    }
+}
+
+#[test]
+fn what_no_trusted_hook_would_find_stops_none() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = model(
+        "mkdir -p docs src/deep __pycache__; echo x > docs/a.md; echo x > src/deep/x.rs; \
+         echo x > notes.txt; echo x > __pycache__/json.cpython-312.pyc",
+    );
+    let project = project_with(&server);
+    project.file("h.py", "import json\nopen('ran', 'a').write('x')\n");
+    project.file(".brynhild/hooks.yaml", hooks("python3 h.py"));
+    trust(&project);
+    let run = chat(&project, &[]);
+    assert!(project.path().join("happened").exists(), "{run}");
+    assert_eq!(project.read("ran"), "xx", "{run}");
+}
+
+#[test]
+fn the_script_of_a_guard_that_is_removed_takes_no_guard_away() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let guard = "import sys\nopen('ran', 'w')\n";
+    let script = |path: &str| {
+        let hook = json!({"name": "guard", "type": "script", "script": path});
+        json!({"version": 1, "hooks": {"pre_tool_use": [hook]}}).to_string()
+    };
+    for change in ["rm tools/guard.py", "mv tools/guard.py tools/other"] {
+        let server = model(change);
+        let project = project_with(&server);
+        project
+            .file("tools/guard.py", guard)
+            .file(".brynhild/hooks.yaml", script("tools/guard.py"));
+        trust(&project);
+        let run = chat(&project, &[]);
+        assert!(!project.path().join("happened").exists(), "what it guards passes: {run}");
+        let last = server.chats()[2].body["messages"].to_string();
+        assert!(last.contains("could not be asked"), "{change} {last}");
+    }
+    let server = model("rm own/guard.py");
+    let project = project_with(&server);
+    project
+        .file("own/plugin.yaml", "name: own\nversion: '1'\nhooks: true\n")
+        .file("own/hooks.yaml", script("guard.py"))
+        .file("own/guard.py", "import sys\n");
+    project.brynhild(&["trust", "--plugin-dir", "own", "--yes"]).success();
+    let run = chat(&project, &["--plugin-dir", "own"]);
+    assert!(!project.path().join("happened").exists(), "what it guards passes: {run}");
+    let last = server.chats()[2].body["messages"].to_string();
+    assert!(last.contains("could not be asked"), "{last}");
+}
+
 #[test]
 fn a_module_beside_a_script_without_an_ending_takes_the_trust() {
     let project = project();

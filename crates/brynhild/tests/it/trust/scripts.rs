@@ -206,6 +206,30 @@ fn what_a_command_line_leads_to_by_folders_options_and_variables_is_covered_and_
 }
 
 #[test]
+fn a_change_of_what_a_script_loads_asks_again_whatever_it_looks_like() {
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let shapes: &[(&str, Files<'_>, &str)] = &[
+        ("sh h.sh", &[("h.sh", ". ./sub/lib"), ("sub/lib", "true")], "sub/lib"),
+        ("sh t/h.sh", &[("t/h.sh", ". \"$here/lib\""), ("t/lib", "true")], "t/lib"),
+        ("sh h.sh", &[("h.sh", "bash -e steps < notes.txt"), ("steps", "true")], "steps"),
+        ("sh h.sh", &[("h.sh", "xargs -a cmds sh -c"), ("cmds", "true")], "cmds"),
+        (
+            "perl -Ilib x.pl",
+            &[("x.pl", "use Foo::Bar;"), ("lib/Foo/Bar.pm", "1;")],
+            "lib/Foo/Bar.pm",
+        ),
+    ];
+    for (command, files, changed) in shapes {
+        let project = trusted(command, files);
+        project.file("notes.txt", "x");
+        project.brynhild(&["--require-trust", "hooks", "list"]).success();
+        project.file(changed, "exit 0");
+        let run = project.brynhild(&["--require-trust", "hooks", "list"]);
+        assert_eq!(run.status.code(), Some(3), "{command}: {changed}");
+    }
+}
+
+#[test]
 fn what_comes_to_a_trusted_script_and_could_run_in_it_asks_again() {
     type Files<'a> = &'a [(&'a str, &'a str)];
     let shapes: &[(&str, Files<'_>, &str)] = &[
@@ -214,6 +238,7 @@ fn what_comes_to_a_trusted_script_and_could_run_in_it_asks_again() {
         ("python3 -m t.x", &[("t/x.py", "import argparse")], "gettext.py"),
         ("python3 t/x.py", &[("t/x.py", "import subprocess")], "t/signal.py"),
         ("python3 t/x.py", &[("t/x.py", "import argparse")], "t/gettext/__init__.py"),
+        ("python3 t/x.py", &[("t/x.py", "import pickle")], "t/org/python/core.py"),
         (
             "PYTHONPATH=vend python3 t/x.py",
             &[("t/x.py", ""), ("vend/other.py", "")],

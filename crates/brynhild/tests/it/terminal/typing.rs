@@ -1,0 +1,77 @@
+//! What is typed line by line: over the end of a row, pasted without end, on terminals that know nothing.
+
+use super::*;
+
+/// What the model was told last.
+fn told(server: &ModelServer, request: usize) -> String {
+    let messages = server.chats()[request].body["messages"].clone();
+    let last = messages.as_array().unwrap().last().unwrap().clone();
+    last["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_is_erased_over_the_end_of_a_row() {
+    let reason = "n because of all that was said before today";
+    for (erased, rest) in [("\x7f".repeat(40), "n b"), ("\x15".to_owned(), "")] {
+        let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
+        let project = project_with(&server);
+        let terminal = project.terminal(&["--plain", "chat", "write"], (30, 40));
+        let letters = |text: &str| text.split_whitespace().collect::<String>();
+        let empty = letters(&terminal.wait_until("the question", |screen| {
+            letters(&screen.contents()).ends_with("theturn:")
+        }));
+        terminal.send(reason);
+        terminal.wait_until("the answer", |screen| {
+            letters(&screen.contents()).ends_with("beforetoday")
+        });
+        terminal.send(&erased);
+        terminal.wait_until("less of it", |screen| {
+            letters(&screen.contents()) == format!("{empty}{}", letters(rest))
+        });
+        terminal.send("no\r");
+        assert_eq!(terminal.wait_for_end(), Some(0));
+    }
+}
+
+#[test]
+fn a_paste_without_end_can_be_left_line_by_line() {
+    let server = ModelServer::start([Reply::text("heard")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("\x1b[200~words of a paste");
+    terminal.wait_for("a paste has not ended yet; Esc ends it");
+    terminal.send("\x1b");
+    terminal.wait_for("> words of a paste");
+    terminal.send(" and more\r");
+    terminal.wait_for("heard");
+    assert_eq!(told(&server, 0).trim_end(), "words of a paste and more");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
+fn a_paste_without_end_at_a_question_agrees_to_nothing() {
+    let server = ModelServer::start([touch("a.txt"), Reply::text("I leave it.")]);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain", "chat", "write"], SIZE);
+    terminal.wait_for("ancel the turn:");
+    terminal.send("\x1b[200~y\r");
+    terminal.wait_for("a paste has not ended yet; Esc ends it");
+    terminal.send("\x1b");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(told(&server, 1).contains("denied"), "{}", told(&server, 1));
+    assert!(!project.path().join("a.txt").exists());
+}
+
+#[test]
+fn a_terminal_that_knows_no_sequences_is_sent_none() {
+    let server = ModelServer::start([touch("a.txt"), Reply::text("It is made.")]);
+    let project = project_with(&server).env("TERM", "dumb");
+    let terminal = project.terminal(&["chat", "write"], SIZE);
+    terminal.wait_for("ancel the turn:");
+    terminal.send("no\x7f\x7fy\r");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+    let output = terminal.output();
+    assert!(output.contains("It is made.") && !output.contains('\x1b'), "{output:?}");
+}
