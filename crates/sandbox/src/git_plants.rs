@@ -7,10 +7,8 @@ use std::path::Path;
 use crate::User;
 use crate::git_pointers;
 use crate::harmless::is_harmless_directory;
+use crate::nested::OBEYED;
 use crate::protected::{is_bare_repository, would_be_bare_repository};
-
-/// What git obeys in a repository, whatever lies there already.
-const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 
 /// Why git on the host would obey a file at `path`, in a project at `root` of this user.
 pub fn git_obeys(path: &Path, root: &Path, user: Option<&User>) -> Option<String> {

@@ -37,7 +37,7 @@ const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
 pub(crate) const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 /// What git obeys in a repository, whatever lies there.
-const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
+pub(crate) const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 /// What makes a folder a repository for git, together or with another folder behind it.
 const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 

@@ -8,6 +8,15 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Returns once the file system's clock tells what is written from now on from what was before.
+fn pass_time() {
+    let now = || tempfile::tempfile().unwrap().metadata().unwrap().modified().unwrap();
+    let begun = now();
+    while now() < begun + 2 * LAG {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn what_is_planted_is_found_and_what_git_makes_is_not() {
     let base = tempfile::tempdir().unwrap();
@@ -97,7 +106,7 @@ fn in_a_very_large_tree_what_was_prepared_before_is_seen_when_it_is_moved() {
     }
     write(root, "z/own/HEAD", "");
     write(root, "node_modules/e/.git/config", EVIL);
-    std::thread::sleep(2 * LAG);
+    pass_time();
     let before = look(root, None);
     assert!(before.is_cut);
     let rename = |from: &str, to: &str| fs::rename(root.join(from), root.join(to)).unwrap();
@@ -129,7 +138,7 @@ fn in_a_very_large_tree_what_was_there_stays_and_what_is_changed_goes() {
         write(root, &format!("{name}/.git/config"), "[core]\nfsmonitor = user\n");
     }
     write(root, "z/five/.vscode/tasks.json", "");
-    std::thread::sleep(2 * LAG);
+    pass_time();
     let before = look(root, None);
     assert!(before.is_cut);
     write(root, "z/one/.git/config", "[core]\nfsmonitor = x\n");
@@ -159,7 +168,7 @@ fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() 
     ] {
         write(root, path, "{}");
     }
-    std::thread::sleep(2 * LAG);
+    pass_time();
     let before = look(root, None);
     assert!(before.is_cut);
     for (from, to) in [("node_modules/e", "e"), ("gh", ".github")] {
@@ -176,7 +185,7 @@ fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() 
     // What the person adds between two commands stays.
     write(root, "z/mine/other/.mcp.json", "{}");
     write(root, "z/mine/.zed/settings.json", "{}");
-    std::thread::sleep(2 * LAG);
+    pass_time();
     let before = look(root, None);
     write(root, "z/mine/newer", "");
     assert_eq!(before.planted(root), (Vec::new(), false));
