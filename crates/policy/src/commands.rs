@@ -2,6 +2,7 @@
 //! part of it is allowed.
 
 mod elsewhere;
+mod globs;
 mod grant;
 mod hosts;
 mod index;
@@ -9,10 +10,12 @@ mod launchers;
 mod meanings;
 mod named;
 mod sweep;
+mod told;
 mod writes;
 
+use globs::Globs;
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
-use named::named_file;
+use named::{Hit, named_file};
 pub(crate) use writes::written;
 use writes::written_by_program;
 
@@ -26,7 +29,7 @@ use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
 use crate::floor;
 use crate::ground::Ends;
 use crate::rules::{CommandPattern, Rule, Target};
-use crate::shell::{Flow, Found, Piece, Simple, Survey, prove, resolve, survey};
+use crate::shell::{Flow, Found, Piece, Reach, Simple, Survey, prove, resolve, survey};
 pub(crate) use index::Index;
 
 /// What was found out about a command.
@@ -45,8 +48,15 @@ struct Read<'a> {
     survey: &'a Survey,
     index: &'a Index,
     ends: Ends<'a>,
-    /// Whether wildcards stand for names that begin with a dot, once that was looked for.
-    dots: OnceCell<bool>,
+    /// What the text says of wildcards, once that was looked for.
+    globs: OnceCell<Globs>,
+}
+
+impl Read<'_> {
+    /// What wildcards stand for here.
+    fn globs(&self) -> Globs {
+        *self.globs.get_or_init(|| Globs::of(self))
+    }
 }
 
 /// Steps past this number are left out of a list of the same kind.
@@ -56,14 +66,16 @@ const LISTED: usize = 8;
 pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let proof = prove(command, cwd);
     let places = (cwd, call.places.home.as_deref());
-    let survey = survey(command, places, proof.grammar, denies_commands(call));
+    let reach = if denies_commands(call) { Reach::Sources } else { Reach::Commands };
+    let survey = survey(command, places, proof.grammar, reach);
     let index = Index::new(&survey);
     let ends = Ends::new(call.ground);
-    let read = Read { text: command, survey: &survey, index: &index, ends, dots: OnceCell::new() };
+    let read = Read { text: command, survey: &survey, index: &index, ends, globs: OnceCell::new() };
     let mut findings = rule_steps(call, &read, Decision::Deny);
     findings.extend(forbidden(call, &survey));
     findings.extend(sweep::sweeps(call, &read));
     findings.extend(elsewhere::shown_from_elsewhere(call, &read));
+    findings.extend(told::told_by_files(call, &survey));
     for danger in floor::dangers(command, &survey, &index, call.places) {
         findings.push(match danger.decision {
             Decision::Deny => deny(&danger.subject, &danger.why, BUILT_IN),
@@ -165,9 +177,12 @@ fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Findi
     let mut steps = Vec::new();
     for rule in call.rules_that(decision) {
         let hit = match &rule.matcher.target {
+            Target::Path(..) => {
+                steps.extend(named_file(call, read, rule).map(|hit| file_step(rule, hit)));
+                None
+            }
             Target::Command(pattern) => index.first_hit(survey, pattern),
             Target::AnyCommand => survey.commands.first().map(|found| floor::shown(found.argv())),
-            Target::Path(..) => named_file(call, read, rule),
             Target::Host(_) => hosts::named_host(text, survey, rule),
             // Rules for whole tools are applied to the whole call.
             Target::Anything | Target::What(_) => None,
@@ -188,6 +203,17 @@ fn rule_steps(call: &Call<'_>, read: &Read<'_>, decision: Decision) -> Vec<Findi
         }
     }
     steps
+}
+
+/// The step that follows from a file that a rule speaks of.
+fn file_step(rule: &Rule, hit: Hit) -> Finding {
+    match hit {
+        Hit::Perhaps(subject) if rule.decision == Decision::Deny => {
+            let why = format!("it could do what this rule denies: {}", rule.why());
+            ask(&subject, &why, &rule.origin).lifted_by(Lift::Never)
+        }
+        Hit::Sure(subject) | Hit::Perhaps(subject) => Call::step(rule, &subject),
+    }
 }
 
 /// What no rule can allow: network by redirection, and writing to protected names.

@@ -2,7 +2,7 @@
 //! Takes time in proportion to the product of the lengths, whatever the pattern.
 
 /// How the characters of a text are to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reading {
     /// Every character stands for itself.
     Literal,
@@ -76,6 +76,22 @@ fn is_hidden(name: (&str, Reading), pattern: (&str, Reading)) -> bool {
 /// Whether a pattern in a shell's word stands for the name of a file.
 pub(crate) fn stands_for(pattern: (&str, Reading), name: &str) -> bool {
     !is_hidden((name, Reading::Literal), pattern) && meet(pattern, (name, Reading::Literal))
+}
+
+/// Whether a path with wildcards, in which a component of two stars may be any number of them, stands for
+/// `path`. Both are without a leading slash; case is disregarded, as some shells are told to.
+pub(crate) fn covers((pattern, reading): (&str, Reading), path: &str) -> bool {
+    let (pattern, path) = (pattern.to_lowercase(), path.to_lowercase());
+    let pattern: Vec<Step<&str>> = components(&pattern)
+        .map(|it| if is_deep(it) { Step::Many } else { Step::One(it) })
+        .collect();
+    let path: Vec<Step<&str>> = components(&path).map(Step::One).collect();
+    walk(&pattern, &path, |pattern, name| stands_for((pattern, reading), name))
+}
+
+/// Whether a component may stand for any number of them.
+pub(crate) fn is_deep(component: &str) -> bool {
+    component.len() > 1 && component.bytes().all(|byte| byte == b'*')
 }
 
 fn components(path: &str) -> impl Iterator<Item = &str> {

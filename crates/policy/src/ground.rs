@@ -20,6 +20,8 @@ const WALKED: usize = 4096;
 const LOOKED: usize = 16 * 1024;
 /// More entries of folders are not held against the patterns of one command.
 const MEANT: usize = 256 * 1024;
+/// More bytes of what scripts in a command may name are not held against rules.
+const SCRIPTED: usize = 4 * 1024 * 1024;
 
 /// Answers about the disk.
 pub trait Look: Send + Sync {
@@ -105,20 +107,31 @@ impl Ground {
     }
 }
 
-/// What patterns stand for, each in a folder.
-type Meant = HashMap<(PathBuf, String), Rc<[PathBuf]>>;
+/// What a pattern stands for.
+#[derive(Clone)]
+pub(crate) struct Meant {
+    /// The files, and where they lead.
+    pub(crate) paths: Rc<[PathBuf]>,
+    /// Whether that is all of them: every folder on the way could be listed, or is not there.
+    pub(crate) is_whole: bool,
+}
+
+/// The names in folders; none of one that is there and cannot be listed.
+type Names = HashMap<PathBuf, Option<Rc<[String]>>>;
 
 /// Where paths lead, each asked about once: long texts name the same ones again and again. Where there are
 /// more than can be asked about, that is noted.
 pub(crate) struct Ends<'a> {
     ground: &'a Ground,
     known: RefCell<HashMap<PathBuf, PathBuf>>,
-    names: RefCell<HashMap<PathBuf, Rc<[String]>>>,
-    meant: RefCell<Meant>,
-    /// How often a way back may yet be followed, a path looked up, and an entry compared.
+    names: RefCell<Names>,
+    files: RefCell<HashMap<PathBuf, Rc<[PathBuf]>>>,
+    meant: RefCell<HashMap<(PathBuf, String), Meant>>,
+    /// How often a way back may yet be followed, a path looked up, an entry compared, and how much of scripts.
     walks: Cell<usize>,
     looks: Cell<usize>,
     entries: Cell<usize>,
+    scripted: Cell<usize>,
     is_cut_short: Cell<bool>,
 }
 
@@ -128,10 +141,12 @@ impl<'a> Ends<'a> {
             ground,
             known: RefCell::default(),
             names: RefCell::default(),
+            files: RefCell::default(),
             meant: RefCell::default(),
             walks: Cell::new(WALKED),
             looks: Cell::new(LOOKED),
             entries: Cell::new(MEANT),
+            scripted: Cell::new(SCRIPTED),
             is_cut_short: Cell::default(),
         }
     }
@@ -144,6 +159,16 @@ impl<'a> Ends<'a> {
     /// Whether there was more than could be followed.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.is_cut_short.get()
+    }
+
+    /// Whether one more name in a script may be looked at.
+    pub(crate) fn affords_scripted(&self, name: &str) -> bool {
+        self.affords(&self.scripted, name.len())
+    }
+
+    /// Whether so many more files may be held against a pattern.
+    pub(crate) fn affords_compared(&self, count: usize) -> bool {
+        self.affords(&self.entries, count)
     }
 
     /// Takes so much of what may yet be done; says whether there was as much left.
@@ -198,37 +223,70 @@ impl<'a> Ends<'a> {
         Some(at)
     }
 
-    /// Where the files lead that a path with wildcards stands for, as far as folders can be listed.
-    pub(crate) fn meant(&self, folder: &Path, pattern: &str, reading: Reading) -> Rc<[PathBuf]> {
+    /// The files that a path with wildcards stands for, and where they lead, as far as folders can be listed.
+    pub(crate) fn meant(&self, folder: &Path, pattern: &str, reading: Reading) -> Meant {
         let key = (folder.to_owned(), pattern.to_owned());
         if let Some(known) = self.meant.borrow().get(&key) {
-            return Rc::clone(known);
+            return known.clone();
         }
         let mut found = vec![PathBuf::new()];
+        let mut is_whole = self.ground.look().is_some();
         for component in folder.join(pattern).components() {
             let text = component.as_os_str().to_string_lossy();
             if !is_wild(&text) {
-                let steps = found.iter().filter_map(|at| self.step(at, component));
-                found = steps.collect();
+                let steps: Vec<PathBuf> =
+                    found.iter().filter_map(|at| self.step(at, component)).collect();
+                is_whole &= steps.len() == found.len();
+                found = steps;
                 continue;
             }
+            // Some shells are told to disregard case.
+            let text = text.to_lowercase();
             let mut fitting = Vec::new();
             for at in found {
                 // It may be a name after all.
                 let whole = Some(at.join(component));
                 fitting.extend(whole.filter(|it| self.real(it).is_some()));
                 let names = self.names(&at);
-                if !self.affords(&self.entries, names.len()) {
+                let count = names.as_ref().map_or(0, |names| names.len());
+                is_whole &= names.is_some() && self.affords(&self.entries, count);
+                let fits = |name: &&String| stands_for((&text, reading), &name.to_lowercase());
+                let names = names.as_deref().unwrap_or_default();
+                fitting.extend(names.iter().filter(fits).map(|name| at.join(name)));
+                if self.is_cut_short() {
                     break;
                 }
-                let fits = |name: &&String| stands_for((&text, reading), name);
-                fitting.extend(names.iter().filter(fits).map(|name| at.join(name)));
             }
             found = fitting;
         }
-        let ends: Rc<[PathBuf]> = found.iter().map(|path| self.of(path)).collect();
-        self.meant.borrow_mut().insert(key, Rc::clone(&ends));
-        ends
+        let mut paths: Vec<PathBuf> = found.iter().map(|path| self.of(path)).collect();
+        paths.extend(found);
+        paths.sort();
+        paths.dedup();
+        let is_whole = is_whole && !self.is_cut_short();
+        let meant = Meant { paths: paths.into(), is_whole };
+        self.meant.borrow_mut().insert(key, meant.clone());
+        meant
+    }
+
+    /// All files below a folder; what is left out is noted.
+    pub(crate) fn files(&self, folder: &Path) -> Rc<[PathBuf]> {
+        if let Some(files) = self.files.borrow().get(folder) {
+            return Rc::clone(files);
+        }
+        let mut files = Vec::new();
+        let sought = self.ground.look().map(|look| {
+            look.seek(folder, Width::Everything, &mut |path| {
+                files.push(path.to_owned());
+                false
+            })
+        });
+        if sought == Some(Sought::TooMany) {
+            self.cut_short();
+        }
+        let files: Rc<[PathBuf]> = files.into();
+        self.files.borrow_mut().insert(folder.to_owned(), Rc::clone(&files));
+        files
     }
 
     /// Where a path leads that is there for certain.
@@ -236,14 +294,16 @@ impl<'a> Ends<'a> {
         self.ground.look()?.real(path)
     }
 
-    /// The names in a folder; nothing where it cannot be listed.
-    pub(crate) fn names(&self, folder: &Path) -> Rc<[String]> {
+    /// The names in a folder; none where it is there and cannot be listed.
+    fn names(&self, folder: &Path) -> Option<Rc<[String]>> {
         if let Some(names) = self.names.borrow().get(folder) {
-            return Rc::clone(names);
+            return names.clone();
         }
-        let names = self.ground.look().and_then(|look| look.names(folder));
-        let names: Rc<[String]> = names.unwrap_or_default().into();
-        self.names.borrow_mut().insert(folder.to_owned(), Rc::clone(&names));
+        let look = self.ground.look()?;
+        // A file has no entries either.
+        let absent = || look.real(&folder.join(".")).is_none().then(Vec::new);
+        let names: Option<Rc<[String]>> = look.names(folder).or_else(absent).map(Into::into);
+        self.names.borrow_mut().insert(folder.to_owned(), names.clone());
         names
     }
 

@@ -12,6 +12,7 @@
 
 mod actions;
 mod call;
+mod command_line;
 mod commands;
 mod findings;
 mod floor;
@@ -34,6 +35,7 @@ use contract::tool::ToolSpec;
 use serde::Deserialize;
 
 use call::Call;
+pub use command_line::{Command, CommandLine, Program, UNKNOWN, command_line};
 use findings::Lift;
 use ground::Ground;
 use paths::{Places, normalize};

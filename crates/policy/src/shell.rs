@@ -15,7 +15,9 @@ pub(crate) mod wrappers;
 
 pub(crate) use lower::{Cwd, Simple};
 pub(crate) use strict::{Flow, Word};
-pub(crate) use survey::{Fit, Found, LISTERS, Survey, base_name, resolve, survey};
+pub(crate) use survey::{
+    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, resolve, survey,
+};
 pub(crate) use tolerant::{GAP, Piece};
 
 use std::ops::Range;

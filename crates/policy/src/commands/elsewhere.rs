@@ -55,7 +55,7 @@ pub(super) fn shown_from_elsewhere(call: &Call<'_>, read: &Read<'_>) -> Option<F
     };
     let is_set = ["git_work_tree", "git_dir"].iter().any(|name| text.contains(name))
         || read.survey.assigned.iter().any(|name| is_variable(name))
-        || read.survey.commands.iter().any(sets);
+        || read.survey.whole_commands().any(sets);
     let mut known: Vec<PathBuf> = Vec::new();
     for (count, (found, at)) in running.enumerate() {
         let words = &found.argv()[at..];

@@ -370,7 +370,11 @@ fn meant(call: &Call<'_>, path: &Path, glob: bool) -> Result<Vec<PathBuf>, Strin
         }
         let mut matched = Vec::new();
         for folder in &found {
-            let names = ground.names(folder).unwrap_or_default();
+            let names = match ground.names(folder) {
+                Some(names) => names,
+                None if ground.real(folder).is_none() => continue,
+                None => return Err(format!("`{}` cannot be listed", folder.display())),
+            };
             let fits = |name: &String| meet((&pattern, Reading::Shell), (name, Reading::Literal));
             matched.extend(names.iter().filter(|name| fits(name)).map(|name| folder.join(name)));
             if matched.len() > MEANT {

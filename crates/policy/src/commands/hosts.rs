@@ -96,7 +96,7 @@ pub(crate) fn named_host(text: &str, survey: &Survey, rule: &Rule) -> Option<Str
             return None;
         }
         let words =
-            survey.commands.iter().flat_map(|found| found.before().iter().chain(found.argv()));
+            survey.whole_commands().flat_map(|found| found.before().iter().chain(found.argv()));
         let words = words.map(|word| word.text.as_str());
         let is_end = |c: char| c.is_whitespace() || "'\"<>()|;&=,\\".contains(c);
         let mut words = words.chain(text.split(is_end)).filter(|word| pattern.could_be_in(word));

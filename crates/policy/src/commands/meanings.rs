@@ -45,12 +45,11 @@ fn attached(word: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The files that scripts among the words of a command name, where there is no sign before them.
-pub(crate) fn in_scripts(words: &[Piece]) -> impl Iterator<Item = Piece> {
+pub(crate) fn in_scripts(words: &[Piece]) -> impl Iterator<Item = &str> {
     let is_editor = |word: &Piece| matches!(base_name(&word.text), "sed" | "gsed");
     let args = words.iter().position(is_editor).map_or(&[][..], |at| &words[at + 1..]);
     let args: Vec<&str> = args.iter().map(|word| word.text.as_str()).collect();
-    let files = sed::scripts(&args).into_iter().flat_map(sed::files);
-    files.map(|file| Piece { text: file.to_owned(), ..Piece::default() })
+    sed::scripts(&args).into_iter().flat_map(sed::files)
 }
 
 /// Whether a part of a word may begin within letters of options, and so be any text.

@@ -1,92 +1,174 @@
 //! Files that a command names, and rules about them. Sees too many rather than too few; never used to
 //! allow.
 
+mod patterns;
 mod unknown;
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use foldhash::{HashSet, HashSetExt};
 
 use super::Read;
 use super::meanings::{in_scripts, is_cluster, meanings};
-use super::writes::{only_reads, written_by_program};
+use super::sweep::is_left_out;
+use super::writes::{Others, Told, only_reads, outputs, told, written_by_program};
 use crate::call::Call;
-use crate::glob::Reading;
+use crate::glob::{Reading, is_deep};
 use crate::ground::is_wild;
-use crate::rules::{PathPattern, Rule, Target, Touch};
-use crate::shell::{Found, Piece, resolve};
+use crate::programs::{self, Knowledge};
+use crate::rules::{PathPattern, Rule, Steps, Target, Touch};
+use crate::shell::{Found, Kind, Piece, Redirection, Word, base_name, resolve};
 use unknown::Unknown;
 
-/// More files of one script are not looked at.
-const SCRIPTED: usize = 4096;
+/// In longer searches any word may be a file.
+const LONG: usize = 256;
+/// The longest name that a file may have.
+const LONGEST: usize = 255;
 
-/// The first file that the text names and a rule about files speaks of. Any word may be read; a
-/// word is taken to be written unless its program is known to only look.
-pub(super) fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> Option<String> {
+/// A file that a rule speaks of.
+pub(super) enum Hit {
+    /// What the rule speaks of is done to it.
+    Sure(String),
+    /// It could be.
+    Perhaps(String),
+}
+
+/// The first file that the text names and a rule about files speaks of. Any word may be read. What is written
+/// is known of some programs; of others it can only be asked about.
+pub(super) fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> Option<Hit> {
     let survey = read.survey;
     let Target::Path(touch, pattern) = &rule.matcher.target else {
         return None;
     };
-    let wild =
-        if *read.dots.get_or_init(|| sets_dots(read)) { Reading::Shell } else { Reading::Names };
-    let ruled = Ruled { call, read, rule, pattern, wild };
+    let ruled = Ruled::new(call, read, rule, (*touch, pattern));
     let mut words = Words::new(&ruled);
+    let mut others = Words::new(&ruled);
     for redirection in &survey.redirections {
         let target = &redirection.target;
         let how = if target.writes { Touch::Write } else { Touch::Read };
-        if touch.includes(how) && words.have(&target.word, &redirection.folders) {
-            return Some(target.word.text.clone());
+        if touch.includes(how) && words.have((&target.word, Kind::Usual), &redirection.folders) {
+            return Some(Hit::Sure(target.word.text.clone()));
         }
     }
+    let mut perhaps = None;
     let mut last: Option<&Found> = None;
-    for found in &survey.commands {
-        // What a wrapper runs is a part of words that were looked at already.
-        let seen = last.is_some_and(|last| last.ends_like(found));
-        if seen || (*touch == Touch::Write && only_reads(found.argv())) {
-            continue;
+    for (at, found) in survey.commands.iter().enumerate() {
+        if *touch == Touch::Write {
+            // What a wrapper runs is looked at by itself.
+            let inner = survey.commands.get(at + 1).filter(|next| found.runs(next));
+            if let Some(inner) = inner {
+                let own = found.argv().len() - inner.argv().len();
+                let own = outputs(&found.argv()[..own]);
+                let mut own = own.into_iter();
+                if let Some(word) = own.find(|word| words.have((word, found.kind), &found.folders))
+                {
+                    return Some(Hit::Sure(word.text.clone()));
+                }
+                continue;
+            }
+            if only_reads(found.argv()) {
+                continue;
+            }
+            if let Some(word) = ruled.written(found, &mut words) {
+                return Some(Hit::Sure(word));
+            }
+            if perhaps.is_none() && ruled.others(&told(found)) == Others::Perhaps {
+                perhaps = ruled.perhaps_written(found, &mut others);
+            }
+        } else {
+            // What a wrapper runs is a part of words that were looked at already.
+            if last.is_some_and(|last| last.ends_like(found)) {
+                continue;
+            }
+            last = Some(found);
+            if touch.includes(Touch::Write)
+                && let Some(word) = ruled.removed(found)
+            {
+                return Some(Hit::Sure(word.text.clone()));
+            }
+            // What is set for a program is handed to it too.
+            let mut given = found.before().iter().chain(read_by(found));
+            let is_named = |word: &&'a Piece| !survey.is_pattern(found, word);
+            if let Some(word) =
+                given.find(|word| is_named(word) && words.have((word, found.kind), &found.folders))
+            {
+                return Some(Hit::Sure(word.text.clone()));
+            }
         }
-        last = Some(found);
-        if touch.includes(Touch::Write)
-            && let Some(word) = ruled.removed(found)
-        {
-            return Some(word.text.clone());
-        }
-        // What is set for a program is handed to it too.
-        let mut given = found.before().iter().chain(found.argv());
-        let is_named = |word: &&'a Piece| !survey.is_pattern(found, word);
-        if let Some(word) = given.find(|word| is_named(word) && words.have(word, &found.folders)) {
-            return Some(word.text.clone());
-        }
-        for (count, file) in in_scripts(found.argv()).enumerate() {
-            if count > SCRIPTED {
-                read.ends.cut_short();
+        for file in in_scripts(found.argv()) {
+            if !read.ends.affords_scripted(file) {
                 break;
             }
-            if ruled.is_any(&file, &found.folders) {
-                return Some(file.text);
+            // No link has a longer name.
+            let may_lead = file.len() <= LONGEST && call.ground.look().is_some();
+            if may_lead || pattern.could_be(file) {
+                let file = Piece { text: file.to_owned(), ..Piece::default() };
+                if ruled.is_any(&file, &found.folders) {
+                    return Some(Hit::Sure(file.text));
+                }
             }
         }
     }
-    None
+    perhaps.or_else(|| ruled.made.take()).map(Hit::Perhaps)
 }
 
-/// Whether the text makes wildcards stand for names that begin with a dot.
-fn sets_dots(read: &Read<'_>) -> bool {
-    let tells = |text: &str| {
-        let text = text.to_ascii_lowercase().replace('_', "");
-        ["dotglob", "globdots", "globignore"].iter().any(|name| text.contains(name))
-    };
-    if tells(read.text) {
-        return true;
+/// The words of a command that could be files which it reads.
+fn read_by(found: &Found) -> Vec<&Piece> {
+    let words = found.argv();
+    let Some((program, args)) = words.split_first() else { return Vec::new() };
+    let name = base_name(&program.text);
+    let is_search = matches!(name, "grep" | "egrep" | "fgrep" | "rg");
+    // What a search leaves out it does not read.
+    let is_read = |at: usize| at == 0 || !is_left_out(found, at - 1);
+    let all =
+        || words.iter().enumerate().filter(|(at, _)| is_read(*at)).map(|(_, it)| it).collect();
+    if found.kind != Kind::Apart {
+        return all();
     }
-    read.survey.commands.iter().any(|found| {
-        let sets = |word: &Piece| matches!(word.text.as_str(), "shopt" | "setopt");
-        let argv = found.argv();
-        let mut words = found.before().iter().chain(argv);
-        words.any(|word| tells(&word.text))
-            || (argv.iter().any(sets) && argv.iter().any(|word| word.dynamic))
-    })
+    match name {
+        "echo" | "printf" => Vec::new(),
+        _ if is_search => searched(words).unwrap_or_else(all),
+        "git" => {
+            let is_message = |at: usize| {
+                let before = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
+                matches!(before, "-m" | "--message" | "-am")
+            };
+            let commits = args.first().is_some_and(|word| matches!(&*word.text, "commit" | "tag"));
+            let words = args.iter().enumerate().filter(|(at, _)| !commits || !is_message(*at));
+            words.map(|(_, word)| word).collect()
+        }
+        _ => all(),
+    }
+}
+
+/// The files that a search reads, where its arguments are understood.
+fn searched(argv: &[Piece]) -> Option<Vec<&Piece>> {
+    if argv.len() > LONG || argv.iter().any(|word| word.dynamic) {
+        return None;
+    }
+    let word = |piece: &Piece| Word {
+        text: piece.text.clone(),
+        range: 0..0,
+        glob: piece.glob,
+        quoted: false,
+    };
+    let words: Vec<Word> = argv.iter().map(word).collect();
+    let Knowledge::Checked { outcome: Ok(looked), .. } = programs::check(&words) else {
+        return None;
+    };
+    // It may be attached to an option.
+    let is_one = |file: &str, word: &str| {
+        word == file || (word.starts_with('-') && !file.is_empty() && word.ends_with(file))
+    };
+    let is_read = |piece: &&Piece| {
+        let mut files = looked.contents.iter().chain(&looked.names);
+        files.any(|file| is_one(&file.text, &piece.text))
+    };
+    Some(argv.iter().filter(is_read).collect())
 }
 
 /// The words that a rule was held against, and what became of them.
@@ -97,7 +179,7 @@ struct Words<'a, 'r> {
     near: Option<(*const PathBuf, [bool; 2])>,
     /// Many words come again and again, and did not fit the first time: all folders, or one of them.
     tried: HashSet<(&'a Piece, *const PathBuf)>,
-    tried_in: HashSet<(&'a str, [bool; 4], &'a Path)>,
+    tried_in: HashSet<(&'a str, [bool; 5], &'a Path)>,
 }
 
 impl<'a, 'r> Words<'a, 'r> {
@@ -107,7 +189,8 @@ impl<'a, 'r> Words<'a, 'r> {
     }
 
     /// Whether a word in one of these folders is a file that the rule means.
-    fn have(&mut self, word: &'a Piece, folders: &'a [PathBuf]) -> bool {
+    fn have(&mut self, (word, kind): (&'a Piece, Kind), folders: &'a [PathBuf]) -> bool {
+        let is_raw = matches!(kind, Kind::Raw | Kind::Whole);
         let (ruled, unknown) = (self.ruled, &self.unknown);
         let [is_near, is_led] = match self.near {
             Some((seen, known)) if seen == folders.as_ptr() => known,
@@ -141,10 +224,10 @@ impl<'a, 'r> Words<'a, 'r> {
             let home = word.home && text.starts_with('~');
             let word = Piece { text: text.to_owned(), home, ..word.clone() };
             let links = if may_lead { Links::Followed } else { Links::AsNamed };
-            let kind = [word.dynamic, word.home, word.glob, may_lead];
+            let kind = [word.dynamic, word.home, word.glob, may_lead, is_raw];
             let is_new = |folder: &&'a PathBuf| tried_in.insert((text, kind, folder.as_path()));
             let mut folders = folders.iter().filter(is_new);
-            folders.any(|folder| ruled.is_file(&word, folder, links))
+            folders.any(|folder| ruled.is_file(&word, folder, (links, is_raw)))
         })
     }
 }
@@ -161,25 +244,130 @@ struct Ruled<'a, 'r> {
     call: &'r Call<'r>,
     read: &'r Read<'a>,
     rule: &'r Rule,
+    touch: Touch,
     pattern: &'r PathPattern,
     /// How words with wildcards are read.
     wild: Reading,
+    /// Whether something runs in a folder that is not known.
+    is_adrift: bool,
+    /// The files below a folder of which the rule speaks.
+    below: RefCell<HashMap<PathBuf, Rc<[PathBuf]>>>,
+    /// A pattern that stands for no such file yet, where the text itself may make one.
+    made: Cell<Option<String>>,
+    makes_files: OnceCell<bool>,
+    steps: OnceCell<Vec<Steps>>,
+    handed_on: OnceCell<Others>,
 }
 
-impl Ruled<'_, '_> {
+impl<'a, 'r> Ruled<'a, 'r> {
+    fn new(
+        call: &'r Call<'r>,
+        read: &'r Read<'a>,
+        rule: &'r Rule,
+        (touch, pattern): (Touch, &'r PathPattern),
+    ) -> Self {
+        Self {
+            call,
+            read,
+            rule,
+            touch,
+            pattern,
+            wild: read.globs().reading,
+            is_adrift: read.survey.commands.iter().any(|found| found.adrift),
+            below: RefCell::default(),
+            made: Cell::default(),
+            makes_files: OnceCell::new(),
+            steps: OnceCell::new(),
+            handed_on: OnceCell::new(),
+        }
+    }
+
     fn fits(&self, path: &Path, reading: Reading) -> bool {
         self.pattern.matches((path, reading), self.call.places, self.rule.decision)
     }
 
     fn is_any(&self, word: &Piece, folders: &[PathBuf]) -> bool {
-        folders.iter().any(|folder| self.is_file(word, folder, Links::Followed))
+        folders.iter().any(|folder| self.is_file(word, folder, (Links::Followed, false)))
+    }
+
+    /// What a command writes of all that the rule means.
+    fn written(&self, found: &'a Found, words: &mut Words<'a, '_>) -> Option<String> {
+        if let Some(word) = self.removed(found) {
+            return Some(word.text.clone());
+        }
+        let told = told(found);
+        let others = self.others(&told);
+        let targets: HashSet<*const Piece> =
+            told.targets.iter().map(|it| std::ptr::from_ref(*it)).collect();
+        let is_sure = |word: &&Piece| {
+            others == Others::Surely || targets.contains(&std::ptr::from_ref(*word))
+        };
+        let mut given = found.before().iter().chain(found.argv()).filter(is_sure);
+        let word = given.find(|word| {
+            !self.read.survey.is_pattern(found, word)
+                && words.have((word, found.kind), &found.folders)
+        });
+        word.map(|word| word.text.clone())
+    }
+
+    /// What is known of the words that are no targets; what a loop or a variable takes is written as what other
+    /// commands do to it.
+    fn others(&self, known: &Told<'_>) -> Others {
+        if known.others != Others::HandedOn {
+            return known.others;
+        }
+        *self.handed_on.get_or_init(|| {
+            let survey = self.read.survey;
+            let is_target = |it: &Redirection| it.target.writes && it.target.word.dynamic;
+            if survey.redirections.iter().any(is_target) {
+                return Others::Surely;
+            }
+            let given = survey.commands.iter().filter(|found| !only_reads(found.argv()));
+            let does = |found: &Found| {
+                let it = told(found);
+                let is_given = found.argv().iter().skip(it.first).any(|word| word.dynamic);
+                let is_target = it.targets.iter().any(|word| word.dynamic);
+                match is_target {
+                    true => Others::Surely,
+                    false if is_given => it.others,
+                    false => Others::Never,
+                }
+            };
+            let strictest = given.map(does).filter(|it| *it != Others::HandedOn).max();
+            strictest.unwrap_or(Others::Never)
+        })
+    }
+
+    /// What a program might write of which nobody knows what it does: the words that are there, or say
+    /// something of what the rule names.
+    fn perhaps_written(&self, found: &'a Found, words: &mut Words<'a, '_>) -> Option<String> {
+        let is_there = |word: &Piece| {
+            let home = self.call.places.home.as_deref();
+            let mut paths = found.folders.iter().filter_map(|it| resolve(word, it, home));
+            paths.any(|path| self.read.ends.is_there(&path))
+        };
+        let first = told(found).first;
+        let mut given = found.before().iter().chain(found.argv().iter().skip(first));
+        let word = given.find(|word| {
+            !self.read.survey.is_pattern(found, word)
+                && (self.pattern.could_be(&word.text) || is_there(word))
+                && words.have((word, found.kind), &found.folders)
+        });
+        word.map(|word| word.text.clone())
     }
 
     /// All that is in a folder, where a program changes it and all that is below.
     fn removed<'f>(&self, found: &'f Found) -> Option<Cow<'f, Piece>> {
         let home = self.call.places.home.as_deref();
         let speaks = |word: &Piece, folder: &Path| {
-            resolve(word, folder, home).is_some_and(|path| self.fits(&path, self.wild))
+            let path = resolve(word, folder, home);
+            path.is_some_and(|path| match self.listed((folder, &word.text)) {
+                Some(meant) => meant.iter().any(|end| {
+                    let may_hold = self.pattern.may_lie_below(end, self.call.places);
+                    self.fits(end, Reading::Literal) || (may_hold && !self.below(end).is_empty())
+                }),
+                None => self.fits(&path, self.wild),
+            })
         };
         written_by_program(found.argv()).into_iter().find(|word| {
             let mut folders = found.folders.iter();
@@ -188,25 +376,30 @@ impl Ruled<'_, '_> {
     }
 
     /// Whether the rule speaks of the path that a word means in a folder.
-    fn is_file(&self, word: &Piece, folder: &Path, links: Links) -> bool {
+    fn is_file(&self, word: &Piece, folder: &Path, (links, is_raw): (Links, bool)) -> bool {
         let Some(path) = resolve(word, folder, self.call.places.home.as_deref()) else {
             return false;
         };
         // A folder may have been gone to by a pattern.
         let text = if word.home { path.to_string_lossy() } else { word.text.as_str().into() };
         let is_led = is_wild(&folder.to_string_lossy()) && self.read.ends.real(folder).is_none();
-        let is_wild = word.glob || is_led;
-        let reading = if is_wild { self.wild } else { Reading::Literal };
-        if word.glob && is_everything(&word.text) {
+        let is_pattern = word.glob || is_led;
+        let reading = if is_pattern { self.wild } else { Reading::Literal };
+        let is_everything = word.glob && self.is_lone(&word.text);
+        let is_deep =
+            !is_everything || path.parent().is_some_and(|it| is_wild(&it.to_string_lossy()));
+        // In a folder that is not known it may stand for anything.
+        if self.is_adrift && word.glob && is_deep && self.fits(&path, self.wild) {
+            self.made.set(Some(word.text.clone()));
+        }
+        if is_everything {
             return self.is_everything(&path, (folder, &text));
         }
         let ends = &self.read.ends;
-        // Of every folder that is there only what is in them counts.
-        let is_any = |part: Component<'_>| is_everything(&part.as_os_str().to_string_lossy());
-        if is_led && !word.glob && folder.components().any(is_any) {
-            let meant = ends.meant(folder, &text, self.wild);
-            let is_there = |end: &PathBuf| ends.real(end).is_some();
-            return meant.iter().any(|end| is_there(end) && self.fits(end, Reading::Literal));
+        if is_pattern && let Some(meant) = self.listed((folder, &text)) {
+            let led = ends.led(folder, &text);
+            return self.is_meant(&path, &meant, led.as_deref().unwrap_or(&path))
+                || (is_raw && self.is_anywhere(folder, &text));
         }
         if self.fits(&path, reading) {
             return true;
@@ -214,8 +407,8 @@ impl Ruled<'_, '_> {
         if links == Links::AsNamed {
             return false;
         }
-        if is_wild {
-            let meant = ends.meant(folder, &text, self.wild);
+        if is_pattern {
+            let meant = ends.meant(folder, &text, self.wild).paths;
             return meant.iter().any(|end| self.fits(end, Reading::Literal))
                 || ends.led(folder, &text).is_some_and(|end| self.fits(&end, self.wild));
         }
@@ -234,17 +427,27 @@ impl Ruled<'_, '_> {
         is_led_back && walked().is_some_and(|end| leads(&end))
     }
 
+    /// Whether a word is all that is in a folder, and nothing further down.
+    fn is_lone(&self, text: &str) -> bool {
+        is_everything(text) && !(self.read.globs().is_deep && text.split('/').any(is_deep))
+    }
+
     /// The same of all that is in a folder. Like the folder itself it is not taken for what a rule means
     /// further down: it is what everybody says of whatever is there.
     fn is_everything(&self, path: &Path, (folder, text): (&Path, &str)) -> bool {
         let places = self.call.places;
         let names = |path: &Path, reading| self.pattern.names((path, reading), places);
-        let meant = self.read.ends.meant(folder, text, self.wild);
-        if meant.iter().any(|end| names(end, Reading::Literal)) {
+        let meant = self.read.ends.meant(folder, text, self.wild).paths;
+        let is_there = |end: &PathBuf| self.read.ends.is_there(end);
+        if meant.iter().any(|end| names(end, Reading::Literal) && is_there(end)) {
             return true;
         }
-        let is_within = |folder: &Path| self.fits(folder, self.wild);
         let led = self.read.ends.led(folder, text);
+        if self.listed((folder, text)).is_some() {
+            let mut folders = [Some(path), led.as_deref()].into_iter().flatten();
+            return folders.any(|path| path.parent().is_some_and(|it| self.names_folder(it)));
+        }
+        let is_within = |folder: &Path| self.fits(folder, self.wild);
         std::iter::once(path).chain(led.as_deref()).any(|path| {
             let is_open = meant.is_empty() || path.parent().is_some_and(is_within);
             is_open && names(path, self.wild)

@@ -1,9 +1,13 @@
 //! Commands that read whole folders, and what they would come upon there that a rule denies or
 //! that looks like a secret. Sees too many rather than too few; never used to allow.
 
+mod found;
 mod kept;
+mod left_out;
 mod operands;
 mod packed;
+mod restored;
+mod starts;
 mod unpacked;
 
 use std::collections::HashSet;
@@ -12,15 +16,17 @@ use std::path::{Path, PathBuf};
 use contract::policy::Decision;
 
 use super::Read;
-use super::writes::only_reads;
 use crate::call::{Call, Verdict};
 use crate::findings::{BUILT_IN, Finding, Lift, ask};
 use crate::glob::{Reading, meet};
-use crate::ground::{Ends, Sought, Width};
+use crate::ground::{Sought, Width};
 use crate::paths::is_secret;
 use crate::programs::{self, Knowledge};
 use crate::rules::{Rule, Target, Touch};
-use crate::shell::{Fit, LISTERS, Piece, Word, base_name, resolve};
+use crate::shell::{Fit, Piece, Word, base_name};
+pub(super) use found::done_by;
+pub(super) use left_out::is_left_out;
+use starts::{Start, folders};
 
 /// Folders beyond this number are not gone through for one command.
 const FOLDERS: usize = 32;
@@ -36,24 +42,12 @@ const PATTERNS: usize = 32;
 
 /// Whether a program can search folders, or write into them what others have named.
 #[rustfmt::skip]
-fn sweeps_folders(name: &str) -> bool {
+pub(super) fn sweeps_folders(name: &str) -> bool {
     matches!(name, "git" | "rg" | "ag" | "ack" | "ugrep" | "rgrep" | "grep" | "egrep" | "fgrep"
         | "zgrep" | "diff" | "find" | "gfind" | "patch" | "tar" | "gtar" | "bsdtar" | "star"
         | "unzip" | "cpio" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" | "ar" | "jar"
         | "cp" | "gcp" | "rsync" | "scp" | "zip" | "gzip")
 }
-
-/// Programs that show nothing of what is in the files that they are given.
-const NAMING: &[&str] = &[
-    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
-    "chmod", "chown", "touch", "mkdir", "rm", "rmdir", "unlink", "true", "file",
-];
-
-/// Those of them that change nothing either.
-const QUIET: &[&str] = &[
-    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
-    "true", "file",
-];
 
 /// A search of folders.
 struct Sweep<'a> {
@@ -69,24 +63,10 @@ struct Sweep<'a> {
     only: Vec<&'a str>,
     /// Names of folders that it does not enter.
     never: Vec<&'a str>,
-}
-
-/// A folder at which a sweep begins.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Start {
-    named: PathBuf,
-    /// Where that leads.
-    real: PathBuf,
-}
-
-impl Start {
-    /// The true path of what lies below, where it has another name.
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        let below = path.strip_prefix(&self.named).ok().filter(|_| self.named != self.real)?;
-        // Joining nothing would add a slash.
-        let is_self = below.as_os_str().is_empty();
-        Some(if is_self { self.real.clone() } else { self.real.join(below) })
-    }
+    /// Whether it stays in its places, and goes no further down.
+    is_flat: bool,
+    /// Whether it comes upon names that begin with a dot, where it stays.
+    has_dots: bool,
 }
 
 /// Which files a sweep comes upon.
@@ -108,13 +88,13 @@ struct Seen<'a> {
     ruled: Option<(&'a Rule, PathBuf)>,
     secret: Option<PathBuf>,
     is_unsure: bool,
-    /// Whether what git keeps cannot be told, where rules speak of files.
+    /// The same where rules speak of files: no mode lifts that.
     is_untold: bool,
 }
 
 /// The steps that follow from what a command would come upon in folders.
 pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
-    let (survey, ends) = (read.survey, &read.ends);
+    let survey = read.survey;
     if call.ground.look().is_none() {
         return Vec::new();
     }
@@ -127,16 +107,20 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
             Fit::Exact | Fit::Handed => 0..argv.len().min(1),
             Fit::Loose => 0..argv.len(),
         };
-        let handed = (found.fit == Fit::Handed).then(|| listed(argv)).flatten();
+        let handed = (found.fit == Fit::Handed).then(|| found::listed(argv)).flatten();
         let starts = starts.filter(|at| sweeps_folders(base_name(&argv[*at].text)));
         let length = |at: usize| argv.len() - at;
+        let is_comparing = argv.first().is_some_and(|word| base_name(&word.text) == "diff");
         let searches = starts.flat_map(|at| {
             let words = &argv[at..];
-            [(length(at), sweep(words)), (0, packed::sweep(words))]
+            // What git brings back is of interest to rules alone.
+            let restored = restored::sweep(words).filter(|it| has_rules_about(call, it.touch));
+            [(length(at), sweep(words)), (0, packed::sweep(words)), (0, restored)]
         });
         for (length, sweep) in searches.chain(handed.map(|sweep| (length(0), Some(sweep)))) {
             // What only packs, unpacks or copies is of interest to rules alone.
-            let sweep = sweep.filter(|it| !it.is_narrow() || has_rules_about(call, it.touch));
+            let is_copied = |it: &Sweep<'_>| it.is_narrow() && !is_comparing;
+            let sweep = sweep.filter(|it| !is_copied(it) || has_rules_about(call, it.touch));
             words += length;
             count += usize::from(sweep.is_some());
             if count > SEARCHES || words > WORDS {
@@ -145,7 +129,7 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
                 return steps;
             }
             let Some(sweep) = sweep else { continue };
-            let starts = found.folders.iter().flat_map(|it| folders((call, ends), &sweep, it));
+            let starts = found.folders.iter().flat_map(|it| folders((call, read), &sweep, it));
             for folder in starts {
                 let (only, never) = (sweep.only.clone(), sweep.never.clone());
                 let kind = (sweep.width, sweep.touch, sweep.reach);
@@ -185,12 +169,14 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
         let why = "the search comes upon it, and its name says that it holds a secret";
         steps.push(ask(&path.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
     }
-    if seen.is_untold {
-        let why = "what git keeps there cannot be told, and a rule may deny some of it";
-        steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(Lift::Never));
-    } else if seen.is_unsure {
-        let why = "it holds too many files to tell whether one of them is a secret or denied";
-        steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(Lift::ByMode));
+    if seen.is_unsure {
+        let why = if seen.is_untold && sweep.reach == Reach::Kept {
+            "what git keeps there cannot be told, and a rule may deny some of it"
+        } else {
+            "it holds too many files to tell whether one of them is a secret or denied"
+        };
+        let lift = if seen.is_untold { Lift::Never } else { Lift::ByMode };
+        steps.push(ask(&folder.display().to_string(), why, BUILT_IN).lifted_by(lift));
     }
     steps
 }
@@ -200,7 +186,7 @@ pub(super) fn has_rules(call: &Call<'_>) -> bool {
     has_rules_about(call, Touch::Read)
 }
 
-fn has_rules_about(call: &Call<'_>, done: Touch) -> bool {
+pub(super) fn has_rules_about(call: &Call<'_>, done: Touch) -> bool {
     let decisions = [Decision::Deny, Decision::Ask].into_iter();
     decisions.flat_map(|it| call.rules_that(it)).any(|rule| is_about(rule, done))
 }
@@ -242,7 +228,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
         return seen;
     }
     let mut look = |path: &Path, is_read: bool| {
-        if !sweep.opens(path, folder) {
+        if !sweep.opens(path, folder) || !start.means(path) {
             return false;
         }
         let real = start.real(path);
@@ -268,7 +254,12 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
     };
     let Some(ground) = call.ground.look() else { return seen };
     let is_kept = sweep.reach == Reach::Kept;
-    let sought = ground.seek(folder, sweep.width, &mut |path| look(path, !is_kept));
+    // What git writes by itself it keeps, or has kept.
+    let sought = if is_kept && sweep.touch == Touch::Write {
+        Sought::Nothing
+    } else {
+        ground.seek(folder, sweep.width, &mut |path| look(path, !is_kept))
+    };
     let is_below = |path: &Path| path.starts_with(folder) || path.starts_with(&start.real);
     // Of what lies there git may keep less, and also what is ignored or gone.
     let is_told = !is_kept
@@ -276,7 +267,7 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
             != Sought::TooMany;
     let is_known = sought != Sought::TooMany || (is_kept && rules.is_empty());
     seen.is_unsure = !is_known || !is_told;
-    seen.is_untold = !is_told && !rules.is_empty();
+    seen.is_untold = seen.is_unsure && !rules.is_empty();
     seen
 }
 
@@ -293,6 +284,21 @@ fn begins_below(call: &Call<'_>, rule: &Rule, folder: &Path) -> bool {
 }
 
 impl Sweep<'_> {
+    /// One of all that is in some places.
+    fn of(places: Vec<Piece>, touch: Touch, reach: Reach) -> Self {
+        Self {
+            places,
+            width: Width::Everything,
+            touch,
+            reach,
+            is_wide: false,
+            only: Vec::new(),
+            never: Vec::new(),
+            is_flat: false,
+            has_dots: false,
+        }
+    }
+
     /// Whether it may make files that are not there yet.
     fn begins_anew(&self) -> bool {
         self.reach == Reach::Named && self.touch == Touch::Write
@@ -324,44 +330,6 @@ impl Sweep<'_> {
     }
 }
 
-/// The folders that a sweep goes through when it runs in `folder`.
-fn folders((call, ends): (&Call<'_>, &Ends<'_>), sweep: &Sweep<'_>, folder: &Path) -> Vec<Start> {
-    let mut starts = Vec::new();
-    let mut known: HashSet<&Piece> = HashSet::new();
-    for place in sweep.places.iter().filter(|place| known.insert(*place)) {
-        // What comes before the first wildcard holds all that it could mean.
-        let wild = if place.glob { place.text.find(['*', '?', '[']) } else { None };
-        let text = match wild {
-            Some(at) => place.text[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
-            None => &place.text,
-        };
-        let place = Piece { text: text.to_owned(), ..place.clone() };
-        let path = resolve(&place, folder, call.places.home.as_deref());
-        let named = path.unwrap_or_else(|| folder.to_owned());
-        // A link is followed before the `..` behind it is.
-        let is_led_back = !place.home && text.split('/').any(|part| part == "..");
-        let walked = if is_led_back { ends.walked(folder, text) } else { None };
-        // A word may be something else than a place.
-        for named in std::iter::once(named).chain(walked) {
-            starts.extend(ends.real(&named).map(|real| Start { named, real }));
-        }
-    }
-    let mut others = Vec::new();
-    if sweep.is_wide {
-        others.push(call.places.workspace.clone());
-    }
-    let is_elsewhere = sweep.places.is_empty() || !sweep.is_narrow();
-    if starts.is_empty() && others.is_empty() && is_elsewhere {
-        let is_kept = sweep.reach == Reach::Kept;
-        others.push(if is_kept { call.places.workspace.clone() } else { folder.to_owned() });
-    }
-    for named in others {
-        let real = ends.real(&named).unwrap_or_else(|| named.clone());
-        starts.push(Start { named, real });
-    }
-    starts
-}
-
 /// The sweep that a program with these arguments is; none where it reads only what it is given.
 fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     let (program, args) = words.split_first()?;
@@ -373,24 +341,18 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         let mut clusters = args.iter().filter_map(|arg| arg.text.strip_prefix('-'));
         clusters.any(|cluster| !cluster.starts_with('-') && cluster.contains(letters))
     };
-    let plain = || Sweep {
-        places: places(name, words),
-        width: Width::Everything,
-        touch: Touch::Read,
-        reach: Reach::Searched,
-        is_wide: false,
-        only: Vec::new(),
-        never: Vec::new(),
-    };
+    let plain = || Sweep::of(places(name, words), Touch::Read, Reach::Searched);
     match name {
         "git" => kept::sweep(args),
-        "find" | "gfind" => found(args),
+        "find" | "gfind" => found::found(args),
         "rg" if long(&["--files", "--type-list", "--version"]) || short(&['V']) => None,
         "rg" => {
             let only = values(args, &["-g", "--glob", "--iglob"]);
             let only: Vec<&str> = only.into_iter().filter(|glob| !glob.starts_with('!')).collect();
+            // What is named to it is searched though it is ignored.
             let bare = long(&["--no-ignore", "--no-ignore-vcs", "--unrestricted"])
                 || short(&['u'])
+                || args.iter().any(|arg| arg.glob)
                 || !only.is_empty();
             let width = if bare {
                 Width::Everything
@@ -399,108 +361,37 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
             } else {
                 Width::Visible
             };
-            Some(Sweep { width, only: few(only), ..plain() })
+            let never = if only.is_empty() { few(left_out::globs(args)) } else { Vec::new() };
+            let is_sure = left_out::are_options(args, &["-g", "--glob", "--iglob"]);
+            let only = if is_sure { few(only) } else { Vec::new() };
+            Some(Sweep { width, only, never, ..plain() })
         }
-        // Of two folders `diff` compares the files, also without being told to go further down.
-        "ag" | "ack" | "ugrep" | "rgrep" | "diff" => Some(plain()),
+        "ag" | "ack" | "ugrep" | "rgrep" => Some(plain()),
+        "diff" => compared(args),
         "grep" | "egrep" | "fgrep" | "zgrep"
             if long(&["--recursive", "--dereference-recursive", "--directories"])
                 || short(&['r', 'R', 'd']) =>
         {
-            let only = few(values(args, &["--include"]));
-            let never = few(values(args, &["--exclude-dir"]));
+            // Where something is left out first, all else is searched.
+            let excludes = |arg: &Piece| {
+                arg.text.starts_with("--exclude") && !arg.text.starts_with("--exclude-dir")
+            };
+            let is_sure = left_out::are_options(args, &["--include"]) && !args.iter().any(excludes);
+            let only = if is_sure { few(values(args, &["--include"])) } else { Vec::new() };
+            let never = few(left_out::folders(args));
             Some(Sweep { only, never, ..plain() })
         }
         _ => unpacked::sweep(words),
     }
 }
 
-/// What `find` deletes, or gives to a program that shows or changes it.
-fn found(args: &[Piece]) -> Option<Sweep<'_>> {
-    let is_action =
-        |word: &Piece| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-    let deletes = args.iter().any(|word| word.text == "-delete");
-    let touch = match args.iter().position(is_action) {
-        Some(action) => {
-            let words = &args[action + 1..];
-            let is_end = |word: &Piece| matches!(word.text.as_str(), ";" | "+");
-            done_by(&words[..words.iter().position(is_end).unwrap_or(words.len())])
-        }
-        None => None,
-    };
-    let touch = match (deletes, touch) {
-        (true, Some(Touch::Read | Touch::Any)) => Touch::Any,
-        (true, _) => Touch::Write,
-        (false, touch) => touch?,
-    };
-    Some(Sweep { touch, ..below(args) })
-}
-
-/// What a program does to the files that it is given, as far as rules speak of it.
-fn done_by(words: &[Piece]) -> Option<Touch> {
-    let program = words.first().map_or("", |word| base_name(&word.text));
-    // What a redirection does.
-    match program {
-        "<" => return Some(Touch::Read),
-        ">" => return Some(Touch::Write),
-        _ => {}
-    }
-    match (NAMING.contains(&program), only_reads(words)) {
-        (true, true) => None,
-        (true, false) => (!QUIET.contains(&program)).then_some(Touch::Write),
-        (false, true) => Some(Touch::Read),
-        (false, false) => Some(Touch::Any),
-    }
-}
-
-/// The files below the places that `find` begins at.
-fn below(args: &[Piece]) -> Sweep<'_> {
-    let is_place = |word: &&Piece| !word.text.starts_with(['-', '(', '!']);
-    let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"));
-    let places = args.iter().skip(options.count()).take_while(is_place).cloned().collect();
-    let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
-    let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
-    let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
-    let (width, touch) = (Width::Everything, Touch::Read);
-    let (reach, is_wide, never) = (Reach::Searched, false, Vec::new());
-    Sweep { places, width, touch, reach, is_wide, only, never }
-}
-
-/// What a program reads that gets the names of files from another one before it.
-fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
-    let given = words.get(1..)?;
-    let at = given.iter().position(|word| LISTERS.contains(&base_name(&word.text)))?;
-    let touch = done_by(&words[..=at])?;
-    let args = &given[at + 1..];
-    let has = |text: &str| args.iter().any(|word| word.text == text);
-    let recursive = |word: &Piece| word.text.starts_with('-') && word.text.contains('R');
-    let below = |args| Sweep { touch, ..below(args) };
-    match base_name(&given[at].text) {
-        "find" | "gfind" => Some(below(args)),
-        "ls" if !args.iter().any(recursive) => None,
-        "git" if kept::prints_names(args) => {
-            let is_list = has("ls-files");
-            let is_kept = touch == Touch::Read && !(is_list && has("-o"));
-            let reach = if is_kept { Reach::Kept } else { Reach::Searched };
-            // Of others only what stands behind `--` is a path for certain.
-            let dashes = args.iter().position(|word| word.text == "--");
-            let args = if is_list { args } else { &args[dashes.unwrap_or(args.len())..] };
-            let is_name = |word: &&Piece| word.text.starts_with("*.") && !word.text.contains('/');
-            let operands =
-                args.iter().filter(|word| !word.text.starts_with('-') && word.text != "ls-files");
-            let only: Vec<&str> =
-                operands.clone().filter(is_name).map(|it| it.text.as_str()).collect();
-            let is_narrow = only.len() == operands.count();
-            let only = if is_narrow { few(only) } else { Vec::new() };
-            Some(Sweep { reach, only, ..below(&[]) })
-        }
-        "git" => None,
-        "rg" if !has("--files") => None,
-        _ => {
-            let operands = args.iter().filter(|word| !word.text.starts_with('-'));
-            Some(Sweep { places: operands.cloned().collect(), ..below(&[]) })
-        }
-    }
+/// The files and folders that `diff` compares, also without being told to go further down.
+fn compared(args: &[Piece]) -> Option<Sweep<'_>> {
+    // What only the running shell knows is mostly not everything.
+    let is_place =
+        |word: &&Piece| !word.text.starts_with('-') && !word.text.is_empty() && !word.dynamic;
+    let places: Vec<Piece> = args.iter().filter(is_place).cloned().collect();
+    (!places.is_empty()).then(|| Sweep::of(places, Touch::Read, Reach::Whole))
 }
 
 /// The places that a search looks at: exactly where its arguments are understood, or else any word.
@@ -521,12 +412,13 @@ fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
     others.cloned().chain([here]).collect()
 }
 
-/// The values that leave files out; none of too many, which leaves out nothing: each is held against
-/// each file.
+/// The values that leave files out; none of too many, since each is held against each file, and none where
+/// one is empty or has a backslash, behind which a letter is itself: then nothing is left out.
 fn few(mut values: Vec<&str>) -> Vec<&str> {
     values.sort_unstable();
     values.dedup();
-    if values.len() > PATTERNS {
+    let is_unclear = |value: &&str| value.is_empty() || value.contains('\\');
+    if values.len() > PATTERNS || values.iter().any(is_unclear) {
         values.clear();
     }
     values

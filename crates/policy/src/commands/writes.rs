@@ -1,9 +1,12 @@
 //! Which of a program's arguments it writes, as far as that can be told from its name.
 
+mod told;
+
 use std::borrow::Cow;
 
 use crate::programs;
 use crate::shell::{Piece, Word, base_name};
+pub(crate) use told::{Others, Told, outputs, told};
 
 /// Programs that write, move or remove every operand.
 const EVERY: &[&str] = &[

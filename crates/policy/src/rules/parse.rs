@@ -9,7 +9,7 @@ use super::{CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Targ
 use crate::commands::Index;
 use crate::glob::{Reading, meet};
 use crate::paths::Places;
-use crate::shell::{Grammar, prove, survey};
+use crate::shell::{Grammar, Reach, prove, survey};
 
 /// The rules of one file.
 #[derive(Debug, Default)]
@@ -290,7 +290,7 @@ impl Rule {
                 }
                 Decision::Ask | Decision::Deny => {
                     let folders = (places.workspace.as_path(), places.home.as_deref());
-                    let survey = survey(example, folders, Grammar::Sound, false);
+                    let survey = survey(example, folders, Grammar::Sound, Reach::Commands);
                     Index::new(&survey).first_hit(&survey, pattern).is_some()
                 }
             },

@@ -125,6 +125,18 @@ impl PathPattern {
         })
     }
 
+    /// Whether files that a deny or ask rule means may lie below `folder`.
+    pub(crate) fn may_lie_below(&self, folder: &Path, places: &Places) -> bool {
+        let is_anywhere = |it: &String| !it.contains('/') || it.starts_with(['*', '?', '[']);
+        let is_within = |it: &String| {
+            let known = it.split('/').take_while(|part| !part.contains(['*', '?', '[']));
+            let known = known.collect::<Vec<_>>().join("/");
+            full(&known, places).is_some_and(|full| folder.starts_with(normalize(Path::new(&full))))
+        };
+        self.spellings.iter().any(|it| is_anywhere(it) || is_within(it))
+            || self.begins_below(folder, places)
+    }
+
     /// Whether `text` could be a part of a matching path: a quick look before the full one.
     pub(crate) fn could_be(&self, text: &str) -> bool {
         let Some(name) = &self.literal else {

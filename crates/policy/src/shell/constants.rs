@@ -37,6 +37,11 @@ impl Constants {
         }
     }
 
+    /// The values that a variable may have.
+    pub(super) fn of(&self, name: &str) -> &[String] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// The text with values in place of variables, one for each value tried; none where that
     /// changes nothing or grows past `limit`.
     pub(super) fn put_into(&self, text: &str, limit: usize) -> Vec<String> {
@@ -94,7 +99,9 @@ impl Reader<'_> {
     fn whole(&self, text: &str, limit: usize) -> Option<String> {
         let mut put = String::with_capacity(text.len());
         let mut rest = text;
+        let mut is_quoted = false;
         while let Some(at) = rest.find(['$', '`']) {
+            is_quoted ^= rest[..at].matches('"').count() % 2 == 1;
             put.push_str(&rest[..at]);
             rest = &rest[at..];
             let at = text.len() - rest.len();
@@ -114,6 +121,9 @@ impl Reader<'_> {
             // In quotes all arguments stay words of their own.
             if put.ends_with('"') && rest[..used].contains('@') {
                 put.push_str(&value.split_whitespace().collect::<Vec<_>>().join("\" \""));
+            } else if is_quoted && is_pattern(&value) {
+                // A loop has made names of it by then, whatever quotes stand around it.
+                put.extend(["\"", &value, "\""]);
             } else {
                 put.push_str(&value);
             }
@@ -213,6 +223,11 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a value is one word with wildcards.
+fn is_pattern(value: &str) -> bool {
+    value.contains(['*', '?', '[']) && !value.contains(char::is_whitespace)
+}
+
 fn name_length(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
 }
@@ -238,8 +253,14 @@ fn printed(inner: &str) -> Option<String> {
 
 fn printed_once(inner: &str) -> Option<String> {
     let mut words = inner.split_whitespace();
-    if !matches!(words.next()?, "echo" | "printf") {
-        return None;
+    match words.next()? {
+        "echo" | "printf" => {}
+        // The path of a program is as good as its name.
+        "which" | "type" | "whence" => {
+            return words.find(|word| !word.starts_with('-')).map(unquoted);
+        }
+        "command" if words.next()?.starts_with(['-']) => return words.next().map(unquoted),
+        _ => return None,
     }
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
     let bare: Vec<String> = words.iter().map(|word| unquoted(word)).collect();
@@ -358,6 +379,15 @@ mod tests {
         assert_eq!(put(&[("c", " c 'url'")], "${c[0]}${c[1]} ${c[7]}"), ["curl  c 'url'"]);
         assert_eq!(put(&[("c[0]", "cu"), ("c[1]", "rl")], "${c[0]}${c[1]}"), ["curl"]);
         assert_eq!(put(&[("c", " c url"), ("IFS", "")], "${c[*]}"), ["curl"]);
+    }
+
+    #[test]
+    fn patterns_stay_patterns_within_quotes() {
+        assert_eq!(
+            put(&[("d", "*/")], "cat \"$d/k\" \"${d}k\" $d"),
+            ["cat \"\"*/\"/k\" \"\"*/\"k\" */"]
+        );
+        assert_eq!(put(&[("d", "a b*")], "cat \"$d\""), ["cat \"a b*\""]);
     }
 
     #[test]

@@ -7,12 +7,15 @@ mod fed;
 mod flow;
 mod folders;
 mod listed;
+mod loose;
 mod made;
 mod merge;
 mod names;
 mod put;
 mod runners;
 mod sources;
+mod spoken;
+mod told;
 mod variables;
 mod words;
 mod written;
@@ -29,12 +32,13 @@ use super::wrappers::{self, Inner};
 use super::{Grammar, braces, deceptive, raw};
 use crate::paths::normalize;
 use fed::texts_of;
-use flow::Flow;
 use folders::Way;
 pub(crate) use listed::LISTERS;
 use names::Names;
 use sources::Sources;
-pub(crate) use words::{base_name, is_reserved, resolve};
+pub(crate) use spoken::Kind;
+pub(crate) use told::NAME;
+pub(crate) use words::{Reach, base_name, is_reserved, resolve};
 use words::{is_start_file, program_index, stages};
 use written::Scripts;
 
@@ -80,6 +84,13 @@ enum Listens {
 /// substitution prints: long texts say the same again and again.
 type Known = HashMap<Rc<Vec<Piece>>, (Listens, bool)>;
 
+/// Which part of the text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Inner,
+}
+
 /// A command that the text could run.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
@@ -92,14 +103,19 @@ pub(crate) struct Found {
     pub(crate) folders: Rc<[PathBuf]>,
     /// Whether it could run in a folder that is not known.
     pub(crate) adrift: bool,
-    /// Whether its words are those of a text, read without regard to what they are there.
-    is_raw: bool,
+    /// What its words are.
+    pub(crate) kind: Kind,
 }
 
 impl Found {
     /// The program and its arguments.
     pub(crate) fn argv(&self) -> &[Piece] {
         &self.words[self.start..self.end]
+    }
+
+    /// Whether it only starts `other`, which is a part of its words.
+    pub(crate) fn runs(&self, other: &Self) -> bool {
+        self.ends_like(other) && self.start < other.start
     }
 
     /// What stands before the program in the same run of words: variables that are set for it.
@@ -136,9 +152,14 @@ pub(crate) struct Survey {
     adrift: bool,
     /// How `cd` follows a `..`, if it is not told.
     way: Way,
+    reach: Reach,
     /// Words with wildcards that stand for no files.
     patterns: HashSet<String>,
     loose: bool,
+    /// What the text is that is read next.
+    part: Part,
+    /// What the words are that are being read.
+    kind: Kind,
     /// Whether something runs a file of shell text.
     runs_file: bool,
     /// Bytes that may yet be read as shell text within shell text.
@@ -160,16 +181,18 @@ pub(crate) struct Survey {
     scripts: Scripts,
     /// A program whose names of files were too many words to follow.
     pub(crate) overlong: Option<String>,
+    /// Programs that are given names of files which stand in a file.
+    pub(crate) told: HashSet<Vec<Piece>>,
 }
 
-/// Surveys `text`, run in `cwd` by a user whose home is `home`. Where text comes from that a shell runs
-/// is followed if that is `wanted`.
+/// Surveys `text`, run in `cwd` by a user whose home is `home`.
 pub(crate) fn survey(
     text: &str,
     (cwd, home): (&Path, Option<&Path>),
     grammar: Grammar,
-    wanted: bool,
+    reach: Reach,
 ) -> Survey {
+    let wanted = reach == Reach::Sources;
     let mut survey = Survey {
         commands: Vec::new(),
         redirections: Vec::new(),
@@ -177,7 +200,10 @@ pub(crate) fn survey(
         home: home.map(normalize),
         adrift: false,
         way: Way::default(),
+        reach,
         patterns: HashSet::new(),
+        part: Part::Whole,
+        kind: Kind::Usual,
         runs_file: false,
         effort: 4 * text.len() + 4096,
         patience: Some(text.len() / 2 + PATIENCE),
@@ -189,6 +215,7 @@ pub(crate) fn survey(
         sources: Sources::new(wanted),
         scripts: Scripts::default(),
         overlong: None,
+        told: HashSet::new(),
     };
     if wanted {
         survey.sources.functions.clone_from(&survey.names.functions);
@@ -210,7 +237,8 @@ pub(crate) fn survey(
     survey.sources.look_into(text);
     survey.sources.run_by(&survey.commands, survey.names.has_own_path);
     // What is run from a file may be what the same text has just written there.
-    let runs_written = || survey.runs_file || survey.runs_written_file();
+    let is_doubted = survey.runs_file && reach != Reach::Here;
+    let runs_written = || is_doubted || survey.runs_written_file();
     if survey.loose || (survey.writes_file() && runs_written()) {
         survey.loosen(text);
     }
@@ -223,6 +251,7 @@ pub(crate) fn survey(
 impl Survey {
     /// Adds the commands of shell text.
     fn script(&mut self, text: &str, depth: usize) {
+        let part = std::mem::replace(&mut self.part, Part::Inner);
         if text.is_empty() {
             return;
         }
@@ -234,7 +263,9 @@ impl Survey {
         }
         self.effort -= text.len();
         let scan = tolerant::scan(text);
-        self.loose |= scan.torn;
+        // A function or an alias may run what it is given.
+        let is_plain = self.names.functions.is_empty() && !text.contains("alias");
+        self.loose |= scan.torn || (scan.has_message && !is_plain);
         self.patterns.extend(scan.patterns.into_iter().filter(|_| !scan.torn));
         // A short text has little to say twice.
         let is_long = scan.segments.len() > FEW;
@@ -248,10 +279,16 @@ impl Survey {
             self.read_by(&scan.segments, &fed, &stages);
         }
         let given = listed::given(&scan.segments);
+        self.told_by_files(&scan.segments);
         let mut dropped = HashSet::new();
         let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
         let mut flow = self.sources.flow(&scan.segments, fed.keys().copied().collect());
-        for segment in scan.segments {
+        let apart = if part == Part::Whole && !scan.torn {
+            spoken::only_said(&scan.segments, &stages, &self.names.functions)
+        } else {
+            HashSet::new()
+        };
+        for (at, segment) in scan.segments.into_iter().enumerate() {
             let pipeline = segment.pipeline;
             if stages[pipeline] > 1 || fed.contains_key(&pipeline) {
                 let before = earlier.entry(pipeline).or_default();
@@ -270,9 +307,14 @@ impl Survey {
             self.note_written(&segment, fed.get(&pipeline).copied());
             let passed = self.sources.pass(&segment, &mut flow);
             // What the same words run may be what they are given.
-            let seen = is_long.then_some(&mut known).filter(|_| !passed.is_given());
+            let is_apart = apart.contains(&at);
+            let seen = is_long.then_some(&mut known);
+            let seen = seen.filter(|_| !passed.is_given() && !is_apart);
             let around = self.sources.enter(&passed);
+            let kind = if is_apart { Kind::Apart } else { Kind::Usual };
+            let around_it = std::mem::replace(&mut self.kind, kind);
             let listens = self.segment(segment, depth, seen);
+            self.kind = around_it;
             self.sources.leave(around);
             self.sources.settle(passed, listens == Listens::Shell);
             if listens == Listens::Interpreter {
@@ -309,33 +351,6 @@ impl Survey {
         }
     }
 
-    /// Adds what is run of the texts that are fed to pipelines.
-    fn fed(
-        &mut self,
-        fed: Vec<(usize, String)>,
-        listening: &HashMap<usize, Listens>,
-        flow: &Flow,
-        depth: usize,
-    ) {
-        for (pipeline, text) in fed {
-            match listening.get(&pipeline) {
-                Some(Listens::Shell) => {
-                    // Of a word that is nothing but an expansion nothing is left.
-                    let begin = text.trim_start();
-                    self.sources.substituted |= begin.is_empty() || begin.starts_with(['$', '`']);
-                    // A program in another language has no substitutions.
-                    let was_idle = self.sources.is_idle;
-                    self.sources.is_idle |= !flow.has_shell(pipeline);
-                    self.script(&text, depth + 1);
-                    self.sources.is_idle = was_idle;
-                    self.words_of(&text);
-                }
-                Some(Listens::Interpreter) => self.words_of(&text),
-                Some(Listens::No) | None => {}
-            }
-        }
-    }
-
     /// Adds the commands of the text with its own values in place of its variables.
     fn with_constants(&mut self, text: &str) {
         let mut texts = vec![text.to_owned()];
@@ -344,9 +359,10 @@ impl Survey {
             let put = |text: &String| self.constants.put_into(text, limit);
             texts = texts.iter().flat_map(put).take(RESOLVED).collect();
             for text in &texts {
+                self.part = Part::Whole;
                 self.script(text, 1);
                 if self.loose {
-                    self.words_of(text);
+                    self.words_of_whole(text);
                 }
             }
         }
@@ -443,13 +459,13 @@ impl Survey {
             fit,
             folders: Rc::clone(&self.folders),
             adrift: self.adrift,
-            is_raw: false,
+            kind: self.kind,
         });
     }
 
     /// Whether a word is a pattern that stands for no files, in the crudest reading of the text.
     pub(crate) fn is_pattern(&self, found: &Found, word: &Piece) -> bool {
-        found.is_raw && word.glob && self.patterns.contains(&word.text)
+        found.kind == Kind::Whole && word.glob && self.patterns.contains(&word.text)
     }
 
     /// Adds the command at `start` and all that it runs; returns whether it runs what it is fed.
@@ -549,36 +565,13 @@ impl Survey {
         !self.is_cut_short()
     }
 
+    /// Whether every command is one that the text says, as far as can be told.
+    pub(crate) fn is_followed(&self) -> bool {
+        !self.loose && self.overlong.is_none()
+    }
+
     /// Whether there were more commands within commands than could be followed.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.patience.is_none()
-    }
-
-    /// Adds every word of a text as a possible command.
-    fn words_of(&mut self, text: &str) {
-        for run in raw::runs(text) {
-            let end = run.len();
-            self.add(&Rc::new(run), 0, end, Fit::Loose);
-            self.commands.last_mut().expect("one was just added").is_raw = true;
-        }
-        for file in raw::written(text) {
-            self.add(&Rc::new(vec![file]), 0, 1, Fit::Loose);
-        }
-    }
-
-    /// Reads the whole text by its words, and every command found as if any word could run.
-    fn loosen(&mut self, text: &str) {
-        for found in self.commands.iter_mut().filter(|found| found.fit == Fit::Exact) {
-            found.fit = Fit::Loose;
-        }
-        self.words_of(text);
-        // Quotes end words in one reading and vanish in another.
-        if text.contains(['\'', '"', '\\']) {
-            self.words_of(&text.replace(['\'', '"', '\\'], ""));
-        }
-        // What prints a text may read escapes in it.
-        if text.contains('\\') {
-            self.words_of(&raw::unescaped(text));
-        }
     }
 }

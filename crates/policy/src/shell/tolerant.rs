@@ -50,6 +50,8 @@ pub(crate) struct Expansion {
     pub(crate) word: Option<usize>,
     /// What is put there.
     pub(crate) value: Value,
+    /// Whether the word is the name of a file that holds it.
+    pub(crate) is_file: bool,
 }
 
 /// What an expansion stands for.
@@ -81,6 +83,8 @@ pub(crate) struct Scan {
     pub(crate) fed: Vec<(usize, String)>,
     /// Whether the text ended where a shell would want more, or nests too deep to follow.
     pub(crate) torn: bool,
+    /// Whether a here-document within a substitution is the text of a commit or the like, and data for certain.
+    pub(crate) has_message: bool,
     /// Words with wildcards that stand for no files: patterns of `case` and of tests, and sums.
     pub(crate) patterns: HashSet<String>,
     pipelines: usize,
@@ -305,17 +309,17 @@ impl Scanner<'_> {
         if let Some(pending @ (Pending::Read | Pending::Write)) = top.pending {
             top.segment.named.push((value.clone(), pending == Pending::Write));
         }
-        self.puts_in(value);
+        self.puts_in(value, false);
     }
 
-    fn puts_in(&mut self, value: Value) {
+    fn puts_in(&mut self, value: Value, is_file: bool) {
         let top = self.top();
         let word = match top.pending {
             None => Some(top.segment.words.len()),
             Some(Pending::Read | Pending::Duplicate | Pending::Feed) => None,
             Some(Pending::Write | Pending::Heredoc { .. }) => return,
         };
-        top.segment.expansions.push(Expansion { word, value });
+        top.segment.expansions.push(Expansion { word, value, is_file });
     }
 
     fn variable(&mut self, name: &str, length: usize) {
@@ -378,7 +382,7 @@ impl Scanner<'_> {
             }
             for value in values {
                 // What such a file holds is printed, but its name is nobody's.
-                if process.is_some() { self.puts_in(value) } else { self.expands_to(value) }
+                if process.is_some() { self.puts_in(value, true) } else { self.expands_to(value) }
             }
         }
     }

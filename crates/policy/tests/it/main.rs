@@ -4,11 +4,14 @@
 
 mod approvals;
 mod bash;
+mod brought;
 mod corpus;
+mod everyday;
 mod files;
 mod hosts;
 mod long;
 mod oracles;
+mod patterns;
 mod properties;
 mod reached;
 mod rules;

@@ -72,7 +72,7 @@ impl Look for Fixed {
     }
 }
 
-fn decisions(deny: &[&str], mode: Mode, commands: &[&str]) -> Vec<(String, Decision)> {
+pub(crate) fn decisions(deny: &[&str], mode: Mode, commands: &[&str]) -> Vec<(String, Decision)> {
     let rules = rules(&json!({ "deny": deny }), Scope::User);
     let judge = policy::policy(Settings { rules, ground: Ground::new(Fixed), ..bare() });
     let judged = |text: &&str| ((*text).to_owned(), run(&judge, text, mode).decision);

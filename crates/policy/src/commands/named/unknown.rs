@@ -16,7 +16,7 @@ use crate::rules::{PathPattern, Steps, plain};
 use crate::shell::{GAP, Piece};
 
 /// More links of one text are not followed.
-const LINKS: usize = 1024;
+const LINKS: usize = 64;
 /// In more folders a word is looked at only if it tells something itself.
 const FEW: usize = 4;
 
@@ -115,7 +115,7 @@ impl<'a> Unknown<'a> {
                 let named = (&*named.to_string_lossy(), Reading::Shell);
                 let is_link =
                     |end: &Path| !paths_meet_as(named, (&end.to_string_lossy(), Reading::Literal));
-                return meant.iter().any(|end| is_link(end) && fits(end));
+                return meant.paths.iter().any(|end| is_link(end) && fits(end));
             }
             let path = folder.join(rest);
             let end = self.ends.of(&path);

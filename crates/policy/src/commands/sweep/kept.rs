@@ -123,12 +123,11 @@ pub(super) fn sweep(args: &[Piece]) -> Option<Sweep<'_>> {
     let reach = if rest.iter().any(is_foreign) { Reach::Searched } else { Reach::Kept };
     let is_bare = has(rest, &["--no-exclude-standard", "--no-index"]);
     let width = if is_bare { Width::Everything } else { Width::Unignored };
-    let (only, never) = (Vec::new(), Vec::new());
-    Some(Sweep { places, width, touch: Touch::Read, reach, is_wide: false, only, never })
+    Some(Sweep { width, ..Sweep::of(places, Touch::Read, reach) })
 }
 
 /// Where the subcommand stands.
-fn split(args: &[Piece]) -> Option<usize> {
+pub(super) fn split(args: &[Piece]) -> Option<usize> {
     let mut at = 0;
     while args.get(at)?.text.starts_with('-') {
         at += if VALUED.contains(&args[at].text.as_str()) { 2 } else { 1 };
@@ -180,7 +179,7 @@ fn places(subcommand: &str, rest: &[Piece]) -> Vec<Piece> {
 }
 
 /// The places as they are from the folder where git itself goes first; none where that is not known.
-fn moved(options: &[Piece], places: Vec<Piece>) -> Vec<Piece> {
+pub(super) fn moved(options: &[Piece], places: Vec<Piece>) -> Vec<Piece> {
     let folders = options.iter().zip(options.iter().skip(1)).filter(|(it, _)| it.text == "-C");
     let mut folder: Option<Piece> = None;
     for (_, next) in folders {
@@ -330,6 +329,12 @@ pub(super) fn prints_names(args: &[Piece]) -> bool {
     }
 }
 
+/// The paths to which git narrows the names that it prints; none where it does not.
+pub(super) fn named_places(args: &[Piece]) -> Vec<Piece> {
+    let Some(at) = split(args) else { return Vec::new() };
+    moved(&args[..at], places(&args[at].text, &args[at + 1..]))
+}
+
 /// Whether a word could name an object by its hash: then it may be any file or folder.
 fn names_hash(subcommand: &str, rest: &[Piece]) -> bool {
     let has_pattern = has_pattern(subcommand, rest);
@@ -350,7 +355,7 @@ fn is_hash(text: &str) -> bool {
 
 /// Whether git reads a word as more than one path: a pattern that no shell has seen, or one with
 /// words of its own before it, which may also mean all other files.
-fn is_pattern(word: &Piece) -> bool {
+pub(super) fn is_pattern(word: &Piece) -> bool {
     let is_magic = [":(", ":!", ":^", ":/"].iter().any(|mark| word.text.starts_with(mark));
     is_magic || (!word.glob && word.text.contains(['*', '?', '[']))
 }

@@ -1,9 +1,8 @@
 //! What programs put into archives and copies: all that lies in the folders that they are given. Sees too many
 //! rather than too few.
 
-use super::unpacked::{has, has_letter};
+use super::unpacked::{copied, has, has_letter};
 use super::{Reach, Sweep};
-use crate::ground::Width;
 use crate::rules::Touch;
 use crate::shell::{Piece, base_name};
 
@@ -30,11 +29,11 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     if !packs {
         return None;
     }
-    let mut operands: Vec<&Piece> = args.iter().filter(|it| !it.text.starts_with('-')).collect();
-    // The last is where the others go.
-    if matches!(name, "cp" | "gcp" | "rsync" | "scp") && !has_letter(args, 't') {
-        operands.pop();
-    }
+    let operands = if matches!(name, "cp" | "gcp" | "rsync" | "scp") {
+        copied(name, args).0
+    } else {
+        args.iter().filter(|it| !it.text.starts_with('-')).collect()
+    };
     // What is left out is told in many ways.
     let is_left_out = |word: &Piece| {
         let text = word.text.as_str();
@@ -46,8 +45,6 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     if places.is_empty() {
         return None;
     }
-    let (width, touch) = (Width::Everything, Touch::Read);
     let reach = if is_part { Reach::Named } else { Reach::Whole };
-    let (only, never) = (Vec::new(), Vec::new());
-    Some(Sweep { places, width, touch, reach, is_wide: false, only, never })
+    Some(Sweep::of(places, Touch::Read, reach))
 }

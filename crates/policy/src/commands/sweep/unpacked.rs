@@ -2,7 +2,6 @@
 //! seen. Sees too many rather than too few.
 
 use super::{Reach, Sweep};
-use crate::ground::Width;
 use crate::rules::Touch;
 use crate::shell::{Piece, base_name};
 
@@ -27,7 +26,7 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         }
         "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" => matches!(first, "x" | "e"),
         "ar" | "jar" => first.contains('x'),
-        "cp" | "gcp" | "rsync" => return copied(name, args),
+        "cp" | "gcp" | "rsync" => return copies(name, args),
         _ => false,
     };
     // Some archives are unpacked with the whole paths that they name.
@@ -36,16 +35,43 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
 }
 
 /// What a copy of all that is in a folder writes into another one.
-fn copied<'a>(name: &str, args: &[Piece]) -> Option<Sweep<'a>> {
-    let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
-    let into = values(args, "-t", "--target-directory");
-    let target = if into.is_empty() { operands.next_back().cloned() } else { None };
+fn copies<'a>(name: &str, args: &[Piece]) -> Option<Sweep<'a>> {
+    let (sources, targets) = copied(name, args);
     let is_deep = name == "rsync" || "rRa".chars().any(|it| has_letter(args, it));
     let is_deep = is_deep || has(args, &["--recursive", "--archive"]);
     let end = if name == "rsync" { "/" } else { "/." };
-    let takes_all = |word: &Piece| word.glob || word.text == "." || word.text.ends_with(end);
-    let places = into.into_iter().chain(target).collect();
-    (is_deep && operands.any(takes_all)).then(|| below(places, false))
+    let takes_all = |word: &&Piece| word.glob || word.text == "." || word.text.ends_with(end);
+    (is_deep && sources.iter().any(takes_all)).then(|| below(targets, false))
+}
+
+/// What a copy reads, and where to: an option of `cp` names that, or else the last word.
+pub(super) fn copied<'a>(name: &str, args: &'a [Piece]) -> (Vec<&'a Piece>, Vec<Piece>) {
+    let is_option = |word: &Piece| word.text.starts_with('-');
+    let mut sources: Vec<&Piece> = args.iter().filter(|word| !is_option(word)).collect();
+    // The beginning of an option is as good as all of it.
+    let is_long = |text: &str| text.len() > 3 && "--target-directory".starts_with(text);
+    let mut targets = Vec::new();
+    for (word, next) in args.iter().zip(args.iter().skip(1).map(Some).chain([None])) {
+        if !matches!(name, "cp" | "gcp") || !is_option(word) {
+            continue;
+        }
+        let (long, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let attached = letters.and_then(|letters| letters.split_once('t')).map(|(_, rest)| rest);
+        let attached = attached.or(is_long(long).then_some(value));
+        match attached {
+            Some("") => {
+                sources.retain(|source| !next.is_some_and(|next| std::ptr::eq(*source, next)));
+                targets.extend(next.cloned());
+            }
+            Some(folder) => targets.push(Piece { text: folder.to_owned(), ..word.clone() }),
+            None => {}
+        }
+    }
+    if targets.is_empty() {
+        targets.extend(sources.pop().cloned());
+    }
+    (sources, targets)
 }
 
 /// The sweep that git is which takes a patch, or removes what it keeps.
@@ -65,9 +91,7 @@ pub(super) fn applied<'a>(subcommand: &str, rest: &'a [Piece]) -> Option<Sweep<'
 }
 
 fn below(places: Vec<Piece>, is_wide: bool) -> Sweep<'static> {
-    let (width, touch) = (Width::Everything, Touch::Write);
-    let (only, never) = (Vec::new(), Vec::new());
-    Sweep { places, width, touch, reach: Reach::Named, is_wide, only, never }
+    Sweep { is_wide, ..Sweep::of(places, Touch::Write, Reach::Named) }
 }
 
 /// The folders that options name; none where that is the working folder.

@@ -4,10 +4,13 @@
 use super::Survey;
 use super::folders::Way;
 use crate::shell::tolerant::Piece;
-use crate::shell::wrappers;
+use crate::shell::{quote, wrappers};
 
 /// What stands for a blank in the text of `env -S`.
 const BLANKS: &[&str] = &["\\_", "\\t", "\\n", "\\f", "\\v", "\\r"];
+
+/// So many words behind such a text are read with it.
+const GIVEN: usize = 256;
 
 impl Survey {
     /// The folder that a wrapper goes to before it runs anything.
@@ -46,17 +49,21 @@ impl Survey {
             match attached.filter(|_| is_led) {
                 Some("") => {
                     let next = args.get(at + 1).map_or("", |next| next.text.as_str());
-                    self.split(next, depth);
+                    self.split(next, args.get(at + 2..).unwrap_or_default(), depth);
                 }
-                Some(value) => self.split(value, depth),
+                Some(value) => self.split(value, &args[at + 1..], depth),
                 None if text.contains(char::is_whitespace) => self.script(text, depth + 1),
                 None => {}
             }
         }
     }
 
-    /// The words of such a text: as a shell reads it, and with the escapes that `env` alone knows.
-    fn split(&mut self, text: &str, depth: usize) {
+    /// The words of such a text with those behind it: as a shell reads it, and with the escapes that
+    /// `env` alone knows.
+    fn split(&mut self, text: &str, rest: &[Piece], depth: usize) {
+        let word = |word: &Piece| if word.dynamic { "$_".to_owned() } else { quote(&word.text) };
+        let rest: Vec<String> = rest.iter().take(GIVEN).map(word).collect();
+        let text = &format!("{text} {}", rest.join(" "));
         self.script(text, depth + 1);
         let blank = |text: String, escape: &&str| text.replace(*escape, " ");
         let plain = BLANKS.iter().fold(text.to_owned(), blank);

@@ -3,8 +3,9 @@
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::flow::Flow;
 use super::written::said;
-use super::{Survey, program_index};
+use super::{Listens, Survey, program_index};
 use crate::shell::tolerant::{Piece, Segment};
 
 /// So many lines are read into variables.
@@ -36,6 +37,33 @@ fn ends_group(segment: &Segment) -> bool {
 }
 
 impl Survey {
+    /// Adds what is run of the texts that are fed to pipelines.
+    pub(super) fn fed(
+        &mut self,
+        fed: Vec<(usize, String)>,
+        listening: &HashMap<usize, Listens>,
+        flow: &Flow,
+        depth: usize,
+    ) {
+        for (pipeline, text) in fed {
+            match listening.get(&pipeline) {
+                Some(Listens::Shell) => {
+                    // Of a word that is nothing but an expansion nothing is left.
+                    let begin = text.trim_start();
+                    self.sources.substituted |= begin.is_empty() || begin.starts_with(['$', '`']);
+                    // A program in another language has no substitutions.
+                    let was_idle = self.sources.is_idle;
+                    self.sources.is_idle |= !flow.has_shell(pipeline);
+                    self.script(&text, depth + 1);
+                    self.sources.is_idle = was_idle;
+                    self.words_of(&text);
+                }
+                Some(Listens::Interpreter) => self.words_of(&text),
+                Some(Listens::No) | None => {}
+            }
+        }
+    }
+
     /// Notes what builtins read: what is fed to them or to a group around them, and what is said before them
     /// in their pipeline.
     pub(super) fn read_by(

@@ -1,21 +1,33 @@
 //! Names of files that one program prints and another is given by a substitution or a variable, as it is
 //! by `xargs`. Sees too many rather than too few.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use super::{GATHERED, base_name, program_index};
 use crate::shell::tolerant::{Piece, Segment, Value};
 
 /// Programs that print the names of files.
-pub(crate) const LISTERS: &[&str] =
-    &["find", "gfind", "fd", "fdfind", "ls", "git", "rg", "tree", "locate"];
+pub(crate) const LISTERS: &[&str] = &[
+    "find", "gfind", "fd", "fdfind", "ls", "git", "rg", "grep", "egrep", "fgrep", "tree", "locate",
+];
 
 /// Which segments print names, and what holds them.
-struct Lists<'a> {
-    segments: &'a [Segment],
+pub(super) struct Lists<'a> {
+    pub(super) segments: &'a [Segment],
     listers: Vec<usize>,
+    /// The first of them in each pipeline.
+    piped: HashMap<usize, usize>,
     held: HashMap<&'a str, usize>,
+}
+
+/// A program, or the sign of a redirection, that is given names, and the segment that prints them.
+pub(super) struct Given<'a> {
+    pub(super) own: Cow<'a, [Piece]>,
+    list: usize,
 }
 
 /// The words of each program that is given such names, with those of the program that prints them.
@@ -24,17 +36,36 @@ pub(super) fn given(segments: &[Segment]) -> Vec<Rc<Vec<Piece>>> {
         let program = segment.words.get(program_index(&segment.words));
         program.is_some_and(|program| LISTERS.contains(&base_name(&program.text)))
     };
-    let at = segments.iter().enumerate().filter(|(_, it)| is_lister(it)).map(|(at, _)| at);
-    let listers: Vec<usize> = at.collect();
-    if listers.is_empty() {
-        return Vec::new();
-    }
-    let mut lists = Lists { segments, listers, held: HashMap::new() };
-    lists.hold();
-    lists.given()
+    let Some(lists) = Lists::of(segments, is_lister) else { return Vec::new() };
+    // Long texts say the same again and again, and all of it counts in every folder.
+    let mut known = HashSet::new();
+    let mut given = lists.given();
+    given.retain(|it| known.insert((it.own.clone(), &segments[it.list].words)));
+    given.into_iter().map(|it| lists.with_names(it)).collect()
 }
 
 impl<'a> Lists<'a> {
+    /// What is made of the names that some segments print; none where there are no such segments.
+    pub(super) fn of(
+        segments: &'a [Segment],
+        is_lister: impl Fn(&Segment) -> bool,
+    ) -> Option<Self> {
+        let at = segments.iter().enumerate().filter(|(_, it)| is_lister(it)).map(|(at, _)| at);
+        let listers: Vec<usize> = at.collect();
+        let piped = listers.iter().rev().map(|at| (segments[*at].pipeline, *at)).collect();
+        let mut lists = Self { segments, listers, piped, held: HashMap::new() };
+        if lists.listers.is_empty() {
+            return None;
+        }
+        lists.hold();
+        Some(lists)
+    }
+
+    /// Whether a segment prints names, or one before it in its pipeline does.
+    pub(super) fn feed(&self, at: usize) -> bool {
+        self.piped.get(&self.segments[at].pipeline).is_some_and(|first| *first <= at)
+    }
+
     /// The segment that prints what an expansion stands for.
     fn behind(&self, value: &Value) -> Option<usize> {
         match value {
@@ -48,17 +79,15 @@ impl<'a> Lists<'a> {
 
     /// Notes the variables that hold such names.
     fn hold(&mut self) {
-        let mut piped: HashMap<usize, usize> = HashMap::new();
-        for at in self.listers.iter().rev() {
-            piped.insert(self.segments[*at].pipeline, *at);
-        }
         let mut read: Vec<&'a str> = Vec::new();
-        for segment in self.segments {
+        for (at, segment) in self.segments.iter().enumerate() {
             let words = &segment.words;
             let start = program_index(words);
             let program = words.get(start).map_or("", |word| word.text.as_str());
             let input = segment.expansions.iter().filter(|it| it.word.is_none());
             let input = input.clone().find_map(|it| self.behind(&it.value));
+            // What only reads is one of them by the file that it reads.
+            let input = input.or_else(|| self.listers.binary_search(&at).is_ok().then_some(at));
             match program {
                 "for" | "select" => {
                     let list = segment.expansions.iter().find_map(|it| self.behind(&it.value));
@@ -68,7 +97,7 @@ impl<'a> Lists<'a> {
                 "read" | "mapfile" | "readarray" => {
                     let names = words[start + 1..].iter().map(|word| word.text.as_str());
                     let names = names.filter(|name| !name.starts_with('-')).chain(["REPLY"]);
-                    let list = input.or_else(|| piped.get(&segment.pipeline).copied());
+                    let list = input.or_else(|| self.piped.get(&segment.pipeline).copied());
                     match list {
                         Some(list) => self.held.extend(names.map(|name| (name, list))),
                         None => read.extend(names),
@@ -90,35 +119,39 @@ impl<'a> Lists<'a> {
         }
     }
 
-    fn given(&self) -> Vec<Rc<Vec<Piece>>> {
+    /// The programs that are given names, and what redirects from or to them.
+    pub(super) fn given(&self) -> Vec<Given<'a>> {
         let mut given = Vec::new();
         for segment in self.segments {
             let start = program_index(&segment.words);
-            let mut args =
-                segment.expansions.iter().filter(|it| it.word.is_some_and(|at| at > start));
+            let mut args = segment
+                .expansions
+                .iter()
+                .filter(|it| !it.is_file && it.word.is_some_and(|at| at > start));
             let list = args.find_map(|it| self.behind(&it.value));
             let is_program = !matches!(
                 segment.words.get(start).map(|word| word.text.as_str()),
                 None | Some("for" | "select")
             );
             if let Some(list) = list.filter(|_| is_program) {
-                let own = segment.words[start..].iter().filter(|word| !word.text.is_empty());
-                given.push(self.with_names(own.cloned(), list));
+                given.push(Given { own: Cow::Borrowed(&segment.words[start..]), list });
             }
             for (value, is_written) in &segment.named {
                 let sign = if *is_written { ">" } else { "<" };
                 let sign = Piece { text: sign.to_owned(), ..Piece::default() };
-                given.extend(self.behind(value).map(|list| self.with_names([sign], list)));
+                let list = self.behind(value);
+                given.extend(list.map(|list| Given { own: Cow::Owned(vec![sign]), list }));
             }
         }
         given
     }
 
     /// The words of a program, or of what redirects, with those of the program that prints names for it.
-    fn with_names(&self, own: impl IntoIterator<Item = Piece>, list: usize) -> Rc<Vec<Piece>> {
-        let words = &self.segments[list].words;
+    fn with_names(&self, given: Given<'_>) -> Rc<Vec<Piece>> {
+        let words = &self.segments[given.list].words;
         let words = words[program_index(words)..].iter().cloned();
+        let own = given.own.into_owned().into_iter().filter(|word| !word.text.is_empty());
         // One more tells that there are too many.
-        Rc::new(own.into_iter().chain(words).take(GATHERED + 1).collect())
+        Rc::new(own.chain(words).take(GATHERED + 1).collect())
     }
 }

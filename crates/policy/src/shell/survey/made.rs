@@ -41,6 +41,23 @@ impl Survey {
         }
     }
 
+    /// Adds what settings of git run whose values stand in variables.
+    pub(super) fn git_settings_in_variables(&mut self, args: &[Piece], depth: usize) {
+        for (at, word) in args.iter().enumerate() {
+            let Some(attached) = word.text.strip_prefix("--config-env") else { continue };
+            let next = args.get(at + 1).map_or("", |next| next.text.as_str());
+            let setting = attached.strip_prefix('=').unwrap_or(next);
+            // What the variable holds may be put together, or printed.
+            self.loose = true;
+            self.sources.substituted = true;
+            let variable = setting.rsplit('=').next().unwrap_or_default();
+            for value in self.constants.of(variable).to_vec() {
+                self.script(value.trim_start_matches('!'), depth + 1);
+                self.script(&format!("git {value}"), depth + 1);
+            }
+        }
+    }
+
     /// Adds what the aliases in settings of git run.
     pub(super) fn git_settings(&mut self, text: &str, depth: usize) {
         for (at, _) in text.match_indices("alias").take(FEW) {

@@ -58,7 +58,7 @@ pub(super) fn gathers(words: &[Piece]) -> bool {
     words.iter().any(is_gatherer)
 }
 
-fn is_gatherer(word: &Piece) -> bool {
+pub(super) fn is_gatherer(word: &Piece) -> bool {
     matches!(base_name(&word.text), "xargs" | "parallel")
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::edits::runs_lines;
 use super::folders::Way;
-use super::{Fit, Listens, NESTING, Survey, base_name};
+use super::{Fit, Listens, NESTING, Reach, Survey, base_name};
 use crate::programs;
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
@@ -291,6 +291,9 @@ impl Survey {
             "command"
                 if rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) => {}
             _ if wrappers::listens(name) => return Some(Listens::Interpreter),
+            _ if ELSEWHERE.contains(&name) && self.reach == Reach::Here => {
+                self.add(words, args, words.len(), Fit::Loose);
+            }
             _ if ELSEWHERE.contains(&name) => {
                 let around = self.sources.leave_machine();
                 let listens = self.shell(name, words, args, depth);
@@ -336,7 +339,10 @@ impl Survey {
                 self.loose |= word.dynamic;
                 self.sources.substituted |= word.dynamic && !is_remote;
                 self.script(&word.text, depth + 1);
-                self.script(value, depth + 1);
+                // What a shell is told to run is no setting.
+                if !after_c || self.reach != Reach::Here {
+                    self.script(value, depth + 1);
+                }
                 // `-o 'ProxyCommand program'`
                 let setting = word.text.trim_start().split_once(char::is_whitespace);
                 let setting = setting.filter(|(name, _)| name.starts_with(char::is_uppercase));
@@ -412,6 +418,7 @@ impl Survey {
     /// Programs that git is told to run.
     fn git_programs(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
         let rest = &words[args..];
+        self.git_settings_in_variables(rest, depth);
         for (word, next) in rest.iter().zip(rest.iter().skip(1)) {
             match word.text.as_str() {
                 "-c" | "--config" => {

@@ -422,12 +422,64 @@ impl Sources {
             let name = base_name(&program.text);
             let runs = wrappers::is_shell(name) || wrappers::is_interpreter(name);
             let runs = runs || matches!(name, "source" | ".");
-            let file = if runs { args.iter().take(MOST).find_map(source) } else { None };
+            let file = if runs { files_run(name, args).find_map(source) } else { None };
             let is_path = may_be_named || program.text.contains('/');
             file.or_else(|| if is_path { source(program) } else { None })
         });
         self.unclear = found.map(|source| source.name.to_string());
     }
+}
+
+/// Letters of shells and interpreters at the end of options that take the word behind them.
+const VALUED: &[char] = &['r', 'f', 'x', 'W', 'X', 'I', 'M', 'L', 'l', 'o', 'O', 'C', 'e', 'E'];
+/// What a text says that runs what it is given.
+const RUNNING: &[&str] = &[
+    "exec", "eval", "system", "do", "require", "load", "source", ".", "open", "import", "spawn",
+    "run",
+];
+
+/// The words of a shell or an interpreter that may name what it runs: all before its script, and that. What
+/// comes behind is given to the script; behind a text only where that could run it.
+fn files_run<'a>(name: &str, args: &'a [Piece]) -> impl Iterator<Item = &'a Piece> {
+    let is_option = |word: &Piece| word.text.starts_with(['-', '+']) && word.text.len() > 1;
+    // The same letter is another option elsewhere.
+    let letters: &[char] = match name {
+        "perl" => &['e', 'E'],
+        "ruby" => &['e'],
+        "node" | "nodejs" | "bun" | "deno" => &['e', 'p'],
+        _ if wrappers::is_shell(name) || name.starts_with("python") => &['c'],
+        _ => &[],
+    };
+    let is_text = |word: &Piece| {
+        let is_bundle = is_option(word) && !word.text.starts_with("--");
+        (is_bundle && word.text.ends_with(letters))
+            || matches!(word.text.as_str(), "--eval" | "--print")
+    };
+    let takes_next = |option: &str| match option.strip_prefix("--") {
+        Some(long) => !long.is_empty() && !long.contains('='),
+        None => option.starts_with(['-', '+']) && option.ends_with(VALUED),
+    };
+    let mut end = args.len();
+    for (at, word) in args.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |at| args[at].text.as_str());
+        if word.text == "-m" {
+            end = at + 2;
+            break;
+        }
+        if is_text(word) {
+            let mut words = args
+                .get(at + 1)
+                .map_or("", |it| it.text.as_str())
+                .split(|c: char| !c.is_alphanumeric() && c != '.');
+            end = if words.any(|it| RUNNING.contains(&it)) { args.len() } else { at + 1 };
+            break;
+        }
+        if !is_option(word) && !takes_next(before) {
+            end = at + 1;
+            break;
+        }
+    }
+    args.iter().take(end.min(MOST))
 }
 
 /// Whether a shell of this machine is among these words.

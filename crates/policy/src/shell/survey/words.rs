@@ -6,6 +6,17 @@ use crate::paths::normalize;
 use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
 
+/// How far a text is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To its commands.
+    Commands,
+    /// To where text comes from that a shell runs.
+    Sources,
+    /// To its commands on this machine: what is handed to another one is any word.
+    Here,
+}
+
 /// Whether a variable is set that names a file which a shell runs first.
 pub(super) fn is_start_file(word: &Piece) -> bool {
     word.text.starts_with("ENV=") || word.text.starts_with("BASH_ENV=")

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Found, Redirection, Survey, base_name, program_index};
+use super::{Found, Reach, Redirection, Survey, base_name, program_index};
 use crate::shell::raw;
 use crate::shell::tolerant::{Piece, Segment};
 use crate::shell::wrappers;
@@ -140,6 +140,10 @@ impl Survey {
         written.extend(targets.map(|it| base_name(&it.target.word.text)));
         for found in self.commands.iter().filter(|found| writes_files(found)) {
             written.extend(found.argv()[1..].iter().map(|word| base_name(&word.text)));
+        }
+        if self.reach == Reach::Here {
+            // Of names that only the shell knows none is taken for another.
+            written.remove("");
         }
         let is_written = |word: &Piece| written.contains(base_name(&word.text));
         self.commands.iter().any(|found| {

@@ -1,6 +1,6 @@
 //! Redirections, and processes that stand as files.
 
-use super::{Closer, Pending, Piece, Scanner};
+use super::{Closer, Frame, Pending, Piece, Scanner};
 
 /// A process that stands as a file: `<(..)` or `>(..)`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,9 @@ impl Scanner<'_> {
         let rest = &self.text[self.at..];
         // In arithmetic `<<` shifts; what follows must not pass for a here-document.
         if rest.starts_with("<<") && self.nested() {
-            self.scan.torn = true;
+            let is_message = self.is_message(rest);
+            self.scan.has_message |= is_message;
+            self.scan.torn |= !is_message;
         }
         let (pending, length) = if rest.starts_with("<<<") {
             (Pending::Feed, 3)
@@ -55,5 +57,31 @@ impl Scanner<'_> {
         };
         self.at += length;
         self.top().pending = Some(pending);
+    }
+
+    /// Whether a here-document is what `"$(cat <<'E'` gives to an option of git that takes a text.
+    fn is_message(&self, rest: &str) -> bool {
+        let [before @ .., outer, top] = self.frames.as_slice() else { return false };
+        let is_alone =
+            |frame: &Frame| frame.parentheses == 0 && frame.data.is_none() && frame.sum.is_none();
+        let [program, command, .., option] = outer.segment.words.as_slice() else { return false };
+        let is_git = match program.text.as_str() {
+            "git" => matches!(&*command.text, "commit" | "tag" | "merge" | "notes"),
+            "gh" | "glab" => matches!(&*command.text, "pr" | "issue" | "release" | "mr"),
+            _ => false,
+        };
+        let takes_text = matches!(
+            &*option.text,
+            "-m" | "-am" | "--message" | "--body" | "-b" | "--title" | "-t" | "--notes" | "-n"
+        );
+        let is_cat = matches!(top.segment.words.as_slice(), [cat] if cat.text == "cat");
+        let is_quoted = ["<<'", "<<-'", "<<\""].iter().any(|begin| rest.starts_with(begin));
+        before.is_empty()
+            && is_alone(outer)
+            && is_alone(top)
+            && top.closer == Closer::Parenthesis
+            && outer.quoted
+            && outer.pending.is_none()
+            && (is_git && takes_text && is_cat && is_quoted)
     }
 }

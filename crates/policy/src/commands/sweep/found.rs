@@ -1,0 +1,134 @@
+//! What one program finds and another one is given: by `find` itself, or by names that are printed. Sees too many
+//! rather than too few.
+
+use super::super::writes::only_reads;
+use super::{Reach, Sweep, few, kept, values};
+use crate::ground::Width;
+use crate::rules::Touch;
+use crate::shell::{LISTERS, Piece, base_name};
+
+/// Programs that show nothing of what is in the files that they are given.
+const NAMING: &[&str] = &[
+    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
+    "chmod", "chown", "touch", "mkdir", "rm", "rmdir", "unlink", "true", "file",
+];
+
+/// Those of them that change nothing either.
+const QUIET: &[&str] = &[
+    "echo", "printf", "ls", "stat", "test", "basename", "dirname", "realpath", "readlink", "du",
+    "true", "file",
+];
+
+/// What `find` deletes, or gives to a program that shows or changes it.
+pub(super) fn found(args: &[Piece]) -> Option<Sweep<'_>> {
+    let is_action =
+        |word: &Piece| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let deletes = args.iter().any(|word| word.text == "-delete");
+    let touch = match args.iter().position(is_action) {
+        Some(action) => {
+            let words = &args[action + 1..];
+            let is_end = |word: &Piece| matches!(word.text.as_str(), ";" | "+");
+            done_by(&words[..words.iter().position(is_end).unwrap_or(words.len())])
+        }
+        None => None,
+    };
+    let touch = match (deletes, touch) {
+        (true, Some(Touch::Read | Touch::Any)) => Touch::Any,
+        (true, _) => Touch::Write,
+        (false, touch) => touch?,
+    };
+    Some(Sweep { touch, ..below(args) })
+}
+
+/// What a program does to the files that it is given, as far as rules speak of it.
+pub(in crate::commands) fn done_by(words: &[Piece]) -> Option<Touch> {
+    let program = words.first().map_or("", |word| base_name(&word.text));
+    // What a redirection does.
+    match program {
+        "<" => return Some(Touch::Read),
+        ">" => return Some(Touch::Write),
+        _ => {}
+    }
+    match (NAMING.contains(&program), only_reads(words)) {
+        (true, true) => None,
+        (true, false) => (!QUIET.contains(&program)).then_some(Touch::Write),
+        (false, true) => Some(Touch::Read),
+        (false, false) => Some(Touch::Any),
+    }
+}
+
+/// The files below the places that `find` begins at.
+fn below(args: &[Piece]) -> Sweep<'_> {
+    let is_place = |word: &&Piece| !word.text.starts_with(['-', '(', '!']);
+    let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"));
+    let places = args.iter().skip(options.count()).take_while(is_place).cloned().collect();
+    let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
+    let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
+    let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
+    Sweep { only, ..Sweep::of(places, Touch::Read, Reach::Searched) }
+}
+
+/// What a program reads that gets the names of files from another one before it.
+pub(super) fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
+    let given = words.get(1..)?;
+    let at = given.iter().position(|word| LISTERS.contains(&base_name(&word.text)))?;
+    let touch = done_by(&words[..=at])?;
+    let args = &given[at + 1..];
+    let has = |text: &str| args.iter().any(|word| word.text == text);
+    let recursive = |word: &Piece| word.text.starts_with('-') && word.text.contains('R');
+    let below = |args| Sweep { touch, ..below(args) };
+    match base_name(&given[at].text) {
+        "find" | "gfind" => Some(below(args)),
+        "ls" => {
+            let is_deep = args.iter().any(recursive);
+            let dots =
+                |word: &Piece| word.text.starts_with('-') && word.text.contains(['a', 'A', 'f']);
+            let has_dots = args.iter().any(dots);
+            let operands = args.iter().filter(|word| !word.text.starts_with('-'));
+            Some(Sweep {
+                places: operands.cloned().collect(),
+                is_flat: !is_deep,
+                has_dots,
+                ..below(&[])
+            })
+        }
+        "git" if kept::prints_names(args) => Some(kept_names(args, touch)),
+        "git" => None,
+        // What they show they come upon themselves.
+        name @ ("grep" | "egrep" | "fgrep" | "rg") if !has("--files") => {
+            let names = |word: &Piece| {
+                let letters = word.text.strip_prefix('-').unwrap_or_default();
+                let is_long = letters.starts_with("-files");
+                is_long || (!letters.starts_with('-') && letters.contains(['l', 'L']))
+            };
+            let is_changed = touch != Touch::Read && args.iter().any(names);
+            let places = || super::places(name, &given[at..]);
+            is_changed.then(|| Sweep { places: places(), ..below(&[]) })
+        }
+        _ => {
+            let operands = args.iter().filter(|word| !word.text.starts_with('-'));
+            Some(Sweep { places: operands.cloned().collect(), ..below(&[]) })
+        }
+    }
+}
+
+/// The files whose names git prints.
+fn kept_names(args: &[Piece], touch: Touch) -> Sweep<'_> {
+    let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
+    let is_list = has(&["ls-files"]);
+    let is_other = has(&["-o", "--others", "-i", "--ignored", "check-ignore", "clean"]);
+    let is_kept = touch == Touch::Read && !is_other;
+    let reach = if is_kept { Reach::Kept } else { Reach::Searched };
+    let width = if is_kept { Width::Unignored } else { Width::Everything };
+    let places = kept::named_places(args);
+    // Of others only what stands behind `--` is a path for certain.
+    let dashes = args.iter().position(|word| word.text == "--");
+    let args = if is_list { args } else { &args[dashes.unwrap_or(args.len())..] };
+    let is_name = |word: &&Piece| word.text.starts_with("*.") && !word.text.contains('/');
+    let operands =
+        args.iter().filter(|word| !word.text.starts_with('-') && word.text != "ls-files");
+    let only: Vec<&str> = operands.clone().filter(is_name).map(|it| it.text.as_str()).collect();
+    let is_narrow = only.len() == operands.count();
+    let only = if is_narrow { few(only) } else { Vec::new() };
+    Sweep { width, only, ..Sweep::of(places, touch, reach) }
+}

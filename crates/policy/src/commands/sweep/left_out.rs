@@ -1,0 +1,84 @@
+//! What options of searches leave out. It counts only where no word could be something else than that option: a
+//! pattern, a place, or the value of another option.
+
+use crate::shell::{Fit, Found, Piece, base_name};
+
+/// Behind so many words no option leaves out anything.
+const LONG: usize = 256;
+/// Letters of `grep` that take no value.
+const GREP: &str = "rRnHilLwcvoEFPGhsIqaUz";
+/// Letters of `rg` that take none.
+const RG: &str = "nHilwcvoFPsIaUuNS.";
+
+/// Long options of both that take no value.
+#[rustfmt::skip]
+const LONG_BARE: &[&str] = &[
+    "--recursive", "--line-number", "--ignore-case", "--word-regexp", "--fixed-strings", "--count",
+    "--files-with-matches", "--hidden", "--no-heading", "--smart-case", "--multiline", "--text", "--no-ignore",
+];
+
+/// Whether all words that begin like one of these options are one for certain.
+pub(super) fn are_options(args: &[Piece], names: &[&str]) -> bool {
+    let bare = if names.contains(&"-g") { RG } else { GREP };
+    let begins = |word: &Piece| names.iter().any(|name| word.text.starts_with(name));
+    args.iter().enumerate().all(|(at, word)| !begins(word) || is_option(args, at, bare))
+}
+
+/// Whether the word at `at` is an option for certain.
+fn is_option(args: &[Piece], at: usize, bare: &str) -> bool {
+    let before = &args[..at];
+    let takes_next = |word: &Piece| {
+        let text = word.text.as_str();
+        let letters = text.strip_prefix('-').filter(|rest| !rest.is_empty());
+        let is_bare = |letters: &str| letters.chars().all(|letter| bare.contains(letter));
+        // A number at its end is the value itself: `-C2`.
+        let has_value =
+            text.contains('=') || text.ends_with(|letter: char| letter.is_ascii_digit());
+        let takes_none = has_value || LONG_BARE.contains(&text);
+        letters.is_some_and(|letters| !takes_none && !is_bare(letters))
+    };
+    at < LONG
+        && !args[at].dynamic
+        && !before.iter().any(|word| word.text == "--" || word.dynamic)
+        && !before.last().is_some_and(takes_next)
+}
+
+/// Whether an argument of a command says what that does not read.
+pub(in crate::commands) fn is_left_out(found: &Found, at: usize) -> bool {
+    let Some((program, args)) = found.argv().split_first() else { return false };
+    let is_named = |option: &&str| args[at].text.starts_with(*option);
+    if !["--exclude-dir=", "--exclude="].iter().any(is_named) {
+        return false;
+    }
+    match base_name(&program.text) {
+        "grep" | "egrep" | "fgrep" | "rg" => is_option(args, at, GREP),
+        // What is joined to it in this way is no file of any other option.
+        "tar" | "gtar" | "bsdtar" | "rsync" | "zgrep" | "du" => {
+            found.fit == Fit::Exact && !args[at].dynamic
+        }
+        _ => false,
+    }
+}
+
+/// The folders that `grep` does not enter.
+pub(super) fn folders(args: &[Piece]) -> Vec<&str> {
+    let named = args.iter().enumerate().filter_map(|(at, word)| {
+        let name = word.text.strip_prefix("--exclude-dir=")?;
+        is_option(args, at, GREP).then_some(name)
+    });
+    let apart = args.iter().zip(args.iter().skip(1)).enumerate();
+    let apart =
+        apart.filter(|(at, (word, _))| word.text == "--exclude-dir" && is_option(args, *at, GREP));
+    named.chain(apart.map(|(_, (_, name))| name.text.as_str())).collect()
+}
+
+/// Names that `rg` leaves out, wherever they are.
+pub(super) fn globs(args: &[Piece]) -> Vec<&str> {
+    let is_glob = |word: &Piece| matches!(word.text.as_str(), "-g" | "--glob");
+    let pairs = args.iter().zip(args.iter().skip(1)).enumerate();
+    let globs = pairs.filter(|(at, (word, _))| is_glob(word) && is_option(args, *at, RG));
+    let names = globs.filter_map(|(_, (_, glob))| glob.text.strip_prefix('!'));
+    let is_plain =
+        |name: &&str| !name.is_empty() && !name.contains(['/', '*', '?', '[', '{', '\\', '!']);
+    names.filter(is_plain).collect()
+}

@@ -1,0 +1,145 @@
+//! Where sweeps begin: the folders that words name, or what patterns stand for.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::super::Read;
+use super::{Reach, Sweep};
+use crate::call::Call;
+use crate::glob::{Reading, covers};
+use crate::ground::Ends;
+use crate::shell::{Piece, resolve};
+
+/// A folder at which a sweep begins.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Start {
+    pub(super) named: PathBuf,
+    /// Where that leads.
+    pub(super) real: PathBuf,
+    within: Within,
+}
+
+/// What counts of all that lies in a folder.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Within {
+    All,
+    /// What a pattern stands for, and what lies below that.
+    Meant(String, Reading),
+    /// What a pattern stands for alone.
+    Matched(String, Reading),
+    /// The entries of the folder, without those that begin with a dot.
+    Visible,
+    /// All entries of the folder.
+    Entries,
+}
+
+impl Start {
+    /// Whether a path is one that it means.
+    pub(super) fn means(&self, path: &Path) -> bool {
+        let is_covered = |it: &Path, pattern: &str, reading: &Reading| {
+            covers((pattern, *reading), &it.to_string_lossy())
+        };
+        let is_entry = || path == self.named || path.parent() == Some(&self.named);
+        let is_hidden = || path.file_name().is_some_and(|it| it.to_string_lossy().starts_with('.'));
+        match &self.within {
+            Within::All => true,
+            Within::Meant(pattern, reading) => {
+                let mut around = path.ancestors().take_while(|it| *it != self.named);
+                around.any(|it| is_covered(it, pattern, reading))
+            }
+            Within::Matched(pattern, reading) => is_covered(path, pattern, reading),
+            Within::Visible => is_entry() && !is_hidden(),
+            Within::Entries => is_entry(),
+        }
+    }
+
+    /// The true path of what lies below, where it has another name.
+    pub(super) fn real(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(&self.named).ok().filter(|_| self.named != self.real)?;
+        // Joining nothing would add a slash.
+        let is_self = below.as_os_str().is_empty();
+        Some(if is_self { self.real.clone() } else { self.real.join(below) })
+    }
+}
+
+impl Sweep<'_> {
+    /// What counts in its places.
+    fn entries(&self) -> Within {
+        match (self.is_flat, self.has_dots) {
+            (false, _) => Within::All,
+            (true, false) => Within::Visible,
+            (true, true) => Within::Entries,
+        }
+    }
+}
+
+/// The folders that a sweep goes through when it runs in `folder`.
+pub(super) fn folders(
+    (call, command): (&Call<'_>, &Read<'_>),
+    sweep: &Sweep<'_>,
+    folder: &Path,
+) -> Vec<Start> {
+    let ends = &command.ends;
+    let mut starts = Vec::new();
+    let mut known: HashSet<&Piece> = HashSet::new();
+    for place in sweep.places.iter().filter(|place| known.insert(*place)) {
+        // What comes before the first wildcard holds all that it could mean.
+        let wild = if place.glob { place.text.find(['*', '?', '[']) } else { None };
+        let text = match wild {
+            Some(at) => place.text[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
+            None => &place.text,
+        };
+        let whole = resolve(place, folder, call.places.home.as_deref());
+        // What some shells alone understand may be anything there.
+        let whole = whole.filter(|_| wild.is_some() && !place.text.contains(['(', ')', '|']));
+        let pattern = whole.map(|it| (it.to_string_lossy().into_owned(), command.globs().reading));
+        // What copies does not follow them.
+        if let Some((pattern, reading)) = pattern.as_ref().filter(|_| !sweep.is_narrow()) {
+            starts.extend(led_by(ends, folder, place, (pattern, *reading)));
+        }
+        let within = match pattern {
+            Some((pattern, reading)) if sweep.is_flat => Within::Matched(pattern, reading),
+            Some((pattern, reading)) => Within::Meant(pattern, reading),
+            None => sweep.entries(),
+        };
+        let place = Piece { text: text.to_owned(), ..place.clone() };
+        let path = resolve(&place, folder, call.places.home.as_deref());
+        let named = path.unwrap_or_else(|| folder.to_owned());
+        // A link is followed before the `..` behind it is.
+        let is_led_back = !place.home && text.split('/').any(|part| part == "..");
+        let walked = if is_led_back { ends.walked(folder, text) } else { None };
+        // A word may be something else than a place.
+        let walked = walked.filter(|walked| *walked != named);
+        let walked = walked.map(|walked| (walked, sweep.entries()));
+        for (named, within) in std::iter::once((named, within)).chain(walked) {
+            starts.extend(ends.real(&named).map(|real| Start { named, real, within }));
+        }
+    }
+    let mut others = Vec::new();
+    if sweep.is_wide {
+        others.push(call.places.workspace.clone());
+    }
+    let is_elsewhere = sweep.places.is_empty() || !sweep.is_narrow();
+    if starts.is_empty() && others.is_empty() && is_elsewhere {
+        let is_kept = sweep.reach == Reach::Kept;
+        others.push(if is_kept { call.places.workspace.clone() } else { folder.to_owned() });
+    }
+    for named in others {
+        let real = ends.real(&named).unwrap_or_else(|| named.clone());
+        starts.push(Start { named, real, within: sweep.entries() });
+    }
+    starts
+}
+
+/// Where links lead that a pattern stands for.
+fn led_by<'a>(
+    ends: &'a Ends<'_>,
+    folder: &Path,
+    place: &Piece,
+    pattern: (&'a str, Reading),
+) -> Vec<Start> {
+    let meant = ends.meant(folder, &place.text, pattern.1);
+    let is_elsewhere = |end: &&PathBuf| !covers(pattern, &end.to_string_lossy());
+    let there = meant.paths.iter().filter(is_elsewhere).filter_map(|end| ends.real(end));
+    there.map(|end| Start { named: end.clone(), real: end, within: Within::All }).collect()
+}
