@@ -6,11 +6,18 @@ use std::path::{Component, Path, PathBuf};
 /// Returns `text` with every character that could steer a terminal or deceive a reader replaced
 /// by its visible escape. Line feeds and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
-        return Cow::Borrowed(text);
+    escaped(text, text.char_indices().filter(|(_, c)| is_hidden(*c)))
+}
+
+/// Returns `text` with the characters at some places, in their order, replaced by visible escapes.
+pub fn escaped(text: &str, places: impl IntoIterator<Item = (usize, char)>) -> Cow<'_, str> {
+    let (mut shown, mut end) = (String::new(), 0);
+    for (at, c) in places {
+        shown.push_str(&text[end..at]);
+        shown.extend(c.escape_unicode());
+        end = at + c.len_utf8();
     }
-    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
-    Cow::Owned(text.chars().map(shown).collect())
+    if end == 0 { Cow::Borrowed(text) } else { Cow::Owned(shown + &text[end..]) }
 }
 
 /// Whether a character is invisible on a terminal, moves its cursor, or reorders its text.
@@ -47,17 +54,12 @@ pub fn tail(text: &str, limit: usize) -> &str {
 /// probably meant.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
-    if word.len() > LONGEST {
-        return None;
-    }
-    let word = word.to_lowercase();
+    let word = (word.len() <= LONGEST).then(|| word.to_lowercase())?;
     let limit = (word.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let distance = |other: &str| strsim::osa_distance(&word, &other.to_lowercase());
+    let near = candidates.into_iter().map(|candidate| (distance(candidate), candidate));
+    let near = near.filter(|(distance, _)| *distance <= limit);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
 /// A path without `.` and `..`, by its words alone: it need not exist, and no link is followed.

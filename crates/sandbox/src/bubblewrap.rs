@@ -171,7 +171,7 @@ fn prepare(request: &Request, settings: &Settings) -> Result<After, Failure> {
             if !hold.more.is_empty() {
                 after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
             }
-            let linked = Linked::find(&hold.present)?;
+            let linked = Linked::find(root, &hold.present)?;
             after.linked.extend(linked.map(|linked| (root.clone(), linked)));
             after.holds.push(hold);
         }
@@ -241,9 +241,9 @@ impl Waiting {
         settings: &Settings,
         launcher: &Launcher,
     ) -> Result<Self, Failure> {
-        let helper = open(&settings.helper, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let helper = open(settings.helper.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let helper = helper.map_err(|error| {
-            let path = settings.helper.display();
+            let path = settings.helper.path().display();
             SandboxError::Refused(format!("the helper {path} cannot be used: {error}"))
         })?;
         Self::begin(program, helper, door, request, launcher)
@@ -516,7 +516,7 @@ mod tests {
         std::fs::create_dir_all(workspace.join(".git")).unwrap();
         let settings = Settings {
             // Says what it is told whenever it is run.
-            helper: std::fs::canonicalize("/bin/echo").unwrap(),
+            helper: crate::Helper::file(std::fs::canonicalize("/bin/echo").unwrap()),
             state: base.path().join("state"),
             user: crate::User::default(),
             rung: None,

@@ -4,6 +4,7 @@
 
 use std::fs::{self, DirEntry, File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{Access, Mode, OFlags, access};
@@ -29,7 +30,8 @@ impl<T> Found<T> {
         }
     }
 
-    fn of(result: io::Result<T>) -> Self {
+    /// What a look says by its result.
+    pub(crate) fn of(result: io::Result<T>) -> Self {
         match result {
             Ok(it) => Self::Read(it),
             Err(error) if is_absent(&error) => Self::Absent,
@@ -71,6 +73,9 @@ pub(crate) fn is_text(path: &Path) -> bool {
 
 fn read(path: &Path, most: u64, further: OFlags) -> Found<Vec<u8>> {
     Found::of(open(path, further).and_then(|file| {
+        if is_null(&file.metadata()?) {
+            return Ok(Vec::new());
+        }
         let too_large = || io::Error::from(ErrorKind::FileTooLarge);
         if file.metadata()?.len() > most {
             return Err(too_large());
@@ -83,12 +88,18 @@ fn read(path: &Path, most: u64, further: OFlags) -> Found<Vec<u8>> {
     }))
 }
 
-/// Opens what is a file.
+/// Whether it is the device that is always empty, which people name where they want no file.
+fn is_null(found: &Metadata) -> bool {
+    let is_same = |null: Metadata| null.rdev() == found.rdev();
+    found.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_same)
+}
+
+/// Opens what is a file, or always empty.
 fn open(path: &Path, further: OFlags) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | further;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let is_file = file.metadata()?.is_file();
-    if is_file { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
+    let found = file.metadata()?;
+    if found.is_file() || is_null(&found) { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
 }
 
 /// What is in a folder.
@@ -129,6 +140,7 @@ mod tests {
         fs::create_dir(path("folder")).unwrap();
         std::os::unix::fs::symlink("file", path("link")).unwrap();
         std::os::unix::fs::symlink("circle", path("circle")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", path("null")).unwrap();
         let mode = Mode::RUSR | Mode::WUSR;
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), mode).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
@@ -142,6 +154,9 @@ mod tests {
             ("circle", 4, Found::Unknown),
             ("pipe", 4, Found::Unknown),
             ("socket", 4, Found::Unknown),
+            ("/dev/null", 4, Found::Read(Vec::new())),
+            ("null", 4, Found::Read(Vec::new())),
+            ("/dev/zero", 4, Found::Unknown),
         ] {
             assert_eq!(file(&path(name), most), wanted, "{name}");
         }

@@ -130,6 +130,9 @@ fn search(mut search: Search<'_>) -> Pointers {
     for file in own.chain(user).chain(further.iter().cloned()).chain(system) {
         search.follow(&file);
     }
+    let given = search.user.map(|user| user.settings.as_slice()).unwrap_or_default();
+    let given = given.iter().filter_map(|(name, value)| Setting::named(name, value));
+    search.obey(given.collect(), root);
     for directory in &directories {
         search.links(directory);
         search.hooks(&directory.join("hooks"));
@@ -192,13 +195,19 @@ impl<'a> Search<'a> {
 
     fn follow(&mut self, file: &Path) {
         let text = self.text(file).unwrap_or_default();
-        for setting in settings(&text).unwrap_or_else(|| guessed(&text)) {
+        let folder = file.parent().unwrap_or(self.root);
+        self.obey(settings(&text).unwrap_or_else(|| guessed(&text)), folder);
+    }
+
+    /// Adds what settings lead to that stand in a folder.
+    fn obey(&mut self, settings: Vec<Setting>, folder: &Path) {
+        for setting in settings {
             if DATA.contains(&setting.section.as_str()) || setting.key == "worktree" {
                 continue;
             }
             let is_unplaced = setting.section.is_empty() && setting.key == "path";
             if setting.section.starts_with("include") || is_unplaced {
-                for path in self.paths(&setting, file.parent().unwrap_or(self.root)) {
+                for path in self.paths(&setting, folder) {
                     self.follow(&path);
                     self.found.extend(self.beneath(&path));
                 }

@@ -20,6 +20,17 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
+    /// A setting by its whole name; none where that is no name of one.
+    pub(crate) fn named(name: &str, value: &str) -> Option<Self> {
+        let (section, rest) = name.split_once('.')?;
+        let (subsection, key) = match rest.rsplit_once('.') {
+            Some((subsection, key)) => (Some(subsection.as_bytes().to_vec()), key),
+            None => (None, rest),
+        };
+        let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+        Some(Self { section, subsection, key, value: Some(value.as_bytes().to_vec()) })
+    }
+
     /// Whether it is this one and not of the same name beneath a part of the section.
     pub(crate) fn is(&self, section: &str, key: &str) -> bool {
         self.subsection.is_none() && self.section == section && self.key == key

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::contents::{self, Found};
 use crate::discovery::{self, Repository, git_directory, is_absent};
 
 /// Submodules of one workspace that are looked at.
@@ -79,12 +80,13 @@ pub fn git_keeps(
     for repository in discovery::around(folder)? {
         for file in indexes(&repository.directory) {
             // Without an index only the history knows what is kept, where there is any.
-            let bytes = match fs::symlink_metadata(&file) {
-                Ok(found) if found.is_file() && found.len() <= MOST_BYTES => fs::read(&file),
-                Err(error) if is_absent(&error) && has_no_history(&repository) => continue,
-                Ok(_) | Err(_) => return Err(format!("{} is no index", file.display())),
+            let bytes = match contents::plain_file(&file, MOST_BYTES) {
+                Found::Read(bytes) => bytes,
+                Found::Absent if has_no_history(&repository) => continue,
+                Found::Absent | Found::Unknown => {
+                    return Err(format!("{} is no index that can be read", file.display()));
+                }
             };
-            let bytes = bytes.map_err(|error| format!("{}: {error}", file.display()))?;
             let names = [20, 32].into_iter().find_map(|hash| entries(&bytes, hash, |_| true));
             let Some(names) = names else {
                 return Err(format!("{} cannot be understood", file.display()));
@@ -116,10 +118,10 @@ fn has_no_history(repository: &Repository) -> bool {
     let is_nowhere = |path: PathBuf| fs::symlink_metadata(path).is_err_and(|it| is_absent(&it));
     let is_unborn = |branch: &str| {
         let places = [&common, &repository.directory].map(|folder| folder.join(branch));
-        let packed = match fs::read(common.join("packed-refs")) {
-            Ok(packed) => packed,
-            Err(error) if is_absent(&error) => Vec::new(),
-            Err(_) => return false,
+        let packed = match contents::file(&common.join("packed-refs"), MOST_BYTES) {
+            Found::Read(packed) => packed,
+            Found::Absent => Vec::new(),
+            Found::Unknown => return false,
         };
         let mut lines = packed.split(|byte| *byte == b'\n');
         let is_packed = lines.any(|line| line.trim_ascii_end().ends_with(branch.as_bytes()));
@@ -156,7 +158,7 @@ fn links(git: &Path) -> Links {
         let stamp = (found.ino(), found.size(), found.ctime(), found.ctime_nsec());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(&file).is_none_or(|(seen, _)| *seen != stamp) {
-            let read = fs::read(&file).unwrap_or_default();
+            let read = contents::plain_file(&file, MOST_BYTES).known().unwrap_or_default();
             known.insert(file.clone(), (stamp, parse(&read)));
         }
         if let Some((_, links)) = known.get(&file) {
@@ -344,6 +346,14 @@ mod tests {
         assert!(keeps(&clone).is_err());
         git(&clone, "symbolic-ref HEAD refs/heads/new");
         assert_eq!(keeps(&clone), Ok(None));
+        // Nobody waits for what may never come.
+        for name in ["packed-refs", "index"] {
+            let _ = fs::remove_file(clone.join(".git").join(name));
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            let place = clone.join(".git").join(name);
+            rustix::fs::mkfifoat(rustix::fs::CWD, place, mode).unwrap();
+            assert!(keeps(&clone).is_err());
+        }
     }
 
     #[test]

@@ -9,10 +9,13 @@ mod print;
 mod sentry;
 mod snapshot;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Access, access};
 
@@ -110,13 +113,7 @@ impl Drop for After {
             for path in &planted {
                 moved.extend(Some(path).filter(is_there).map(|path| quarantine(root, path)));
             }
-            if is_cut && !before.is_cut {
-                moved.push(Ok(format!(
-                    "a confined process left more in `{}` than can be looked through for what it \
-                     planted",
-                    root.display()
-                )));
-            }
+            moved.extend(is_cut.then(|| unsearched(root, before)).flatten().map(Ok));
         }
         if let Some(notice) = &self.notice {
             for result in moved {
@@ -150,6 +147,22 @@ fn unwalled(path: &Path) -> String {
     )
 }
 
+/// What the person should know of a root that holds more than can be looked through: always if a command
+/// made it so, otherwise once.
+fn unsearched(root: &Path, before: &Nested) -> Option<String> {
+    static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let shown = root.display();
+    if !before.is_boundless {
+        return Some(format!(
+            "a confined process left more in `{shown}` than can be looked through for what it planted"
+        ));
+    }
+    let is_first = TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(root.to_owned());
+    is_first.then(|| {
+        format!("`{shown}` holds more than can be looked through for what commands plant in it")
+    })
+}
+
 /// Takes the head off a bare repository at `root`, where there was none before.
 fn quarantine_repository(root: &Path) -> Option<io::Result<String>> {
     is_bare_repository(root).then(|| quarantine(root, &root.join("HEAD")))
@@ -158,8 +171,15 @@ fn quarantine_repository(root: &Path) -> Option<io::Result<String>> {
 /// Moves `path` out of effect, to a folder in the same file system that nothing looks into.
 fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
     let moved = || {
-        let place = quarantine_place(root, path)?;
-        fs::rename(path, &place).map(|()| place)
+        let mut moved = move_to_quarantine(root, path);
+        // A disk of its own may lie within the root, or a part of it be there once more.
+        for base in [disk(root, path), path.parent()].into_iter().flatten() {
+            let is_other = |error: &io::Error| error.kind() == io::ErrorKind::CrossesDevices;
+            if moved.as_ref().is_err_and(is_other) {
+                moved = move_to_quarantine(base, path);
+            }
+        }
+        moved
     };
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -169,6 +189,19 @@ fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
         path.display(),
         place.display()
     ))
+}
+
+fn move_to_quarantine(base: &Path, path: &Path) -> io::Result<PathBuf> {
+    let place = quarantine_place(base, path)?;
+    fs::rename(path, &place).map(|()| place)
+}
+
+/// The highest folder above `path`, up to `root`, that is on the same disk.
+fn disk<'a>(root: &Path, path: &'a Path) -> Option<&'a Path> {
+    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.dev());
+    let own = device(path)?;
+    let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    above.take_while(|folder| device(folder) == Some(own)).last()
 }
 
 /// Does something to a path beneath `root`; once more where a right is missing, which the command may
@@ -328,6 +361,65 @@ mod tests {
         fs::write(root.join("x"), "two").unwrap();
         let words = quarantine(root, &root.join("x")).unwrap();
         assert!(!root.join("x").exists() && words.contains(QUARANTINE), "{words}");
+    }
+
+    #[test]
+    fn whoever_makes_more_than_can_be_looked_through_is_told_of() {
+        let base = tempfile::tempdir().unwrap();
+        let deep = |length| base.path().join("d/".repeat(length));
+        // More than a short look sees, and then more than any does.
+        fs::create_dir_all(deep(10)).unwrap();
+        let (untouched, heard) = after(base.path(), Vec::new());
+        assert!(untouched.nested[0].1.is_cut);
+        drop(untouched);
+        assert_eq!(heard.lock().unwrap().len(), 0);
+        let words = |act: &dyn Fn()| {
+            let (after, heard) = after(base.path(), Vec::new());
+            act();
+            drop(after);
+            heard.lock().unwrap().join("")
+        };
+        assert!(words(&|| fs::create_dir_all(deep(80)).unwrap()).contains("process left more"));
+        assert!(words(&|| {}).contains("holds more"));
+        assert_eq!(words(&|| {}), "");
+    }
+
+    /// Only in a namespace of its own can a test mount something.
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::disallowed_methods, reason = "the host has such disks")]
+    fn what_is_planted_on_a_disk_within_the_root_is_moved_away() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["disk", "part", "again"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        let mount = "mount -t tmpfs x disk && mount --bind part again || exit 77; exec \"$@\"";
+        let output = std::process::Command::new("unshare")
+            .args(["-Urm", "sh", "-c", mount, "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["guard::tests::a_root_with_disks", "--exact", "--ignored"])
+            .current_dir(root.path())
+            .output();
+        let Ok(output) = output else { return };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() == Some(77) || errors.contains("unshare failed") {
+            return;
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    }
+
+    #[test]
+    #[ignore = "started by another test, in a place that fits"]
+    fn a_root_with_disks() {
+        let root = fs::canonicalize(".").unwrap();
+        for name in ["disk", "again"] {
+            let planted = root.join(name).join("x/.git");
+            fs::create_dir_all(&planted).unwrap();
+            assert!(fs::rename(&planted, root.join("y")).is_err(), "it proves nothing");
+            let words = quarantine(&root, &planted).unwrap();
+            assert!(!planted.exists() && words.contains(QUARANTINE), "{words}");
+        }
     }
 
     #[test]

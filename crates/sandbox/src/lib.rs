@@ -35,6 +35,7 @@ mod home;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
+mod listings;
 mod low_disk;
 #[cfg(target_os = "linux")]
 mod mirror;
@@ -45,6 +46,7 @@ mod other_repositories;
 mod plan;
 #[cfg(target_os = "linux")]
 mod process_limit;
+mod program;
 mod protected;
 mod proxy;
 mod request;
@@ -81,6 +83,7 @@ pub use git_pointers::git_pointers;
 pub use git_programs::{git_elsewhere, git_runs};
 pub use gitlinks::git_keeps;
 pub use hide::hide_process;
+pub use program::Helper;
 pub use user::User;
 
 /// The first argument with which the program starts itself as the helper.
@@ -89,8 +92,8 @@ pub const HELPER_COMMAND: &str = "__confine";
 /// What the sandbox needs to know about its surroundings.
 #[derive(Clone)]
 pub struct Settings {
-    /// The executable whose `main` hands `HELPER __confine ARGS` to [`helper_main`].
-    pub helper: PathBuf,
+    /// What raises the walls.
+    pub helper: Helper,
     /// A directory of the user, outside of any workspace, for stubs and scratch space.
     pub state: PathBuf,
     /// For whom processes run.

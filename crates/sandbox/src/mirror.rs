@@ -263,14 +263,24 @@ fn carry(
 ) -> io::Result<()> {
     match renameat_with(source, name, target, name, flags) {
         Err(Errno::XDEV) => {
-            let place = format!("/proc/self/fd/{}", target.as_fd().as_raw_fd());
-            copy(path, &Path::new(&place).join(name))
+            let place = PathBuf::from(format!("/proc/self/fd/{}", target.as_fd().as_raw_fd()));
+            if flags.contains(RenameFlags::NOREPLACE) {
+                return copy(path, &place.join(name));
+            }
+            replace(path, &place, name)
         }
         other => Ok(other?),
     }
 }
 
-/// Copies what lies at `from` to another disk. Writes through nothing that lies there.
+/// Copies what lies at `from` to a folder on another disk, in place of what has the name there.
+fn replace(from: &Path, folder: &Path, name: &OsString) -> io::Result<()> {
+    let beside = tempfile::tempdir_in(folder)?;
+    copy(from, &beside.path().join(name))?;
+    fs::rename(beside.path().join(name), folder.join(name))
+}
+
+/// Copies what lies at `from` to another disk, unless something lies there.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(from)?;
     if found.is_dir() {
@@ -282,7 +292,6 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     } else if found.is_symlink() {
         symlink(fs::read_link(from)?, to)?;
     } else if found.is_file() {
-        let _ = fs::remove_file(to);
         let mut file = fs::OpenOptions::new();
         let mut file = file.write(true).create_new(true).mode(found.mode() & 0o777).open(to)?;
         io::copy(&mut File::open(from)?, &mut file)?;
@@ -346,6 +355,55 @@ mod tests {
             assert_eq!(fs::read_to_string(root.join("new/data").join(name)).unwrap(), name);
         }
         assert_eq!(fs::read_to_string(root.join("new/both")).unwrap(), "a");
+    }
+
+    #[test]
+    fn to_another_disk_nothing_is_copied_over_what_came_meanwhile_unless_it_is_to_be_replaced() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (from, to) = (from.path(), to.path());
+        fs::create_dir(from.join("folder")).unwrap();
+        for name in ["one", "folder/two"] {
+            fs::write(from.join(name), "theirs").unwrap();
+        }
+        symlink("one", from.join("link")).unwrap();
+        for name in ["one", "link"] {
+            fs::write(to.join(name), "mine").unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(to.join(name)).unwrap();
+        for name in ["one", "link"] {
+            let error = copy(&from.join(name), &to.join(name)).unwrap_err();
+            assert_eq!((error.kind(), read(name)), (io::ErrorKind::AlreadyExists, "mine".into()));
+        }
+        copy(&from.join("folder"), &to.join("folder")).unwrap();
+        assert_eq!(read("folder/two"), "theirs");
+        for name in ["one", "link"] {
+            replace(&from.join(name), to, &name.into()).unwrap();
+            assert_eq!(read(name), "theirs");
+        }
+        assert_eq!(fs::read_dir(to).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn what_came_meanwhile_stays_on_another_disk_too() {
+        let Ok(state) = tempfile::tempdir_in("/dev/shm") else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::write(root.join("h.sh"), "x").unwrap();
+        symlink("h.sh", root.join("link")).unwrap();
+        let file = fixed(root.join("h.sh"), "x");
+        let mirror = Mirror::make(root, &[&file], BTreeSet::new(), state.path()).unwrap();
+        for name in ["out", "made"] {
+            fs::write(mirror.view.join(name), "theirs").unwrap();
+        }
+        symlink("made", mirror.view.join("new")).unwrap();
+        fs::rename(mirror.view.join("new"), mirror.view.join("link")).unwrap();
+        fs::write(root.join("out"), "mine").unwrap();
+        let error = mirror.settle().unwrap_err().to_string();
+        assert!(error.starts_with("out came there meanwhile"), "{error}");
+        let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!((read("out"), read("made")), ("mine".to_owned(), "theirs".to_owned()));
+        assert_eq!(fs::read_link(root.join("link")).unwrap(), Path::new("made"));
+        assert_eq!(fs::read_dir(root).unwrap().count(), 4);
     }
 
     #[test]

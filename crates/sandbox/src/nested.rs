@@ -4,34 +4,36 @@
 //! without a search. Only looks.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::protected::{OTHERS, protected};
 
 use crate::User;
 use crate::closed::{self, Shut};
-use crate::contents::{self, Found, Listing};
+use crate::contents::{self, Found};
 use crate::discovery::{common, git_directory};
 use crate::git_pointers::Pointers;
 use crate::gitlinks;
+use crate::guard::QUARANTINE;
 use crate::harmless::{is_harmless, is_harmless_directory};
+use crate::listings::{self, Clock, Listing};
 use crate::other_repositories;
 use crate::protected::{is_bare_repository, is_empty_folder};
 
 /// How far a short look goes, and a whole one: a command may have made very much.
 const DEPTH: [usize; 2] = [5, 64];
 const ENTRIES: [usize; 2] = [3000, 300_000];
-/// So many entries of what was not looked at before are compared with the time.
-const HELD: usize = 1000;
+/// So many entries of one name that was not looked at before are compared with the time.
+const HELD: usize = 300_000;
 /// Clocks of file systems may be a little behind.
 const LAG: Duration = Duration::from_millis(20);
 /// Folders that hold what tools have fetched or made, where no one works.
@@ -39,7 +41,7 @@ pub(crate) const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"
 /// What git obeys in a repository, whatever lies there.
 pub(crate) const OBEYED: [&str; 5] = ["config", "config.worktree", "commondir", "hooks", "modules"];
 /// What makes a folder a repository for git, together or with another folder behind it.
-const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+pub(crate) const BARE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 /// Folders, with the numbers that they have in the file system.
 type Folders = BTreeMap<PathBuf, u64>;
@@ -65,8 +67,10 @@ pub(crate) struct Nested {
     known: BTreeMap<PathBuf, (u64, u64)>,
     /// The folders on the way.
     folders: Folders,
-    /// Those of the last whole look.
-    whole: Arc<Folders>,
+    /// Those that only a whole look finds.
+    whole: Folders,
+    /// Whether there was more than even a whole look sees.
+    pub(crate) is_boundless: bool,
     /// Folders that cannot be entered, so that nothing in them is obeyed.
     shut: BTreeMap<PathBuf, Shut>,
     /// Sockets on the way.
@@ -83,19 +87,13 @@ pub(crate) struct Nested {
 /// When the look is taken.
 #[derive(Clone, Copy)]
 enum Moment<'a> {
-    /// Before each command, so a short one.
+    /// Before a command. What is found so is protected by mounts, and they have their price.
     Before,
-    /// Before the first command where a short one does not see all.
-    First,
+    /// The same where this does not see all.
+    Whole,
     /// After a command, before which this was found.
     After(&'a Nested),
 }
-
-/// The repositories and folders that the last whole look beneath a root found. To look so before each
-/// command would hold it up.
-static KNOWN: Mutex<BTreeMap<PathBuf, Whole>> = Mutex::new(BTreeMap::new());
-
-type Whole = (BTreeSet<PathBuf>, Arc<Folders>);
 
 /// Looks beneath `root`, where a command is going to run for this user.
 pub(crate) fn look(root: &Path, user: Option<&User>) -> Nested {
@@ -103,23 +101,15 @@ pub(crate) fn look(root: &Path, user: Option<&User>) -> Nested {
     found.trees = found.repositories(root);
     found.follow_settings(root, &found.trees.clone());
     if found.is_cut {
-        (found.known, found.whole) = known(root);
+        let mut whole = Nested::default();
+        whole.walk(root, Moment::Whole);
+        whole.follow(root);
+        let known = whole.all_repositories();
+        found.known = known.filter_map(|path| Some((path.clone(), identity(path)?))).collect();
+        found.is_boundless = whole.is_cut;
+        found.whole = whole.folders;
     }
     found
-}
-
-/// All repositories beneath `root` that were there when it was last looked through, and still are; and
-/// the folders of then.
-fn known(root: &Path) -> (BTreeMap<PathBuf, (u64, u64)>, Arc<Folders>) {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let (paths, folders) = known.entry(root.to_owned()).or_insert_with(|| {
-        let mut found = Nested::default();
-        found.walk(root, Moment::First);
-        found.follow(root);
-        (found.all_repositories().cloned().collect(), Arc::new(found.folders))
-    });
-    let paths = paths.iter().filter_map(|path| Some((path.clone(), identity(path)?)));
-    (paths.collect(), Arc::clone(folders))
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -160,6 +150,7 @@ fn leads_aside(root: &Path, link: &Path) -> Option<PathBuf> {
 struct Walk<'a> {
     root: &'a Path,
     moment: Moment<'a>,
+    clock: Option<Clock>,
     /// How many more entries are looked at.
     left: usize,
     /// The folders of the next level.
@@ -172,30 +163,32 @@ impl Nested {
     /// Adds the names, bare repositories and sockets beneath `root`.
     fn walk(&mut self, root: &Path, moment: Moment<'_>) {
         let extent = usize::from(!matches!(moment, Moment::Before));
+        let (clock, left) = (Clock::of(root), ENTRIES[extent]);
         let (below, aside) = (vec![root.to_owned()], BTreeSet::new());
-        let mut walk = Walk { root, moment, left: ENTRIES[extent], below, aside };
+        let mut walk = Walk { root, moment, clock, left, below, aside };
         for depth in 0..DEPTH[extent] {
             for folder in std::mem::take(&mut walk.below) {
-                let listing = self.list(&walk, &folder);
-                walk.left -= listing.entries.len();
-                self.sort(&mut walk, folder, depth, &listing.entries);
-                if listing.is_cut {
+                let listing = self.list(&walk, &folder, depth == 0);
+                self.sort(&mut walk, folder, &listing);
+                if listing.is_cut || listing.count > walk.left {
                     self.is_cut = true;
                     return;
                 }
+                walk.left -= listing.count;
             }
         }
         self.is_cut |= !walk.below.is_empty();
     }
 
-    /// The entries of a folder. What a command has closed is opened; what nobody can enter hides nothing.
-    fn list(&mut self, walk: &Walk<'_>, folder: &Path) -> Listing {
-        let mut listed = contents::list(folder, walk.left);
+    /// What is in a folder. What a command has closed is opened; what nobody can enter hides nothing.
+    fn list(&mut self, walk: &Walk<'_>, folder: &Path, is_top: bool) -> Arc<Listing> {
+        let list = || Found::of(listings::list(folder, is_top, walk.left, walk.clock));
+        let mut listed = list();
         if let (Found::Unknown, Moment::After(before)) = (&listed, walk.moment) {
             let shut = Shut::of(folder);
             if shut.is_none() || shut.as_ref() != before.shut.get(folder) {
                 closed::open(walk.root, folder);
-                listed = contents::list(folder, walk.left);
+                listed = list();
             }
         }
         if matches!(listed, Found::Unknown) {
@@ -207,38 +200,26 @@ impl Nested {
         listed.known().unwrap_or_default()
     }
 
-    /// Adds what counts among the entries of a folder.
-    fn sort(&mut self, walk: &mut Walk<'_>, folder: PathBuf, depth: usize, entries: &[DirEntry]) {
-        let mut parts = 0;
-        for entry in entries {
-            let name = entry.file_name();
-            parts += usize::from(BARE.iter().any(|part| name == *part));
-            if is_protected(&folder, &name, depth) {
-                self.note(entry.path());
-                continue;
-            }
-            match entry.file_type() {
-                Ok(kind) if kind.is_symlink() => {
-                    let place = leads_aside(walk.root, &entry.path());
-                    let place = place.filter(|place| walk.aside.insert(place.clone()));
-                    let number = place.as_ref().and_then(|place| Some(identity(place)?.1));
-                    self.folders.extend(place.clone().zip(number));
-                    walk.below.extend(place);
-                }
-                Ok(kind) if kind.is_socket() => self.sockets.push(entry.path()),
-                Ok(kind) if !kind.is_dir() => {}
-                // What cannot be told may be a folder.
-                Ok(_) | Err(_) if !SKIPPED.iter().any(|skip| name == *skip) => {
-                    self.folders.insert(entry.path(), entry.ino());
-                    walk.below.push(entry.path());
-                }
-                Ok(_) | Err(_) => {}
-            }
+    /// Adds what counts in a folder.
+    fn sort(&mut self, walk: &mut Walk<'_>, folder: PathBuf, listing: &Listing) {
+        for path in &listing.names {
+            self.note(path.clone());
         }
-        if parts > 1 && matches!(walk.moment, Moment::After(_)) && !closed::can_enter(&folder) {
+        for link in &listing.links {
+            let place = leads_aside(walk.root, link);
+            let place = place.filter(|place| walk.aside.insert(place.clone()));
+            let number = place.as_ref().and_then(|place| Some(identity(place)?.1));
+            self.folders.extend(place.clone().zip(number));
+            walk.below.extend(place);
+        }
+        self.sockets.extend_from_slice(&listing.sockets);
+        self.folders.extend(listing.folders.iter().cloned());
+        walk.below.extend(listing.folders.iter().map(|(path, _)| path.clone()));
+        let may_be_bare = listing.bare_parts > 1;
+        if may_be_bare && matches!(walk.moment, Moment::After(_)) && !closed::can_enter(&folder) {
             closed::open(walk.root, &folder);
         }
-        if parts > 1 && is_bare_repository(&folder) {
+        if may_be_bare && is_bare_repository(&folder) {
             self.bare.insert(folder);
         }
     }
@@ -280,7 +261,11 @@ impl Nested {
         let names = self.names.keys().chain(&self.links);
         let git = names.filter(|path| path.ends_with(".git")).filter_map(|path| path.parent());
         let bare = self.bare.iter().map(PathBuf::as_path);
-        git.chain(bare).filter(|tree| *tree != root).map(Path::to_owned).collect()
+        // Nobody works in what was put away, and what is in it may be hostile.
+        let is_away = |name: &OsStr| name.as_bytes().starts_with(QUARANTINE.as_bytes());
+        let is_away = |tree: &&Path| tree.strip_prefix(root).is_ok_and(|it| it.iter().any(is_away));
+        let all = git.chain(bare).filter(|tree| *tree != root && !is_away(tree));
+        all.map(Path::to_owned).collect()
     }
 
     /// Adds what the settings of these repositories within the repository lead to.
@@ -331,13 +316,6 @@ impl Nested {
                 closed::open(root, folder);
             }
         }
-        if self.is_cut {
-            let is_left =
-                |path: &&PathBuf| !planted.contains(path) && !planted.contains(&path.join("HEAD"));
-            let left = later.all_repositories().filter(is_left).cloned().collect();
-            let whole = (left, Arc::new(std::mem::take(&mut later.folders)));
-            KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(root.to_owned(), whole);
-        }
         (planted, later.is_cut)
     }
 
@@ -351,11 +329,7 @@ impl Nested {
         if !self.is_cut || near.iter().any(|near| near.contains(path)) {
             return true;
         }
-        // Times tell nothing of what was prepared elsewhere and moved here: of repositories those that
-        // are not known have been put there.
-        (is_git && !self.is_known(path))
-            || self.has_changed(path)
-            || self.has_come(root, path, later)
+        (is_git && self.was_put(path)) || self.has_changed(path) || self.has_come(root, path, later)
     }
 
     /// Whether a folder on the way to `path` was put there since: to move one changes its own time, and
@@ -371,6 +345,13 @@ impl Nested {
             }
         }
         false
+    }
+
+    /// Whether a `.git` was put where it is. Git itself writes into it, so that its time tells nothing,
+    /// where it could be known; otherwise that of its folder, in which something was moved, tells more.
+    fn was_put(&self, path: &Path) -> bool {
+        let is_later = || [Some(path), path.parent()].iter().flatten().all(|it| self.is_later(it));
+        !self.is_known(path) && (!self.is_boundless || is_later())
     }
 
     /// Whether a repository is one that a whole look found before.
@@ -403,28 +384,32 @@ impl Nested {
         let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         let is_repository = path.ends_with(".git") || is_bare_repository(path);
         if !is_directory || !is_repository {
-            return holds(path, &is_later);
+            return holds(path, HELD, &is_later);
         }
         // Git itself writes into the directory, its `HEAD` and its `index` whenever it works.
         let parts = ["config", "config.worktree", "commondir"].map(|part| path.join(part));
-        parts.iter().any(|part| is_later(part)) || holds(&path.join("hooks"), &is_later)
+        parts.iter().any(|part| is_later(part)) || holds(&path.join("hooks"), HELD, &is_later)
     }
 }
 
-/// Whether a path, or something beneath it, is such, or that cannot be told.
-fn holds(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
+/// Whether a path, or something beneath it, is such, or that cannot be told: it is closed, or has more
+/// entries than this.
+fn holds(path: &Path, most: usize, is_such: &dyn Fn(&Path) -> bool) -> bool {
     let (mut left, mut seen) = (vec![path.to_owned()], 0);
     while let Some(path) = left.pop() {
         if is_such(&path) {
             return true;
         }
-        seen += 1;
-        if seen < HELD && fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-            match contents::list(&path, HELD) {
-                Found::Absent => {}
-                Found::Read(listing) => left.extend(listing.entries.iter().map(DirEntry::path)),
-                Found::Unknown => return true,
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            continue;
+        }
+        match contents::list(&path, most - seen) {
+            Found::Absent => {}
+            Found::Read(listing) if !listing.is_cut => {
+                seen += listing.entries.len();
+                left.extend(listing.entries.iter().map(DirEntry::path));
             }
+            Found::Read(_) | Found::Unknown => return true,
         }
     }
     false

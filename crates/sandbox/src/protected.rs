@@ -232,7 +232,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let own = home.path().canonicalize().unwrap().join(".config/brynhild");
         fs::create_dir_all(own.join("plugin-data/x")).unwrap();
-        let user = crate::User { home: Some(home.path().to_owned()), git: Vec::new() };
+        let user = crate::User { home: Some(home.path().to_owned()), ..Default::default() };
         let find = |root: &Path| super::find(root, &look(root, Some(&user)));
         let error = find(&own).unwrap_err().to_string();
         assert!(error.contains("decide what may run"), "{error}");

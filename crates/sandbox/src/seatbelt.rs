@@ -85,7 +85,7 @@ pub(crate) fn start(
         after = After::watch(&request.roots, Some(&user), settings.notice.clone());
         for (root, nested) in &after.nested {
             let found = protected::find(root, nested)?;
-            let linked = Linked::find(&found.present)?;
+            let linked = Linked::find(root, &found.present)?;
             after.linked.extend(linked.map(|linked| (root.clone(), linked)));
             kept.extend([found.present, found.absent, found.watched, found.more].concat());
         }

@@ -69,10 +69,11 @@ impl Warden {
         if let Some(door) = door {
             handed.add(helper::GROUP, door.into());
         }
-        let mut command = launch::command(&settings.helper, request.stdin);
-        command.args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
+        let mut command = launch::command(settings.helper.path(), request.stdin);
+        command.arg0("brynhild").args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);
         let started = launcher.begin(command, handed.inherited)?;
-        let words = format!("the helper {} did not start the command", settings.helper.display());
+        let path = settings.helper.path().display();
+        let words = format!("the helper {path} did not start the command");
         let launcher = Arc::clone(launcher);
         Ok(Self { started, plan, saved, status, lifeline, ready, channel, group, words, launcher })
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn at(home: &Path) -> User {
-    User { home: Some(home.to_owned()), git: Vec::new() }
+    User { home: Some(home.to_owned()), ..User::default() }
 }
 
 #[test]
@@ -53,10 +53,13 @@ fn settings_that_the_environment_names_are_the_user_s() {
         ("XDG_CONFIG_HOME", text(&folder)),
         ("GIT_CONFIG_GLOBAL", text(&folder.join("global"))),
         ("GIT_CONFIG_SYSTEM", text(&root.join("system"))),
+        ("GIT_CONFIG_COUNT", "1".to_owned()),
+        ("GIT_CONFIG_KEY_0", "core.hooksPath".to_owned()),
+        ("GIT_CONFIG_VALUE_0", ".four".to_owned()),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value));
     let user = User::new(None, &variables.into_iter().collect());
-    let wanted = [".one", ".three", ".two", "system"].map(|name| root.join(name));
+    let wanted = [".four", ".one", ".three", ".two", "system"].map(|name| root.join(name));
     assert_eq!(git_pointers(&root, Some(&user)), wanted);
 }
 
@@ -200,6 +203,7 @@ fn settings_that_are_not_all_read_leave_it_open_what_they_name() {
     // Each of them again and again, without an end.
     assert!(!is_cut(&"[include]\npath = config\n".repeat(1000)));
     assert!(!is_cut("[include]\npath = ../nothing\n"));
+    assert!(!is_cut("[include]\npath = /dev/null\n"));
     fs::create_dir(root.join("folder")).unwrap();
     assert!(!is_cut("[include]\npath = ../folder\n"));
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -246,4 +250,19 @@ fn a_folder_counts_only_where_git_takes_a_folder() {
     );
     fs::write(root.join(".git/config"), text).unwrap();
     assert_eq!(git_pointers(&root, None), ["hooks", "src/run"].map(|name| root.join(name)));
+}
+
+#[test]
+fn settings_are_followed_as_deep_as_git_follows_them() {
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join(".git")).unwrap();
+    fs::write(root.join(".git/config"), "[include]\npath = ../1\n").unwrap();
+    for number in 1..10 {
+        let text = format!("[include]\npath = {}\n", number + 1);
+        fs::write(root.join(number.to_string()), text).unwrap();
+    }
+    fs::write(root.join("10"), "[core]\nhooksPath = .husky\n").unwrap();
+    let found = Pointers::of(root, root, None);
+    assert!(found.paths.contains(&root.join(".husky")) && !found.is_cut);
 }

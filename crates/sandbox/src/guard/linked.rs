@@ -15,6 +15,7 @@ use contract::sandbox::SandboxError;
 
 use super::quarantine;
 use super::snapshot::{Saved, parts, read, write};
+use crate::listings::{self, Clock};
 use crate::nested::{SKIPPED, is_protected};
 
 /// So much is kept to be brought back, of all files together.
@@ -40,8 +41,14 @@ impl Birth {
         fs::symlink_metadata(path).ok().as_ref().map(Self::seen)
     }
 
-    fn seen(found: &Metadata) -> Self {
+    /// That of what was looked at.
+    pub(crate) fn seen(found: &Metadata) -> Self {
         Self { number: (found.dev(), found.ino()), time: found.created().ok() }
+    }
+
+    /// The number of the file system.
+    pub(crate) fn device(&self) -> u64 {
+        self.number.0
     }
 }
 
@@ -102,54 +109,107 @@ enum Within {
     Checkout,
 }
 
+/// How many entries a folder has, and the folders among them.
+type Walked = (usize, Vec<(PathBuf, Within)>);
+
 impl Linked {
-    /// Finds them at and beneath protected paths; none where there are none.
-    pub(crate) fn find(names: &[PathBuf]) -> Result<Option<Self>, SandboxError> {
+    /// Finds them at and beneath protected paths of a root; none where there are none.
+    pub(crate) fn find(root: &Path, names: &[PathBuf]) -> Result<Option<Self>, SandboxError> {
+        let clock = Clock::of(root);
         let mut linked = Self::default();
         let mut folders = Vec::new();
         for part in names.iter().flat_map(|name| parts(name)) {
-            match fs::symlink_metadata(&part) {
-                Ok(found) if found.is_dir() => folders.push(part),
-                Ok(found) => linked.add(part, &found, true)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(unseen(&part, &error)),
-            }
+            folders.extend(linked.look_at_path(part)?);
         }
-        let fetched = linked.walk(folders)?;
+        let fetched = linked.walk(folders, clock)?;
         linked.walk_fetched(fetched)?;
         Ok((!linked.kept.is_empty() || !linked.noted.is_empty()).then_some(linked))
     }
 
     /// Looks through folders. Returns those in them that hold what tools have fetched.
-    fn walk(&mut self, tops: Vec<PathBuf>) -> Result<Vec<PathBuf>, SandboxError> {
+    fn walk(
+        &mut self,
+        tops: Vec<PathBuf>,
+        clock: Option<Clock>,
+    ) -> Result<Vec<PathBuf>, SandboxError> {
         let (mut fetched, mut seen) = (Vec::new(), 0);
         for top in tops {
             let mut left = vec![(top.clone(), Within::Protected)];
             while let Some((folder, within)) = left.pop() {
-                let Some(entries) = list(&folder, ENTRIES - seen)? else { continue };
-                seen += entries.len();
+                let (count, below) = match within {
+                    Within::Protected => self.walk_protected(&top, &folder, ENTRIES - seen)?,
+                    Within::Checkout => self.walk_checkout(&folder, ENTRIES - seen, clock)?,
+                };
+                seen += count;
                 if seen >= ENTRIES {
                     return Err(too_many(&top));
                 }
-                let is_checkout = entries.iter().any(|entry| entry.file_name() == ".git");
-                let within = if is_checkout { Within::Checkout } else { within };
-                for entry in entries {
-                    let kind = entry.file_type().map_err(|error| unseen(&folder, &error))?;
-                    let name = entry.file_name();
-                    let is_obeyed =
-                        within == Within::Protected || is_protected(&folder, &name, usize::MAX);
-                    if kind.is_file() && is_obeyed {
-                        self.look_at(&entry, true)?;
-                    } else if kind.is_dir() && SKIPPED.iter().any(|skip| name == *skip) {
-                        fetched.push(entry.path());
-                    } else if kind.is_dir() {
-                        let within = if is_obeyed { Within::Protected } else { within };
-                        left.push((entry.path(), within));
-                    }
-                }
+                let is_fetched = |path: &Path| SKIPPED.iter().any(|skip| path.ends_with(skip));
+                let (skipped, others) = below.into_iter().partition(|(path, _)| is_fetched(path));
+                let skipped: Vec<(PathBuf, Within)> = skipped;
+                fetched.extend(skipped.into_iter().map(|(path, _)| path));
+                left.extend::<Vec<_>>(others);
             }
         }
         Ok(fetched)
+    }
+
+    /// Looks at the files in a folder that is a part of something protected, or the top of a checkout.
+    fn walk_protected(
+        &mut self,
+        top: &Path,
+        folder: &Path,
+        most: usize,
+    ) -> Result<Walked, SandboxError> {
+        let Some(entries) = list(folder, most)? else { return Ok((0, Vec::new())) };
+        // What is obeyed by its name is obeyed as well where it is a repository of its own.
+        let is_obeyed = folder == top || has_protected_name(folder);
+        let is_checkout = !is_obeyed && entries.iter().any(|entry| entry.file_name() == ".git");
+        let mut below = Vec::new();
+        for entry in &entries {
+            let kind = entry.file_type().map_err(|error| unseen(folder, &error))?;
+            let is_obeyed = !is_checkout || is_protected(folder, &entry.file_name(), usize::MAX);
+            if kind.is_file() && is_obeyed {
+                self.look_at(entry, true)?;
+            } else if kind.is_dir() {
+                let within = if is_obeyed { Within::Protected } else { Within::Checkout };
+                below.push((entry.path(), within));
+            }
+        }
+        Ok((entries.len(), below))
+    }
+
+    /// The same in a folder of a checkout.
+    fn walk_checkout(
+        &mut self,
+        folder: &Path,
+        most: usize,
+        clock: Option<Clock>,
+    ) -> Result<Walked, SandboxError> {
+        let listing = match listings::list(folder, false, most, clock) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0, Vec::new())),
+            listing => listing.map_err(|error| unseen(folder, &error))?,
+        };
+        if listing.is_unclear {
+            return Err(unseen(folder, &io::ErrorKind::PermissionDenied.into()));
+        }
+        let folders = listing.folders.iter().map(|(path, _)| path).chain(&listing.skipped);
+        let mut below: Vec<_> = folders.map(|path| (path.clone(), Within::Checkout)).collect();
+        for name in &listing.names {
+            let folder = self.look_at_path(name.clone())?;
+            below.extend(folder.map(|folder| (folder, Within::Protected)));
+        }
+        Ok((listing.count, below))
+    }
+
+    /// Looks at what may be a file. Returns what is a folder.
+    fn look_at_path(&mut self, path: PathBuf) -> Result<Option<PathBuf>, SandboxError> {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => Ok(Some(path)),
+            Ok(found) => self.add(path, &found, true).map(|()| None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unseen(&path, &error)),
+        }
     }
 
     /// Looks through the first of what tools have fetched.
@@ -247,6 +307,11 @@ impl Linked {
     }
 }
 
+fn has_protected_name(path: &Path) -> bool {
+    let parts = path.parent().zip(path.file_name());
+    parts.is_some_and(|(folder, name)| is_protected(folder, name, usize::MAX))
+}
+
 /// At most so many entries of a folder; none where it is not there.
 fn list(folder: &Path, most: usize) -> Result<Option<Vec<fs::DirEntry>>, SandboxError> {
     let listed = fs::read_dir(folder).and_then(|entries| entries.take(most).collect());
@@ -292,11 +357,11 @@ mod tests {
         for name in [".git/config", ".git/hooks/one", ".git/hooks/two", "alone"] {
             fs::write(path(name), "mine").unwrap();
         }
-        assert!(Linked::find(&[path(".git"), path("alone")]).unwrap().is_none());
+        assert!(Linked::find(base.path(), &[path(".git"), path("alone")]).unwrap().is_none());
         for (name, other) in [("config", "a"), ("hooks/one", "b"), ("hooks/two", "c")] {
             fs::hard_link(path(".git").join(name), path(other)).unwrap();
         }
-        let linked = Linked::find(&[path(".git"), path("alone")]).unwrap().unwrap();
+        let linked = Linked::find(base.path(), &[path(".git"), path("alone")]).unwrap().unwrap();
         fs::write(path("a"), "evil").unwrap();
         fs::write(path("new"), "theirs").unwrap();
         fs::rename(path("new"), path(".git/hooks/two")).unwrap();
@@ -318,7 +383,7 @@ mod tests {
             fs::write(path("store").join(name), vec![b'x'; 1 << 20]).unwrap();
             fs::hard_link(path("store").join(name), packages.join(name)).unwrap();
         }
-        let linked = Linked::find(&[path(".claude")]).unwrap().unwrap();
+        let linked = Linked::find(base.path(), &[path(".claude")]).unwrap().unwrap();
         assert_eq!((linked.kept.len(), linked.noted.len()), (0, 3));
         assert!(linked.restore(base.path()).is_empty());
         fs::write(path("store/a"), "evil").unwrap();
@@ -366,7 +431,7 @@ mod tests {
             fs::write(&file, "mine").unwrap();
             fs::hard_link(file, path(&name.replace('/', "_"))).unwrap();
         }
-        let linked = Linked::find(&[path(".claude")]).unwrap().unwrap();
+        let linked = Linked::find(base.path(), &[path(".claude")]).unwrap().unwrap();
         for name in names {
             fs::write(path(&name.replace('/', "_")), "evil").unwrap();
         }
@@ -376,6 +441,29 @@ mod tests {
         };
         let evil: Vec<&str> = names.into_iter().filter(is_evil).collect();
         assert_eq!(evil, ["src/main.rs", ".github/a.md"]);
+    }
+
+    #[test]
+    fn a_protected_folder_that_is_a_repository_itself_is_looked_through() {
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        let names = [".claude/settings.json", ".claude/worktrees/w/.vscode/tasks.json"];
+        for name in names {
+            let file = path(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "mine").unwrap();
+            fs::write(file.with_file_name(".git"), "gitdir: elsewhere").unwrap();
+            fs::hard_link(&file, path(&name.replace('/', "_"))).unwrap();
+        }
+        fs::write(path(".claude/worktrees/w/.git"), "gitdir: elsewhere").unwrap();
+        let linked = Linked::find(base.path(), &[path(".claude")]).unwrap().unwrap();
+        for name in names {
+            fs::write(path(&name.replace('/', "_")), "evil").unwrap();
+        }
+        linked.restore(base.path());
+        for name in names {
+            assert_eq!(fs::read_to_string(path(name)).unwrap(), "mine", "{name}");
+        }
     }
 
     #[test]
@@ -403,7 +491,7 @@ mod tests {
         for number in 0..=FETCHED_ENTRIES {
             fs::write(path(&format!(".claude/worktrees/w/{number}")), "").unwrap();
         }
-        let linked = Linked::find(&[path(".git"), path(".claude")]).unwrap().unwrap();
+        let linked = Linked::find(base.path(), &[path(".git"), path(".claude")]).unwrap().unwrap();
         fs::write(path("b"), "evil").unwrap();
         assert_eq!(linked.restore(base.path()).len(), 1);
         assert_eq!(fs::read_to_string(path(".git/hooks/pre-commit")).unwrap(), "mine");

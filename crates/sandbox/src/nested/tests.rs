@@ -9,7 +9,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 /// Returns once the file system's clock tells what is written from now on from what was before.
-fn pass_time() {
+pub(crate) fn pass_time() {
     let now = || tempfile::tempfile().unwrap().metadata().unwrap().modified().unwrap();
     let begun = now();
     while now() < begun + 2 * LAG {
@@ -189,4 +189,89 @@ fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() 
     let before = look(root, None);
     write(root, "z/mine/newer", "");
     assert_eq!(before.planted(root), (Vec::new(), false));
+}
+
+#[test]
+fn in_a_very_large_tree_no_number_of_files_hides_one_that_is_overwritten() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path();
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    for number in 0..2000 {
+        write(root, &format!("z/.vscode/{number}"), "");
+    }
+    pass_time();
+    let before = look(root, None);
+    assert!(before.is_cut && before.planted(root).0.is_empty());
+    let last = fs::read_dir(root.join("z/.vscode")).unwrap().last().unwrap().unwrap();
+    fs::write(last.path(), "x").unwrap();
+    assert_eq!(before.planted(root), (vec![root.join("z/.vscode")], false));
+}
+
+#[test]
+fn what_holds_more_than_is_compared_cannot_be_told() {
+    let base = tempfile::tempdir().unwrap();
+    for name in ["a/one", "a/b/two", "c"] {
+        write(base.path(), name, "");
+    }
+    let holds = |most| holds(base.path(), most, &|_| false);
+    assert_eq!([0, 2, 4, 5].map(holds), [true, true, true, false]);
+}
+
+#[test]
+fn in_a_very_large_tree_repositories_that_the_person_makes_between_two_commands_stay() {
+    const MINE: &str = "[core]\nfsmonitor = user\n";
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    for number in 0..2 * ENTRIES[0] {
+        write(root, &format!("0/{number}"), "");
+    }
+    assert!(look(root, None).planted(root).0.is_empty());
+    write(root, "z/y/clone/.git/config", MINE);
+    write(root, "node_modules/e/.git/config", MINE);
+    pass_time();
+    let before = look(root, None);
+    assert!(before.is_cut && !before.is_boundless);
+    // The next command works in it.
+    write(root, "z/y/clone/.git/index", "");
+    write(root, "z/y/clone/new", "");
+    assert_eq!(before.planted(root), (Vec::new(), false));
+    fs::rename(root.join("node_modules/e/.git"), root.join("z/y/.git")).unwrap();
+    assert_eq!(before.planted(root), (vec![root.join("z/y/.git")], false));
+}
+
+#[test]
+fn where_not_even_a_whole_look_sees_all_times_tell_what_was_put_there() {
+    const MINE: &str = "[core]\nfsmonitor = user\n";
+    let base = tempfile::tempdir().unwrap();
+    let root = &base.path().canonicalize().unwrap();
+    for name in ["z/old/.git/config", "z/used/.git/config", "z/made/dotgit/config"] {
+        write(root, name, MINE);
+    }
+    write(root, "node_modules/e/.git/config", MINE);
+    pass_time();
+    let before = look(root, None);
+    let since = before.since;
+    let before = Nested { is_cut: true, is_boundless: true, since, ..Nested::default() };
+    write(root, "z/used/.git/index", "");
+    assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
+    fs::rename(root.join("z/made/dotgit"), root.join("z/made/.git")).unwrap();
+    fs::rename(root.join("node_modules/e"), root.join("e")).unwrap();
+    let wanted = ["e/.git", "z/made/.git"].map(|name| root.join(name));
+    assert_eq!(before.planted(root).0, wanted);
+}
+
+#[test]
+fn what_was_put_away_keeps_no_command_from_running() {
+    let base = tempfile::tempdir().unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    for (folder, is_unclear) in [(".brynhild-quarantine/x_.git.1", false), ("x/y", true)] {
+        let folder = base.path().join(folder);
+        for part in ["HEAD", "objects/x", "refs/x"] {
+            write(&folder, part, "");
+        }
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("config"), mode).unwrap();
+        assert_eq!(look(base.path(), None).is_unclear, is_unclear, "{}", folder.display());
+    }
 }

@@ -14,7 +14,7 @@ use contract::policy::Access;
 use contract::sandbox::{
     Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
-use sandbox::{Rung, Settings, User};
+use sandbox::{Helper, Rung, Settings, User};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
@@ -170,9 +170,9 @@ impl World {
     pub(crate) fn settings(&self, rung: Option<Rung>) -> Settings {
         let ear = Arc::clone(&self.notices);
         Settings {
-            helper: PathBuf::from(HELPER),
+            helper: Helper::file(HELPER),
             state: self.state(),
-            user: User { home: Some(self.home.clone()), git: Vec::new() },
+            user: User { home: Some(self.home.clone()), ..User::default() },
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             egress: None,
