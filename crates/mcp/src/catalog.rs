@@ -1,5 +1,5 @@
-//! What a server offered when the person last agreed to it. It is kept in a file, which is both
-//! the list that a start reads and the pin that a later list is compared with.
+//! What a server offered when the person last agreed to it. It is kept in a file that a start reads;
+//! what tells a later list from it is kept elsewhere, so that to lose the file is to lose words only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +30,9 @@ pub struct Catalog {
     pub instructions: String,
     /// Its tools.
     pub tools: Vec<ToolEntry>,
+    /// Names of tools that can be run as a task only: these are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
     /// Its prompts.
     pub prompts: Vec<PromptEntry>,
     /// Whether it has resources.
@@ -79,12 +82,14 @@ pub struct ToolEntry {
     /// Its name.
     pub name: String,
     /// Its name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does.
     pub description: String,
     /// The schema of its arguments.
     pub input_schema: Map<String, Value>,
     /// What the server says of its effects: hints that grant nothing.
+    #[serde(skip_serializing_if = "is_default")]
     pub hints: Hints,
 }
 
@@ -93,13 +98,22 @@ pub struct ToolEntry {
 #[serde(default)]
 pub struct Hints {
     /// It changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// It may destroy something.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
     /// It may be called again without a further effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// It talks to the outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
+}
+
+/// Whether there is nothing to keep of a value.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Hints {
@@ -147,6 +161,8 @@ pub(crate) enum Change {
     Added(ToolEntry),
     /// A tool that reads otherwise.
     Altered { was: ToolEntry, is: ToolEntry },
+    /// The same where nobody knows any more how it read.
+    Reworded(ToolEntry),
     /// What the server tells the model of itself reads otherwise.
     Instructions { was: String, is: String },
 }
@@ -158,8 +174,22 @@ impl Change {
     /// What it is about: a tool, or the instructions.
     fn key(&self) -> String {
         match self {
-            Self::Added(entry) | Self::Altered { is: entry, .. } => entry.name.clone(),
+            Self::Added(entry) | Self::Reworded(entry) | Self::Altered { is: entry, .. } => {
+                entry.name.clone()
+            }
             Self::Instructions { .. } => INSTRUCTIONS.to_owned(),
+        }
+    }
+
+    /// What is agreed to by taking it.
+    pub(crate) fn offer(&self) -> Offer {
+        match self {
+            Self::Added(entry) | Self::Reworded(entry) | Self::Altered { is: entry, .. } => {
+                Offer { tools: BTreeMap::from([hashed(entry)]), instructions: None }
+            }
+            Self::Instructions { is, .. } => {
+                Offer { tools: BTreeMap::new(), instructions: Some(hash(&is.as_str().into())) }
+            }
         }
     }
 
@@ -173,6 +203,11 @@ impl Change {
             Self::Altered { was, is } => format!(
                 "MCP server `{server}` has changed this tool since you agreed to it:\n{}",
                 visible(&difference(&shown(was), &shown(is)))
+            ),
+            Self::Reworded(entry) => format!(
+                "MCP server `{server}` has changed this tool since you agreed to it. What it said \
+                 then is lost; it says now:\n{}",
+                visible(&shown(entry))
             ),
             Self::Instructions { was, is } => format!(
                 "MCP server `{server}` tells the model something else since you agreed to it:\n{}",
@@ -203,11 +238,71 @@ fn difference(was: &str, is: &str) -> String {
     lines.collect()
 }
 
+/// What tells what a server offers from anything else: hashes of its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    tools: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+}
+
+impl Offer {
+    /// Takes in another one, whose word counts.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.tools.extend(other.tools);
+        self.instructions = other.instructions.or(self.instructions.take());
+    }
+
+    fn has(&self, tool: &ToolEntry) -> bool {
+        let (name, hash) = hashed(tool);
+        self.tools.get(&name) == Some(&hash)
+    }
+
+    fn tells(&self, instructions: &str) -> bool {
+        self.instructions.as_ref() == Some(&hash(&instructions.into()))
+    }
+}
+
+/// A tool's name with the hash of all that is said of it. What is hashed has a form of its own: it must
+/// stay the same however entries are kept.
+fn hashed(tool: &ToolEntry) -> (String, String) {
+    let ToolEntry { name, title, description, input_schema, hints } = tool;
+    let Hints { read_only, destructive, idempotent, open_world } = hints;
+    let hints = [read_only, destructive, idempotent, open_world];
+    let words = serde_json::json!([name, title, description, input_schema, hints]);
+    (name.clone(), hash(&words))
+}
+
 impl Catalog {
-    /// Compares what a server offers with what the person agreed to.
-    pub(crate) fn changes(&self, fresh: &Self) -> BTreeMap<String, Change> {
+    /// What tells it from any other.
+    pub(crate) fn offer(&self) -> Offer {
+        Offer {
+            tools: self.tools.iter().map(hashed).collect(),
+            instructions: Some(hash(&self.instructions.as_str().into())),
+        }
+    }
+
+    /// The words that the person agreed to, of those that were kept and of those that are said now.
+    pub(crate) fn agreed(mut self, fresh: &Self, offer: &Offer) -> Self {
+        self.tools.retain(|tool| offer.has(tool) && !fresh.tasks.contains(&tool.name));
+        for tool in fresh.tools.iter().filter(|tool| offer.has(tool)) {
+            if !self.tools.iter().any(|known| known.name == tool.name) {
+                self.tools.push(tool.clone());
+            }
+        }
+        if !offer.tells(&self.instructions) {
+            let said = Some(&fresh.instructions).filter(|said| offer.tells(said));
+            self.instructions = said.cloned().unwrap_or_default();
+        }
+        self
+    }
+
+    /// Compares what a server offers with what the person agreed to, as far as it is known how that
+    /// read: `offer` knows of more.
+    pub(crate) fn changes(&self, fresh: &Self, offer: &Offer) -> BTreeMap<String, Change> {
         let known = |name: &str| self.tools.iter().find(|tool| tool.name == name);
         let changes = fresh.tools.iter().filter_map(|tool| match known(&tool.name) {
+            None if offer.tools.contains_key(&tool.name) => Some(Change::Reworded(tool.clone())),
             None => Some(Change::Added(tool.clone())),
             Some(was) if was != tool => {
                 Some(Change::Altered { was: was.clone(), is: tool.clone() })
@@ -224,7 +319,9 @@ impl Catalog {
     /// Takes a change.
     pub(crate) fn accept(&mut self, change: &Change) {
         let entry = match change {
-            Change::Added(entry) | Change::Altered { is: entry, .. } => entry.clone(),
+            Change::Added(entry) | Change::Reworded(entry) | Change::Altered { is: entry, .. } => {
+                entry.clone()
+            }
             Change::Instructions { is, .. } => {
                 self.instructions.clone_from(is);
                 return;
@@ -244,8 +341,13 @@ impl Catalog {
 }
 
 /// A hash of a value that does not depend on the order of keys.
+fn hash(value: &Value) -> String {
+    blake3::hash(sorted(value).to_string().as_bytes()).to_hex().to_string()
+}
+
+/// A short one, for names.
 pub(crate) fn digest(value: &Value) -> String {
-    blake3::hash(sorted(value).to_string().as_bytes()).to_hex()[..16].to_owned()
+    hash(value)[..16].to_owned()
 }
 
 fn sorted(value: &Value) -> Value {
@@ -273,41 +375,22 @@ impl Shelf {
         Self { path: folder.join(format!("{prefix}-{digest}.json")) }
     }
 
-    /// What is kept; none where nothing is. What is there and cannot be used is an error: somebody
-    /// agreed to something.
-    pub(crate) fn read(&self) -> io::Result<Option<Catalog>> {
+    /// What is kept; none where nothing is that can be used: the server is asked again then.
+    pub(crate) fn read(&self) -> Option<Catalog> {
         use std::io::Read;
-        let file = match fs::File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
+        let file = fs::File::open(&self.path).ok()?;
         // One read where it would be ten: there may be many servers, and all are read at every start.
-        let length = file.metadata()?.len().min(LARGEST);
+        let length = file.metadata().ok()?.len().min(LARGEST);
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-        file.take(LARGEST).read_to_end(&mut bytes)?;
-        if Version::of(&bytes)? != FORMAT {
-            return Err(io::Error::other("it is of another version"));
-        }
-        Ok(Some(serde_json::from_slice(&bytes)?))
-    }
-
-    /// Why what is kept cannot be read.
-    pub(crate) fn describe(&self, error: &io::Error) -> String {
-        format!("{}: {error}", self.path.display())
+        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let is_known = Version::of(&bytes).is_ok_and(|format| format == FORMAT);
+        is_known.then(|| serde_json::from_slice(&bytes).ok())?
     }
 
     /// Keeps a catalog.
     pub(crate) fn write(&self, catalog: &Catalog) -> io::Result<()> {
         let kept = Kept { format: FORMAT, catalog };
         replace(&self.path, &serde_json::to_vec(&kept)?)
-    }
-
-    /// Forgets what is kept.
-    pub(crate) fn forget(&self) -> io::Result<()> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
     }
 }
 
@@ -347,13 +430,13 @@ mod tests {
             tools: vec![tool("a", "Adds!"), tool("b", ""), tool("c", "")],
             ..Catalog::default()
         };
-        let changes = was.changes(&is);
+        let changes = was.changes(&is, &Offer::default());
         assert_eq!(changes.keys().collect::<Vec<_>>(), ["a", "c"]);
         let text = changes["a"].describe("s");
         assert!(text.contains("- Adds.") && text.contains("+ Adds!"), "{text}");
         assert!(matches!(changes["c"], Change::Added(_)));
         assert_ne!(was.digest(), is.digest());
-        assert!(was.changes(&was).is_empty());
+        assert!(was.changes(&was, &Offer::default()).is_empty());
     }
 
     #[test]
@@ -371,7 +454,7 @@ mod tests {
     fn so_is_one_of_the_instructions() {
         let told = |text: &str| Catalog { instructions: text.into(), ..Catalog::default() };
         let mut was = told("Be brief.");
-        let changes = was.changes(&told("Be long."));
+        let changes = was.changes(&told("Be long."), &Offer::default());
         let change = &changes[INSTRUCTIONS];
         assert!(change.describe("s").contains("+ Be long."), "{}", change.describe("s"));
         was.accept(change);
@@ -389,15 +472,45 @@ mod tests {
     fn a_catalog_is_kept_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(&folder.path().join("mcp"), "s", "0");
-        assert_eq!(shelf.read().unwrap(), None);
+        assert_eq!(shelf.read(), None);
         let catalog = Catalog { tools: vec![tool("a", "")], ..Catalog::default() };
         shelf.write(&catalog).unwrap();
-        assert_eq!(shelf.read().unwrap(), Some(catalog));
-        fs::write(&shelf.path, "{").unwrap();
-        assert!(shelf.read().is_err());
-        fs::write(&shelf.path, "{\"format\": 0}").unwrap();
-        assert!(shelf.read().is_err());
-        shelf.forget().unwrap();
-        shelf.forget().unwrap();
+        assert_eq!(shelf.read(), Some(catalog));
+        for broken in ["", "{", "{\"format\": 0}", "{\"format\":1,\"tools\":5}"] {
+            fs::write(&shelf.path, broken).unwrap();
+            assert_eq!(shelf.read(), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn hashes_know_what_was_agreed_to_where_the_words_are_lost() {
+        let agreed = Catalog {
+            tools: vec![tool("a", "Adds."), tool("b", "Is.")],
+            instructions: "Be brief.".into(),
+            ..Catalog::default()
+        };
+        let offer = agreed.offer();
+        let lost = || Catalog::default().agreed(&agreed, &offer);
+        assert_eq!(lost(), agreed);
+        assert!(lost().changes(&agreed, &offer).is_empty());
+        let fresh = Catalog {
+            tools: vec![tool("a", "Adds!"), tool("b", "Is."), tool("c", "")],
+            instructions: "Be long.".into(),
+            ..Catalog::default()
+        };
+        let changes = Catalog::default().agreed(&fresh, &offer).changes(&fresh, &offer);
+        assert_eq!(changes.keys().collect::<Vec<_>>(), [INSTRUCTIONS, "a", "c"]);
+        assert!(matches!(changes["a"], Change::Reworded(_)));
+        assert!(matches!(changes["c"], Change::Added(_)));
+        let changes = agreed.clone().agreed(&fresh, &offer).changes(&fresh, &offer);
+        assert!(matches!(changes["a"], Change::Altered { .. }));
+        let mut all = offer;
+        for change in changes.values() {
+            all.extend(change.offer());
+        }
+        assert_eq!(all, fresh.offer());
+        // Words that nobody agreed to are not those of a list that was put in the place of another.
+        let put = fresh.clone().agreed(&agreed, &agreed.offer());
+        assert_eq!(put.offer(), agreed.offer());
     }
 }

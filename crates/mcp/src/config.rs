@@ -1,11 +1,12 @@
 //! Servers as configuration files describe them: the usual `mcpServers` shape, with or without the
 //! wrapper, and the spellings of other clients. Only reads; nothing is started here.
 
+pub(crate) mod command_line;
 mod entry;
 mod expand;
 mod floating;
 pub mod foreign;
-pub(crate) mod shell;
+pub(crate) mod interpreters;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::name;
 
+pub use command_line::{Command, CommandLine, CommandReader, Stands, UNKNOWN};
 pub use expand::expand;
 pub use floating::{Floating, floating_entry};
 
@@ -215,8 +217,12 @@ fn own((name, value): (&String, &Value)) -> (String, Value) {
 }
 
 /// Reads the servers of documents. The first of a name counts, so that nobody takes the name of
-/// one that stands before it. Variables come from `variables`.
-pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> Found {
+/// one that stands before it. Variables come from `variables`, command lines are read by `reader`.
+pub fn read(
+    sources: &[Source],
+    variables: &BTreeMap<String, String>,
+    reader: CommandReader,
+) -> Found {
     let mut found = Found::default();
     let grants = grants_alone(sources);
     for source in sources {
@@ -231,7 +237,7 @@ pub fn read(sources: &[Source], variables: &BTreeMap<String, String>) -> Found {
             if source.scope == Scope::User && entry::is_grant_alone(&value) {
                 continue;
             }
-            add(&mut found, source, (&name, &value), variables);
+            add(&mut found, source, (&name, &value), (variables, reader));
         }
     }
     for server in &mut found.servers {
@@ -262,7 +268,7 @@ fn add(
     found: &mut Found,
     source: &Source,
     (name, value): (&str, &Value),
-    variables: &BTreeMap<String, String>,
+    by: (&BTreeMap<String, String>, CommandReader),
 ) {
     let origin = &source.origin;
     let mut say = |text: String| found.problems.push(format!("{origin}: server `{name}` {text}"));
@@ -275,7 +281,7 @@ fn add(
         return say(text);
     }
     let mut problems = Vec::new();
-    match entry::server(source, (name, value), variables, &mut problems) {
+    match entry::server(source, (name, value), by, &mut problems) {
         Ok(server) => found.servers.push(server),
         Err(problem) => problems.push(format!("is left out: {problem}")),
     }

@@ -4,6 +4,7 @@ mod bounded;
 mod handshake;
 mod lists;
 mod patient;
+mod tasks;
 mod trouble;
 
 use std::sync::Arc;
@@ -35,8 +36,9 @@ use bounded::{Bounded, Overflow};
 use handshake::{Refusal, is_misunderstanding, lifecycle, not_started, reach, shake_hands};
 use lists::{all_prompts, all_resources, all_templates, all_tools};
 use patient::Patient;
+use tasks::{Overheard, Tasks};
 
-pub(crate) use handshake::{advice, remedy};
+pub(crate) use handshake::{advice, remedy, shut_off};
 
 /// The longest message that a server may send.
 const LONGEST_LINE: usize = 32 << 20;
@@ -55,6 +57,7 @@ pub(crate) struct Connection {
     server: Server,
     credentials: Credentials,
     overflow: Overflow,
+    tasks: Arc<Tasks>,
     /// Takes what people should know.
     notice: Arc<dyn Fn(String) + Send + Sync>,
 }
@@ -116,13 +119,14 @@ impl Connection {
             is_stale: Arc::clone(is_stale),
             others: shared.others.clone(),
         };
-        let overflow = Overflow::default();
+        let (overflow, tasks) = (Overflow::default(), Arc::<Tasks>::default());
         let (service, running) = match &server.transport {
             Transport::Stdio(program) => {
                 let (surroundings, sandbox) = (&shared.surroundings, &shared.sandbox);
                 let (running, (stdout, stdin)) =
                     Running::start((server, program), surroundings, sandbox, words)?;
                 let stdout = Bounded::new(stdout, LONGEST_LINE, &overflow);
+                let stdout = Overheard::new(stdout, &tasks);
                 let transport =
                     AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(LONGEST_LINE);
                 match shake_hands(handler, Patient::new(transport), lifecycle).await {
@@ -146,7 +150,18 @@ impl Connection {
         let (name, server) = (server.name.clone(), server.clone());
         let credentials = shared.credentials.clone();
         let notice = Arc::clone(&shared.notice);
-        Ok(Self { name, service, running, routes, hint, server, credentials, overflow, notice })
+        Ok(Self {
+            name,
+            service,
+            running,
+            routes,
+            hint,
+            server,
+            credentials,
+            overflow,
+            tasks,
+            notice,
+        })
     }
 
     /// Whether the conversation is over.
@@ -173,7 +188,7 @@ impl Connection {
             }
         }
         if capabilities.tools.is_some() {
-            catalog.tools = self.tools().await?;
+            (catalog.tools, catalog.tasks) = self.tools().await?;
         }
         if capabilities.prompts.is_some() {
             catalog.prompts = self.prompts().await?;
@@ -182,8 +197,11 @@ impl Connection {
         Ok(catalog)
     }
 
-    async fn tools(&self) -> Result<Vec<ToolEntry>, Failure> {
+    /// Its tools, and the names of those that can be run as a task only.
+    async fn tools(&self) -> Result<(Vec<ToolEntry>, Vec<String>), Failure> {
+        self.tasks.begin();
         let tools = all_tools(self.service.peer()).await;
+        let tasks = self.tasks.end();
         let (tools, left_out) = tools.map_err(|error| self.refused("list its tools", &error))?;
         for what in left_out {
             self.say(&what);
@@ -204,7 +222,7 @@ impl Connection {
             }
         };
         let mut entries: Vec<ToolEntry> = Vec::with_capacity(tools.len());
-        for tool in tools.into_iter().map(entry) {
+        for tool in tools.into_iter().map(entry).filter(|tool| !tasks.contains(&tool.name)) {
             // A call names a tool, so that the server alone knows which of two it would run.
             if entries.iter().any(|known| known.name == tool.name) {
                 let name = visible(&tool.name);
@@ -213,7 +231,7 @@ impl Connection {
                 entries.push(tool);
             }
         }
-        Ok(entries)
+        Ok((entries, tasks.into_iter().collect()))
     }
 
     /// Tells people something about the server.

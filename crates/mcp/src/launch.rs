@@ -15,7 +15,7 @@ use contract::vouch::Vouch;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::config::{Program, Scope, Server};
+use crate::config::{CommandReader, Program, Scope, Server};
 use crate::failure::Failure;
 
 /// How much of a program's last words is kept.
@@ -35,6 +35,8 @@ pub struct Surroundings {
     pub variables: BTreeMap<String, String>,
     /// The person's home.
     pub home: Option<PathBuf>,
+    /// Reads the command lines of servers.
+    pub reader: CommandReader,
     /// Holds a folder for each server, which it may write.
     pub data: PathBuf,
     /// How much freedom tools have.
@@ -170,6 +172,7 @@ fn not_started(
     let name = &server.name;
     if let SandboxError::Refused(_) = &error
         && let Some(folder) = folder_outside(&spawn.cwd, surroundings)
+        && !server.grants.read.iter().chain(&server.grants.write).any(|it| folder.starts_with(it))
     {
         return Failure::hinted(
             format!("MCP server `{name}` did not start: {error}"),
@@ -343,7 +346,7 @@ fn folder<'a>(file: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
 }
 
 /// The whole environment of a server's program.
-fn environment(
+pub(crate) fn environment(
     server: &Server,
     program: &Program,
     surroundings: &Surroundings,
@@ -386,16 +389,6 @@ fn environment(
         *path = apart(path, &surroundings.workspace);
     }
     env
-}
-
-/// Where a server's program looks for others.
-pub(crate) fn search_path(
-    server: &Server,
-    program: &Program,
-    surroundings: &Surroundings,
-) -> String {
-    let mut env = environment(server, program, surroundings, Path::new(""));
-    env.remove("PATH").unwrap_or_default()
 }
 
 /// The file that a command stands for: a path as seen from a folder, or what a search path leads to.

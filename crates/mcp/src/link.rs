@@ -95,7 +95,7 @@ impl Link {
         let shelf = Shelf::new(&shared.cache, &prefix, &server.digest);
         let pins = Pins::new(&shared.pins, &prefix, &server, &shared.root);
         Self {
-            known: Mutex::new(Known::of(shelf.read().map_err(|error| shelf.describe(&error)))),
+            known: Mutex::new(Known::of(shelf.read())),
             server,
             prefix,
             shared,
@@ -165,7 +165,7 @@ impl Link {
                 format!("MCP server `{name}` did not say what it offers within {waited:?}");
             let catalog =
                 Catalog { failure: Some(Trouble { message, at: 0 }), ..Catalog::default() };
-            self.keep(&known, &catalog);
+            self.keep(&catalog);
             known.catalog = Some(Arc::new(catalog));
         }
     }
@@ -287,20 +287,12 @@ impl Link {
                     let at = now();
                     let trouble = Trouble { message: failure.whole(), at };
                     let catalog = Catalog { failure: Some(trouble), ..Catalog::default() };
-                    self.keep(&known, &catalog);
+                    self.keep(&catalog);
                     known.catalog = Some(Arc::new(catalog));
                 }
                 Err(failure)
             }
         }
-    }
-
-    /// Forgets what is kept, so that the server is asked afresh.
-    pub(crate) fn forget(&self) {
-        if let Err(error) = self.shelf.forget() {
-            self.say(&format!("cannot forget what it offered: {error}"));
-        }
-        *self.known() = Known::default();
     }
 
     /// Ends the conversation. One that is only beginning is given up by whoever waits for it.
@@ -315,11 +307,8 @@ impl Link {
         }
     }
 
-    /// Keeps what it offers; what nobody can read any more stays until a person has agreed anew.
-    fn keep(&self, known: &Known, catalog: &Catalog) {
-        if known.forgotten.is_some() {
-            return;
-        }
+    /// Keeps what it offers.
+    fn keep(&self, catalog: &Catalog) {
         if let Err(error) = self.shelf.write(catalog) {
             self.say(&format!("cannot keep what it offers: {error}"));
         }

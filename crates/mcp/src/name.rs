@@ -1,5 +1,6 @@
 //! The names under which the model and people know what a server offers.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The longest name that every provider takes.
@@ -34,11 +35,17 @@ pub fn joined(prefix: &str, thing: &str, taken: &mut BTreeSet<String>) -> String
 
 /// Whether a thing can be called by its own name.
 pub(crate) fn is_plain(thing: &str) -> bool {
-    usable(thing) == thing
+    thing.chars().all(is_fine)
 }
 
-fn usable(text: &str) -> String {
-    let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+fn is_fine(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+fn usable(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return text.into();
+    }
     text.chars().map(|c| if is_fine(c) { c } else { '_' }).collect()
 }
 

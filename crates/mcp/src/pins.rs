@@ -1,5 +1,5 @@
-//! What a person agreed to of the files that a server's command runs. They can change without its
-//! description changing.
+//! What a person agreed to of a server: the files that its command runs, which can change without its
+//! description changing, and what it offers.
 
 mod files;
 mod hashes;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog;
+use crate::catalog::{self, Offer};
 use crate::config::{Scope, Server};
 
 pub(crate) use files::files;
@@ -21,12 +21,15 @@ pub(crate) use hashes::Hashes;
 pub(crate) type Files = BTreeMap<String, String>;
 
 /// What a person agreed to of one server.
-#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Agreed {
     /// What each file held, whatever description it was run by.
     files: Files,
     /// The files that each description has run.
     runs: BTreeMap<String, BTreeSet<String>>,
+    /// What was offered under each description.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    offers: BTreeMap<String, Offer>,
 }
 
 /// Why a program is not started before somebody agrees to it.
@@ -109,15 +112,29 @@ impl Pins {
 
     /// Agrees to files.
     pub(crate) fn agree(&self, files: &Files) -> io::Result<()> {
+        self.change(|agreed| {
+            agreed.files.extend(files.clone());
+            agreed.runs.entry(self.description.clone()).or_default().extend(files.keys().cloned());
+        })
+    }
+
+    /// What was agreed to of what the server offers; none where that was never asked.
+    pub(crate) fn offer(&self) -> io::Result<Option<Offer>> {
+        Ok(self.read()?.and_then(|mut agreed| agreed.offers.remove(&self.description)))
+    }
+
+    /// Agrees to something that the server offers.
+    pub(crate) fn agree_to_offer(&self, offer: Offer) -> io::Result<()> {
+        self.change(|agreed| {
+            agreed.offers.entry(self.description.clone()).or_default().extend(offer);
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Agreed)) -> io::Result<()> {
         // Somebody was asked about what cannot be read.
         let before = self.read().ok().flatten();
-        let known = before.iter();
-        let mut agreed = Agreed {
-            files: known.clone().flat_map(|it| it.files.clone()).collect(),
-            runs: known.flat_map(|it| it.runs.clone()).collect(),
-        };
-        agreed.files.extend(files.clone());
-        agreed.runs.entry(self.description.clone()).or_default().extend(files.keys().cloned());
+        let mut agreed = before.clone().unwrap_or_default();
+        change(&mut agreed);
         if before.as_ref() == Some(&agreed) {
             return Ok(());
         }

@@ -1,10 +1,11 @@
 //! Words of servers on their way to the model: without characters that nobody sees, and not
 //! longer than is useful.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use contract::text::{head, is_hidden};
+use contract::text::{escaped, head, is_hidden};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
@@ -14,9 +15,21 @@ const LONGEST: usize = 8 * 1024;
 /// How many of a kind a report lists one by one.
 const LISTED: usize = 5;
 
+/// Whether a text is of plain letters alone, and so hides nothing: nearly every one is, and a start
+/// looks at thousands.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+}
+
+/// Whether a text holds something that nobody sees.
+fn hides(text: &str) -> bool {
+    !is_plain(text) && text.contains(is_hidden)
+}
+
 /// A text without hidden characters, cut where it is too long.
 pub(crate) fn clean(text: &str) -> String {
-    let seen: String = text.chars().filter(|&c| !is_hidden(c)).collect();
+    let seen: Cow<'_, str> =
+        if hides(text) { text.chars().filter(|&c| !is_hidden(c)).collect() } else { text.into() };
     let seen = seen.trim();
     if seen.len() <= LONGEST {
         return seen.to_owned();
@@ -40,19 +53,21 @@ pub(crate) fn arguments(mut schema: Map<String, Value>) -> Value {
 /// Takes out what is hidden, in place: hardly any schema hides anything, and a start reads many.
 fn tidy(value: &mut Value) {
     match value {
-        Value::String(text) => text.retain(|c| !is_hidden(c)),
+        Value::String(text) if hides(text) => text.retain(|c| !is_hidden(c)),
         Value::Array(items) => items.iter_mut().for_each(tidy),
         Value::Object(object) => tidy_object(object),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
 fn tidy_object(object: &mut Map<String, Value>) {
-    object.retain(|key, _| !key.contains(is_hidden));
-    let hides = |name: &Value| name.as_str().is_some_and(|name| name.contains(is_hidden));
+    if object.keys().any(|key| hides(key)) {
+        object.retain(|key, _| !hides(key));
+    }
+    let is_odd = |name: &Value| name.as_str().is_some_and(hides);
     for (key, value) in object {
         match value {
-            Value::Array(names) if key == "required" => names.retain(|name| !hides(name)),
+            Value::Array(names) if key == "required" => names.retain(|name| !is_odd(name)),
             value => tidy(value),
         }
     }
@@ -71,7 +86,7 @@ pub(crate) fn report(catalog: &Catalog) -> Option<String> {
         let before = found.characters.len();
         found.characters.extend(odd);
         if found.characters.len() > before {
-            found.names.insert(escaped(&tool.name));
+            found.names.insert(plain(&tool.name));
         }
     }
     for prompt in &catalog.prompts {
@@ -93,6 +108,9 @@ struct Hidden {
 
 impl Hidden {
     fn text(&mut self, text: &str) {
+        if is_plain(text) {
+            return;
+        }
         // The end of a line as Windows writes it hides nothing.
         let hidden = text.chars().filter(|&c| c != '\r' && is_hidden(c));
         self.characters.extend(hidden);
@@ -109,9 +127,9 @@ impl Hidden {
 
     fn object(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
-            if key.contains(is_hidden) {
+            if hides(key) {
                 self.characters.extend(key.chars().filter(|&c| is_hidden(c)));
-                self.left_out.insert(escaped(key));
+                self.left_out.insert(plain(key));
             }
             self.schema(value);
         }
@@ -139,16 +157,10 @@ impl Hidden {
 }
 
 /// A name with everything escaped that is no plain letter.
-fn escaped(name: &str) -> String {
-    let mut letters = String::from("`");
-    for c in head(name, 200).chars() {
-        if c.is_ascii_graphic() || c == ' ' {
-            letters.push(c);
-        } else {
-            letters.extend(c.escape_unicode());
-        }
-    }
-    letters + "`"
+fn plain(name: &str) -> String {
+    let name = head(name, 200);
+    let is_odd = |c: char| !c.is_ascii_graphic() && c != ' ';
+    format!("`{}`", escaped(name, name.char_indices().filter(|(_, c)| is_odd(*c))))
 }
 
 fn list(items: &BTreeSet<String>) -> String {

@@ -40,6 +40,7 @@ use crate::failure::Failure;
 use crate::person::{Answer, Question, Sampled, Sampling};
 use changed::Changed;
 use desk::Desk;
+use lingering::Lingering;
 use teller::{Loudness, Teller};
 use watched::Watched;
 
@@ -161,8 +162,8 @@ pub async fn streams(
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
     let view = Server::new(backend, None);
-    let (read, write) = lingering::pair(read, write, view.left.clone());
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(LONGEST_LINE);
+    let transport = Lingering::new(transport, view.left.clone());
     let broken = |error: &dyn std::fmt::Display| Failure::new(format!("the client left: {error}"));
     let server = tokio::select! {
         served = view.serve_with_ct(transport, cancel.clone()) => served,

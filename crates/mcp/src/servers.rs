@@ -37,7 +37,7 @@ pub struct Settings {
     pub servers: Vec<Server>,
     /// The folder in which is kept what they offer.
     pub cache: PathBuf,
-    /// The folder in which is kept what the person agreed to of their programs.
+    /// The folder in which is kept what the person agreed to of them.
     pub pins: PathBuf,
     /// The keys of those that the person signed in to.
     pub credentials: Credentials,
@@ -135,6 +135,9 @@ pub struct Status {
     pub hidden: Option<String>,
     /// Its tools, under the names the model calls.
     pub tools: Vec<String>,
+    /// Those that are left out, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Its prompts, as commands.
     pub prompts: Vec<String>,
     /// Whether it has resources.
@@ -432,12 +435,6 @@ impl Servers {
         Ok(Approved { files, changes })
     }
 
-    /// Forgets what is kept of a server.
-    pub fn forget(&self, name: &str) -> Result<(), Failure> {
-        self.link(name)?.forget();
-        Ok(())
-    }
-
     /// Ends all conversations and programs, together.
     pub async fn shutdown(&self) {
         join_all(self.links.iter().map(|link| link.close())).await;
@@ -460,6 +457,11 @@ fn named<'a>(
     tools.into_iter().map(|(_, tool)| tool).collect()
 }
 
+/// Why a tool is left out.
+fn left_out(tool: &str) -> String {
+    format!("{tool}: it can be run as a task only, which is not supported")
+}
+
 fn status(link: &Arc<Link>) -> Status {
     let server = &link.server;
     let transport = match &server.transport {
@@ -472,7 +474,6 @@ fn status(link: &Arc<Link>) -> Status {
     let state = match (&catalog, &error) {
         _ if !server.enabled => State::Disabled,
         (_, Some(_)) => State::Failed,
-        (None, None) if link.is_forgotten() => State::Changed,
         (None, None) => State::Unknown,
         (Some(_), None) if pending.is_empty() => State::Known,
         (Some(_), None) => State::Changed,
@@ -495,6 +496,7 @@ fn status(link: &Arc<Link>) -> Status {
         instructions: of(|it| it.instructions.clone()),
         hidden: catalog.as_deref().and_then(schema::report),
         tools,
+        left_out: catalog.iter().flat_map(|it| &it.tasks).map(|tool| left_out(tool)).collect(),
         prompts: prompts.into_iter().map(|(command, ..)| command.name).collect(),
         resources: catalog.as_ref().is_some_and(|it| it.resources),
         digest: of(Catalog::digest),

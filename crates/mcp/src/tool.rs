@@ -18,6 +18,10 @@ use crate::failure::Failure;
 use crate::link::{Consent, Link};
 use crate::{name, result, schema};
 
+/// The longest result that may be no more than the report of a failure: longer ones may well be about
+/// somebody else's.
+const LONGEST_EXCUSE: usize = 1000;
+
 /// A server's tool.
 pub(crate) struct McpTool {
     link: Arc<Link>,
@@ -101,14 +105,24 @@ impl McpTool {
         Ok(output)
     }
 
-    /// A failure that the sandbox may have caused, with what would lift it.
+    /// A failure that the sandbox may have caused, with what would lift it. Some servers report one as
+    /// if all were well: their words stay as they are, and it is said beside them.
     fn advised(&self, mut output: ToolOutput) -> ToolOutput {
         let server = &self.link.server;
-        let is_program = matches!(server.transport, Transport::Stdio(_));
-        if let Some(words) = output.error.as_mut().filter(|_| is_program)
-            && let Some(remedy) = crate::connection::remedy(server, words)
-        {
-            *words = format!("{words}\n\n({remedy})");
+        if !matches!(server.transport, Transport::Stdio(_)) {
+            return output;
+        }
+        match &mut output.error {
+            Some(words) => {
+                if let Some(remedy) = crate::connection::remedy(server, words) {
+                    *words = format!("{words}\n\n({remedy})");
+                }
+            }
+            None if output.output.len() <= LONGEST_EXCUSE => {
+                let remedy = crate::connection::shut_off(server, &output.output);
+                output.error = remedy.map(|remedy| format!("({remedy})"));
+            }
+            None => {}
         }
         output
     }

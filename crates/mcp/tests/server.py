@@ -33,6 +33,9 @@ def tools():
         tool("noise", "Prints what is no message."),
         tool("strange name/1", "Has a strange name."),
     ]
+    if "rare" in WORDS:
+        found.append(tool("research", "Takes long.", execution={"taskSupport": "required"}))
+        found.append(tool("excuse", "Reports a failure as if all were well."))
     # What it says of itself is in a file, so that a test can change it.
     pull = os.path.join(os.getcwd(), "pull.txt")
     if os.path.exists(pull):
@@ -91,6 +94,8 @@ def call(request):
         send({"id": "q2", "method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": schema}})
         reply = json.loads(sys.stdin.readline())
         return text(json.dumps(reply.get("result") or reply.get("error")))
+    if name == "excuse":
+        return text("Error searching: TypeError: fetch failed")
     if name == "odd":
         return {"content": [{"type": "text", "text": "t1"}, {"type": "weird"}]}
     if name == "noise":

@@ -9,7 +9,8 @@ use contract::secret::Secret;
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Filter, Grants, Program, Scope, Server, Source, Transport, expand, floating_entry,
+    Address, CommandReader, Filter, Grants, Program, Scope, Server, Source, Transport, expand,
+    floating_entry,
 };
 
 /// The usual time to start: long enough for a package to be fetched.
@@ -18,10 +19,12 @@ const START: Duration = Duration::from_secs(30);
 const CALL: Duration = Duration::from_mins(2);
 
 /// Keys that make an object a server's entry.
-const MARKS: [&str; 6] = ["command", "cmd", "url", "httpUrl", "uri", "type"];
+const MARKS: [&str; 7] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type"];
+/// Keys that name where a server is reached.
+const ADDRESSES: [&str; 4] = ["httpUrl", "url", "serverUrl", "uri"];
 
 /// Keys that are understood.
-const KNOWN: [&str; 34] = [
+const KNOWN: [&str; 35] = [
     "type",
     "command",
     "cmd",
@@ -34,6 +37,7 @@ const KNOWN: [&str; 34] = [
     "cwd",
     "url",
     "httpUrl",
+    "serverUrl",
     "uri",
     "headers",
     "http_headers",
@@ -96,7 +100,7 @@ pub(super) fn is_unpinned(entry: &Value) -> bool {
 pub(super) fn server(
     source: &Source,
     (name, value): (&str, &Value),
-    variables: &BTreeMap<String, String>,
+    (variables, commands): (&BTreeMap<String, String>, CommandReader),
     problems: &mut Vec<String>,
 ) -> Result<Server, String> {
     let Value::Object(object) = value else { return Err("it is not an object".to_owned()) };
@@ -121,7 +125,8 @@ pub(super) fn server(
             "cannot say `unpinned` itself (your own `mcp.servers.{name}.unpinned` can)"
         ));
     }
-    let floating = floating_entry(value).filter(|_| !is_wanted || source.scope != Scope::User);
+    let floating =
+        floating_entry(value, commands).filter(|_| !is_wanted || source.scope != Scope::User);
     let (start_timeout, call_timeout) = reader.timeouts();
     let identity = serde_json::json!([source.scope.label(), name, without_grants(object)]);
     Ok(Server {
@@ -228,7 +233,7 @@ impl Reader<'_> {
     fn shown(&self) -> String {
         let mut words = texts(self.first(&["command", "cmd"]));
         if words.is_empty() {
-            words = texts(self.first(&["httpUrl", "url", "uri"]));
+            words = texts(self.first(&ADDRESSES));
         } else {
             words.extend(texts(self.first(&["args"])));
         }
@@ -246,7 +251,7 @@ impl Reader<'_> {
             "" | "stdio" | "local" => {
                 if self.first(&["command", "cmd"]).is_some() {
                     self.program()
-                } else if kind.is_empty() && self.first(&["url", "httpUrl", "uri"]).is_some() {
+                } else if kind.is_empty() && self.first(&ADDRESSES).is_some() {
                     self.address()
                 } else {
                     Err("it has neither `command` nor `url`".to_owned())
@@ -291,7 +296,7 @@ impl Reader<'_> {
     }
 
     fn address(&self) -> Result<Transport, String> {
-        let url = self.first(&["httpUrl", "url", "uri"]).and_then(Value::as_str);
+        let url = self.first(&ADDRESSES).and_then(Value::as_str);
         let written = url.ok_or("it has no `url`")?;
         let url = self.expanded(written)?;
         // One that is off can still be tried: only what a missing variable left open is not looked at.

@@ -2,32 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use super::shell::is_name;
-
 /// Puts variables in place of their names. A text with one that is not set and has no default is
 /// an error that names it. What a variable holds is not looked at again.
 pub fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
-    replaced(text, |_, name, default| {
+    replaced(text, |name, default| {
         let value = variables.get(name).filter(|value| !value.is_empty() || default.is_none());
         let value = value.map(String::as_str).or(default);
         value.map(str::to_owned).ok_or_else(|| format!("variable `{name}` is not set"))
     })
 }
 
-/// Puts defaults in place of the variables that have one, and leaves the others as they are.
+/// How a variable begins in [`with_defaults`], until a `}`: no shell puts anything in its place.
+pub(super) const VARIABLE: &str = "%{";
+
+/// Puts defaults in place of the variables that have one, and a mark for the others, whose values
+/// will be there before any shell sees the text.
 pub(super) fn with_defaults(text: &str) -> String {
-    let kept = replaced(text, |whole, _, default| {
-        Ok::<_, std::convert::Infallible>(default.unwrap_or(whole).to_owned())
+    let kept = replaced(text, |name, default| {
+        let value = default.map_or_else(|| format!("{VARIABLE}{name}}}"), str::to_owned);
+        Ok::<_, std::convert::Infallible>(value)
     });
     let Ok(text) = kept;
     text
 }
 
-/// A text with something else in place of each variable: made of how it is written, its name and
-/// its default.
+/// A text with something else in place of each variable: made of its name and its default.
 fn replaced<E>(
     text: &str,
-    mut value: impl FnMut(&str, &str, Option<&str>) -> Result<String, E>,
+    mut value: impl FnMut(&str, Option<&str>) -> Result<String, E>,
 ) -> Result<String, E> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -42,7 +44,7 @@ fn replaced<E>(
         };
         out.push_str(before);
         if is_name(name) {
-            out.push_str(&value(whole, name, default)?);
+            out.push_str(&value(name, default)?);
         } else {
             out.push_str(whole);
         }
@@ -50,4 +52,11 @@ fn replaced<E>(
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// Whether a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

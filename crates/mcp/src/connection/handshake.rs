@@ -161,23 +161,31 @@ const SHUT: [&str; 3] = ["EROFS", "Read-only file system", "read-only file syste
 /// What SQLite says there; it names no file.
 const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
 
+/// What programs say where nobody can be reached.
+const UNREACHED: [&str; 10] = [
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ENOTCACHED",
+    "ECONNREFUSED",
+    "ENETUNREACH",
+    "fetch failed",
+    "getaddrinfo",
+    "resolve host",
+    "Temporary failure in name resolution",
+    "due to a connection issue",
+];
+
+/// What would let a program reach somebody; none where it can, or does not say that it could not.
+pub(crate) fn shut_off(server: &Server, words: &str) -> Option<String> {
+    let is_shut_off = server.grants.network == Network::None && says(words, &UNREACHED);
+    is_shut_off.then(|| without_network(server))
+}
+
 /// What would let a program do what it says it could not; none where the sandbox is not the cause.
 pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
     let name = &server.name;
-    let network = [
-        "ENOTFOUND",
-        "EAI_AGAIN",
-        "ENOTCACHED",
-        "ECONNREFUSED",
-        "ENETUNREACH",
-        "fetch failed",
-        "getaddrinfo",
-        "resolve host",
-        "Temporary failure in name resolution",
-        "due to a connection issue",
-    ];
-    if server.grants.network == Network::None && says(words, &network) {
-        return Some(without_network(server));
+    if let Some(remedy) = shut_off(server, words) {
+        return Some(remedy);
     }
     if says(words, &SHUT) || says(words, &SHUT_DATABASE) {
         let place = refused_place(words);

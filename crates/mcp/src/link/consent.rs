@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use contract::id::CallId;
+use tokio_util::sync::CancellationToken;
 
 use super::Link;
-use crate::catalog::{Catalog, Change};
+use crate::catalog::{Catalog, Change, Offer};
 use crate::config::{Server, Transport};
 use crate::failure::Failure;
-use crate::pins::{self, Doubt, Files};
+use crate::pins::{self, Doubt, Files, Hashes};
 use crate::servers::Shared;
 
 /// The most calls of which it is kept what was shown with them: those that were refused stay.
@@ -32,8 +33,6 @@ pub(crate) enum Consent<'a> {
 pub(super) struct Known {
     /// What it offers as far as a person agreed.
     pub(super) catalog: Option<Arc<Catalog>>,
-    /// Why nobody knows what a person agreed to, where that is so: all of it is new then.
-    pub(super) forgotten: Option<String>,
     /// What has changed since, by the server's name for the tool.
     pending: BTreeMap<String, Change>,
     /// The calls with which something was shown, the last one at the end.
@@ -49,12 +48,15 @@ struct Shown {
 }
 
 impl Known {
-    /// What was kept, or why it cannot be read.
-    pub(super) fn of(kept: Result<Option<Catalog>, String>) -> Self {
-        match kept {
-            Ok(catalog) => Self { catalog: catalog.map(Arc::new), ..Self::default() },
-            Err(why) => Self { forgotten: Some(why), ..Self::default() },
-        }
+    /// What was kept.
+    pub(super) fn of(kept: Option<Catalog>) -> Self {
+        Self { catalog: kept.map(Arc::new), ..Self::default() }
+    }
+
+    /// Whether it is known how all that a person agreed to reads. A list without a tool whose words are
+    /// lost is not worth keeping: a later start would do without the tool, and not ask about it.
+    fn is_whole(&self) -> bool {
+        !self.pending.values().any(|change| matches!(change, Change::Reworded(_)))
     }
 
     /// Notes what is shown with a call, in place of all that was shown with one of that name.
@@ -75,51 +77,58 @@ impl Known {
 
 impl Link {
     /// Compares what the server offers with what the person agreed to. The first list is taken
-    /// as it is: to configure a server is to agree to it. It is not the first where what was agreed
-    /// to cannot be read.
+    /// as it is: to configure a server is to agree to it.
     pub(super) fn reconcile(&self, fresh: Catalog) {
         let mut known = self.known();
-        let agreed = known.catalog.take().filter(|catalog| catalog.failure.is_none());
-        let nothing = || known.forgotten.as_ref().map(|_| Arc::<Catalog>::default());
-        let Some(agreed) = agreed.or_else(nothing) else {
-            self.keep(&known, &fresh);
+        let kept = known.catalog.take().filter(|catalog| catalog.failure.is_none());
+        let pinned = self.offer();
+        // A list that nobody has hashed yet was agreed to as well.
+        let unpinned = kept.as_ref().map(|kept| kept.offer()).filter(|_| pinned.is_none());
+        if let Some(offer) = &unpinned {
+            self.pin(offer.clone());
+        }
+        let Some(offer) = pinned.or(unpinned) else {
+            self.pin(fresh.offer());
+            self.keep(&fresh);
             known.catalog = Some(Arc::new(fresh));
             known.pending.clear();
             return;
         };
-        let pending = agreed.changes(&fresh);
+        let words = kept.as_deref().cloned().unwrap_or_default();
+        let agreed = words.agreed(&fresh, &offer);
+        let pending = agreed.changes(&fresh, &offer);
         let is_new = |name: &&String| known.pending.get(*name) != pending.get(*name);
         let news: Vec<&str> = pending.keys().filter(is_new).map(String::as_str).collect();
         if !news.is_empty() {
-            let changed = || {
-                let news = news.join(", ");
-                format!("its description of {news} has changed since you agreed to it")
-            };
-            let lost = |why: &String| format!("what you agreed to of it cannot be read ({why})");
-            let what = known.forgotten.as_ref().map_or_else(changed, lost);
             self.say(&format!(
-                "{what}; you are asked before that is used (`brynhild mcp approve {}` shows and \
-                 takes all of it)",
+                "its description of {} has changed since you agreed to it; you are asked before \
+                 that is used (`brynhild mcp approve {}` shows and takes all of it)",
+                news.join(", "),
                 self.server.name,
             ));
         }
-        let catalog = Catalog {
-            tools: agreed.tools.clone(),
-            instructions: agreed.instructions.clone(),
-            ..fresh
-        };
-        if catalog != *agreed {
-            self.keep(&known, &catalog);
+        let catalog = Catalog { tools: agreed.tools, instructions: agreed.instructions, ..fresh };
+        known.pending = pending;
+        if kept.as_deref() != Some(&catalog) && known.is_whole() {
+            self.keep(&catalog);
         }
         known.catalog = Some(Arc::new(catalog));
-        known.pending = pending;
+    }
+
+    /// What a person agreed to of what it offers; none where they were never asked, and nothing where
+    /// that cannot be read.
+    fn offer(&self) -> Option<Offer> {
+        self.pins.offer().unwrap_or_else(|error| {
+            self.say(&format!("what you agreed to of it cannot be read ({error})"));
+            Some(Offer::default())
+        })
     }
 
     /// Tools that nobody has agreed to yet; offered, and asked about.
     pub(crate) fn added(&self) -> Vec<crate::catalog::ToolEntry> {
         let known = self.known();
         let added = known.pending.values().filter_map(|change| match change {
-            Change::Added(entry) => Some(entry.clone()),
+            Change::Added(entry) | Change::Reworded(entry) => Some(entry.clone()),
             Change::Altered { .. } | Change::Instructions { .. } => None,
         });
         added.collect()
@@ -165,35 +174,43 @@ impl Link {
                  it. Call it again; the person is then shown the change and asked."
             ));
         }
-        self.take(&mut known, tool, &change);
+        known.pending.remove(tool);
+        self.take(&mut known, &[change]);
         Ok(())
     }
 
     /// Takes every change.
     pub(crate) fn settle_all(&self) {
         let mut known = self.known();
-        if known.forgotten.take().is_some()
-            && let Some(catalog) = known.catalog.clone()
-        {
-            self.keep(&known, &catalog);
-        }
-        for (tool, change) in std::mem::take(&mut known.pending) {
-            self.take(&mut known, &tool, &change);
+        let all: Vec<Change> = std::mem::take(&mut known.pending).into_values().collect();
+        if !all.is_empty() {
+            self.take(&mut known, &all);
         }
     }
 
-    fn take(&self, known: &mut Known, tool: &str, change: &Change) {
-        known.pending.remove(tool);
+    fn take(&self, known: &mut Known, changes: &[Change]) {
+        let mut offer = Offer::default();
+        for change in changes {
+            offer.extend(change.offer());
+        }
+        self.pin(offer);
+        let is_whole = known.is_whole();
         if let Some(catalog) = &mut known.catalog {
-            Arc::make_mut(catalog).accept(change);
-            let catalog = Arc::clone(catalog);
-            self.keep(known, &catalog);
+            let catalog = Arc::make_mut(catalog);
+            for change in changes {
+                catalog.accept(change);
+            }
+            if is_whole {
+                self.keep(catalog);
+            }
         }
     }
 
-    /// Whether what a person agreed to cannot be read.
-    pub(crate) fn is_forgotten(&self) -> bool {
-        self.known().forgotten.is_some()
+    /// Keeps what a person agreed to of what it offers.
+    fn pin(&self, offer: Offer) {
+        if let Err(error) = self.pins.agree_to_offer(offer) {
+            self.say(&format!("cannot keep what you agreed to of it: {error}"));
+        }
     }
 
     /// The files of the program that would be started and that nobody agreed to as they are.
@@ -268,10 +285,13 @@ impl Link {
 }
 
 /// The files that a server's command runs, read where nobody waits for the thread: a program may be
-/// large.
+/// large. Whoever stops to wait for this ends it.
 async fn read_files(server: &Server, shared: &Arc<Shared>) -> Result<Files, Failure> {
     let (own, around) = (server.clone(), Arc::clone(shared));
-    let read = tokio::task::spawn_blocking(move || files(&own, &around));
+    let unwanted = CancellationToken::new();
+    let hashes = shared.hashes.until(unwanted.clone());
+    let _waiting = unwanted.drop_guard();
+    let read = tokio::task::spawn_blocking(move || files(&own, &around, &hashes));
     read.await.map_err(|error| {
         let name = &server.name;
         Failure::new(format!("cannot read the program of MCP server `{name}`: {error}"))
@@ -279,11 +299,9 @@ async fn read_files(server: &Server, shared: &Arc<Shared>) -> Result<Files, Fail
 }
 
 /// The files that a server's command runs.
-fn files(server: &Server, shared: &Shared) -> Files {
+fn files(server: &Server, shared: &Shared, hashes: &Hashes) -> Files {
     match &server.transport {
-        Transport::Stdio(program) => {
-            pins::files(server, program, &shared.surroundings, &shared.hashes)
-        }
+        Transport::Stdio(program) => pins::files(server, program, &shared.surroundings, hashes),
         Transport::Http(_) => Files::new(),
     }
 }
@@ -303,17 +321,19 @@ mod tests {
     use crate::launch::Surroundings;
     use crate::oauth::Credentials;
     use crate::person::Nobody;
-    use crate::pins::Hashes;
 
     fn link(folder: &Path) -> Link {
         let document = json!({"s": {"command": "python3", "args": ["server.py"]}});
         let source = Source { origin: "o".to_owned(), scope: Scope::User, document };
-        let server = config::read(&[source], &BTreeMap::new()).servers.remove(0);
+        let server = config::read(&[source], &BTreeMap::new(), config::command_line::plain)
+            .servers
+            .remove(0);
         let surroundings = Surroundings {
             workspace: folder.to_owned(),
             env: BTreeMap::new(),
             variables: BTreeMap::new(),
             home: None,
+            reader: config::command_line::plain,
             data: folder.join("data"),
             mode: Mode::Normal,
             limits: Limits::default(),
@@ -339,7 +359,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("server.py"), "1").unwrap();
         let link = link(folder.path());
-        link.agree_to_files(&files(&link.server, &link.shared));
+        link.agree_to_files(&files(&link.server, &link.shared, &link.shared.hashes));
         let call = CallId("one".to_owned());
         let busy = link.slot.lock().await;
         assert_eq!(link.caution("echo", &call).await, None);

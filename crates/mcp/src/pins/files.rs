@@ -1,8 +1,8 @@
 //! The files that a server's command runs. What a server works on is none of them: that changes all
 //! the time.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::{Files, Hashes};
-use crate::config::shell::{self, Behind, DEPTH, Script, interpreters};
+use crate::config::command_line::{self, Command, Stands, UNKNOWN};
+use crate::config::interpreters::{given, is_known, may_begin};
 use crate::config::{Program, Scope, Server};
 use crate::launch::{self, Surroundings};
 
@@ -30,6 +31,25 @@ const PACKAGES: [&str; 5] = [
     "/opt/homebrew",
     "/usr/local/Cellar",
 ];
+/// Variables that name files which are loaded before anything else.
+const LOADED: [&str; 10] = [
+    "BASH_ENV",
+    "DYLD_INSERT_LIBRARIES",
+    "ENV",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LD_PRELOAD",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "PYTHONSTARTUP",
+    "RUBYOPT",
+];
+/// Words are looked for in so many folders that others name; of more the command is not understood.
+const MOST_FOLDERS: usize = 32;
+/// So many files of a folder are looked at for one whose name is not known.
+const MOST_FILES: usize = 256;
+/// So many words may begin a command within another.
+const MOST_STARTS: usize = 64;
 /// The kernel reads no more of a first line.
 const LINE: u64 = 256;
 
@@ -42,15 +62,7 @@ pub(crate) fn files(
     hashes: &Hashes,
 ) -> Files {
     let root = fs::canonicalize(&surroundings.workspace);
-    let mut search = Search {
-        path: launch::search_path(server, program, surroundings),
-        home: surroundings.home.clone(),
-        folders: vec![launch::working_folder(program, surroundings)],
-        found: BTreeSet::new(),
-    };
-    let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
-    search.program(&program.command, &surroundings.workspace);
-    search.arguments(&program.command, &args, DEPTH);
+    let found = search(server, program, surroundings);
     let counts = |path: &PathBuf| {
         let is_inside = root.as_ref().is_ok_and(|root| path.starts_with(root));
         path.is_file() && (is_inside || (server.scope == Scope::User && !is_of_system(path)))
@@ -58,8 +70,43 @@ pub(crate) fn files(
     // What cannot be read now is not what was read before.
     let read = |path: &PathBuf| opened(path).and_then(|file| hashes.of(path, &file));
     let content = |path: &PathBuf| read(path).unwrap_or_else(|_| "unreadable".to_owned());
-    let run = search.found.into_iter().filter(counts);
+    let run = found.into_iter().filter(counts);
     run.map(|path| (path.display().to_string(), content(&path))).collect()
+}
+
+/// All files that a command runs, whoever they belong to.
+fn search(server: &Server, program: &Program, surroundings: &Surroundings) -> BTreeSet<PathBuf> {
+    let env = launch::environment(server, program, surroundings, Path::new(""));
+    let folder = launch::working_folder(program, surroundings);
+    let line: Vec<String> =
+        std::iter::once(&program.command).chain(&program.args).cloned().collect();
+    let read = (surroundings.reader)(&line, &folder, surroundings.home.as_deref());
+    let mut search = Search {
+        path: env.get("PATH").cloned().unwrap_or_default(),
+        home: surroundings.home.clone(),
+        is_followed: read.is_followed,
+        named: Vec::new(),
+        looked: HashSet::new(),
+        found: BTreeSet::new(),
+    };
+    search.program(&program.command, std::slice::from_ref(&surroundings.workspace));
+    let given = program.env.keys().chain(&program.inherited).chain(&server.grants.env);
+    let given: Vec<(&String, &String)> =
+        given.filter(|name| *name != "PATH").filter_map(|name| env.get_key_value(name)).collect();
+    // A word may be meant from a folder that is named behind it.
+    for _ in 0..2 {
+        let folder = std::slice::from_ref(&folder);
+        for (name, value) in &given {
+            search.variable(name, value, folder);
+        }
+        for word in &read.named {
+            search.word(word, search.meant(false), folder);
+        }
+        for command in &read.commands {
+            search.command(command);
+        }
+    }
+    search.found
 }
 
 /// Goes through a command for the files that it runs. A file too many is asked about once more, one
@@ -68,14 +115,17 @@ struct Search {
     /// Where programs are looked for.
     path: String,
     home: Option<PathBuf>,
-    /// Where words may be meant from: where the program runs, and each folder that a word before
-    /// them has named, since many ways lead there.
-    folders: Vec<PathBuf>,
+    /// Whether the command is understood; else every file counts that a word names.
+    is_followed: bool,
+    /// Folders that words name, from which others may be meant, since many ways lead there.
+    named: Vec<PathBuf>,
+    /// What was looked at already.
+    looked: HashSet<(PathBuf, Meant)>,
     found: BTreeSet<PathBuf>,
 }
 
 /// How a word is meant.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Meant {
     /// As a file that is run.
     Run,
@@ -84,10 +134,18 @@ enum Meant {
 }
 
 impl Search {
-    /// Notes the file that stands for a program, as seen from a folder.
-    fn program(&mut self, program: &str, folder: &Path) {
-        let file = launch::resolved(&self.at_home(program), folder, &self.path);
-        if let Some(path) = file.and_then(|path| path.canonicalize().ok()) {
+    /// Notes the files that may stand for a program: a path as seen from folders, or what a search path
+    /// leads to, which may be made of folders that were named.
+    fn program(&mut self, program: &str, folders: &[PathBuf]) {
+        let name = self.at_home(program);
+        let paths: Vec<PathBuf> = if name.contains('/') {
+            folders.iter().map(|folder| folder.join(&name)).collect()
+        } else {
+            let named = self.named.iter().map(|folder| folder.join(&name));
+            let first = launch::resolved(&name, Path::new("/"), &self.path);
+            first.into_iter().chain(named.filter(|it| launch::is_executable(it))).collect()
+        };
+        for path in paths.iter().filter_map(|path| path.canonicalize().ok()) {
             self.note(path);
         }
     }
@@ -101,87 +159,136 @@ impl Search {
         self.found.insert(path);
     }
 
-    /// A word in which a shell would put the home.
+    /// A word in which the home stands for itself.
     fn at_home(&self, word: &str) -> String {
-        let rest = ["~/", "$HOME/"].iter().find_map(|start| word.strip_prefix(start));
-        match (rest, &self.home) {
+        match (word.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
             _ => word.to_owned(),
         }
     }
 
-    /// Notes what a word names: files that run, and a folder from which the next may be meant.
-    fn word(&mut self, word: &str, meant: Meant) {
-        for name in names(word) {
-            let name = self.at_home(name);
-            let paths = self.folders.iter().map(|folder| folder.join(&name).canonicalize());
-            for path in paths.filter_map(Result::ok).collect::<Vec<_>>() {
-                if path.is_dir() {
-                    if !self.folders.contains(&path) {
-                        self.folders.push(path);
-                    }
-                } else if meant == Meant::Run || can_run(&path) {
-                    self.note(path);
+    fn meant(&self, is_run: bool) -> Meant {
+        if is_run || !self.is_followed { Meant::Run } else { Meant::Any }
+    }
+
+    /// Notes what a variable of the program names.
+    fn variable(&mut self, name: &str, value: &str, folders: &[PathBuf]) {
+        let meant = if LOADED.contains(&name) { Meant::Run } else { Meant::Any };
+        for word in value.split_whitespace() {
+            self.word(word, meant, folders);
+        }
+        if name == "PYTHONPATH" {
+            for folder in value.split(':') {
+                for file in ["sitecustomize.py", "usercustomize.py"] {
+                    self.word(&format!("{folder}/{file}"), Meant::Run, folders);
                 }
             }
         }
     }
 
-    /// Notes what a program would run of its arguments.
-    fn arguments(&mut self, program: &str, args: &[&str], depth: usize) {
-        let name = shell::name(program);
-        let given = interpreters::given(&name, args);
-        let behind = shell::behind(&name, args);
-        for (at, word) in args.iter().enumerate() {
-            let is_run = given.files.contains(&at) || behind == Some(Behind::Unclear);
-            self.word(word, if is_run { Meant::Run } else { Meant::Any });
-        }
-        let Some(depth) = depth.checked_sub(1) else { return };
-        if let Some(words) = given.command.and_then(|at| args.get(at..)) {
-            self.command(words, depth);
-        }
-        match behind {
-            Some(Behind::Command(words)) => {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                self.command(&words, depth);
+    /// Notes what a word names, seen from folders: files that run, and a folder from which others may
+    /// be meant.
+    fn word(&mut self, word: &str, meant: Meant, folders: &[PathBuf]) {
+        let folders = [folders, &self.named].concat();
+        for name in names(word) {
+            let Some((start, rest)) = name.split_once(UNKNOWN) else {
+                self.look(&self.at_home(name), meant, &folders);
+                continue;
+            };
+            if meant == Meant::Run {
+                self.beginning(&self.at_home(start), &folders);
             }
-            Some(Behind::Script(script)) => self.script(&script, depth),
-            Some(Behind::Unclear) | None => {}
+            for part in rest.split(UNKNOWN) {
+                self.look(part.trim_matches('/'), meant, &folders);
+            }
         }
     }
 
-    fn command(&mut self, words: &[&str], depth: usize) {
-        let Some((program, args)) = words.split_first() else { return };
-        for folder in self.folders.clone() {
-            self.program(program, &folder);
+    /// Notes what lies at a path, seen from each of some folders.
+    fn look(&mut self, name: &str, meant: Meant, folders: &[PathBuf]) {
+        if name.is_empty() {
+            return;
         }
-        // A search path may have been given to it.
-        if !program.contains('/') {
-            let places = self.folders.iter().skip(1).map(|folder| folder.join(program));
-            let files = places.filter(|place| launch::is_executable(place));
-            for path in files.filter_map(|it| it.canonicalize().ok()).collect::<Vec<_>>() {
+        for folder in folders {
+            let path = folder.join(name);
+            let is_new = !self.looked.contains(&(path.clone(), Meant::Run));
+            if !is_new || !self.looked.insert((path.clone(), meant)) {
+                continue;
+            }
+            let Ok(path) = path.canonicalize() else { continue };
+            if !path.is_dir() {
+                if meant == Meant::Run || can_run(&path) {
+                    self.note(path);
+                }
+            } else if self.named.len() == MOST_FOLDERS {
+                self.is_followed = false;
+            } else if !self.named.contains(&path) {
+                self.named.push(path);
+            }
+        }
+    }
+
+    /// Notes the files whose paths begin so: the rest is only known to a shell.
+    fn beginning(&mut self, start: &str, folders: &[PathBuf]) {
+        let (folder, start) = start.rsplit_once('/').unwrap_or(("", start));
+        if folder.is_empty() && start.is_empty() {
+            return;
+        }
+        let folders: BTreeSet<PathBuf> = folders.iter().map(|from| from.join(folder)).collect();
+        for entries in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()) {
+            let begins = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(start);
+            let files = entries.flatten().filter(begins).take(MOST_FILES);
+            let paths = files.filter_map(|file| file.path().canonicalize().ok());
+            for path in paths.filter(|path| !path.is_dir()) {
                 self.note(path);
             }
         }
-        self.arguments(program, args, depth);
     }
 
-    fn script(&mut self, text: &str, depth: usize) {
-        let script = Script::read(text);
-        for command in &script.commands {
-            for setting in &command.settings {
-                self.word(setting, Meant::Any);
+    /// Notes what a command runs.
+    fn command(&mut self, command: &Command) {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let Some(first) = words.first() else { return };
+        let run = run(&words, command.stands);
+        for (at, word) in words.iter().enumerate() {
+            let may_be_program = match command.stands {
+                Stands::First => at == 0,
+                // A path may as well be something that it works on.
+                Stands::Behind | Stands::Anywhere => !word.contains('/'),
+            };
+            if may_be_program {
+                self.program(word, &command.folders);
             }
-            let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-            self.command(&words, depth);
+            self.word(word, self.meant(run.contains(&at)), &command.folders);
         }
-        if !script.is_whole {
-            let is_between = |c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c);
-            for word in text.split(is_between).filter(|word| !word.is_empty()) {
-                self.word(word, Meant::Run);
+        // One that is not known may take a text for a command.
+        if command.stands != Stands::Anywhere && !is_known(&command_line::name(first)) {
+            for text in words.iter().filter(|word| word.contains(char::is_whitespace)) {
+                let words = text.split(|c: char| c.is_whitespace() || "'\"`;&|()<>".contains(c));
+                let words = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
+                let stands = Stands::Anywhere;
+                self.command(&Command { words, stands, folders: command.folders.clone() });
             }
         }
     }
+}
+
+/// Which words of a command name files that are run, whatever they look like.
+fn run(words: &[&str], stands: Stands) -> BTreeSet<usize> {
+    let name = |at: usize| command_line::name(words[at]);
+    let is_certain = stands == Stands::First && is_known(&name(0));
+    let others = (1..words.len()).filter(|at| !is_certain && may_begin(words[*at]));
+    let mut run = BTreeSet::new();
+    for start in std::iter::once(0).chain(others).take(MOST_STARTS) {
+        let files = given(&name(start), &words[start + 1..]).unwrap_or_default().files;
+        run.extend(files.into_iter().map(|at| start + 1 + at));
+    }
+    // What an unknown program runs may be any word, up to one that is known to be it.
+    if stands == Stands::Behind && !is_known(&name(0)) {
+        let known = (1..words.len()).find(|at| may_begin(words[*at]) || words[at - 1] == "--");
+        run.extend(0..known.map_or(words.len(), |at| at + 1));
+    }
+    run
 }
 
 /// What a word may name: all of it, the value of an option, or each part of a list of paths.

@@ -14,7 +14,7 @@ fn server(line: &str, scope: Scope) -> Server {
     let command = words.next().unwrap();
     let document = json!({"s": {"command": command, "args": words.collect::<Vec<_>>()}});
     let source = Source { origin: "o".to_owned(), scope, document };
-    config::read(&[source], &BTreeMap::new()).servers.remove(0)
+    config::read(&[source], &BTreeMap::new(), config::command_line::plain).servers.remove(0)
 }
 
 fn around(workspace: &Path, path: &str) -> Surroundings {
@@ -23,6 +23,7 @@ fn around(workspace: &Path, path: &str) -> Surroundings {
         env: BTreeMap::from([("PATH".to_owned(), path.to_owned())]),
         variables: BTreeMap::new(),
         home: None,
+        reader: config::command_line::plain,
         data: workspace.join("data"),
         mode: Mode::Normal,
         limits: Limits::default(),
@@ -57,14 +58,14 @@ fn files_that_are_run_count_and_what_they_work_on_does_not() {
         let names = |line: &str| names(line, scope.clone());
         assert_eq!(names("mcp-server-sqlite --db-path ./t.db"), [""; 0]);
         assert_eq!(names("mcp-server-sqlite t.db"), [""; 0]);
+        assert_eq!(names("mcp-server-files . notes"), [""; 0]);
         assert_eq!(names("./notes t.db"), ["notes"]);
         assert_eq!(names("python3.12 -u notes t.db"), ["notes"]);
         assert_eq!(names("uvx x server.py tool t.db"), ["server.py", "tool"]);
         assert_eq!(names("python3 -X notes -W t.db tool notes"), ["tool"]);
         assert_eq!(names("node --import=./server.py notes t.db"), ["notes", "server.py"]);
-        assert_eq!(names("env --strange x notes"), ["notes"]);
-        assert_eq!(names("sh -c .\tnotes"), ["notes"]);
-        assert_eq!(names("sh -c python3\tnotes;'"), ["notes"]);
+        assert_eq!(names("strange python3 -u notes t.db"), ["notes"]);
+        assert_eq!(names("strange -c python3\tnotes"), ["notes"]);
     }
 }
 
@@ -89,18 +90,15 @@ fn a_script_is_looked_for_in_the_folders_that_the_command_names() {
     };
     for line in [
         "uv --directory OWN run plain t.db",
-        "uv --directory=OWN run python plain t.db",
+        "uv --directory=OWN run plain t.db",
         "uv run --project OWN plain",
-        "env -C OWN python3 -X dev plain t.db",
-        "env -COWN python3 plain",
-        "sudo -D OWN python3 plain",
-        "sh -c cd\tOWN&&python3\tplain",
+        "strange -C OWN python3 -X dev plain t.db",
+        "strange -COWN python3 plain",
+        "python3 plain OWN",
     ] {
         assert_eq!(names(line), ["/plain"], "{line}");
     }
-    assert_eq!(names("sh -c cd\tOWN;cd\tdeep;python3\tplain"), ["/deep/plain", "/plain"]);
-    assert_eq!(names("env PATH=/bin:OWN mine"), ["/mine"]);
-    assert_eq!(names("sh -c PATH=OWN:$PATH\tmine"), ["/mine"]);
+    assert_eq!(names("strange OWN/deep OWN python3 plain"), ["/deep/plain", "/plain"]);
 }
 
 #[test]

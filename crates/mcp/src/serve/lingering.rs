@@ -1,190 +1,178 @@
-//! The two streams of a client that says all it wants and closes its end: what it asked is answered
-//! before the conversation is over, as far as that takes seconds.
+//! The line to a client that says all it wants and closes its end: what it asked is answered before
+//! the conversation is over, as far as that takes seconds.
 
-use std::io;
-use std::pin::Pin;
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long answers may take after the client has said its last.
 const GRACE: Duration = Duration::from_secs(10);
-/// What is looked at of a line that we write; what it is stands at its beginning.
-const BEGINNING: usize = 256;
-/// The longest line that is looked at; a longer one is refused elsewhere.
-const LONGEST: usize = super::LONGEST_LINE;
 
-/// A pair of streams that knows what is still to be answered. `left` hears that no more is asked.
-pub(super) fn pair<R, W>(read: R, write: W, left: CancellationToken) -> (Asked<R>, Answered<W>) {
-    let open = Arc::new(watch::Sender::new(0));
-    let asked = Asked { inner: read, open: Arc::clone(&open), line: Vec::new(), end: None, left };
-    (asked, Answered { inner: write, open, line: Vec::new() })
-}
-
-/// How many requests are open.
-type Open = Arc<watch::Sender<i64>>;
-
-/// What the client asks.
-pub(super) struct Asked<R> {
-    inner: R,
-    open: Open,
-    line: Vec<u8>,
-    end: Option<BoxFuture<'static, ()>>,
+/// A transport that knows what is still to be answered.
+pub(super) struct Lingering<T> {
+    inner: T,
+    open: Arc<watch::Sender<HashSet<RequestId>>>,
+    /// When nobody waits any longer, once the client has said its last.
+    end: Option<Instant>,
+    /// Hears that no more is asked.
     left: CancellationToken,
 }
 
-/// The parts of a message that say what it is.
-#[derive(Deserialize)]
-struct Head<'a> {
-    id: Option<IgnoredAny>,
-    #[serde(borrow)]
-    method: Option<std::borrow::Cow<'a, str>>,
-}
+impl<T> Lingering<T> {
+    pub(super) fn new(inner: T, left: CancellationToken) -> Self {
+        Self { inner, open: Arc::default(), end: None, left }
+    }
 
-impl<R> Asked<R> {
-    fn note(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() + part.len() <= LONGEST {
-                self.line.extend_from_slice(part);
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) {
+        match message {
+            // One who listens is answered too, once no more is asked.
+            JsonRpcMessage::Request(request) => {
+                self.open.send_modify(|open| {
+                    open.insert(request.id.clone());
+                });
             }
-            if !part.ends_with(b"\n") {
-                continue;
+            JsonRpcMessage::Notification(told) => {
+                if let ClientNotification::CancelledNotification(withdrawn) = &told.notification
+                    && let Some(id) = &withdrawn.params.request_id
+                {
+                    close(&self.open, id);
+                }
             }
-            // What is no message is refused elsewhere.
-            if let Ok(head) = serde_json::from_slice::<Head<'_>>(&self.line) {
-                let is_withdrawn = head.method.as_deref() == Some("notifications/cancelled");
-                // One who listens waits for no answer.
-                let asks = |method: &str| method != "subscriptions/listen";
-                let is_request = head.id.is_some() && head.method.as_deref().is_some_and(asks);
-                let change = i64::from(is_request) - i64::from(is_withdrawn);
-                self.open.send_modify(|open| *open += change);
-            }
-            self.line.clear();
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Asked<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        if this.end.is_none() {
-            let before = buffer.filled().len();
-            ready!(Pin::new(&mut this.inner).poll_read(context, buffer))?;
-            let bytes = buffer.filled()[before..].to_vec();
-            if !bytes.is_empty() {
-                this.note(&bytes);
-                return Poll::Ready(Ok(()));
-            }
-        }
-        this.left.cancel();
-        let open = &this.open;
-        let end = this.end.get_or_insert_with(|| {
-            let mut open = open.subscribe();
-            Box::pin(async move {
-                let all = open.wait_for(|open| *open <= 0);
-                // Whoever cannot wait is not waited for.
-                let _ = tokio::time::timeout(GRACE, all).await;
-            })
-        });
-        ready!(end.as_mut().poll(context));
-        Poll::Ready(Ok(()))
-    }
+/// Takes a request off those that are still to be answered.
+fn close(open: &watch::Sender<HashSet<RequestId>>, id: &RequestId) {
+    open.send_modify(|open| {
+        open.remove(id);
+    });
 }
 
-/// What we answer.
-pub(super) struct Answered<W> {
-    inner: W,
-    open: Open,
-    line: Vec<u8>,
-}
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Lingering<T> {
+    type Error = T::Error;
 
-impl<W> Answered<W> {
-    fn note(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let room = BEGINNING.saturating_sub(self.line.len());
-            self.line.extend_from_slice(&part[..part.len().min(room)]);
-            if part.ends_with(b"\n") {
-                let text = String::from_utf8_lossy(&self.line);
-                let has = |key: &str| text.contains(key);
-                let is_answer = !has("\"method\":") && (has("\"result\":") || has("\"error\":"));
-                self.open.send_modify(|open| *open -= i64::from(is_answer));
-                self.line.clear();
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let (sent, open) = (self.inner.send(message), Arc::clone(&self.open));
+        async move {
+            sent.await?;
+            if let Some(id) = answered {
+                close(&open, &id);
             }
+            Ok(())
         }
     }
-}
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Answered<W> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
-        self.note(&bytes[..count]);
-        Poll::Ready(Ok(count))
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        if self.end.is_none() {
+            if let Some(message) = self.inner.receive().await {
+                self.note(&message);
+                return Some(message);
+            }
+            self.end = Some(Instant::now() + GRACE);
+            self.left.cancel();
+        }
+        let mut open = self.open.subscribe();
+        let all = open.wait_for(HashSet::is_empty);
+        // Whoever cannot wait is not waited for.
+        let _ = tokio::time::timeout_at(self.end.unwrap_or_else(Instant::now), all).await;
+        None
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use rmcp::transport::async_rw::AsyncRwTransport;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    #[tokio::test]
-    async fn the_end_comes_after_the_last_answer() {
-        let asked: &[u8] =
-            b"{\"id\":1,\"method\":\"a\"}\n{\"method\":\"b\"}\n{\"id\":2,\"method\":\"c\"}\n";
-        let (mut read, mut write) = pair(asked, Vec::new(), CancellationToken::new());
-        let reading = tokio::spawn(async move {
-            let mut all = Vec::new();
-            read.read_to_end(&mut all).await.unwrap();
-        });
-        write.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n").await.unwrap();
-        write.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ask\"}\n").await.unwrap();
-        tokio::task::yield_now().await;
-        assert!(!reading.is_finished());
-        write.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{}}\n").await.unwrap();
-        reading.await.unwrap();
+    /// A line on which all of this was said, and no more will be.
+    fn line(messages: &[Value]) -> Lingering<impl Transport<RoleServer> + use<>> {
+        let lines: Vec<String> = messages.iter().map(|message| format!("{message}\n")).collect();
+        let said = std::io::Cursor::new(lines.concat().into_bytes());
+        let inner = AsyncRwTransport::new_server(said, tokio::io::sink());
+        Lingering::new(inner, CancellationToken::new())
+    }
+
+    fn request(id: u64, method: &str) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {}})
+    }
+
+    async fn answer(line: &mut Lingering<impl Transport<RoleServer>>, id: u64) {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+        line.send(serde_json::from_value(answer).unwrap()).await.unwrap();
+    }
+
+    /// Whether the line is still held, as far as nothing more happens.
+    async fn is_held(line: &mut Lingering<impl Transport<RoleServer>>) -> bool {
+        let at_once = Duration::ZERO;
+        tokio::time::timeout(at_once, line.receive()).await.is_err()
     }
 
     #[tokio::test]
-    async fn one_who_only_listens_is_told_that_it_is_over() {
-        let asked: &[u8] = b"{\"id\":1,\"method\":\"subscriptions/listen\"}\n";
-        let left = CancellationToken::new();
-        let (mut read, _write) = pair(asked, Vec::<u8>::new(), left.clone());
-        let mut all = Vec::new();
-        read.read_to_end(&mut all).await.unwrap();
-        assert!(left.is_cancelled());
+    async fn the_end_comes_after_the_last_answer() {
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let mut line = line(&[request(1, "ping"), told, request(2, "tools/list")]);
+        for _ in 0..3 {
+            assert!(line.receive().await.is_some());
+        }
+        answer(&mut line, 1).await;
+        assert!(is_held(&mut line).await);
+        answer(&mut line, 2).await;
+        assert!(line.receive().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn one_who_listens_and_asks_gets_both_answers() {
+        let listen = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+            "params": {"notifications": {"toolsListChanged": true}}});
+        let mut line = line(&[listen, request(2, "tools/list")]);
+        for _ in 0..2 {
+            assert!(line.receive().await.is_some());
+        }
+        assert!(!line.left.is_cancelled());
+        assert!(is_held(&mut line).await);
+        assert!(line.left.is_cancelled());
+        answer(&mut line, 1).await;
+        assert!(is_held(&mut line).await);
+        answer(&mut line, 2).await;
+        assert!(line.receive().await.is_none());
     }
 
     #[tokio::test]
     async fn what_was_withdrawn_needs_no_answer() {
-        let asked: &[u8] =
-            b"{\"id\":1,\"method\":\"a\"}\n{\"method\":\"notifications/cancelled\"}\nnonsense\n";
-        let (mut read, _write) = pair(asked, Vec::<u8>::new(), CancellationToken::new());
-        let mut all = Vec::new();
-        read.read_to_end(&mut all).await.unwrap();
-        assert_eq!(all, asked);
+        let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": 1}});
+        let mut line = line(&[request(1, "ping"), request(2, "ping"), withdrawn]);
+        for _ in 0..3 {
+            assert!(line.receive().await.is_some());
+        }
+        // One that is answered all the same takes nothing off the others.
+        answer(&mut line, 1).await;
+        assert!(is_held(&mut line).await);
+        answer(&mut line, 2).await;
+        assert!(line.receive().await.is_none());
     }
 }

@@ -15,7 +15,7 @@ use contract::policy::{Access, Mode};
 use contract::sandbox::{Confinement, Limits, Network, Profile};
 use contract::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use contract::vouch::Vouch;
-use mcp::config::{self, Scope, Server, Source};
+use mcp::config::{self, Command, CommandLine, Scope, Server, Source, Stands};
 use mcp::oauth::Credentials;
 use mcp::person::Nobody;
 use mcp::{Servers, Settings, Surroundings};
@@ -62,6 +62,7 @@ impl Bench {
                 env: [("PATH".to_owned(), path)].into(),
                 variables: [("SECRET".to_owned(), "hush".to_owned())].into(),
                 home: None,
+                reader: plain,
                 data: self.folder.path().join("data"),
                 mode: Mode::Normal,
                 limits: Limits::default(),
@@ -83,11 +84,18 @@ impl Bench {
     }
 }
 
+/// Reads a command line as one command.
+fn plain(words: &[String], folder: &Path, _home: Option<&Path>) -> CommandLine {
+    let (words, folders) = (words.to_vec(), vec![folder.to_owned()]);
+    let commands = vec![Command { words, stands: Stands::First, folders }];
+    CommandLine { commands, is_followed: true, ..CommandLine::default() }
+}
+
 /// The servers of a document.
 fn described(document: &Value) -> Vec<Server> {
     let source =
         Source { origin: "test".to_owned(), scope: Scope::User, document: document.clone() };
-    let found = config::read(&[source], &BTreeMap::new());
+    let found = config::read(&[source], &BTreeMap::new(), plain);
     assert_eq!(found.problems, Vec::<String>::new());
     found.servers
 }

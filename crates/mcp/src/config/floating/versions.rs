@@ -1,10 +1,14 @@
 //! Whether the name of a package says exactly which version is meant.
 
 use super::{Floating, Registry};
-use crate::config::shell::is_name;
+use crate::config::command_line::UNKNOWN;
+use crate::config::expand::{VARIABLE, is_name};
 
 /// The package, where it is not one version alone.
 pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
+    if package.contains(UNKNOWN) {
+        return Some(Floating::unclear(&[package]));
+    }
     // The name of an image may begin with a variable for the place that it comes from.
     let is_chosen = registry != Registry::Images && variable(package).is_some();
     if package.is_empty() || is_variable(package) || is_chosen || is_local(package) {
@@ -32,7 +36,7 @@ pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
 
 /// What follows the variable that a text begins with.
 fn variable(text: &str) -> Option<&str> {
-    let (name, rest) = text.strip_prefix("${")?.split_once('}')?;
+    let (name, rest) = text.strip_prefix(VARIABLE)?.split_once('}')?;
     is_name(name).then_some(rest)
 }
 
