@@ -141,30 +141,40 @@ fn in_block(error: &yaml::Error) -> Error {
 }
 
 /// Puts the plain values of top-level keys in quotes, together with their indented further lines.
+/// What begins like a list or a mapping and is none is plain: `[from] [to]`.
 fn quote_plain_values(block: &str) -> String {
     let mut quoted = String::with_capacity(block.len() + 16);
     let mut lines = block.lines().peekable();
     while let Some(line) = lines.next() {
         let plain = line.split_once(": ").filter(|(key, value)| {
-            is_plain_key(key)
-                && !value
-                    .trim_start()
-                    .starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#'])
-                && !value.trim().is_empty()
+            let is_marked = value.trim_start().starts_with(['"', '\'', '|', '>', '&', '!', '#']);
+            is_plain_key(key) && !is_marked && !value.trim().is_empty()
         });
-        if let Some((key, value)) = plain {
-            let mut value = value.trim().replace('\'', "''");
-            while let Some(more) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
-                value.push(' ');
-                value.push_str(&more.trim().replace('\'', "''"));
-            }
-            let _ = writeln!(quoted, "{key}: '{value}'");
-        } else {
+        let Some((key, first)) = plain else {
             quoted.push_str(line);
             quoted.push('\n');
+            continue;
+        };
+        let mut value = first.trim().to_owned();
+        while let Some(more) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
+            value.push(' ');
+            value.push_str(more.trim());
         }
+        let begins = value.starts_with(['[', '{', '*']);
+        let is_structure = begins && (yaml::read::<Value>(&value).is_ok() || !is_closed(&value));
+        let _ = if is_structure {
+            writeln!(quoted, "{key}: {value}")
+        } else {
+            writeln!(quoted, "{key}: '{}'", value.replace('\'', "''"))
+        };
     }
     quoted
+}
+
+/// Whether each bracket that opens is closed: where one is not, more is wrong than quotes.
+fn is_closed(value: &str) -> bool {
+    let count = |c: char| value.matches(c).count();
+    count('[') == count(']') && count('{') == count('}')
 }
 
 fn is_plain_key(key: &str) -> bool {

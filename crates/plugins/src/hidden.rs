@@ -27,7 +27,12 @@ pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
 
 /// Whether a joiner stands within an emoji, or within a word of a script that joins its letters.
 fn joins(text: &str, at: usize, joiner: char) -> bool {
-    let before = text[..at].chars().next_back().map(Joined::of);
+    let mut back = text[..at].chars().rev();
+    let before = match back.next() {
+        // It asks for the emoji of what it stands behind, and is seen nowhere else.
+        Some('\u{fe0f}') => back.next().map(Joined::of).filter(|it| *it == Joined::Emoji),
+        other => other.map(Joined::of),
+    };
     let after = text[at..].chars().nth(1).map(Joined::of);
     let is_joiner = matches!(joiner, '\u{200c}' | '\u{200d}');
     is_joiner && before == after && before.is_some_and(|it| it != Joined::Nothing)
@@ -44,11 +49,12 @@ enum Joined {
 impl Joined {
     fn of(c: char) -> Self {
         match c {
+            _ if is_hidden(c) => Self::Nothing,
             // Arabic to Malayalam, Myanmar, Khmer and Mongolian.
             '\u{600}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => {
                 Self::Letters
             }
-            '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => Self::Emoji,
+            '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => Self::Emoji,
             _ => Self::Nothing,
         }
     }
@@ -108,6 +114,20 @@ mod tests {
         let hiding =
             "a\u{200d}b \u{200c}д\u{200d}р 🧑\u{200d} x \u{200d}م\u{200b}م 💻\u{200d}\u{200d}💻";
         assert_eq!(strip(hiding).text, "ab др 🧑 x مم 💻💻");
+    }
+
+    #[test]
+    fn joiners_among_what_nobody_sees_go() {
+        for (hiding, left) in [
+            ("ig\u{61c}\u{200d}\u{61c}nore", "ignore"),
+            ("x\u{17b4}\u{200c}\u{17b5}y", "xy"),
+            ("x\u{2800}\u{200d}\u{2800}y", "xy"),
+            ("a\u{fe0f}\u{200d}\u{fe0f}\u{200c}\u{fe0f}b", "a\u{fe0f}\u{fe0f}\u{fe0f}b"),
+            ("💻\u{200d}\u{fe0f}💻", "💻\u{fe0f}💻"),
+            ("م\u{fe0f}\u{200d}م", "م\u{fe0f}م"),
+        ] {
+            assert_eq!(strip(hiding).text, left, "{hiding:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod facts;
 mod files;
+mod guards;
 mod hook;
 mod sharing;
 mod target;
@@ -27,6 +28,7 @@ use crate::problem::{Problem, shown};
 use crate::python::{Described, Hosts, Missing};
 use facts::Facts;
 pub use files::{Candidate, find};
+use guards::Guards;
 use hook::LmaoHook;
 use tool::LmaoTool;
 
@@ -112,8 +114,10 @@ impl Lmao {
         let plugins: Vec<&Plugin> = groups.iter().map(|(plugin, _)| plugin).collect();
         hosts.keep(Dialect::Lmao, &plugins);
         let described = hosts.describe_seen(&plugins, Missing::Report, folders).await;
-        let groups = groups.into_iter().zip(described).map(|((plugin, members), described)| {
-            let facts = Facts::read(&described.offer);
+        let guards = Guards::new(hosts.state());
+        let groups = groups.into_iter().zip(described).map(|((plugin, members), mut described)| {
+            let mut facts = Facts::read(&described.offer);
+            described.problems.extend(guards.hold(&plugin.manifest.tools, &mut facts).err());
             let roots = roots(&plugin.settings, &conditions);
             let looking = plugin.clone();
             let changing = sharing::changing(&facts);

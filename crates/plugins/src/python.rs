@@ -141,7 +141,9 @@ struct Inner {
     host: Arc<Host>,
     workers: Mutex<HashMap<Seat, Arc<Worker>>>,
     /// What the files of each plugin were like when they were last looked at.
-    stamps: Mutex<HashMap<(String, OsString), String>>,
+    stamps: Mutex<HashMap<Key, String>>,
+    /// What the plugins of LMAO's directories offered when they were last described.
+    offers: Mutex<HashMap<Key, Offer>>,
 }
 
 /// The Python that scripts run with.
@@ -180,7 +182,12 @@ impl Hosts {
     /// Makes the host. Starts and reads nothing.
     pub fn new(settings: HostSettings) -> Self {
         let host = Arc::new(Host::new(settings));
-        Self(Arc::new(Inner { host, workers: Mutex::default(), stamps: Mutex::default() }))
+        Self(Arc::new(Inner {
+            host,
+            workers: Mutex::default(),
+            stamps: Mutex::default(),
+            offers: Mutex::default(),
+        }))
     }
 
     /// What is kept about plugins from earlier runs; none for one that would have to be asked.
@@ -300,14 +307,45 @@ impl Hosts {
     /// Ends a worker whose plugin's files have changed, so that the next call finds them.
     pub(crate) fn settle(&self, plugin: &Plugin, stamp: &str) {
         let before = self.remember(plugin, stamp);
-        if before.is_none_or(|before| before == stamp) {
-            return;
+        if before.is_some_and(|before| before != stamp) {
+            self.workers_of(plugin).iter().for_each(|worker| worker.retire());
         }
+    }
+
+    /// Ends the workers of LMAO's plugins where these offer something else than what the workers
+    /// have loaded.
+    pub(crate) fn compare(&self, plugin: &Plugin, described: &Described) {
+        let before = self.remember_offer(plugin, described);
+        let now = (&described.tools, &described.offer);
+        if before.is_some_and(|(tools, offer)| (&tools, &offer) != now) {
+            self.workers_of(plugin).iter().for_each(|worker| worker.retire());
+        }
+    }
+
+    /// Takes note of what LMAO's plugins offer. Returns what they offered before.
+    pub(crate) fn remember_offer(&self, plugin: &Plugin, described: &Described) -> Option<Offer> {
+        // What could not be described says nothing of what is loaded.
+        described.offer.get("lmao")?;
+        let now = (described.tools.clone(), described.offer.clone());
+        let mut offers = self.0.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        offers.insert(key(plugin), now)
+    }
+
+    /// Whether a process serves a plugin.
+    pub(crate) fn is_served(&self, plugin: &Plugin) -> bool {
+        self.workers_of(plugin).iter().any(|worker| worker.is_running())
+    }
+
+    fn workers_of(&self, plugin: &Plugin) -> Vec<Arc<Worker>> {
         let of_plugin = |seat: &Seat| seat.name == plugin.name() && seat.root == plugin.root;
         let workers = self.workers();
-        for (_, worker) in workers.iter().filter(|(seat, _)| of_plugin(seat)) {
-            worker.retire();
-        }
+        let own = workers.iter().filter(|(seat, _)| of_plugin(seat));
+        own.map(|(_, worker)| Arc::clone(worker)).collect()
+    }
+
+    /// The folder for what is kept between runs.
+    pub(crate) fn state(&self) -> &Path {
+        &self.0.host.settings.state
     }
 
     /// The program behind `python3`; none where there is none, or another one was configured for
@@ -325,14 +363,23 @@ impl Hosts {
 
     /// Takes note of what a plugin's files are like. Returns what they were like before.
     pub(crate) fn remember(&self, plugin: &Plugin, stamp: &str) -> Option<String> {
-        let key = (plugin.name().to_owned(), plugin.root.clone().into_os_string());
         let mut stamps = self.0.stamps.lock().unwrap_or_else(PoisonError::into_inner);
-        stamps.insert(key, stamp.to_owned())
+        stamps.insert(key(plugin), stamp.to_owned())
     }
 
     fn workers(&self) -> MutexGuard<'_, HashMap<Seat, Arc<Worker>>> {
         self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What plugins are told apart by while the program runs: name and folder.
+type Key = (String, OsString);
+
+/// The tools of plugins, and what else they offer.
+type Offer = (Vec<ToolDescription>, Value);
+
+fn key(plugin: &Plugin) -> Key {
+    (plugin.name().to_owned(), plugin.root.clone().into_os_string())
 }
 
 /// Writes the packages that plugins import into a folder, so that their authors can test without

@@ -177,7 +177,9 @@ class Rules(RoleCase):
             ("import json\ndef f(): import socket\n", "socket"),
         ):
             self.write("m.py", source)
-            self.assertEqual(self.error(custom("m")), "Custom tool imports blocked module '%s'" % name)
+            said = self.error(custom("m"))
+            self.assertTrue(said.startswith("Custom tool imports blocked module '%s' (" % name), said)
+            self.assertIn("`security.tools.blocked_custom_modules` of the role", said)
             tools, _ = self.describe(custom("m"), imports={"allowed": [], "blocked": []})
             self.assertEqual(list(tools), ["f"])
 
@@ -206,14 +208,14 @@ class Rules(RoleCase):
     def test_the_rules_of_a_role_hold(self):
         self.write("m.py", "import json\ndef f(): return __import__('pickle')\n")
         said = self.error(custom("m"), imports={"allowed": ["re"], "blocked": None})
-        self.assertEqual(said, "Custom tool imports module 'json' which is not in allowlist")
+        self.assertIn("Custom tool imports module 'json' which is not in allowlist (`security.tools.allowed_custom_modules`", said)
         said = self.error(custom("m"), imports={"allowed": ["json"], "blocked": ["json"]})
-        self.assertEqual(said, "Custom tool uses __import__('pickle') which is not in allowlist")
+        self.assertIn("Custom tool uses __import__('pickle') which is not in allowlist (`security.tools.allowed_custom_modules`", said)
         said = self.error(custom("m"), imports={"allowed": [], "blocked": ["pickle"]})
-        self.assertEqual(said, "Custom tool uses __import__('pickle') which is blocked")
+        self.assertIn("Custom tool uses __import__('pickle') which is blocked (`security.tools.blocked_custom_modules`", said)
         self.write("m.py", "from xml.dom import minidom\ndef f(): pass\n")
         said = self.error(custom("m"), imports={"allowed": [], "blocked": ["xml"]})
-        self.assertEqual(said, "Custom tool imports blocked module 'xml'")
+        self.assertIn("Custom tool imports blocked module 'xml'", said)
         tools, _ = self.describe(custom("m"), imports={"allowed": ["xml"], "blocked": ["xml"]})
         self.assertEqual(list(tools), ["f"])
 

@@ -20,10 +20,11 @@ class LmaoCase(PluginCase):
         return self.write("%s/tool.py" % name, text)
 
     def open(self, **settings):
+        return self.open_with(settings=settings)
+
+    def open_with(self, **params):
         files = sorted(str(path.relative_to(self.root)) for path in Path(self.root).rglob("tool.py"))
-        return self.start(
-            plugin={"files": files}, dialect="lmao", project_root=self.root, cwd=self.root, settings=settings
-        )
+        return self.start(plugin={"files": files}, dialect="lmao", project_root=self.root, cwd=self.root, **params)
 
     def ask(self, worker, name, mode="normal", **given):
         file, _, tool = name.partition(":")
@@ -61,6 +62,20 @@ class Loading(LmaoCase):
         self.assertEqual(args["properties"], {"text": {"type": "string"}, "count": {"type": "integer"}})
         facts = described["lmao"]["tools"]["echo/tool.py:echo"]
         self.assertEqual((facts["allow_in_read_only"], facts["allow_in_normal"]), (False, True))
+
+    def test_behind_the_last_file_that_was_tried_none_is(self):
+        for name in "abcd":
+            self.plugin(name, manifest(name), "return '{}'")
+        bad = {name: os.path.join(self.root, name, "tool.py") for name in "bc"}
+        worker = self.open_with(left_out={file: "exit code 3" for file in bad.values()}, last=bad["c"])
+        described = worker.result("describe")
+        self.assertEqual([tool["name"] for tool in described["tools"]], ["a"])
+        told = [problem["message"] for problem in described["problems"]]
+        self.assertEqual(len(told), 3, told)
+        self.assertIn("was not loaded", told[0])
+        self.assertIn("was not tried", told[2])
+        self.assertIn(bad["c"], told[2])
+        self.assertEqual(described["lmao"]["unloaded"], ["b/tool.py", "c/tool.py", "d/tool.py"])
 
     def test_bad_plugins_cost_one_message_each_and_nothing_else(self):
         bad = {

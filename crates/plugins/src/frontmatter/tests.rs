@@ -105,6 +105,18 @@ fn a_lenient_reading_quotes_values_that_need_it_and_says_what_was_wrong() {
 }
 
 #[test]
+fn what_begins_like_a_list_and_is_none_is_text_in_a_lenient_reading() {
+    let text =
+        "---\nargument-hint: [from] [to]\nneeds: [ray[data], x]\nlist: [a,\n  b]\nfor: *.rs\n---\n";
+    let document = parse(text, Reading::Lenient).unwrap();
+    assert_eq!(document.keys["argument-hint"], "[from] [to]");
+    assert_eq!(document.keys["needs"], "[ray[data], x]");
+    assert_eq!(document.keys["list"], serde_json::json!(["a", "b"]));
+    assert_eq!(document.keys["for"], "*.rs");
+    assert!(document.repaired.is_some());
+}
+
+#[test]
 fn a_lenient_reading_accepts_a_repeated_key() {
     let document = parse("---\na: 1\na: x\n---\n", Reading::Lenient).unwrap();
     assert_eq!(document.keys["a"], "x");

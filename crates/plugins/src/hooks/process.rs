@@ -1,6 +1,7 @@
 //! Runs the process of a hook to its end. What it prints is kept up to a limit and read to the
 //! last byte; whether it reads its input is its own affair. Dropping the future kills it.
 
+use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -52,6 +53,18 @@ impl From<HookError> for Failed {
     }
 }
 
+impl Failed {
+    /// That a process was not started. A shell is no program that a hook names: where it cannot be
+    /// started, nothing can.
+    fn at_start(error: SandboxError, program: &Path) -> Self {
+        let is_shell = [Path::new("/bin/sh"), Path::new("/bin/bash")].contains(&program);
+        match Self::from(error) {
+            Self::Broken(HookError(why)) if is_shell => Self::Refused(why),
+            failed => failed,
+        }
+    }
+}
+
 impl From<SandboxError> for Failed {
     fn from(error: SandboxError) -> Self {
         match error {
@@ -95,7 +108,8 @@ pub(crate) async fn run(
     profile: &Profile,
     input: &[u8],
 ) -> Result<Ended, Failed> {
-    let child = sandbox.start(spawn, profile)?;
+    let started = sandbox.start(spawn, profile);
+    let child = started.map_err(|error| Failed::at_start(error, &spawn.program))?;
     attend(child, input, KEPT).await.map_err(|error| unseen(&error))
 }
 
@@ -198,5 +212,9 @@ mod tests {
         }
         let missing = Failed::from(start(io::ErrorKind::NotFound));
         assert!(matches!(missing, Failed::Broken(_)), "a program that it names is its own affair");
+        for (program, is_refused) in [("/bin/sh", true), ("/bin/bash", true), ("/x/guard", false)] {
+            let failed = Failed::at_start(start(io::ErrorKind::NotFound), Path::new(program));
+            assert_eq!(matches!(failed, Failed::Refused(_)), is_refused, "{program}");
+        }
     }
 }

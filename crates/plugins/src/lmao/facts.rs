@@ -16,8 +16,10 @@ pub(super) struct Facts {
     /// The moments at which their hooks want to be asked.
     #[serde(deserialize_with = "moments")]
     pub(super) moments: Vec<Moment>,
-    /// The files whose hooks these are.
-    pub(super) guards: Vec<String>,
+    /// The files whose hooks these are, each with its moments.
+    pub(super) guards: BTreeMap<String, Vec<String>>,
+    /// The files that could not be loaded; none where not even that is known.
+    pub(super) unloaded: Option<Vec<String>>,
     /// The types of hooks that are declared.
     hooks: Vec<String>,
     /// Those that are never asked here.

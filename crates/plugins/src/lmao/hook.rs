@@ -1,5 +1,6 @@
 //! The hooks of LMAO plugins: all those of one worker, asked together in its own order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ pub(super) struct LmaoHook {
     worker: Arc<Worker>,
     hosts: Hosts,
     moments: Vec<Moment>,
-    /// The files that must be loaded for all of them to be asked.
-    guards: Vec<String>,
+    /// The files that must be loaded for all of them to be asked, each with its moments.
+    guards: BTreeMap<String, Vec<String>>,
 }
 
 /// What hooks decided.
@@ -53,7 +54,8 @@ impl LmaoHook {
 
     async fn ask(&self, moment: &str, mut facts: Value) -> Result<Decided, HookError> {
         facts["moment"] = moment.into();
-        facts["guards"] = self.guards.clone().into();
+        let asked = self.guards.iter().filter(|(_, moments)| moments.iter().any(|it| it == moment));
+        facts["guards"] = asked.map(|(file, _)| file.as_str()).collect();
         facts["mode"] = self.hosts.mode().as_str().into();
         let cancel = CancellationToken::new();
         let bounds = Bounds { time: self.worker.time().min(LONGEST), cancel: &cancel };

@@ -1,9 +1,9 @@
 //! Descriptions from earlier runs, so that a start runs no Python: one index by the times of
-//! files, which is read whole, and one file for each content.
+//! files, which is read whole, and one file for each plugin in each of its surroundings.
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ const MOST: usize = 4096;
 pub(crate) struct Cache {
     folder: PathBuf,
     index: Mutex<Option<Index>>,
+    /// What holds until the program ends, by the files that would keep it.
+    for_now: Mutex<HashMap<String, Kept>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -40,17 +42,31 @@ struct Entry {
     stamp: String,
     /// Which one of [`Index::around`].
     around: usize,
-    /// The file that keeps it under its content.
+    /// The file that keeps it together with the content.
     file: String,
     /// An [`Answer`], which is taken apart when somebody asks for it.
     answer: Box<RawValue>,
 }
 
-/// A description under its content.
-#[derive(Serialize, Deserialize)]
+/// A description of a content.
+#[derive(Clone, Serialize, Deserialize)]
 struct Kept {
+    /// The hash of the files and all else that it depends on.
+    content: String,
     around: Around,
     answer: Answer,
+}
+
+impl Kept {
+    fn new(key: &Key, answer: &Answer) -> Self {
+        Self { content: key.content(), around: key.around.clone(), answer: answer.clone() }
+    }
+
+    /// Whether it is what would be said now.
+    fn is_of(&self, key: &Key) -> bool {
+        let likeness = self.around.likeness(&key.around);
+        holds(&self.answer) && likeness.is_enough_for(&self.answer) && self.content == key.content()
+    }
 }
 
 /// What some descriptions depend on and others do not.
@@ -147,8 +163,8 @@ impl Told {
         let is_among_files =
             plugin.manifest.dialect == Dialect::Brynhild && plugin.package.is_none();
         let settings = &plugin.settings;
-        let is_plain =
-            is_among_files && settings.own.is_empty() && settings.grants == Wishes::default();
+        let is_usual = settings.grants == Wishes::default() && settings.timeout.is_none();
+        let is_plain = is_among_files && settings.own.is_empty() && is_usual;
         if is_plain
             && let Some((identity, base)) = self.plain.get()
             && *identity == interpreter.identity
@@ -161,7 +177,8 @@ impl Told {
         let facts = serde_json::to_vec(&(
             (payload::IDENTITY, &interpreter.identity),
             (manifest, &plugin.package),
-            (&settings.own, &settings.grants, values),
+            // With more time a file may load that did not.
+            (&settings.own, &settings.grants, values, settings.timeout),
         ));
         let mut hasher = blake3::Hasher::new();
         hasher.update(&facts.ok()?);
@@ -202,9 +219,18 @@ impl Key {
         self.lasting.as_ref().unwrap_or(&self.stamp)
     }
 
-    /// The file that keeps what is known of these very bytes.
+    /// The file that keeps what is known of the plugin, whatever its files hold: one that changes
+    /// with every start must not leave a description behind each time.
     fn file(&self) -> String {
-        format!("{}.json", short(&self.base, |hasher| self.files.content(hasher)))
+        let name = |hasher: &mut blake3::Hasher| {
+            hasher.update(self.name.as_bytes());
+        };
+        format!("{}.json", short(&self.base, name))
+    }
+
+    /// Changes with the bytes of the files.
+    fn content(&self) -> String {
+        short(&self.base, |hasher| self.files.content(hasher))
     }
 }
 
@@ -228,21 +254,32 @@ fn name(plugin: &Plugin) -> String {
 impl Cache {
     /// The cache in a folder. Reads nothing yet.
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, index: Mutex::new(None) }
+        Self { folder, index: Mutex::new(None), for_now: Mutex::default() }
     }
 
     /// What is kept for a plugin, by the times of its files or else by their content.
     pub(crate) fn get(&self, key: &Key) -> Option<Answer> {
+        if let Some(answer) = self.known_for_now(key) {
+            return Some(answer);
+        }
         if let Some((answer, likeness)) = self.known(key) {
             return (likeness.is_enough_for(&answer) && holds(&answer)).then_some(answer);
         }
         let file = key.file();
         let kept: Kept = read_json(&self.folder.join(&file))?;
-        if !holds(&kept.answer) || !kept.around.likeness(&key.around).is_enough_for(&kept.answer) {
+        if !kept.is_of(key) {
             return None;
         }
         self.note(key, file, &kept.answer);
         Some(kept.answer)
+    }
+
+    fn known_for_now(&self, key: &Key) -> Option<Answer> {
+        let for_now = self.for_now();
+        if for_now.is_empty() {
+            return None;
+        }
+        for_now.get(&key.file()).filter(|kept| kept.is_of(key)).map(|kept| kept.answer.clone())
     }
 
     /// What is kept for these times of the files.
@@ -257,10 +294,14 @@ impl Cache {
 
     /// Keeps a description. What cannot be written is found out again the next time.
     pub(crate) fn put(&self, key: &Key, answer: &Answer) {
-        let kept = Kept { around: key.around.clone(), answer: answer.clone() };
         let file = key.file();
-        let _ = write_json(&self.folder.join(&file), &kept);
+        let _ = write_json(&self.folder.join(&file), &Kept::new(key, answer));
         self.note(key, file, answer);
+    }
+
+    /// Keeps a description until the program ends.
+    pub(crate) fn put_for_now(&self, key: &Key, answer: &Answer) {
+        self.for_now().insert(key.file(), Kept::new(key, answer));
     }
 
     /// Drops what is kept for a plugin, because it says something else of itself when it runs.
@@ -303,6 +344,10 @@ impl Cache {
         });
     }
 
+    fn for_now(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        self.for_now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut Index) -> T) -> T {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let read = || read_json(&self.folder.join("index.json")).unwrap_or_default();
@@ -312,7 +357,6 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::path::Path;
 
     use super::*;
@@ -356,6 +400,43 @@ mod tests {
     }
 
     #[test]
+    fn a_later_description_takes_the_place_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let mut plugin = plugin(folder.path(), "p");
+        let descriptions = folder.path().join("descriptions");
+        let cache = Cache::new(descriptions.clone());
+        let put = |plugin: &Plugin, log: &str| {
+            fs::write(plugin.root.join("log.txt"), log).unwrap();
+            let files = Files::of(plugin, &Folders::default()).unwrap();
+            let around = (&surroundings, &Told::of(&surroundings));
+            let key = Key::of(plugin, &seen(), around, files).unwrap();
+            cache.put(&key, &Answer::default());
+            assert_eq!(cache.get(&key), Some(Answer::default()));
+            fs::read_dir(&descriptions).unwrap().count()
+        };
+        assert_eq!((put(&plugin, "1"), put(&plugin, "2"), put(&plugin, "3")), (1, 1, 1));
+        plugin.settings.timeout = Some(std::time::Duration::from_secs(9));
+        assert_eq!(put(&plugin, "3"), 2, "another one of the same name, elsewhere");
+    }
+
+    #[test]
+    fn what_holds_for_now_is_gone_with_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = surroundings(folder.path());
+        let plugin = plugin(folder.path(), "p");
+        let cache = || Cache::new(folder.path().join("descriptions"));
+        let files = Files::of(&plugin, &Folders::default()).unwrap();
+        let told = Told::of(&surroundings);
+        let key = Key::of(&plugin, &seen(), (&surroundings, &told), files).unwrap();
+        let first = cache();
+        first.put_for_now(&key, &Answer::default());
+        first.save();
+        assert_eq!(first.get(&key), Some(Answer::default()));
+        assert_eq!(cache().get(&key), None);
+    }
+
+    #[test]
     fn what_was_wrong_is_looked_at_again_once_packages_changed() {
         let folder = tempfile::tempdir().unwrap();
         let surroundings = surroundings(folder.path());
@@ -382,8 +463,9 @@ mod tests {
         let files = Files::of(&plugin, &Folders::default()).unwrap();
         let told = Told::of(&surroundings);
         let key = Key::of(&plugin, &seen(), (&surroundings, &told), files).unwrap();
-        let ended = BTreeMap::from([("a.py".to_owned(), "exit code 3".to_owned())]);
-        let mut answer = Answer { left_out: LeftOut::now(ended), ..Answer::default() };
+        let mut ended = LeftOut::default();
+        ended.files.insert("a.py".to_owned(), "exit code 3".to_owned());
+        let mut answer = Answer { left_out: ended.kept(), ..Answer::default() };
         cache.put(&key, &answer);
         assert_eq!(cache.get(&key), Some(answer.clone()));
         answer.left_out = Some(LeftOut::default());

@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use serde_json::json;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Key;
-use super::description::{Answer, Complaint, Described, LeftOut};
+use super::description::{Answer, Complaint, Described};
 use super::fingerprint::Files;
 use super::host::{Chosen, Host, Unready};
 use super::interpreter::{Interpreter, Seen};
@@ -29,8 +29,10 @@ const LONGEST_OF_ALL: Duration = Duration::from_mins(10);
 const AT_ONCE: usize = 4;
 /// Plugins above which a worker ends once it has described its plugin.
 const FEW: usize = 8;
-/// How many files of one plugin, or of one folder of plugins, may end or hold up their process.
-const MOST_UNLOADABLE: usize = 8;
+/// How many files of one plugin, or of one folder of plugins, may end their process.
+const MOST_ENDING: usize = 32;
+/// How many may hold it up for as long as each may take.
+const MOST_HOLDING_UP: u32 = 8;
 
 /// What is known of a plugin without asking it.
 pub(crate) struct Kept {
@@ -99,7 +101,7 @@ fn kept_one(host: &Host, plugin: &Plugin, shared: Option<&Seen>, folders: &Folde
     });
     let answer = key.as_ref().and_then(|key| host.cache.get(key));
     let left_out = answer.as_ref().and_then(|answer| answer.left_out.clone());
-    host.leave_out_only(plugin, left_out.unwrap_or_default().files);
+    host.leave_out_only(plugin, left_out.unwrap_or_default());
     Kept {
         described: answer.map(|answer| Described::read(plugin, answer)),
         stamp: key.map(|key| key.of_process().to_owned()),
@@ -120,6 +122,11 @@ pub(crate) async fn all(
         Some((plugin, stamp))
     }) {
         hosts.settle(plugin, stamp);
+    }
+    for (plugin, kept) in plugins.iter().zip(&kept) {
+        if let Some(described) = &kept.described {
+            hosts.compare(plugin, described);
+        }
     }
     let mut described: Vec<Option<Described>> =
         kept.into_iter().map(|kept| kept.described).collect();
@@ -145,13 +152,16 @@ pub(crate) async fn all(
 
 async fn one(hosts: &Hosts, plugin: &Plugin, missing: Missing) -> Described {
     let seated = hosts.worker(plugin);
-    if plugin.manifest.dialect != Dialect::Lmao || !seated.is_running() {
-        return by(hosts, &seated, plugin, missing).await;
+    if plugin.manifest.dialect != Dialect::Lmao || !hosts.is_served(plugin) {
+        let described = by(hosts, &seated, plugin, missing).await;
+        hosts.remember_offer(plugin, &described);
+        return described;
     }
     // One that goes on while files beside its modules change has read them as they were.
     let fresh = Arc::new(Worker::new(Arc::clone(&hosts.0.host), plugin.clone()));
     let described = by(hosts, &fresh, plugin, missing).await;
     fresh.stop().await;
+    hosts.compare(plugin, &described);
     described
 }
 
@@ -189,7 +199,7 @@ async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missi
         Ok(answer) => answer,
         Err(why) => return Described::failed(plugin, &why, hint),
     };
-    let left_out = LeftOut::now(host.left_out(plugin));
+    let left_out = host.left_out(plugin).kept();
     let lacking = host.lacking(plugin, &chosen, &answer.missing);
     if lacking.is_empty() {
         answer.missing.clear();
@@ -226,11 +236,20 @@ async fn by(hosts: &Hosts, worker: &Arc<Worker>, plugin: &Plugin, missing: Missi
     }
     answer.left_out = left_out;
     if let Some(key) = files.and_then(|files| Key::of(plugin, &seen, host.around(), files)) {
-        host.cache.put(&key, &answer);
+        keep(host, plugin, &key, &answer);
         hosts.remember(plugin, key.of_process());
     }
     let needs_install = needs.is_some() && missing == Missing::Report;
     Described { needs_install, ..Described::read(plugin, answer) }
+}
+
+/// Keeps an answer. A role does not run without one of its modules, and may do so a moment later.
+fn keep(host: &Host, plugin: &Plugin, key: &Key, answer: &Answer) {
+    if answer.left_out.is_some() && plugin.manifest.dialect == Dialect::InitRunner {
+        host.cache.put_for_now(key, answer);
+    } else {
+        host.cache.put(key, answer);
+    }
 }
 
 /// Describes a plugin without the packages that it declares, where all of it can be described so:
@@ -334,22 +353,39 @@ struct Unanswered {
 }
 
 /// Asks again without a file that ended or held up the process, so that it costs the others nothing.
+/// After too many of them nothing more is tried, and what there is by then is the answer.
 async fn ask_for_the_rest(worker: &Arc<Worker>) -> Result<Answer, String> {
-    for _ in 0..MOST_UNLOADABLE {
+    let begun = Instant::now();
+    for count in 1..=MOST_ENDING {
         match ask(worker, Packages::AsTheyAre).await {
-            Err(Unanswered { why, loading: Some(file) }) => worker.leave_out(file, why).await,
+            Err(Unanswered { why, loading: Some(file) }) => {
+                let is_last = count == MOST_ENDING
+                    || begun.elapsed() >= time_for_one(worker) * MOST_HOLDING_UP;
+                worker.leave_out(file, why, is_last).await;
+                if is_last {
+                    break;
+                }
+            }
             answer => return answer.map_err(|unanswered| unanswered.why),
         }
     }
-    ask(worker, Packages::AsTheyAre).await.map_err(|unanswered| unanswered.why)
+    ask(worker, Packages::AsTheyAre).await.map_err(|unanswered| match unanswered.loading {
+        Some(file) => format!("{file}: {}", unanswered.why),
+        None => unanswered.why,
+    })
 }
 
-async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswered> {
-    let time = match worker.plugin.manifest.dialect {
+/// How long a worker may take with one file.
+fn time_for_one(worker: &Worker) -> Duration {
+    match worker.plugin.manifest.dialect {
         Dialect::Brynhild | Dialect::Lmao => worker.time().min(LONGEST),
         // The time of a role is that of one call, and nothing is called yet.
         Dialect::InitRunner => LONGEST,
-    };
+    }
+}
+
+async fn ask(worker: &Arc<Worker>, packages: Packages) -> Result<Answer, Unanswered> {
+    let time = time_for_one(worker);
     let failed = |why: String| Unanswered { why, loading: None };
     let session = worker.session().await.map_err(|trouble| failed(trouble.words()))?;
     let loading = session.loading();
@@ -389,7 +425,7 @@ async fn standstill(mut loading: watch::Receiver<Option<String>>, time: Duration
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
 

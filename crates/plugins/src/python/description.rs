@@ -123,12 +123,15 @@ pub(crate) struct LeftOut {
     tried: u64,
     /// How each ended the process.
     pub(crate) files: BTreeMap<String, String>,
+    /// The last of them, where they were too many: what comes behind it was not tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<String>,
 }
 
 impl LeftOut {
-    /// Of files that were tried just now; none where there are none.
-    pub(crate) fn now(files: BTreeMap<String, String>) -> Option<Self> {
-        (!files.is_empty()).then(|| Self { tried: seconds(), files })
+    /// What there is to keep of files that were tried just now; none where all were loaded.
+    pub(crate) fn kept(self) -> Option<Self> {
+        (!self.files.is_empty()).then(|| Self { tried: seconds(), ..self })
     }
 
     /// Whether they should be tried again.

@@ -10,6 +10,7 @@ use contract::tool::Tool;
 
 use super::cache::{Cache, Told};
 use super::confine::home_among;
+use super::description::LeftOut;
 use super::fingerprint::Files;
 use super::interpreter::{self, Interpreter, Seen};
 use super::store::short_hash;
@@ -50,8 +51,8 @@ pub(crate) struct Host {
     bare: Mutex<BTreeSet<PathBuf>>,
     /// Packages that plugins get with their first call.
     expected: Mutex<BTreeMap<PathBuf, Vec<String>>>,
-    /// Files that are not loaded, with how each ended a process, by the folders of their plugins.
-    left_out: Mutex<BTreeMap<PathBuf, BTreeMap<String, String>>>,
+    /// Files that are not loaded, by their plugins: several may share a folder.
+    left_out: Mutex<BTreeMap<Owner, LeftOut>>,
 }
 
 impl Host {
@@ -251,26 +252,31 @@ impl Host {
         expected.insert(plugin.root.clone(), packages);
     }
 
-    /// Has processes of a plugin load a file no more.
-    pub(crate) fn leave_out(&self, plugin: &Plugin, file: String, fate: String) {
+    /// Has processes of a plugin load a file no more, nor any behind it where it is the last to be
+    /// tried.
+    pub(crate) fn leave_out(&self, plugin: &Plugin, (file, fate): (String, String), is_last: bool) {
         let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
-        left_out.entry(plugin.root.clone()).or_default().insert(file, fate);
+        let of_plugin = left_out.entry(owner(plugin)).or_default();
+        if is_last {
+            of_plugin.last = Some(file.clone());
+        }
+        of_plugin.files.insert(file, fate);
     }
 
     /// Has them load all but these.
-    pub(crate) fn leave_out_only(&self, plugin: &Plugin, files: BTreeMap<String, String>) {
+    pub(crate) fn leave_out_only(&self, plugin: &Plugin, files: LeftOut) {
         let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.is_empty() {
-            left_out.remove(&plugin.root);
-        } else {
-            left_out.insert(plugin.root.clone(), files);
+        if !files.files.is_empty() {
+            left_out.insert(owner(plugin), files);
+        } else if !left_out.is_empty() {
+            left_out.remove(&owner(plugin));
         }
     }
 
     /// The files that they do not load, each with how it ended a process.
-    pub(crate) fn left_out(&self, plugin: &Plugin) -> BTreeMap<String, String> {
+    pub(crate) fn left_out(&self, plugin: &Plugin) -> LeftOut {
         let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
-        left_out.get(&plugin.root).cloned().unwrap_or_default()
+        left_out.get(&owner(plugin)).cloned().unwrap_or_default()
     }
 
     /// Gives a plugin what it is to get with its first call.
@@ -367,6 +373,13 @@ impl Host {
         let found = interpreter::shared(&self.settings, &payload).await?;
         Ok(memory.insert(Seen::new(found)).clone())
     }
+}
+
+/// A plugin by its folder and its files there.
+type Owner = (PathBuf, Vec<String>);
+
+fn owner(plugin: &Plugin) -> Owner {
+    (plugin.root.clone(), plugin.manifest.tools.clone())
 }
 
 /// The venv in a plugin's own folder.

@@ -116,6 +116,8 @@ pub(crate) struct Initialize<'a> {
     pub(crate) model: Option<Value>,
     /// Files that it must not load, with how they ended a process.
     pub(crate) left_out: BTreeMap<String, String>,
+    /// The one of these behind which it must load none.
+    pub(crate) last: Option<String>,
 }
 
 /// The plugin that a worker serves.

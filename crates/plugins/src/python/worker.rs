@@ -137,12 +137,13 @@ impl Worker {
         Ok(session)
     }
 
-    /// Ends a process that did not come back from a file, which the next one leaves out.
-    pub(crate) async fn leave_out(&self, file: String, fate: String) {
+    /// Ends a process that did not come back from a file, which the next one leaves out; and all
+    /// behind it, where it is the last to be tried.
+    pub(crate) async fn leave_out(&self, file: String, fate: String, is_last: bool) {
         self.stop().await;
         // It is known what ends it, and that will not happen again.
         *self.lock_health() = Health::default();
-        self.host.leave_out(&self.plugin, file, fate);
+        self.host.leave_out(&self.plugin, (file, fate), is_last);
     }
 
     /// Has a process load all there is before somebody is timed. What is wrong with it is said by
@@ -280,6 +281,7 @@ impl Worker {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let (plugin, settings) = (&self.plugin, &self.host.settings);
         let package = plugin.package.as_ref();
+        let left_out = self.host.left_out(plugin);
         Initialize {
             protocol: PROTOCOL,
             dialect: plugin.manifest.dialect.as_str(),
@@ -306,7 +308,8 @@ impl Worker {
                 .model
                 .as_ref()
                 .map(|(provider, model)| json!({"provider": provider, "model": model})),
-            left_out: self.host.left_out(plugin),
+            left_out: left_out.files,
+            last: left_out.last,
         }
     }
 

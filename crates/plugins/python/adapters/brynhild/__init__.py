@@ -18,7 +18,7 @@ class Adapter:
 
     def __init__(self, params, worker):
         self._worker = worker
-        self._plugin = Plugin(params.get("plugin") or {}, Files(worker, params.get("left_out")))
+        self._plugin = Plugin(params.get("plugin") or {}, Files(worker, params))
         self._handles = {}
         self._told = {}
         self.methods = {

@@ -29,7 +29,7 @@ class Adapter:
             keep_bytecode(os.path.join(plugin["data"], "pycache"))
         self._entries = [self._filled(entry) for entry in self._settings.get("entries") or ()]
         self._imports = Imports(self._root, self._settings.get("sites") or ())
-        self._loader = Files(worker, params.get("left_out"))
+        self._loader = Files(worker, params, again="the next run tries it again")
         self._types = None
         self._loaded = {}
         self._warnings = {}

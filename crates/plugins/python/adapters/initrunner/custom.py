@@ -116,4 +116,6 @@ def check(found, settings):
         # The import itself says what is wrong with it, and where.
         return
     if said:
-        raise Wrong(said[0], found.origin)
+        key, remedy = ("allowed", "") if given.get("allowed") else ("blocked", ": `[]` lets it run in the sandbox")
+        words = "%s (`security.tools.%s_custom_modules` of the role says which are%s)"
+        raise Wrong(words % (said[0], key, remedy), found.origin)

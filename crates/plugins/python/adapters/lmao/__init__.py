@@ -28,9 +28,10 @@ class Adapter:
         self._files = list(plugin.get("files") or ())
         if plugin.get("data"):
             keep_bytecode(os.path.join(plugin["data"], "pycache"))
-        self._loader = Files(worker, params.get("left_out"))
+        self._loader = Files(worker, params)
         self._modules = None
-        self._guards = []
+        self._guards = {}
+        self._unloaded = {}
         self._problems = []
         self._tools = {}
         self.base = Path(params.get("project_root") or params.get("cwd") or ".").resolve()
@@ -61,6 +62,7 @@ class Adapter:
                 "hooks": types,
                 "unheard": moments.unheard(types),
                 "guards": self._guards,
+                "unloaded": list(self._unloaded),
             },
         }
 
@@ -96,12 +98,13 @@ class Adapter:
         """Ask the hooks of a moment."""
         self._load()
         params = request.params
+        moment = params.get("moment")
         # What was described with hooks and cannot be loaded now has not agreed to anything.
         for file in params.get("guards") or ():
-            if file not in self._guards:
+            if moment not in self._guards.get(file, ()):
                 raise Refused(_BAD_PARAMS, "%s, which has hooks, %s" % (file, self._fault(file)))
         self.enter_mode(params.get("mode"))
-        return moments.ask(self, params.get("moment"), params, self._find(params.get("tool")))
+        return moments.ask(self, moment, params, self._find(params.get("tool")))
 
     async def close(self):
         """End the jobs that still run."""
@@ -159,6 +162,7 @@ class Adapter:
                 self._modules[file] = module
             except BaseException as error:
                 self._problems.append(self._problem(str(path), error))
+                self._unloaded[file] = self._problems[-1]["message"]
                 continue
             for tool in tools:
                 if tool.name in plugins.registry.tools:
@@ -168,14 +172,13 @@ class Adapter:
                 plugins.registry.tools[tool.name] = tool
                 self._tools["%s:%s" % (file, tool.name)] = tool
             if hooks:
-                self._guards.append(file)
+                self._guards[file] = moments.of_types([type for type, _, _ in hooks])
             for type, function, priority in hooks:
                 get_global_hook_registry().register(type, function, priority)
 
     def _fault(self, file):
-        path = str(Path(self._root, file))
-        told = [it["message"] for it in self._problems if it["file"] == path]
-        return "was not loaded: %s" % told[0] if told else "has none any more"
+        told = self._unloaded.get(file)
+        return "was not loaded: %s" % told if told else "has none any more"
 
     def _problem(self, file, error):
         found, line = place(error, file)
