@@ -233,8 +233,9 @@ pub(crate) async fn prepare(
     let settle = |call, outcome, text: String| {
         Ok(Prepared::Settled(Box::new(Settled::without_running(call, outcome, text))))
     };
+    let interrupted = |call| Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
     if bench.cancel.is_cancelled() {
-        return Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
+        return interrupted(call);
     }
     let renewed = match bench.parts.registry.get(&call.name) {
         Some(tool) => tool.renewed(bench.cancel).await,
@@ -242,6 +243,7 @@ pub(crate) async fn prepare(
     };
     let (call, Judgment { tool, actions, ruling, original }) =
         match judge(bench, &call, renewed).await {
+            _ if bench.cancel.is_cancelled() => return interrupted(call),
             Err(problem) => return settle(call, CallOutcome::Invalid, problem),
             Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
             Ok(judgment) => match consult(bench, journal, call, (judgment, doubt)).await? {
@@ -250,7 +252,7 @@ pub(crate) async fn prepare(
             },
         };
     if bench.cancel.is_cancelled() {
-        return Ok(Prepared::Settled(Box::new(Settled::interrupted(call))));
+        return interrupted(call);
     }
     if let Some(text) = bench.parts.registry.broken(&call.name) {
         let hint = "correct `input_schema` in the tool".to_owned();
@@ -266,9 +268,8 @@ pub(crate) async fn prepare(
         actions: actions.clone(),
         ruling: ruling.clone(),
     };
-    let (access, search_path) = (ruling.access, ruling.search_path.clone());
-    let actions_stated = actions.clone();
-    let approved = Approved { tool, call, actions: actions_stated, access, search_path, original };
+    let (access, stated, path) = (ruling.access, actions.clone(), ruling.search_path.clone());
+    let approved = Approved { tool, call, actions: stated, access, search_path: path, original };
     if bench.settings.execution == Execution::Dry && ruling.decision != Decision::Deny {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(approved.call, CallOutcome::Skipped, "");
@@ -338,7 +339,7 @@ async fn judge(
     };
     let actions = tool.actions(&call.args).map_err(|error| error.to_string())?;
     let mut ruling = bench.parts.policy.judge(tool.spec(), &actions, bench.mode());
-    if let Some(why) = tool.caution(call).await {
+    if let Some(why) = bench.cancel.run_until_cancelled(tool.caution(call)).await.flatten() {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
         ruling.decision = ruling.decision.max(decision);

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,7 +55,24 @@ pub fn tokens(spec: &ToolSpec) -> usize {
 }
 
 fn size(spec: &ToolSpec) -> usize {
-    spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+    let mut schema = Counted(0);
+    // What only counts does not fail, and the keys of a schema are texts.
+    let _ = serde_json::to_writer(&mut schema, &*spec.input_schema);
+    spec.name.len() + spec.description.len() + schema.0
+}
+
+/// Counts bytes and keeps none.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The same tools, those of plugins and servers behind a search where they are more than the model

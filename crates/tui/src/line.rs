@@ -87,6 +87,12 @@ impl Editor {
         self.arguments = Some(Box::new(arguments));
     }
 
+    /// Begins the next line with a text.
+    pub fn put_back(&mut self, text: &str) {
+        self.composer.buffer.set(text);
+        self.composer.changed();
+    }
+
     /// Reads a line behind a mark. Blocks.
     pub fn read(&mut self, mark: &str) -> io::Result<Read> {
         raw::enter_line()?;

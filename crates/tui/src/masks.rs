@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use contract::text::is_deceptive;
+use contract::text::{escaped, is_deceptive};
 
 use crate::text::counted;
 
@@ -15,19 +15,8 @@ const WIDE_GAP: usize = 20;
 pub fn unmasked(text: &str) -> Cow<'_, str> {
     let mut masks = imitations(text);
     masks.extend(text.char_indices().filter(|(_, c)| is_deceptive(*c)));
-    if masks.is_empty() {
-        return Cow::Borrowed(text);
-    }
     masks.sort_unstable();
-    let mut shown = String::with_capacity(text.len() + 8 * masks.len());
-    let mut from = 0;
-    for (at, c) in masks {
-        shown.push_str(&text[from..at]);
-        shown.extend(c.escape_unicode());
-        from = at + c.len_utf8();
-    }
-    shown.push_str(&text[from..]);
-    Cow::Owned(shown)
+    escaped(text, masks)
 }
 
 /// The same in words: what [`unmasked`] shows of a text, and how wide its gaps are.

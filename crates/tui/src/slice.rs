@@ -28,6 +28,12 @@ impl Slice {
         text.get(self.from..self.to).unwrap_or_default()
     }
 
+    /// The same, and so many bytes of what follows.
+    pub(crate) fn and_on(self, text: &str, more: usize) -> &str {
+        let to = text.ceil_char_boundary(self.to + more);
+        text.get(self.from..to).unwrap_or_default()
+    }
+
     /// Bytes in it.
     pub(crate) fn len(self) -> usize {
         self.to - self.from

@@ -1,7 +1,7 @@
 //! Text on its way to the screen: made safe once, measured in columns, and broken into rows that
 //! know what of them is text and what is decoration.
 
-use contract::text::{is_hidden, visible};
+use contract::text::{escaped, is_hidden, visible};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
@@ -113,29 +113,20 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// Prose from outside, safe to draw: like [`clean`], but what joins letters (in Persian, in Hindi)
-/// and pictures (of families, of professions) does.
+/// and pictures (of families, of professions) does. It is drawn in pieces, so that a joiner may stand at
+/// the end of one: no other rule than this could know what it joins.
 pub(crate) fn prose(text: &str) -> String {
     // Most of what comes is plain; a long text is gone through quickly.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return text.to_owned();
     }
-    if !text.contains(['\u{200c}', '\u{200d}']) {
-        return clean(text);
-    }
-    let joins = |c: Option<char>| c.is_none_or(|c| !c.is_ascii() && !is_hidden(c));
-    let mut shown = String::with_capacity(text.len());
-    let mut before = None;
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let is_joint = matches!(c, '\u{200c}' | '\u{200d}');
-        if is_hidden(c) && !(is_joint && joins(before) && joins(rest.peek().copied())) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-        before = Some(c);
-    }
-    shown
+    let may_join = |c: Option<char>| c.is_none_or(|c| !c.is_ascii() && !is_hidden(c));
+    let joins = |at: usize, c: char| {
+        let (before, after) = (text[..at].chars().next_back(), text[at..].chars().nth(1));
+        matches!(c, '\u{200c}' | '\u{200d}') && may_join(before) && may_join(after)
+    };
+    let places = text.char_indices().filter(|&(at, c)| is_hidden(c) && !joins(at, c));
+    escaped(text, places).into_owned()
 }
 
 /// What a program printed, safe to draw: its colors and moves of the cursor are left out, and what

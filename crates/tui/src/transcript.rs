@@ -117,13 +117,15 @@ impl Transcript {
         }
     }
 
+    /// Whether all of a block is shown.
+    pub(crate) fn is_open(&self, at: usize) -> bool {
+        self.blocks.get(at).is_some_and(|block| block.is_open(self.shape))
+    }
+
     /// Opens a block that is closed.
     fn open(&mut self, at: usize) {
-        let shape = self.shape;
-        if let Some(block) = self.blocks.get_mut(at)
-            && !block.is_open(shape)
-        {
-            block.toggle(shape);
+        if !self.is_open(at) {
+            self.toggle(at);
         }
     }
 

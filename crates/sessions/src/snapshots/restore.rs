@@ -12,6 +12,8 @@ use super::state::{Change, Record, State, Why};
 
 /// The rights of the owner, without which nothing in a folder can be seen or changed.
 const OWN: u32 = 0o700;
+/// Those without which nothing in it can be seen.
+const SIGHT: u32 = 0o500;
 
 /// What of `records` took such rights from folders.
 pub(super) fn closings(records: &[Record]) -> Vec<Record> {
@@ -26,6 +28,16 @@ pub(super) fn closings(records: &[Record]) -> Vec<Record> {
         ..record.clone()
     };
     records.iter().map(closing).collect()
+}
+
+/// The folders that were left in a state in which a look could not see what is in them, by `records`.
+pub(super) fn unseen(records: &[Record]) -> Vec<&Change> {
+    let mut latest: BTreeMap<PathBuf, &Change> = BTreeMap::new();
+    for change in records.iter().flat_map(|record| &record.changes) {
+        latest.insert(change.path(), change);
+    }
+    let is_unseen = |change: &&Change| change.before.is_folder() && change.after.hides_names();
+    latest.into_values().filter(is_unseen).collect()
 }
 
 /// What is to be done, and what is left as it is.
@@ -55,6 +67,11 @@ impl Step {
     /// What happens to the path, in a word.
     pub(super) fn kind(&self) -> Kind {
         Change::new(&self.path, self.now.clone(), self.target.clone()).kind()
+    }
+
+    /// Whether it lets be seen what is in a folder.
+    pub(super) fn is_disclosing(&self) -> bool {
+        self.now.hides_names()
     }
 
     /// Whether it is about a folder alone.
@@ -300,6 +317,14 @@ impl Step {
                 place::write(&self.path, self.bytes.as_deref().unwrap_or_default(), *mode)
             }
         }
+    }
+}
+
+impl State {
+    /// Whether it is a folder that nobody but root can look into.
+    fn hides_names(&self) -> bool {
+        let is_root = rustix::process::geteuid().is_root();
+        matches!(self, Self::Folder { mode } if mode & SIGHT != SIGHT) && !is_root
     }
 }
 

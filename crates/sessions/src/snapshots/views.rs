@@ -10,7 +10,7 @@ use contract::snapshots::{Change as Kind, ChangedFile, Direction};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::restore::{Manner, Plan, Step, closings};
+use super::restore::{Manner, Plan, Step, closings, unseen};
 use super::state::{Change, Record, State};
 use super::{History, Inner, Keeper, TOLD, Turn, joined, keep};
 
@@ -136,6 +136,7 @@ impl Keeper {
         let mut inner = self.inner();
         let inner = &mut *inner;
         let _held = self.workspace.lock()?;
+        report.kept.extend(self.unseen(inner, &records)?);
         let mut opened = Vec::new();
         if !wanted.is_dry {
             opened = self.open_folders(inner, &mut records, wanted.manner)?;
@@ -173,7 +174,7 @@ impl Keeper {
     }
 
     /// Opens the folders that `records` tell as closed, and adds what has become of the files in them
-    /// since they were last seen.
+    /// where nobody could see it.
     fn open_folders(
         &self,
         inner: &mut Inner,
@@ -186,18 +187,41 @@ impl Keeper {
             let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
             let mut plan = Plan::new(&mut keep, &self.settings.root, &closings, manner)?;
             plan.apply(&mut keep, self.settings.refuses);
+            // What does not become what it was, whatever is done, is tried once.
+            plan.steps.retain(|step| opened.iter().all(|done| done.path != step.path));
             if plan.steps.is_empty() {
                 return Ok(opened);
             }
+            let disclosing = plan.steps.iter().filter(|step| step.is_disclosing());
+            let disclosed: Vec<PathBuf> = disclosing.map(|step| step.path.clone()).collect();
             opened.append(&mut plan.steps);
+            if disclosed.is_empty() {
+                continue;
+            }
             let mut changes = self.look(inner, &CancellationToken::new())?.changes;
             changes.retain(|change| {
                 let path = change.path();
-                let is_within = |step: &Step| path.starts_with(&step.path);
-                opened.iter().any(is_within) && opened.iter().all(|step| step.path != path)
+                let is_within = disclosed.iter().any(|folder| path.starts_with(folder));
+                is_within && opened.iter().all(|step| step.path != path)
             });
-            records.push(Record { at: Timestamp::now(), is_uncertain: false, changes });
+            // The turn may have changed them, or the person since.
+            records.push(Record { at: Timestamp::now(), is_uncertain: true, changes });
         }
+    }
+
+    /// The folders that the turns of `records` closed and that somebody has opened since: what the
+    /// turns did in them is in no record.
+    fn unseen(&self, inner: &mut Inner, records: &[Record]) -> io::Result<Vec<KeptFile>> {
+        let mut keep = keep(self.depot(&mut inner.depot)?, &self.settings);
+        let mut kept = Vec::new();
+        for change in unseen(records) {
+            let path = change.path();
+            if keep.look_again(&path, &change.after).is_ok_and(|now| now != change.after) {
+                let why = "the turn closed it, so what it did in there was not seen".to_owned();
+                kept.push(KeptFile { path: self.short(&path), why });
+            }
+        }
+        Ok(kept)
     }
 
     /// The event that tells of it; the record lets it be made again.

@@ -58,7 +58,7 @@ impl App {
             }
             Action::Open => {
                 if let Some(at) = self.transcript.last_foldable() {
-                    self.transcript.toggle(at);
+                    self.toggle(at);
                 }
             }
             Action::Copy => self.copy_reply(effects),

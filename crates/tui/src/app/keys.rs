@@ -253,7 +253,7 @@ impl App {
             }
             Code::Enter | Code::Char(' ') => {
                 self.view.hold();
-                self.transcript.toggle(at);
+                self.toggle(at);
                 self.go_to(at);
             }
             Code::Char('y') => {
@@ -312,6 +312,14 @@ impl App {
         let place = Place::head(block);
         self.view.cursor = Some(place);
         self.view.show(place, &mut self.transcript, &self.theme);
+    }
+
+    /// Opens or closes a block.
+    pub(super) fn toggle(&mut self, block: usize) {
+        self.transcript.toggle(block);
+        if !self.transcript.is_open(block) {
+            self.view.closed(block);
+        }
     }
 
     fn find(&mut self, needle: &str, direction: Direction) {
@@ -379,7 +387,7 @@ impl App {
             self.view.selection = None;
             if let Some(place) = place {
                 self.view.hold();
-                self.transcript.toggle(place.block);
+                self.toggle(place.block);
             }
             return;
         }

@@ -243,6 +243,7 @@ impl Buffer {
             self.undo.push((self.text.clone(), self.cursor));
             if self.undo.len() > UNDO {
                 self.undo.remove(0);
+                self.begun = self.begun.map(|begun| begun.saturating_sub(1));
             }
         }
     }

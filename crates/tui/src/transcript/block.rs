@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contract::event::Level;
 
+use super::search::seen;
 use super::sheets::{Part, Sheets};
 use super::thinking::Thought;
 use super::tool::Tool;
@@ -374,13 +375,14 @@ impl Block {
         }
     }
 
-    /// What is searched of a part; none where that is little.
-    pub(super) fn text_at(&self, part: usize) -> Option<&str> {
+    /// What is searched of a part for a text, which may end beyond it; none where that is little.
+    pub(super) fn text_at(&self, part: usize, needle: &str) -> Option<&str> {
+        let more = needle.len().saturating_sub(1);
         match (&self.kind, self.sheets.part(part)?) {
-            (Kind::Tool(tool), part) => tool.part_text(part),
-            (Kind::Changes(changes), part) => changes::part_text(changes, part),
+            (Kind::Tool(tool), part) => tool.part_text(part, more),
+            (Kind::Changes(changes), part) => changes::part_text(changes, part, more),
             (Kind::Person(text) | Kind::Shown(text) | Kind::Told { text, .. }, Part::Text(it)) => {
-                Some(it.of(text))
+                Some(it.and_on(text, more))
             }
             _ => None,
         }
@@ -399,7 +401,7 @@ impl Block {
 
     /// Whether a part may contain a text in small letters.
     pub(super) fn may_contain_at(&self, part: usize, needle: &str) -> bool {
-        match (self.text_at(part), self.inner_at(part)) {
+        match (self.text_at(part, needle), self.inner_at(part)) {
             (Some(text), _) => contains(text, needle),
             (None, Some(block)) => block.may_contain(needle),
             (None, None) => true,
@@ -431,7 +433,8 @@ impl Block {
             Kind::Person(text) => contains(text, needle),
             _ => {
                 let inner = self.inner().into_iter().flat_map(|inner| &inner.blocks);
-                contains(&self.text(), needle) || inner.into_iter().any(|it| it.may_contain(needle))
+                // What stands in them is shown closed.
+                contains(&self.text(), needle) || inner.into_iter().any(|it| seen(it, needle) > 0)
             }
         }
     }

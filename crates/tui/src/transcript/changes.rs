@@ -52,9 +52,9 @@ fn words_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
 }
 
 /// What is searched of one of the parts; none where it is little.
-pub(super) fn part_text(changes: &[Changed], part: Part) -> Option<&str> {
+pub(super) fn part_text(changes: &[Changed], part: Part, more: usize) -> Option<&str> {
     let Part::Change(at, span) = part else { return None };
-    changes.get(at).map(|it| span.slice.of(diff::body(&it.unified)))
+    changes.get(at).map(|it| span.slice.and_on(diff::body(&it.unified), more))
 }
 
 /// A line of words, in which counts of lines have their colors.

@@ -2,7 +2,7 @@
 
 use super::block::{Block, contains};
 use super::{Place, Transcript};
-use crate::text::{Joint, skip_columns};
+use crate::text::{Joint, Row, skip_columns};
 use crate::theme::Theme;
 
 /// Which way to look.
@@ -89,6 +89,10 @@ impl Transcript {
                 continue;
             }
             let height = self.height(block, part, theme);
+            if part + 1 < count {
+                // It may end in the next one.
+                self.height(block, part + 1, theme);
+            }
             let it = &self.blocks[block];
             let place = |row: usize| Place { block, part, row };
             let has = |row: &usize| is_wanted(place(*row)) && begins_in(it, place(*row), needle);
@@ -114,7 +118,7 @@ fn matches_at(block: &Block, needle: &str, place: Place) -> (usize, usize) {
     };
     let (mut before, mut all) = (0, 0);
     for part in 0..block.parts() {
-        let text = block.text_at(part).filter(|_| part != place.part);
+        let text = block.text_at(part, needle).filter(|_| part != place.part);
         let count = |rows: std::ops::Range<usize>| -> usize {
             rows.map(|row| in_row(Place { part, row, ..place })).sum()
         };
@@ -144,7 +148,7 @@ fn within(block: &Block, needle: &str) -> usize {
 }
 
 /// How many times a text is in what is seen of a block of such a conversation, which is closed.
-fn seen(block: &Block, needle: &str) -> usize {
+pub(super) fn seen(block: &Block, needle: &str) -> usize {
     /// So that few lines are broken.
     const WIDTH: usize = 1000;
     if !block.may_contain(needle) {
@@ -159,6 +163,15 @@ fn occurrences(text: &str, needle: &str) -> usize {
     text.to_lowercase().matches(needle).count()
 }
 
+/// The rows after one, with those of the next part.
+fn below(block: &Block, place: Place) -> impl Iterator<Item = &Row> {
+    let rows = move |part: usize, first: usize| {
+        (first..).map_while(move |row| block.row(Place { part, row, ..place }))
+    };
+    let next = (place.part + 1 < block.parts()).then(|| rows(place.part + 1, 0));
+    rows(place.part, place.row + 1).chain(next.into_iter().flatten())
+}
+
 /// Whether a text begins in a row, be it that it goes on in the next ones.
 fn begins_in(block: &Block, place: Place, needle: &str) -> bool {
     const ROWS: usize = 3;
@@ -168,8 +181,7 @@ fn begins_in(block: &Block, place: Place, needle: &str) -> bool {
         return true;
     }
     let own = text.len();
-    let below = (1..=ROWS).map_while(|rows| block.row(Place { row: place.row + rows, ..place }));
-    for next in below {
+    for next in below(block, place).take(ROWS) {
         match next.joint {
             Joint::Space => text.push(' '),
             Joint::Tight => {}

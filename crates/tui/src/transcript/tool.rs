@@ -291,12 +291,12 @@ impl Tool {
     }
 
     /// What is searched of one of those parts; none where it is little.
-    pub(super) fn part_text(&self, part: Part) -> Option<&str> {
+    pub(super) fn part_text(&self, part: Part, more: usize) -> Option<&str> {
         match (part, &self.state) {
-            (Part::Arguments(slice), _) => Some(slice.of(&self.arguments)),
-            (Part::Text(slice), _) => Some(slice.of(self.result_text())),
+            (Part::Arguments(slice), _) => Some(slice.and_on(&self.arguments, more)),
+            (Part::Text(slice), _) => Some(slice.and_on(self.result_text(), more)),
             (Part::Change(_, span), State::Ended { result, .. }) => {
-                result.change.as_ref().map(|it| span.slice.of(diff::body(&it.unified)))
+                result.change.as_ref().map(|it| span.slice.and_on(diff::body(&it.unified), more))
             }
             _ => None,
         }

@@ -63,6 +63,13 @@ impl View {
         self.top = self.top.or_else(|| self.shown.first().copied());
     }
 
+    /// Shows a block that was closed from its head, where its rows were at the top.
+    pub(crate) fn closed(&mut self, block: usize) {
+        if self.top.is_some_and(|top| top.block == block) {
+            self.top = Some(Place::head(block));
+        }
+    }
+
     /// Shows the beginning.
     pub(crate) fn rewind(&mut self) {
         self.top = Some(Place::default());

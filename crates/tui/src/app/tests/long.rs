@@ -145,3 +145,38 @@ fn what_the_person_and_commands_show_is_not_laid_out_whole() {
     stage.answer(Answer::Show(lines())).shows("line 199999");
     is_little(&stage);
 }
+
+#[test]
+fn what_lies_across_two_parts_of_a_line_is_found() {
+    let line = (0..3600).map(|number| format!("k{number:05}_")).collect::<Vec<_>>().concat();
+    let mut stage = returned(ToolOutput::success(line));
+    for number in 2325..2345 {
+        stage.keys("f9").type_in(&format!("k{number:05}_")).shows("match 1 of 1");
+        stage.keys("esc");
+    }
+}
+
+#[test]
+fn whatever_closes_a_block_leads_back_to_its_head() {
+    let mut stage = returned(ToolOutput::success(lines()));
+    stage.event(replied("That was it.")).event(ended());
+    stage.keys("f7 pageup pageup pageup").hides("✓ Bash");
+    stage.keys("f7").shows("✓ Bash");
+}
+
+#[test]
+fn a_search_opens_no_call_of_an_agent_for_what_stays_hidden_in_it() {
+    let mut stage = Stage::new(60, 24);
+    stage.event(prompt("go")).event(called("1", "Task", json!({"prompt": "look"})));
+    let lines = format!("{0}zebra\n{0}", "one of them\n".repeat(150));
+    for what in [
+        called("2", "Bash", json!({"command": "seq"})),
+        finished("2", "Bash", ToolOutput::success(lines)),
+    ] {
+        stage.send(Message::Event(Arc::new(within("1", what))));
+    }
+    stage.event(finished("1", "Task", ToolOutput::success("found it"))).event(ended());
+    let task = stage.app.transcript.len() - 1;
+    stage.keys("f9").type_in("zebra").shows("not found");
+    assert!(!stage.app.transcript.is_open(task));
+}

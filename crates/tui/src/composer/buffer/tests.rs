@@ -135,3 +135,19 @@ fn no_control_character_gets_in() {
     it.insert("a\x1b[31m\x07b\u{9b}");
     assert_eq!(it.raw(), "a[31mb");
 }
+
+#[test]
+fn a_change_of_many_is_undone_at_once_however_many_were_made_before() {
+    let mut it = buffer("|one two");
+    for letter in 0..UNDO {
+        it.replace(0..1, if letter % 2 == 0 { "a" } else { "o" });
+    }
+    assert_eq!(it.text, "one two");
+    it.begin_change();
+    it.replace(0..3, "");
+    it.replace(0..0, "new");
+    it.end_change();
+    assert_eq!(it.text, "new two");
+    it.undo();
+    assert_eq!(it.text, "one two");
+}
