@@ -348,10 +348,13 @@ pub(crate) fn sandbox(world: &World) -> Result<Arc<dyn Sandbox>, Problem> {
     Ok(Arc::clone(world.made.sandbox.get_or_init(|| Arc::new(guarded))))
 }
 
+/// The helper that raises the sandbox's walls, see `build.rs`.
+const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/confine-helper"));
+
 /// What the sandbox is told.
 pub(crate) fn sandbox_settings(world: &World) -> Result<sandbox::Settings, Problem> {
     Ok(sandbox::Settings {
-        helper: world.environment.executable.clone(),
+        helper: sandbox::Helper::carried(HELPER, &world.environment.executable),
         state: world.state_dir()?,
         user: world.environment.git_user(),
         rung: None,

@@ -104,6 +104,7 @@ pub(crate) async fn show(
         // A turn that was broken off in an earlier run is closed before ours begins.
         has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
         signals: Signals::new()?,
+        is_stopped: false,
     };
     // What is typed is shown when it is a line, not where the answer happens to stand.
     let _quiet = steering.is_some().then(::tui::line::Quiet::new);
@@ -119,7 +120,15 @@ pub(crate) async fn show(
             if let Some(steering) = &mut steering {
                 steering.take(&event);
             }
-            if shown.event(&event, conversation, view).await? {
+            let is_end = shown.event(&event, conversation, view).await?;
+            if let Some(steering) = &mut steering {
+                if shown.is_stopped {
+                    steering.put_back();
+                } else if is_step(&event) {
+                    hand_over(steering, conversation).await;
+                }
+            }
+            if is_end {
                 if let Some(steering) = steering {
                     steering.keep(events);
                 }
@@ -135,6 +144,10 @@ pub(crate) async fn show(
                 events.extend(batch.drain(..));
             }
             exit = shown.signals.next() => {
+                shown.is_stopped = true;
+                if let Some(steering) = &mut steering {
+                    steering.put_back();
+                }
                 if shown.verdict.interrupt(exit) {
                     return Ok(shown.verdict);
                 }
@@ -143,7 +156,7 @@ pub(crate) async fn show(
             typed = steering::next(steering.as_deref_mut()) => match typed? {
                 Typed::Words(words) => {
                     view.heard(&words, "the model is told at its next step")?;
-                    let _ = conversation.inputs.send(Input::Prompt(words)).await;
+                    let _ = conversation.inputs.send(Input::Ready(true)).await;
                 }
                 Typed::Command(words) => {
                     view.heard(&words, "commands wait for the end of the turn; Ctrl+C ends it")?;
@@ -152,6 +165,24 @@ pub(crate) async fn show(
             () = tokio::time::sleep(TICK), if is_moving => is_moving = view.tick()?,
         }
     }
+}
+
+/// Whether the model hears what waits before it goes on from here, or it begins the next turn.
+fn is_step(event: &Event) -> bool {
+    let is_step = matches!(event.what, What::ToolFinished { .. } | What::TurnFinished { .. });
+    is_step && event.within.is_none()
+}
+
+/// Sends the lines that wait.
+async fn hand_over(steering: &mut Steering, conversation: &Conversation) {
+    let lines = steering.hand_over();
+    if lines.is_empty() {
+        return;
+    }
+    for line in lines {
+        let _ = conversation.inputs.send(Input::Prompt(line)).await;
+    }
+    let _ = conversation.inputs.send(Input::Ready(false)).await;
 }
 
 /// Tells a warning, with the agent that it concerns.
@@ -166,6 +197,8 @@ struct Shown {
     verdict: Verdict,
     has_begun: bool,
     signals: Signals,
+    /// Whether the person stopped the turn.
+    is_stopped: bool,
 }
 
 impl Shown {
@@ -188,6 +221,7 @@ impl Shown {
                         Answer::Cancel
                     }
                 };
+                self.is_stopped |= answer == Answer::Cancel;
                 let input = Input::Answer { call: call.clone(), answer };
                 let _ = conversation.inputs.send(input).await;
             }

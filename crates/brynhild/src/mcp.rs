@@ -2,6 +2,7 @@
 //! them. Nothing is started before something needs it.
 
 pub(crate) mod backend;
+pub(crate) mod command_lines;
 mod dressed;
 pub(crate) mod files;
 mod front;
@@ -266,7 +267,7 @@ pub(crate) fn found(world: &World) -> Found {
         Err(problem) => problems.push(problem),
     }
     sources.extend(world.claude().sources());
-    let mut found = ::mcp::config::read(&sources, &variables(world));
+    let mut found = ::mcp::config::read(&sources, &variables(world), command_lines::read);
     if let Some(front) = world.made.front.get() {
         let is_other = |server: &Server| match &server.transport {
             Transport::Http(address) => !front.is_at(address),
@@ -352,6 +353,7 @@ pub(crate) fn listing(world: &World) -> Result<Vec<Listed>, Problem> {
             (!names.is_empty() && enabled).then(|| format!("{what}: {}", names.join(", ")))
         };
         report.extend(names("tools", &status.tools));
+        report.extend(names("left out", &status.left_out));
         report.extend(names("commands", &status.prompts));
         let (name, path) = (status.name, status.origin);
         Listed { name, dialect: NAME, path, enabled, report, ..Listed::default() }.weighed(&tools)
@@ -460,6 +462,7 @@ fn surroundings(world: &World) -> Result<Surroundings, Problem> {
         env,
         variables: world.environment.variables.clone(),
         home: world.environment.home.clone(),
+        reader: command_lines::read,
         data: world.cache_dir()?.join("mcp-data"),
         mode: world.mode(),
         // A server may well be a program with a large heap of its own.

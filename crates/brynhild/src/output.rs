@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-use contract::text::{is_hidden, visible};
+use contract::text::{escaped, is_hidden, visible};
 use serde::Serialize;
 
 /// Prints a line of data.
@@ -18,7 +18,7 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
 }
 
 /// JSON that says the same, with every character escaped that could steer a terminal or deceive a
-/// reader.
+/// reader; in JSON's own way, so that programs read what was meant.
 pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
     let is_loud = |c: char| is_hidden(c) && !c.is_ascii_whitespace();
     if !json.contains(is_loud) {
@@ -54,16 +54,10 @@ impl<W: io::Write> io::Write for Quiet<W> {
     }
 }
 
-/// An answer for whoever reads the output, with what could steer a terminal made visible.
-pub(crate) fn answer(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut end = 0;
-    for (at, c) in plugins::hidden::places(text) {
-        shown.push_str(&text[end..at]);
-        shown.extend(c.escape_unicode());
-        end = at + c.len_utf8();
-    }
-    shown + &text[end..]
+/// An answer for whoever reads the output, with what could steer a terminal made visible. Unlike a name or
+/// a command it is prose, where what joins letters and emoji does.
+pub(crate) fn answer(text: &str) -> Cow<'_, str> {
+    escaped(text, plugins::hidden::places(text))
 }
 
 /// A place for prose, where what is written is made [`visible`].

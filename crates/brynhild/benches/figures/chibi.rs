@@ -49,7 +49,7 @@ struct Rig {
 impl Rig {
     fn sandbox(&self) -> Arc<dyn Sandbox> {
         sandbox::ladder(sandbox::Settings {
-            helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+            helper: crate::helper(),
             state: self.folder.path().join("sandbox"),
             user: sandbox::User {
                 home: Some(self.folder.path().join("home")),

@@ -1,5 +1,5 @@
 //! What a confined command costs over a plain one, on each rung of the sandbox that the machine
-//! has, with the shipped program as the helper.
+//! has, with the helper that the shipped program carries.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ async fn all(report: &mut Report) {
     let work = home.join("work");
     std::fs::create_dir_all(work.join(".git")).expect("a workspace");
     let settings = |rung| Settings {
-        helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+        helper: crate::helper(),
         state: folder.path().join("state"),
         user: sandbox::User { home: Some(home.clone()), ..Default::default() },
         rung: Some(rung),

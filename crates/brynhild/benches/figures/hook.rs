@@ -91,7 +91,7 @@ impl Rig {
 
     fn sandbox(&self) -> Arc<dyn Sandbox> {
         sandbox::ladder(sandbox::Settings {
-            helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+            helper: crate::helper(),
             state: self.path("sandbox"),
             user: sandbox::User { home: Some(self.path("home")), ..Default::default() },
             rung: None,

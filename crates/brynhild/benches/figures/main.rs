@@ -48,6 +48,12 @@ const PARTS: [(&str, Measure); 14] = [
     ("keys", keys::measure),
 ];
 
+/// The helper of the sandbox, as the program carries it.
+fn helper() -> sandbox::Helper {
+    let carried = include_bytes!(concat!(env!("OUT_DIR"), "/confine-helper"));
+    sandbox::Helper::carried(carried, env!("CARGO_BIN_EXE_brynhild"))
+}
+
 fn main() -> io::Result<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // The same file serves as the minimal program that ours is compared with.

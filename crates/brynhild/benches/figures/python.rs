@@ -82,7 +82,7 @@ impl Rig {
     pub(crate) fn hosts(&self) -> Hosts {
         let base = self.folder.path();
         let sandbox = sandbox::ladder(sandbox::Settings {
-            helper: PathBuf::from(env!("CARGO_BIN_EXE_brynhild")),
+            helper: crate::helper(),
             state: base.join("sandbox"),
             user: sandbox::User { home: Some(base.join("home")), ..Default::default() },
             rung: None,
@@ -307,7 +307,7 @@ pub(crate) fn context() -> ToolContext {
         limits: Limits::default(),
     };
     let settings = sandbox::Settings {
-        helper: "/nowhere".into(),
+        helper: sandbox::Helper::file("/nowhere"),
         state: "/nowhere".into(),
         user: sandbox::User { home: None, ..Default::default() },
         rung: None,

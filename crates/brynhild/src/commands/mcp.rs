@@ -20,7 +20,7 @@ use crate::config;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::Signals;
 use crate::mcp::backend::Guarded;
-use crate::mcp::{self, Mcp, files, pairs, problem};
+use crate::mcp::{self, Mcp, command_lines, files, pairs, problem};
 use crate::output;
 use crate::world::World;
 
@@ -150,7 +150,7 @@ fn read(world: &World, name: &str, entry: &Value) -> Result<Found, Problem> {
         scope: Scope::User,
         document: json!({"mcpServers": document}),
     };
-    let found = ::mcp::config::read(&[source], &mcp::variables(world));
+    let found = ::mcp::config::read(&[source], &mcp::variables(world), command_lines::read);
     if found.servers.is_empty() {
         let text = found.problems.first().map_or("it makes no sense", String::as_str);
         // A variable may be set where the server is used.
@@ -186,7 +186,7 @@ fn pin(
     let mut refused = Vec::new();
     for (name, entry) in entries {
         // What a file of others says of itself is not the person's wish.
-        let Some(floating) = floating_entry(entry) else { continue };
+        let Some(floating) = floating_entry(entry, command_lines::read) else { continue };
         match (versions, entry.as_object_mut()) {
             (Versions::Newest, Some(entry)) if scope == McpScope::User => {
                 entry.insert("unpinned".to_owned(), Value::Bool(true));
@@ -241,6 +241,12 @@ fn list(world: &World) -> Outcome {
         ]
     }));
     output::line(output::table(&rows).trim_end())?;
+    for status in &statuses {
+        let name = &status.name;
+        for what in &status.left_out {
+            output::hint(&visible(&format!("a tool of `{name}` is left out: {what}")));
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -306,6 +312,7 @@ fn describe(status: &Status) -> String {
     lines.extend(told.map(|line| format!("instructions: {line}")));
     lines.extend(status.hidden.iter().map(|what| format!("warning: {what}")));
     lines.extend(status.tools.iter().map(|tool| format!("tool: {tool}")));
+    lines.extend(status.left_out.iter().map(|what| format!("left out: {what}")));
     lines.extend(status.prompts.iter().map(|prompt| format!("prompt: /{prompt}")));
     if status.resources {
         lines.push("it has resources".to_owned());
@@ -356,14 +363,22 @@ fn import(world: &World, file: &Path, scope: McpScope, versions: Versions) -> Ou
     };
     let entries = ::mcp::config::entries(&document).map_err(wrong)?;
     let is_server = |value: &Value| {
-        ["command", "cmd", "url", "httpUrl", "uri"].iter().any(|key| value.get(key).is_some())
+        ["command", "cmd", "url", "httpUrl", "serverUrl", "uri"]
+            .iter()
+            .any(|key| value.get(key).is_some())
     };
     let (entries, others): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|(_, value)| is_server(value));
     if entries.is_empty() {
         return Err(wrong("it describes no server".to_owned()));
     }
-    let (_, mut problems) = usable(world, others.into_iter().collect());
+    let left_out = |(name, entry): (String, Value)| match read(world, &name, &entry) {
+        Err(problem) if problem.message().contains("is left out") => problem,
+        _ => Problem::misuse(format!(
+            "server `{name}` is left out: it has neither `command` nor `url`"
+        )),
+    };
+    let mut problems: Vec<Problem> = others.into_iter().map(left_out).collect();
     let mut translated = Map::new();
     for (name, entry) in entries {
         match foreign::translated(&entry) {

@@ -173,6 +173,8 @@ struct Session<'a> {
     typing: Typing,
     /// Commands that were typed while the model worked.
     later: VecDeque<String>,
+    /// What else was typed, and was not sent because the turn was stopped.
+    unsent: Vec<String>,
 }
 
 impl Talk<'_> {
@@ -215,6 +217,7 @@ impl Talk<'_> {
             has_failed: false,
             typing: Typing::on(world.environment.terminal.stdin),
             later: VecDeque::new(),
+            unsent: Vec::new(),
         };
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
@@ -245,9 +248,11 @@ impl Talk<'_> {
         let mut was_interrupted = false;
         loop {
             let typed = || session.later.pop_front().map(Line::Text);
-            let line = match first.take().or_else(typed) {
-                Some(line) => line,
-                None => self.lines.next(self.signals).await?,
+            let line = if let Some(line) = first.take().or_else(typed) {
+                line
+            } else {
+                self.lines.put_back(&std::mem::take(&mut session.unsent));
+                self.lines.next(self.signals).await?
             };
             match line {
                 Line::End => return Ok(Next::End),
@@ -453,7 +458,10 @@ impl Session<'_> {
                 break;
             }
         }
-        self.later.extend(steering.into_iter().flat_map(|steering| steering.later));
+        if let Some(steering) = steering {
+            self.later.extend(steering.later);
+            self.unsent = steering.unsent;
+        }
         Ok(())
     }
 

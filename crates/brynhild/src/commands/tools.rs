@@ -163,7 +163,8 @@ fn show(world: &World, verdict: &Verdict) -> Outcome {
         output::line(output::answer(&output.output))?;
     }
     if let Some(error) = output.error.as_ref().filter(|error| !error.is_empty()) {
-        output::error(error);
+        let say = if output.success { output::hint } else { output::error };
+        say(error);
     }
     Ok(exit(verdict))
 }

@@ -217,7 +217,8 @@ fn server_lines(world: &World, one: &Loaded, plugin: &Plugin) -> Vec<String> {
     }
     let source = source((one, plugin));
     let origin = source.origin.clone();
-    let found = ::mcp::config::read(&[source], &crate::mcp::variables(world));
+    let variables = crate::mcp::variables(world);
+    let found = ::mcp::config::read(&[source], &variables, crate::mcp::command_lines::read);
     let line = |(name, file): (&String, &String)| {
         let full = full_name(plugin.name(), name);
         if found.servers.iter().any(|server| server.name == full) {

@@ -100,9 +100,26 @@ async fn typed(choices: String) -> io::Result<Option<String>> {
     read.map_err(io::Error::other)?
 }
 
-/// All of what would run, nothing cut, every hidden character shown.
+/// What would run and what each answer would remember.
 fn words(event: &Event, palette: Palette) -> String {
-    let What::Asked { tool, args, actions, why, remember, asked_again, .. } = &event.what else {
+    let mut text = about(event, palette);
+    let What::Asked { remember, asked_again, .. } = &event.what else { return text };
+    let memory = if remember.is_empty() {
+        String::from("nothing can be remembered: calls like this are asked about every time")
+    } else {
+        format!("s, p and a remember: {}", one_line(&unmasked(&remember.join("; "))))
+    };
+    let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
+    for part in asked_again.iter().filter(|_| !remember.is_empty()) {
+        let told = format!("`{}` is asked about every time", one_line(&unmasked(part)));
+        let _ = writeln!(text, "  {}", paint(palette.caution, &told));
+    }
+    text
+}
+
+/// All of what would run, nothing cut, every hidden character shown.
+pub(crate) fn about(event: &Event, palette: Palette) -> String {
+    let What::Asked { tool, args, actions, why, .. } = &event.what else {
         return String::new();
     };
     let agent = event.within.as_ref().map_or_else(String::new, |within| {
@@ -139,16 +156,6 @@ fn words(event: &Event, palette: Palette) -> String {
     }
     let _ =
         writeln!(text, "  {}", paint(palette.soft, &format!("why: {}", one_line(&unmasked(why)))));
-    let memory = if remember.is_empty() {
-        String::from("nothing can be remembered: calls like this are asked about every time")
-    } else {
-        format!("s, p and a remember: {}", one_line(&unmasked(&remember.join("; "))))
-    };
-    let _ = writeln!(text, "  {}", paint(palette.soft, &memory));
-    for part in asked_again.iter().filter(|_| !remember.is_empty()) {
-        let told = format!("`{}` is asked about every time", one_line(&unmasked(part)));
-        let _ = writeln!(text, "  {}", paint(palette.caution, &told));
-    }
     text
 }
 

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::Signals;
 use crate::exit::Exit;
+use crate::output;
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,6 +59,20 @@ impl Lines {
     /// Reads from a terminal with an editor.
     pub(crate) fn edited(editor: Editor) -> Self {
         Self { source: Source::Edited(Some(Box::new(editor))), pending: None }
+    }
+
+    /// Begins the next line with texts that were not sent; shows them where lines cannot be edited.
+    pub(crate) fn put_back(&mut self, texts: &[String]) {
+        if texts.is_empty() {
+            return;
+        }
+        let text = texts.join("\n\n");
+        match &mut self.source {
+            Source::Edited(Some(editor)) => editor.put_back(&text),
+            Source::Edited(None) | Source::Terminal | Source::Pipe => {
+                output::hint(&format!("not sent, since the turn was stopped: {text}"));
+            }
+        }
     }
 
     /// The next one.

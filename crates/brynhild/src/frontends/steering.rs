@@ -27,6 +27,10 @@ pub(super) enum Typed {
 #[derive(Default)]
 pub(crate) struct Steering {
     typed: Vec<u8>,
+    /// Lines that wait for the next step.
+    waiting: Vec<String>,
+    /// Lines that waited when the turn was stopped, for the person to decide about anew.
+    pub(crate) unsent: Vec<String>,
     /// Lines that were sent and of which nothing was heard so far.
     owed: usize,
     /// Commands, which have to wait for the end of the turn.
@@ -53,6 +57,18 @@ impl Steering {
         std::mem::take(&mut self.rest)
     }
 
+    /// The lines that wait, which are sent now.
+    pub(super) fn hand_over(&mut self) -> Vec<String> {
+        self.owed += self.waiting.len();
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Sends nothing of what waits: it would begin the next turn, and whoever stops one has not asked
+    /// for that.
+    pub(super) fn put_back(&mut self) {
+        self.unsent.append(&mut self.waiting);
+    }
+
     /// Takes note of what came of a line.
     pub(super) fn take(&mut self, event: &Event) {
         let is_heard = match &event.what {
@@ -75,7 +91,7 @@ impl Steering {
                 self.later.push_back(words.to_owned());
                 return Ok(Typed::Command(words.to_owned()));
             }
-            self.owed += 1;
+            self.waiting.push(words.to_owned());
             return Ok(Typed::Words(words.to_owned()));
         }
     }

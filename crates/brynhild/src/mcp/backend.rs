@@ -2,21 +2,20 @@
 //! a call of our model, through rules, questions and sandbox. All conversations of one client are one
 //! session. What has changed outside since the last request is taken up with the next one.
 
+mod present;
 mod shelf;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ::mcp::PromptEntry;
 use ::mcp::serve::{Backend, Call, Guest};
-use agent::registry::Registry;
-use agent::settings::{Renewal, Renewed, Settings};
+use agent::settings::Settings;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, Input, Level, What};
-use contract::hook::Hook;
 use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::policy::Policy;
@@ -25,18 +24,17 @@ use contract::tool::{Tool, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
-use super::Mcp;
 use super::front::Front;
 use super::offered::Offered;
-use crate::args::Global;
 use crate::aside::Aside;
 use crate::assemble::{self, Mind};
-use crate::environment::Environment;
 use crate::exit::Problem;
+use crate::frontends::question::about;
+use crate::frontends::style::Palette;
 use crate::output;
-use crate::role::Opened;
-use crate::setup::{Backstage, Offer, Reload, Setup};
+use crate::setup::{Offer, Setup};
 use crate::world::World;
+use present::{HandedOn, Moment, Present};
 use visit::{Visit, Visits};
 
 /// Counts the calls of all clients.
@@ -44,66 +42,15 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// Runs calls of other agents.
 pub(crate) struct Guarded {
-    global: Global,
-    environment: Environment,
     mind: Option<Arc<Mind>>,
     policy: Arc<dyn Policy>,
     confinement: Confinement,
     settings: Settings,
-    reload: Arc<Reload>,
-    backstage: Backstage,
-    present: Mutex<Arc<Moment>>,
-    /// One looks for changes at a time.
-    looking: tokio::sync::Mutex<()>,
-    changes: watch::Sender<u64>,
+    present: Arc<Present>,
     visits: Visits,
     /// The servers of which it was told that their resources cannot be read.
     told: Mutex<BTreeSet<String>>,
     front: Arc<Front>,
-}
-
-/// What is offered at one time.
-struct Moment {
-    registry: Registry,
-    hooks: Vec<Arc<dyn Hook>>,
-    offered: Arc<Offered>,
-    /// The servers whose resources can be read.
-    servers: Vec<Arc<Mcp>>,
-    role: Option<Arc<Opened>>,
-}
-
-/// A prompt of a server behind this one.
-struct HandedOn<'a> {
-    mcp: &'a Arc<Mcp>,
-    /// What the server's own side knows it by.
-    command: String,
-    /// How it is called here.
-    name: String,
-    entry: PromptEntry,
-}
-
-impl Moment {
-    fn new(
-        (registry, hooks): (Registry, Vec<Arc<dyn Hook>>),
-        offered: Arc<Offered>,
-        backstage: &Backstage,
-    ) -> Self {
-        let (servers, role) = (backstage.servers(), backstage.role());
-        Self { registry, hooks, offered, servers, role }
-    }
-
-    /// The prompts of servers: who has each and under which name, and how it is called here. Those of
-    /// a role's servers have their own names, as their tools do.
-    fn handed_on(&self) -> Vec<HandedOn<'_>> {
-        let mut all = Vec::new();
-        for mcp in &self.servers {
-            for (command, entry) in mcp.servers.prompts() {
-                let name = if self.role.is_some() { &entry.name } else { &command };
-                all.push(HandedOn { mcp, name: name.clone(), command, entry });
-            }
-        }
-        all
-    }
 }
 
 impl Guarded {
@@ -116,19 +63,22 @@ impl Guarded {
         let (global, environment) = (world.global.clone(), world.environment.clone());
         let again = World::again(global.clone(), environment.clone())?;
         let offered = Arc::new(Offered::new(again, backstage.role().is_none())?);
-        let present = Moment::new((registry, hooks), offered, &backstage);
+        let moment = Moment::new((registry, hooks), offered, &backstage);
+        let present = Present {
+            global,
+            environment,
+            reload,
+            backstage,
+            moment: Mutex::new(Arc::new(moment)),
+            looking: Arc::default(),
+            changes: watch::Sender::new(0),
+        };
         Ok(Self {
             confinement: assemble::confinement(world, root)?,
             settings: assemble::settings(world, root, mind.as_deref(), String::new()),
-            global,
-            environment,
             mind,
             policy,
-            reload,
-            backstage,
-            present: Mutex::new(Arc::new(present)),
-            looking: tokio::sync::Mutex::default(),
-            changes: watch::Sender::new(0),
+            present: Arc::new(present),
             visits: Visits::new()?,
             told: Mutex::default(),
             front,
@@ -138,39 +88,7 @@ impl Guarded {
     /// Ends what runs behind the calls, and the sessions of clients that are still there.
     pub(crate) async fn close(&self) {
         self.end_visits().await;
-        self.backstage.close().await;
-    }
-
-    /// What is offered now. What has changed and cannot be used is told.
-    async fn present(&self) -> Arc<Moment> {
-        let _looking = self.looking.lock().await;
-        let Renewed { change, notices } = self.reload.renew().await;
-        for notice in &notices {
-            if let What::Notice { text, .. } = notice {
-                output::warning(text);
-            }
-        }
-        let before = self.moment();
-        let Some(change) = change else { return before };
-        let again = World::again(self.global.clone(), self.environment.clone());
-        let offered = again.and_then(|world| Offered::new(world, before.role.is_none()));
-        let kept = |problem: Problem| {
-            output::warning(&format!("changed commands are not used: {}", problem.message()));
-            Arc::clone(&before.offered)
-        };
-        let offered = offered.map_or_else(kept, Arc::new);
-        let made = (change.registry, change.hooks);
-        let moment = Arc::new(Moment::new(made, offered, &self.backstage));
-        let is_other = before.registry.specs() != moment.registry.specs();
-        *self.present.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&moment);
-        if is_other {
-            self.changes.send_modify(|count| *count += 1);
-        }
-        moment
-    }
-
-    fn moment(&self) -> Arc<Moment> {
-        Arc::clone(&self.present.lock().unwrap_or_else(PoisonError::into_inner))
+        self.present.backstage.close().await;
     }
 }
 
@@ -178,6 +96,9 @@ impl visit::Request<'_> {
     /// Judges a call of one of these tools and runs it.
     async fn perform(&self, tools: Vec<Arc<dyn Tool>>, call: Call) -> ToolOutput {
         let Call { name, args, cancel, progress, asker } = call;
+        if cancel.is_cancelled() {
+            return ToolOutput::failure("interrupted: not run");
+        }
         let guarded = self.guarded;
         let tool = tools.iter().find(|tool| tool.spec().name == name);
         let _entered = tool.map(|tool| guarded.front.enter(&tool.spec().source, &asker));
@@ -261,15 +182,15 @@ impl Backend for Guarded {
     }
 
     async fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
-        self.present().await.registry.specs()
+        self.present.look().await.registry.specs()
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.present.changes.subscribe()
     }
 
     async fn prompts(&self) -> Vec<PromptEntry> {
-        let moment = self.present().await;
+        let moment = self.present.look().await;
         let mut prompts = moment.offered.prompts();
         for HandedOn { name, entry, .. } in moment.handed_on() {
             if !prompts.iter().any(|known| known.name == name) {
@@ -284,7 +205,7 @@ impl Backend for Guarded {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<Value, String> {
-        let moment = self.present().await;
+        let moment = self.present.look().await;
         let mut handed_on = moment.handed_on().into_iter();
         let found = handed_on.find(|known| known.name == name);
         if let Some(found) = found.filter(|_| !moment.offered.has_prompt(name)) {
@@ -300,10 +221,8 @@ impl Backend for Guarded {
     }
 }
 
-/// What a person on the other side reads.
+/// What a person on the other side reads: the same as here, since the other program may show it as
+/// it is.
 fn question(event: &Event) -> String {
-    match &event.what {
-        What::Asked { tool, args, why, .. } => format!("Run {tool} with {args}? ({why})"),
-        _ => String::new(),
-    }
+    format!("{}\n\nRun it?", about(event, Palette::plain()).trim())
 }

@@ -30,8 +30,10 @@ impl Look for Disk {
     }
 
     fn names(&self, folder: &Path) -> Option<Vec<String>> {
-        let entries = fs::read_dir(folder).ok()?.flatten().take(MOST_NAMES);
-        Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        let entries = fs::read_dir(folder).ok()?.flatten().take(MOST_NAMES + 1);
+        let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        let names: Vec<String> = entries.map(name).collect();
+        (names.len() <= MOST_NAMES).then_some(names)
     }
 
     fn git_runs(&self, folder: &Path) -> Option<String> {

@@ -69,7 +69,7 @@ pub(crate) fn dressed(
     let knowledge = Arc::clone(knowledge);
     let place = Workplace::new(world, world.place(), (mind, knowledge), &Roster::default());
     let persona = place.persona(file, tools, mind.map(AsRef::as_ref));
-    for remark in &persona.remarks {
+    for remark in persona.slips.iter().chain(&persona.remarks) {
         output::warning(&format!("{}: {remark}", file.path.display()));
     }
     persona

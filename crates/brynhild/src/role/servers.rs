@@ -75,7 +75,7 @@ pub(super) fn described(
     let nothing = std::collections::BTreeMap::new();
     // A file that came with a project does not decide where a key goes.
     let variables = if came_along { &nothing } else { &world.environment.variables };
-    let found = ::mcp::config::read(&sources, variables);
+    let found = ::mcp::config::read(&sources, variables, mcp::command_lines::read);
     let Found { servers, problems: said } = found;
     let own = format!("server `{name}` ");
     let said: Vec<&str> =

@@ -176,7 +176,8 @@ impl Reload {
             before.shutdown().await;
             state.seen = Seen::of(&world, &self.needed);
         }
-        let policy = permissions::policy(&world, &self.needed.root)?;
+        // Rules hold from here on, however long the rest may take.
+        let granted = self.needed.policy.renew(permissions::policy(&world, &self.needed.root)?);
         let is_role_all =
             self.needed.audience == Audience::Others && self.needed.role.present().is_some();
         if self.needed.offers_tools && !is_role_all {
@@ -185,7 +186,7 @@ impl Reload {
         }
         self.needed.guests.find(&world, self.needed.mind.as_deref()).await?;
         let outfit = Outfit::new(&world, &self.needed).await?;
-        for origin in self.needed.policy.renew(policy) {
+        for origin in granted {
             outfit.grants.renew(&origin);
         }
         // What is no longer trusted must not run, not even to say goodbye.

@@ -2,10 +2,10 @@
 //! what the conversation has that sends it; a role brings tools of its own, which the same rules
 //! judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent::nested::{Ended, Errand, Parent};
@@ -21,7 +21,7 @@ use plugins::claude::AgentFile;
 use plugins::python::Hosts;
 use tools::tool_search::{self, Found};
 
-use super::narrow::narrowed;
+use super::narrow::{narrowed, slips};
 use super::report::report;
 use super::roster::{Agent, Kind, Roster};
 use super::task::NAME;
@@ -55,6 +55,8 @@ pub(crate) struct Workplace {
     hosts: Option<Hosts>,
     sandbox: Option<Arc<dyn Sandbox>>,
     guard: Arc<Guard>,
+    /// The files whose slips were told.
+    told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 /// Another model of the provider at hand.
@@ -87,6 +89,8 @@ pub(crate) struct Persona {
     pub(crate) system: String,
     /// What the file asks for and does not get.
     pub(crate) remarks: Vec<String>,
+    /// What the file means to keep back and does not.
+    pub(crate) slips: Vec<String>,
 }
 
 /// Puts the limits of an agent's file into settings.
@@ -127,6 +131,7 @@ impl Workplace {
             hosts: world.known_workers().map(|workers| workers.hosts().clone()),
             sandbox: world.made.sandbox.get().cloned(),
             guard: Arc::clone(world.guard()),
+            told: Arc::default(),
         };
         if let Some(mind) = mind {
             let wishes = roster.agents.iter().filter_map(|agent| match &agent.kind {
@@ -197,7 +202,7 @@ impl Workplace {
     fn of_file(&self, parent: &Parent, file: &AgentFile, prompt: String) -> Errand {
         let model = file.model.as_ref().and_then(|name| self.models.get(name));
         let mind = model.map(|model| &model.mind).or(self.mind.as_deref());
-        let Persona { tools, system, mut remarks } =
+        let Persona { tools, system, mut remarks, slips } =
             self.persona(file, &self.at_hand(parent), mind);
         if let (Some(name), None) = (&file.model, model) {
             remarks.push(format!("there is no model {name} here; the usual one answers"));
@@ -208,7 +213,10 @@ impl Workplace {
         }
         tighten(&mut settings, file);
         settings.system = system;
-        let notices = remarks.into_iter().map(note).collect();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let slips = slips.into_iter().filter(|_| !told.contains(&file.path)).map(warning);
+        let notices = slips.chain(remarks.into_iter().map(note)).collect();
+        told.insert(file.path.clone());
         Errand { agent: file.qualified(), prompt, provider: None, tools, settings, notices }
     }
 
@@ -231,7 +239,7 @@ impl Workplace {
             remarks.push(format!("its file names skills that are not here: {names}"));
         }
         let system = self.system(&tools, &instructions, mind);
-        Persona { tools, system, remarks }
+        Persona { tools, system, remarks, slips: slips(at_hand, file) }
     }
 
     /// A role with its own model, tools and limits.
@@ -331,6 +339,10 @@ impl Workplace {
         };
         prompt::agent_prompt(&ingredients, instructions)
     }
+}
+
+fn warning(text: String) -> What {
+    What::Notice { level: Level::Warning, text, hint: None }
 }
 
 fn note(text: String) -> What {

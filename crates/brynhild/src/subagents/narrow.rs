@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::text::closest;
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
 
 use super::scoped::Scoped;
+use crate::config::schema::TOOLS;
 
 /// The tools that an agent's file leaves of those at hand, and the names in it that none of them
 /// has. What an entry says in parentheses is all that its tool is left for.
@@ -49,6 +51,25 @@ pub(super) fn narrowed(
         Arc::new(Scoped::new(tool, &own, root)) as Arc<dyn Tool>
     };
     (at_hand.iter().filter(wanted).map(left).collect(), missing.cloned().collect())
+}
+
+/// What to tell of the names that a file means to keep back and that no tool has, here or elsewhere: they
+/// keep back nothing. A server may bring any name another time.
+pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> {
+    let own = TOOLS.iter().copied().filter(|name| !name.starts_with('_'));
+    let known: Vec<&str> = at_hand.iter().map(|it| it.spec().name.as_str()).chain(own).collect();
+    let is_known = |name: &str| {
+        let lower = name.to_lowercase();
+        let fits = |tool: &&str| fits(name, tool) || fits(&lower, &tool.to_lowercase());
+        lower.starts_with("mcp__") || known.iter().any(fits)
+    };
+    let names = file.disallowed_tools.iter().map(|entry| base(entry));
+    let told = names.filter(|name| !is_known(name)).map(|name| {
+        let near = closest(name, known.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        format!("there is no tool `{name}` that `disallowedTools` could keep back{near}")
+    });
+    told.collect()
 }
 
 /// The name in an entry, which may say more in parentheses.

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::config;
+use crate::mcp::command_lines as servers;
 
 /// Names whose value is a program or a command.
 const COMMANDS: &[&str] =
@@ -22,7 +23,7 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
     let value = match extension {
         "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
         "yaml" | "yml" => config::plain_yaml(&text),
-        "md" => return granted(&text).into_iter().chain(filled(&text)).collect(),
+        "md" => return in_markdown(&text),
         _ => return Vec::new(),
     };
     match value {
@@ -49,10 +50,23 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8]) -> Vec<String> {
     }
 }
 
+/// What a skill or command lets run, and runs. Read as it is when it is used: without what nobody sees.
+fn in_markdown(text: &str) -> Vec<String> {
+    let (mut seen, mut end) = (String::new(), 0);
+    for (at, c) in plugins::hidden::places(text) {
+        seen.push_str(&text[end..at]);
+        end = at + c.len_utf8();
+    }
+    seen.push_str(&text[end..]);
+    let head = seen.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
+    let head = head.and_then(|head| config::plain_yaml(head).ok());
+    let run = head.as_ref().and_then(|head| words(head.get("run")?));
+    let granted = head.as_ref().and_then(granted);
+    granted.into_iter().chain(run).chain(filled(&seen)).chain(fenced(&seen)).collect()
+}
+
 /// What the head of a skill or command lets run.
-fn granted(text: &str) -> Option<String> {
-    let head = text.trim_start_matches('\u{feff}').strip_prefix("---")?.split_once("\n---")?.0;
-    let value = config::plain_yaml(head).ok()?;
+fn granted(value: &Value) -> Option<String> {
     let tools = ["allowed-tools", "allowed_tools"].iter().find_map(|name| value.get(*name))?;
     let tools = match tools {
         Value::Array(items) => {
@@ -68,6 +82,22 @@ fn granted(text: &str) -> Option<String> {
 fn filled(text: &str) -> impl Iterator<Item = String> {
     let commands = text.split("!`").skip(1);
     commands.filter_map(|rest| Some(rest.split_once('`')?.0.to_owned()))
+}
+
+/// The same where it stands in lines of its own. Whatever the lines around them are, all that is run is
+/// among these: every such fence ends with the next mark.
+fn fenced(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fence: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        match (&mut fence, line.trim()) {
+            (Some(_), "```") => found.extend(fence.take().map(|lines| lines.join("\n"))),
+            (Some(lines), _) => lines.push(line),
+            (None, "```!") => fence = Some(Vec::new()),
+            (None, _) => {}
+        }
+    }
+    found
 }
 
 /// What the commands of a file are.
@@ -119,7 +149,7 @@ fn line(name: &str, value: &Value, (fields, runs): (&Map<String, Value>, Runs)) 
         let names: Vec<&str> = env.keys().map(String::as_str).collect();
         let _ = write!(line, " (with {})", names.join(", "));
     }
-    let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()));
+    let floating = || mcp::config::floating_entry(&Value::Object(fields.clone()), servers::read);
     if runs == Runs::Servers
         && let Some(floating) = floating()
     {
@@ -203,6 +233,19 @@ mod tests {
     fn of_a_command_s_text_counts_what_fills_it_in() {
         let text = b"---\ndescription: d\n---\nSee ./other.sh:\n!`./see.sh $1` and !`git status`\n";
         assert_eq!(command_lines(".claude/commands/a.md", text), ["./see.sh $1", "git status"]);
+    }
+
+    #[test]
+    fn fences_and_lines_of_the_head_are_command_lines() {
+        let text = "---\nname: r\nrun: sh tools/s1.sh\n---\nWords\n```!\nsh tools/see.sh\nid\n```\n\
+                    ```sh\n```!\n```!\n./other.sh\n```\n```!\nwithout an end\n";
+        let found = command_lines(".brynhild/commands/r.md", text.as_bytes());
+        assert_eq!(found[..2], ["sh tools/s1.sh", "sh tools/see.sh\nid"]);
+        assert!(found[2].contains("./other.sh") && found.len() == 3, "{found:?}");
+        let hidden = "!\u{200b}`./a.sh` ``\u{200b}`!\r\n./b.sh\r\n```\r\n";
+        assert_eq!(command_lines("a.md", hidden.as_bytes())[0], "./a.sh");
+        let hidden = "``\u{200b}`!\r\n./b.sh\r\n```\r\n";
+        assert_eq!(command_lines("a.md", hidden.as_bytes()), ["./b.sh"]);
     }
 
     #[test]

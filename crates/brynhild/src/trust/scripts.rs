@@ -2,29 +2,30 @@
 //! these name in turn. Trust covers them, wherever they lie. Only reads, and runs nothing; a name too
 //! many makes trust asked for once more, one too few would let a change pass.
 
+mod folders;
 mod importable;
+mod reading;
 mod run;
 #[cfg(test)]
 mod tests;
 mod unfollowed;
 mod words;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs;
-use std::io;
-use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use contract::text::normalize;
 
 use super::command_lines::command_lines;
 use super::snapshot::{Entry, Kind};
 use super::surfaces::Effect;
+use folders::{Folders, Names, Start};
 use importable::{importable, is_python};
-use run::{run, searched};
-use words::{goes_through_folders, names_itself, words};
+use reading::{Reading, Word};
+use words::words;
 
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 1 << 20;
@@ -38,13 +39,16 @@ const ENDINGS: [&str; 31] = [
     "groovy",
 ];
 
+/// Levels of folders that a text goes through.
+const DEEPEST: usize = 32;
 /// Folders that one text may lead into.
 const MOST_FOLDERS: usize = 128;
 /// Folders of which everything counts, since a name in them is not known.
 const MOST_OPEN: usize = 20_000;
 
 /// What a text says that runs the words of files, whatever their names are.
-const READS_CODE: [&str; 5] = ["exec(", "eval(", "runpy", "compile(", "vm.run"];
+const READS_CODE: [&str; 7] =
+    ["exec(", "eval(", "runpy", "compile(", "vm.run", "runInThisContext", "runInNewContext"];
 
 /// Programs that run what a file of a fixed name says.
 const RUNNERS: [(&[&str], &[&str]); 4] = [
@@ -98,8 +102,9 @@ pub(crate) struct Named {
     pub(crate) packages: BTreeSet<String>,
     /// The links beneath it that lead out of it, or nowhere.
     pub(crate) outward: BTreeSet<String>,
-    /// The folders that were looked into, be they there or not: as long as no name comes to them, the
-    /// same search finds the same.
+    /// The folders that were looked into, be they there or not, and the files that do not count for what
+    /// they are: as long as no name comes to those, and these stay as they are, the same search finds
+    /// the same.
     pub(crate) looked: BTreeSet<PathBuf>,
 }
 
@@ -140,7 +145,7 @@ pub(crate) fn named((root, home): (&Path, &Path), texts: &[Text]) -> Result<Name
         let paths = paths.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
         paths.map(str::to_owned).collect()
     };
-    let listed = search.listed.into_keys().chain(search.looked);
+    let listed = search.folders.into_paths().chain(search.looked);
     Ok(Named {
         files: from_root(search.found),
         packages: from_root(search.packages),
@@ -184,6 +189,13 @@ pub(crate) fn unfollowed(entries: &[Entry]) -> Vec<(String, String)> {
     entries.iter().filter(|entry| entry.part.kind == Kind::File).filter_map(of).collect()
 }
 
+/// A folder of packages, that of the programs which come with them, and the names in both.
+struct Packages {
+    folder: PathBuf,
+    programs: PathBuf,
+    names: [Rc<Names>; 2],
+}
+
 struct Search<'a> {
     root: &'a Path,
     home: &'a Path,
@@ -195,9 +207,11 @@ struct Search<'a> {
     /// Folders where Python looks for modules, which are added when all texts were looked at.
     modules: BTreeSet<PathBuf>,
     /// The names in folders that were looked into.
-    listed: HashMap<PathBuf, BTreeSet<OsString>>,
-    /// Folders that were looked into for modules.
+    folders: Folders,
+    /// Folders that were looked into for modules, and files that were looked at and do not count.
     looked: BTreeSet<PathBuf>,
+    /// What was looked at once, which finds nothing more a second time.
+    noted: HashSet<(PathBuf, By)>,
     /// The folders of which all counts, and how many levels below them.
     open: HashSet<(PathBuf, usize, By)>,
     /// Folders where interpreters look for what any text names.
@@ -216,8 +230,9 @@ impl<'a> Search<'a> {
             outward: BTreeSet::new(),
             left: VecDeque::new(),
             modules: BTreeSet::new(),
-            listed: HashMap::new(),
+            folders: Folders::default(),
             looked: BTreeSet::new(),
+            noted: HashSet::new(),
             open: HashSet::new(),
             searched: BTreeSet::new(),
             problem: None,
@@ -252,26 +267,34 @@ impl<'a> Search<'a> {
 
     /// Looks for names of files in a text.
     fn take(&mut self, Text { folder, words: text, by, is_python }: &Text) {
-        let run = run(text);
-        let words: BTreeSet<String> = words(text).into_iter().chain(run.clone()).collect();
-        let words: Vec<String> = words.into_iter().take(MOST_WORDS).collect();
-        self.search(&searched(text), folder);
-        let (own, named) = self.bases(&words, folder);
-        if ["PYTHONPATH", "sys.path"].iter().any(|part| text.contains(part)) {
+        let read = Reading::of(text);
+        self.search(&read.searched, folder);
+        let (own, named) = self.bases(&read.words, folder);
+        if read.says_module_path {
             self.modules.extend(named.iter().cloned());
         }
         self.modules.extend(is_python.then(|| folder.clone()));
         // Without a script Python looks for modules where it is started.
-        if text.contains("python") && [" -m", " -c"].iter().any(|it| text.contains(it)) {
+        if read.starts_python {
             self.modules.insert(self.home.to_owned());
         }
-        if goes_through_folders(text) {
+        if read.goes_through_folders {
             for folder in &named {
                 self.note_all(folder, 0, By::Script);
             }
         }
         let near = [folder.to_owned(), self.home.to_owned()];
-        if names_itself(text) {
+        // All of the project is too much to ask about; the question tells of it.
+        for (place, is_narrow) in read.gone_through.iter().filter(|(it, _)| it != "." && it != "./")
+        {
+            let by = if *is_narrow { By::Script } else { By::CommandLine };
+            for folder in
+                near.iter().filter_map(|near| self.within(near, place)).collect::<Vec<_>>()
+            {
+                self.note_all(&folder, DEEPEST, by);
+            }
+        }
+        if read.names_itself {
             let root = self.root;
             let above = near.iter().filter_map(|near| near.parent());
             let places = near.iter().map(PathBuf::as_path).chain(above);
@@ -282,21 +305,26 @@ impl<'a> Search<'a> {
         let bases: BTreeSet<PathBuf> =
             [&own, &named, &self.searched].into_iter().flatten().cloned().collect();
         for base in &bases {
-            for word in &words {
-                let runs = RUNNERS.iter().filter(|(names, _)| names.contains(&word.as_str()));
-                for file in runs.flat_map(|(_, files)| files.iter()) {
+            let (here, packages) = (self.names(base), self.package_folders(base));
+            for word in &read.words {
+                for file in word.runs() {
                     self.note(&base.join(file), By::CommandLine);
                 }
                 // Of several files most are none that run, unless all are run.
-                let any = if run.contains(word) { By::CommandLine } else { By::Script };
+                let any = if word.is_run { By::CommandLine } else { By::Script };
                 let one = if any == By::CommandLine { any } else { *by };
-                if let Some(parts) = word.split_once(['$', '{', '%']) {
+                if let Some(parts) = word.text.split_once(['$', '{', '%']) {
                     self.note_open((base, near.contains(base)), parts, any);
                 }
-                if word.contains(['*', '?']) {
-                    self.note_pattern(base, word, any);
-                } else {
+                if word.text.contains(['*', '?']) {
+                    self.note_pattern(base, &word.text, any);
+                    continue;
+                }
+                if word.starts.iter().any(|start| here.could_lead(start)) {
                     self.note_word(base, word, one);
+                }
+                for packages in &packages {
+                    self.note_in_packages(base, packages, word);
                 }
             }
         }
@@ -304,9 +332,12 @@ impl<'a> Search<'a> {
 
     /// A path with a part that is not known: all in the folder that its known part names.
     fn note_open(&mut self, (base, is_near): (&Path, bool), (start, end): (&str, &str), by: By) {
-        let is_script = ENDINGS.iter().any(|it| end.ends_with(&format!(".{it}")));
+        let is_script = end.rsplit_once('.').is_some_and(|(_, it)| ENDINGS.contains(&it));
         let folder = match start.rsplit_once('/') {
-            Some((folder, _)) if !["", "."].contains(&folder) => self.within(base, folder),
+            Some((folder, _)) if !["", "."].contains(&folder) => {
+                let is_there = self.names(base).could_lead(&Start::of(folder));
+                is_there.then(|| self.within(base, folder)).flatten()
+            }
             // Without such a part it is a neighbour of the text.
             Some((".", _)) if is_near => Some(base.to_owned()),
             None if is_near && is_script => Some(base.to_owned()),
@@ -327,7 +358,7 @@ impl<'a> Search<'a> {
         if !is_new || self.open.len() > MOST_OPEN {
             return;
         }
-        for name in self.names(&folder).clone() {
+        for name in self.names(&folder).all() {
             let path = folder.join(name);
             if levels > 0 && path.is_dir() {
                 self.note_all(&path, levels - 1, by);
@@ -374,14 +405,20 @@ impl<'a> Search<'a> {
     /// Where the words of a text may be meant from: also from the folders above it, and from any
     /// folder that it names, which come second, since it may go there, look for programs there, or
     /// take modules from there.
-    fn bases(&mut self, words: &[String], folder: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    fn bases(&mut self, words: &[Word], folder: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
         let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
         let own: BTreeSet<PathBuf> = above.chain([self.home]).map(Path::to_path_buf).collect();
+        let near: Vec<(&PathBuf, Rc<Names>)> =
+            own.iter().map(|base| (base, self.names(base))).collect();
         let mut named = BTreeSet::new();
         for word in words {
-            let spellings = [word.clone(), dotted(word)];
-            for path in own.iter().flat_map(|base| spellings.each_ref().map(|it| base.join(it))) {
-                let Some(path) = self.within(self.root, &path) else { continue };
+            let spellings = [&word.text, &word.dotted].into_iter().zip(&word.starts);
+            let spelled = spellings.flat_map(|it| near.iter().map(move |near| (it, near)));
+            for ((spelling, start), (base, names)) in spelled {
+                if !names.could_lead(start) {
+                    continue;
+                }
+                let Some(path) = self.within(base, spelling) else { continue };
                 if self.begins(&path) && path.is_dir() && !own.contains(&path) {
                     named.insert(path);
                 }
@@ -403,7 +440,7 @@ impl<'a> Search<'a> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let start = name.split(['*', '?']).next().unwrap_or_default();
         if by == By::CommandLine && (!start.is_empty() || folder != base) {
-            for name in self.names(folder).clone() {
+            for name in self.names(folder).all() {
                 if name.as_encoded_bytes().starts_with(start.as_bytes()) {
                     self.note(&folder.join(name), by);
                 }
@@ -411,31 +448,50 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn note_word(&mut self, base: &Path, word: &str, by: By) {
-        let Some(path) = self.within(base, word) else { return };
+    fn note_word(&mut self, base: &Path, word: &Word, by: By) {
+        let Some(path) = self.within(base, &word.text) else { return };
         self.note(&path, by);
         self.note_module(base, word);
-        for base in [base, self.root] {
-            let packages = base.join("node_modules");
-            let is_there = self.names(base).contains(OsStr::new("node_modules"));
-            if is_there && self.begins(&packages.join(word)) {
-                self.note(&packages.join(word).join("package.json"), By::CommandLine);
-                self.note_module(&packages, word);
-            }
-            if is_there {
-                self.note(&packages.join(".bin").join(word), By::CommandLine);
+    }
+
+    /// The folders of packages that a script in `base` would look into.
+    fn package_folders(&mut self, base: &Path) -> Vec<Packages> {
+        let bases: BTreeSet<&Path> = [base, self.root].into();
+        let mut packages = Vec::new();
+        for base in bases {
+            if self.names(base).contains("node_modules") {
+                let folder = base.join("node_modules");
+                let programs = folder.join(".bin");
+                let names = [self.names(&folder), self.names(&programs)];
+                packages.push(Packages { folder, programs, names });
             }
         }
+        packages
+    }
+
+    /// What a word means as the name of a package, or of a program that comes with one.
+    fn note_in_packages(&mut self, base: &Path, packages: &Packages, word: &Word) {
+        let Packages { folder, programs, names: [inner, started] } = packages;
+        let [start, _] = &word.starts;
+        let (is_package, is_program) = (inner.could_lead(start), started.could_lead(start));
+        if !(is_package || is_program) || self.within(base, &word.text).is_none() {
+            return;
+        }
+        let path = folder.join(&word.text);
+        if is_package && self.begins(&path) {
+            self.note(&path.join("package.json"), By::CommandLine);
+            self.note_module(folder, word);
+        }
+        self.note(&programs.join(&word.text), By::CommandLine);
     }
 
     /// What a language takes a name without an ending for, with the packages that it lies in.
-    fn note_module(&mut self, base: &Path, word: &str) {
-        let dotted = dotted(word);
-        let packages = Path::new(&dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
+    fn note_module(&mut self, base: &Path, word: &Word) {
+        let packages = Path::new(&word.dotted).ancestors().skip(1).map(|it| it.join("__init__.py"));
         for package in packages.filter(|it| it.components().count() > 1).collect::<Vec<_>>() {
             self.note(&base.join(package), By::Script);
         }
-        for name in [word.to_owned(), dotted].iter().filter(|name| !name.is_empty()) {
+        for name in [&word.text, &word.dotted].into_iter().filter(|name| !name.is_empty()) {
             let Some(path) = self.within(base, name) else { continue };
             if !self.begins(&path) {
                 continue;
@@ -449,24 +505,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The names in a folder, which is listed once.
-    fn names(&mut self, folder: &Path) -> &BTreeSet<OsString> {
-        let problem = &mut self.problem;
-        self.listed.entry(folder.to_owned()).or_insert_with(|| match listed(folder) {
-            Ok(names) => names,
-            Err(error) => {
-                problem.get_or_insert(format!("cannot read {}: {error}", folder.display()));
-                BTreeSet::new()
-            }
+    /// The names in a folder.
+    fn names(&mut self, folder: &Path) -> Rc<Names> {
+        self.folders.names(folder).unwrap_or_else(|error| {
+            let problem = || format!("cannot read {}: {error}", folder.display());
+            self.problem.get_or_insert_with(problem);
+            Rc::default()
         })
     }
 
     /// Whether a name beside it begins like this one.
     fn begins(&mut self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        let from = (Bound::Included(name), Bound::Unbounded);
-        let next = self.names(folder).range::<OsStr, _>(from).next();
-        next.is_some_and(|next| next.as_encoded_bytes().starts_with(name.as_encoded_bytes()))
+        self.names(folder).begin(name)
     }
 
     /// Where a path leads. A link that leads elsewhere later names another file then.
@@ -486,7 +537,7 @@ impl<'a> Search<'a> {
 
     fn note(&mut self, path: &Path, by: By) {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
-        if !self.names(folder).contains(name) {
+        if !self.names(folder).contains(name) || !self.noted.insert((path.to_owned(), by)) {
             return;
         }
         let Some(path) = self.real(path) else { return };
@@ -500,6 +551,8 @@ impl<'a> Search<'a> {
             || path.extension().is_some_and(|it| ENDINGS.iter().any(|ending| it == *ending))
             || bytes.starts_with(b"#!");
         if by == By::Script && !could_run {
+            // It could become one without another name in its folder.
+            self.looked.insert(path);
             return;
         }
         let folder = path.parent().unwrap_or(self.root).to_owned();
@@ -520,6 +573,7 @@ impl<'a> Search<'a> {
         let above = folder.ancestors().take_while(|above| above.starts_with(self.root));
         let file = above.map(|above| above.join("package.json")).find(|file| file.is_file());
         let Some(file) = file else { return };
+        self.looked.insert(file.clone());
         let script = String::from_utf8_lossy(script);
         let package: Option<serde_json::Value> =
             fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -534,19 +588,6 @@ impl<'a> Search<'a> {
 /// The path that a language means by the name of a module.
 fn dotted(word: &str) -> String {
     word.trim_start_matches('.').replace('.', "/")
-}
-
-/// The names in a folder; none where there is no such folder. One whose names cannot be read may
-/// still let those pass who know one.
-fn listed(folder: &Path) -> io::Result<BTreeSet<OsString>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
-        Err(error) => {
-            let hides = |found: fs::Metadata| found.is_dir() && found.mode() & 0o111 != 0;
-            let may_hide = fs::metadata(folder).is_ok_and(hides);
-            if may_hide { Err(error) } else { Ok(BTreeSet::new()) }
-        }
-    }
 }
 
 fn is_data(path: &str) -> bool {

@@ -35,7 +35,11 @@ const SURFACES: &[Surface] = &[
     surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
     surface(".brynhild/agents/**.md", "be handed work by the model", Effect::Runs),
     surface(".brynhild/rules.md", "tell the model something", Effect::Lies),
-    surface(".brynhild/commands/**.md", "tell the model something when named", Effect::Lies),
+    surface(
+        ".brynhild/commands/**.md",
+        "run commands or tell the model something when named",
+        Effect::Lies,
+    ),
     surface(".brynhild/skills/**.md", "tell the model something", Effect::Lies),
     surface(".brynhild/skills/**", "be started by the model, if you allow it", Effect::Lies),
     surface(".brynhild/model-aliases.yaml", "have another model asked", Effect::Lies),

@@ -238,6 +238,7 @@ fn a_module_that_is_usually_blocked_runs_where_the_role_says_so() {
     );
     let run = exec(&project, "where", &json!({}));
     assert!(run.code(2).stderr.contains("Custom tool imports blocked module 'os'"), "{run}");
+    assert!(run.stderr.contains("`security.tools.blocked_custom_modules` of the role"), "{run}");
     let rules = "security: {tools: {blocked_custom_modules: []}}\n";
     project.file("role.yaml", format!("{ROLE}{rules}"));
     let run = exec(&project, "where", &json!({}));
@@ -361,4 +362,23 @@ fn a_module_that_ends_its_python_is_named_and_the_others_are_used() {
     project.file("deadly.py", "def rise() -> str:\n    return 'alive'\n");
     trust(&project);
     assert_eq!(said(&project, "rise", &json!({})), "alive");
+}
+
+/// What ended Python may have been the machine, and a role does not run without its modules.
+#[test]
+fn a_module_that_ended_python_is_tried_again_by_the_next_run() {
+    let model = ModelServer::start([
+        Reply::calls([("search", json!({"query": "owls"}))]),
+        Reply::text("Found."),
+    ]);
+    let project = with_tools(project_with(&model));
+    let deadly = "import faulthandler\nfrom pathlib import Path\n\
+                  if Path(__file__).with_name('flag').exists():\n    faulthandler._sigsegv()\n";
+    project.file("my_tools.py", format!("{deadly}{TOOLS}")).file("flag", "");
+    let run = || project.brynhild(&["run", "role.yaml", "-p", "owls?", "--yes"]);
+    let failed = run();
+    assert!(failed.code(2).stderr.contains("signal 11"), "{failed}");
+    assert!(failed.stderr.contains("the next run tries it again"), "{failed}");
+    std::fs::remove_file(project.path().join("flag")).unwrap();
+    assert_eq!(run().success().stdout.trim(), "Found.");
 }

@@ -1,7 +1,9 @@
 //! Plugins written for LMAO: found, described, called and confined, through the shipped program.
 
+mod changing;
 mod confined;
 mod hooks;
+mod left_out;
 mod modes;
 
 use std::fs;

@@ -2,6 +2,7 @@
 //! our own tools as a server. `real` has servers of others.
 
 mod answers;
+mod clients;
 mod forwarded;
 mod oauth;
 pub(crate) mod offering;

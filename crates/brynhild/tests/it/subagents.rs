@@ -134,6 +134,29 @@ fn an_agent_gets_the_tools_that_its_file_leaves_and_is_told_of_its_skills() {
 }
 
 #[test]
+fn a_name_that_keeps_no_tool_back_is_told_once_with_the_nearest() {
+    let (project, server) = playing([
+        task("reader", "read"),
+        Reply::text("read"),
+        task("reader", "again"),
+        Reply::text("again"),
+        Reply::text("done"),
+    ]);
+    let keys = "disallowedTools: [Bsah, write, Agent, mcp__db__drop, Shellac, 'Edit(x)']\n";
+    own(&project, "reader", keys, "Read with care.");
+    let run = project.brynhild(&["chat", "go"]);
+    run.success();
+    assert!(tools(&server.chats()[1]).contains(&"Bash".to_owned()), "{run}");
+    let none =
+        |name: &str| format!("there is no tool `{name}` that `disallowedTools` could keep back");
+    for told in [none("Bsah") + " (did you mean `Bash`?)\n", none("Shellac") + "\n"] {
+        let told = format!("warning: reader: {told}");
+        assert_eq!(run.stderr.matches(&told).count(), 1, "{told} {run}");
+    }
+    assert_eq!(run.stderr.matches("there is no tool").count(), 2, "{run}");
+}
+
+#[test]
 fn an_agents_model_is_looked_up_like_any_other() {
     let (project, server) = playing([
         Reply::calls([("Task", input("fast", "a")), ("Task", input("vendor", "b"))]),

@@ -18,9 +18,11 @@ use serde_json::Value;
 use sessions::unsaved::Unsaved;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Guarded, Moment};
+use super::Guarded;
+use super::present::Moment;
 use crate::output;
 
 /// What hooks know the first session by; later ones have a number behind it.
@@ -76,7 +78,7 @@ impl Guarded {
     /// Ends a session, unless somebody else does.
     async fn end_visit(&self, session: &SessionId) {
         if self.visits.open().remove(session) {
-            tell(self.listeners(&self.moment(), session).part().await);
+            tell(self.listeners(&self.present.moment(), session).part().await);
         }
     }
 
@@ -121,9 +123,14 @@ impl Visit {
         Self { guarded, session: OnceCell::new(), runtime: Handle::current() }
     }
 
-    async fn request(&self) -> Request<'_> {
+    /// What somebody wants from here on. Whoever withdraws it does not wait for what has changed.
+    async fn request(&self, cancel: &CancellationToken) -> Request<'_> {
         let guarded = &self.guarded;
-        let moment = guarded.present().await;
+        let moment = tokio::select! {
+            biased;
+            () = cancel.cancelled() => guarded.present.moment(),
+            moment = guarded.present.look() => moment,
+        };
         let begin = async || {
             let session = guarded.visits.next();
             guarded.begin_visit(&moment, &session).await;
@@ -146,7 +153,7 @@ impl Drop for Visit {
 #[async_trait]
 impl Guest for Visit {
     async fn call(&self, call: Call) -> Option<Called> {
-        let request = self.request().await;
+        let request = self.request(&call.cancel).await;
         let registry = &request.moment.registry;
         let spec = Arc::clone(registry.specs().iter().find(|spec| spec.name == call.name)?);
         let output = request.perform(registry.tools().cloned().collect(), call).await;
@@ -154,14 +161,14 @@ impl Guest for Visit {
     }
 
     async fn resources(&self) -> Resources {
-        self.request().await.readable().await
+        self.request(&CancellationToken::new()).await.readable().await
     }
 
     async fn read(&self, uri: &str, asker: Arc<dyn Asker>) -> Result<Option<Value>, String> {
-        self.request().await.held(uri, asker).await
+        self.request(&CancellationToken::new()).await.held(uri, asker).await
     }
 
     async fn watch(&self, uri: &str, watch: Watch) -> Result<(), String> {
-        self.request().await.watched(uri, watch).await
+        self.request(&CancellationToken::new()).await.watched(uri, watch).await
     }
 }

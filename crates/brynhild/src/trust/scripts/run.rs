@@ -3,14 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use contract::text::head;
+
 use super::words::{is_end, words};
 
 /// What loads the files that are named next.
-const LOADERS: [&str; 13] = [
+const LOADERS: [&str; 14] = [
     ".",
     "source",
     "eval",
     "include",
+    "-include",
     "include_once",
     "sinclude",
     "require",
@@ -21,11 +24,26 @@ const LOADERS: [&str; 13] = [
     "loadfile",
     "BASH_ENV",
 ];
+/// What loads the file that is named next, and variables by which an interpreter does.
+const LOADS_ONE: [&str; 9] = [
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "RUBYOPT",
+    "PYTHONSTARTUP",
+    "ENV",
+];
 /// What runs the first file that it is given, or what it reads; numbers behind the names are left out.
 #[rustfmt::skip]
-const INTERPRETERS: [&str; 23] = [
-    "ash", "bash", "bun", "dash", "deno", "fish", "julia", "ksh", "lua", "node", "nodejs", "perl",
-    "php", "pwsh", "python", "Rscript", "ruby", "sh", "tclsh", "ts-node", "tsx", "yash", "zsh",
+const INTERPRETERS: [&str; 43] = [
+    "ash", "bash", "bun", "dart", "dash", "deno", "elixir", "emacs", "escript", "expect", "fish",
+    "groovy", "guile", "java", "julia", "kotlin", "ksh", "lua", "luajit", "node", "nodejs", "ocaml",
+    "octave", "perl", "php", "pwsh", "pypy", "python", "racket", "raku", "Rscript", "ruby", "runghc",
+    "sbcl", "scala", "sh", "swipl", "tclsh", "ts-node", "tsx", "wish", "yash",
+    "zsh",
 ];
 /// What takes its program from a file only where an option says so.
 const BY_OPTION: [&str; 8] = ["awk", "gawk", "gmake", "jq", "make", "mawk", "nawk", "sed"];
@@ -49,11 +67,15 @@ pub(super) fn run(text: &str) -> BTreeSet<String> {
             let token = token.trim_start_matches('\\');
             let name = token.rsplit('/').next().unwrap_or(token);
             let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            if LOADERS.contains(&token) {
+            // A list of names in JavaScript loads nothing by the name of what loads.
+            let is_name = token == "require" && before.ends_with(['"', '\'']);
+            if LOADERS.contains(&token) && !is_name {
                 let given = arguments(before, after);
                 // What most often is read in this way is no program.
                 pieces.extend(given.filter(|it| token != "require" || !it.contains(".json")));
-            } else if INTERPRETERS.contains(&name) {
+            } else if LOADS_ONE.contains(&token) || is_call_of_file(token, after) {
+                pieces.extend(arguments(before, after).take(1));
+            } else if INTERPRETERS.contains(&name) && !is_assertion(name, after) {
                 pieces.extend(interpreted(before, after));
             } else if BY_OPTION.contains(&name) {
                 pieces.extend(told_files(before, after));
@@ -77,6 +99,58 @@ pub(super) fn searched(text: &str) -> BTreeSet<String> {
         }
     }
     pieces.into_iter().flat_map(words).collect()
+}
+
+/// Whether a name is not that of the program but of what tests of JavaScript call.
+fn is_assertion(name: &str, after: &str) -> bool {
+    name == "expect" && after.starts_with('(')
+}
+
+/// Whether Perl runs a file by its name there. A shell has the same word for the start of a loop.
+fn is_call_of_file(token: &str, after: &str) -> bool {
+    token == "do" && after.trim_start().starts_with(['"', '\'', '('])
+}
+
+/// The words of a text that name folders of which `find` gives the files to an interpreter, or runs them;
+/// with each, whether only those with an ending that could run are meant.
+pub(super) fn gone_through(text: &str) -> BTreeSet<(String, bool)> {
+    let text = text.replace("\\\n", " ");
+    let mut places = BTreeSet::new();
+    for line in text.lines() {
+        for command in line.split([';', '|', '&']) {
+            // One within another begins with the same signs; more than a few of them are none.
+            for (at, start) in command.match_indices("find ").take(4) {
+                places.extend(found_and_run(head(&command[at + start.len()..], 4 * LONGEST)));
+            }
+        }
+    }
+    places
+}
+
+/// The same of what stands behind `find`.
+fn found_and_run(command: &str) -> BTreeSet<(String, bool)> {
+    let bare = command.replace(['"', '\''], "");
+    let tokens: Vec<&str> = bare.split_whitespace().collect();
+    let runs = |pair: &[&str]| {
+        let name = pair[1].rsplit('/').next().unwrap_or(pair[1]);
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_run = name == "{}" || name == "env" || INTERPRETERS.contains(&name);
+        ["-exec", "-execdir", "-ok", "-okdir"].contains(&pair[0]) && is_run
+    };
+    if !tokens.windows(2).any(runs) {
+        return BTreeSet::new();
+    }
+    let patterns = || tokens.windows(2).filter(|pair| ["-name", "-iname"].contains(&pair[0]));
+    let has_ending = |pair: &[&str]| {
+        pair[1].rsplit_once('.').is_some_and(|(_, ending)| super::ENDINGS.contains(&ending))
+    };
+    let is_narrow = patterns().next().is_some() && patterns().all(has_ending);
+    let places = tokens.iter().take_while(|token| !token.starts_with(['-', '(', '!', '\\']));
+    let mut places: BTreeSet<String> = places.flat_map(|place| words(place)).collect();
+    if places.is_empty() {
+        places.insert(String::from("."));
+    }
+    places.into_iter().map(|place| (place, is_narrow)).collect()
 }
 
 /// What stands between blanks and signs in a line, and where.
@@ -118,6 +192,7 @@ fn interpreted<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
     let is_fed = (reads_input || !has_word) && command.trim_end().ends_with('|');
     if is_fed || ["xargs", "parallel"].iter().any(|it| command.contains(it)) {
         given.push(command);
+        given.extend(arguments(before, after).filter(|word| word.starts_with('<')));
     }
     given
 }
@@ -215,6 +290,18 @@ mod tests {
             "cat sub/lib | sh",
             "cat sub/lib | sort | bash -es -- a",
             "xargs -a sub/lib sh -c",
+            "xargs -I{} sh -c {} < sub/lib",
+            "-include sub/lib",
+            "do \"./sub/lib\" or die;",
+            "do('sub/lib');",
+            "NODE_OPTIONS=\"--require ./sub/lib\" node x.js",
+            "NODE_OPTIONS=--import=./sub/lib node x.js",
+            "node --require=./sub/lib x.js",
+            "RUBYOPT=-r./sub/lib ruby x",
+            "ENV=./sub/lib sh -i",
+            "java -jar sub/lib",
+            "emacs --batch --script sub/lib",
+            "expect -f sub/lib",
             "subprocess.run([\"sh\", \"-e\", \"sub/lib\"])",
             "source(\"sub/lib\", chdir = TRUE)",
             "dofile('sub/lib')",
@@ -243,6 +330,10 @@ mod tests {
             "awk '{ print }' notes",
             "jq .a notes",
             "make notes",
+            "for x in a; do cat notes; done",
+            "xargs rm < notes",
+            "environment notes",
+            "define([\"require\",\"exports\"],function(a,b){(n?4:0);\"notes\"})",
             "cat notes; sh x",
             "const it = require('./notes.json')",
             "it = json.load(open('notes'))",
@@ -261,9 +352,30 @@ mod tests {
     }
 
     #[test]
+    fn folders_whose_files_are_run_are_found() {
+        for (text, wanted) in [
+            ("find checks -type f -exec sh {} +", Some(("checks", false))),
+            (
+                "cd x && find \"./checks\" -name '*.sh' -exec bash -e {} \\;",
+                Some(("./checks", true)),
+            ),
+            ("find checks \\\n  -name 'c*' -exec {} \\;", Some(("checks", false))),
+            ("find . -name '*.py' -exec python3 {} +", Some((".", true))),
+            ("find -exec sh {} +", Some((".", false))),
+            ("find checks -name '*.o' -exec rm {} +", None),
+            ("find checks -type f; sh x", None),
+        ] {
+            let found = gone_through(text);
+            let wanted = wanted.map(|(place, is_narrow)| (place.to_owned(), is_narrow));
+            assert_eq!(found.into_iter().next(), wanted, "{text}");
+        }
+    }
+
+    #[test]
     fn texts_of_nothing_but_interpreters_end() {
-        for text in ["sh - ", "sh'", "sh (", ". ", "| sh", "xargs sh "] {
+        for text in ["sh - ", "sh'", "sh (", ". ", "| sh", "xargs sh ", "find ", "do '"] {
             run(&text.repeat((1 << 16) / text.len()));
+            gone_through(&text.repeat((1 << 16) / text.len()));
         }
     }
 

@@ -338,3 +338,34 @@ fn a_text_that_names_too_many_folders_is_not_followed_in_part() {
     write(&root, "h.sh", &folders.join(" "));
     assert!(Snapshot::read(&root).unwrap_err().contains("more than 128 folders"));
 }
+
+/// What does not count can become what does without another name in its folder.
+#[test]
+fn files_that_do_not_count_are_among_what_was_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: 'node sub/h.js'}]}\n");
+    write(&root, "sub/h.js", "if (fs.existsSync('./tool')) run('./tool')\n");
+    write(&root, "sub/tool", "x");
+    write(&root, "sub/package.json", "{}");
+    write(&root, "sub/other", "x");
+    let snapshot = Snapshot::read(&root).unwrap();
+    assert_eq!(paths(&root), ["sub/h.js"]);
+    for (path, is_looked_at) in [("tool", true), ("package.json", true), ("other", false)] {
+        let path = root.join("sub").join(path);
+        assert_eq!(snapshot.looked.contains(&path), is_looked_at, "{}", path.display());
+    }
+}
+
+/// The names in a folder stand for all that is not in it.
+#[test]
+fn folders_that_are_not_there_are_not_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, ".brynhild/hooks.yaml", "hooks: {a: [{command: 'sh h.sh'}]}\n");
+    write(&root, "h.sh", "sh gone/away.sh; cat lost/found/a; sh ./far/off.sh\n");
+    let looked = Snapshot::read(&root).unwrap().looked;
+    assert!(looked.contains(&root) && !looked.contains(&root.join("gone")), "{looked:?}");
+    write(&root, "gone/away.sh", "");
+    assert_eq!(paths(&root), ["gone/away.sh", "h.sh"]);
+}

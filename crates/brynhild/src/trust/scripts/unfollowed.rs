@@ -1,6 +1,7 @@
 //! What in a script or command line runs something that cannot be found by reading it: trust does not
 //! cover that, and the person is told. What is found decides nothing.
 
+use super::run::gone_through;
 use super::words::loads_unnamed;
 
 /// What runs the text or the file that comes next.
@@ -80,6 +81,16 @@ pub(super) fn in_shell(text: &str) -> Option<String> {
         if first.starts_with("python") && runs_module(words.clone()) {
             return Some(command.trim().to_owned());
         }
+        // Of the whole project not all files count because a text goes through it.
+        let goes_everywhere = || {
+            let mut places = gone_through(command).into_iter().map(|(place, _)| place);
+            places.any(|place| [".", "./"].contains(&place.as_str()) || is_open(&place))
+        };
+        if (first == "find" && goes_everywhere())
+            || (first == "java" && has_class_path(words.clone()))
+        {
+            return Some(command.trim().to_owned());
+        }
         let next = words.find(|word| !word.starts_with('-'));
         let is_found = match first {
             "eval" => true,
@@ -88,6 +99,11 @@ pub(super) fn in_shell(text: &str) -> Option<String> {
         };
         is_found.then(|| command.trim().to_owned())
     })
+}
+
+/// Whether Java is told where the classes lie that it loads.
+fn has_class_path<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    words.any(|word| ["-cp", "-classpath", "--class-path"].contains(&word))
 }
 
 /// Whether a word sets a variable for the command that follows.
@@ -148,6 +164,9 @@ mod tests {
             "env A=b npx tool",
             "python3 -I x.py",
             "eslint .",
+            "find . -type f -exec sh {} +",
+            "find \"$dir\" -name '*.sh' -exec bash {} +",
+            "java -cp classes Check",
         ] {
             assert!(in_shell(text).is_some(), "{text}");
         }
@@ -161,6 +180,9 @@ mod tests {
             "python3 -c 'import x'",
             "PYTHONPATH=vend python3 x.py -m pytest",
             "python3 -m lib.tool",
+            "find checks -exec sh {} +",
+            "find . -name '*.o' -exec rm {} +",
+            "java -jar x.jar",
         ] {
             assert_eq!(in_shell(text), None, "{text}");
         }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Recorded, Reply};
 
 use super::{one, own};
+use crate::crashes::project_around;
 use crate::{project, project_with};
 
 /// A project whose model plays `replies`, with these hooks of the person's own.
@@ -436,4 +437,29 @@ fn a_script_in_the_folder_for_hooks_is_found_by_the_home() {
         let run = project.brynhild(&["hooks", "test", "session_start"]);
         assert!(project.path().join("ran").exists(), "{home}: {run}");
     }
+}
+
+/// What starts its commands is carried along, and not looked for where the program was.
+#[test]
+fn an_upgrade_during_a_conversation_disarms_no_guard() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("brynhild");
+    fs::hard_link(env!("CARGO_BIN_EXE_brynhild"), &program).unwrap();
+    let removed = program.clone();
+    let server = ModelServer::respond_with(move |request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        if messages.iter().any(|message| message["role"] == "tool") {
+            return Reply::text("Done.");
+        }
+        // As an upgrade would.
+        fs::remove_file(&removed).unwrap();
+        Reply::calls([("Write", json!({"file_path": "a.txt", "content": "x"}))])
+    });
+    let project = project_around(program.to_str().unwrap(), &server);
+    own(&project, "hooks.yaml", &one("pre_tool_use", "guard", "echo guarded; exit 1"));
+    let run = project.brynhild(&["chat", "Go", "--mode", "yolo", "--dangerously-skip-sandbox"]);
+    assert!(run.success().stdout.contains("Done."), "{run}");
+    assert!(!project.path().join("a.txt").exists(), "{run}");
+    let told = result(server.chats().last().unwrap());
+    assert!(told.contains("guarded"), "{told}");
 }

@@ -52,6 +52,27 @@ fn a_line_that_comes_too_late_for_a_turn_is_the_next_one_and_a_command_waits() {
 }
 
 #[test]
+fn a_line_that_waits_when_the_turn_is_stopped_is_put_back_and_not_sent() {
+    let replies = [Reply::text("First answer.").stall_at(60), Reply::text("Second answer.")];
+    let server = ModelServer::start(replies);
+    let project = project_with(&server);
+    let terminal = project.terminal(&["--plain"], SIZE);
+    terminal.wait_for("> ");
+    terminal.send("begin\r");
+    server.wait_for_stalls(1);
+    terminal.send("one thing more\r");
+    terminal.wait_for("told at its next step");
+    terminal.send("\x03");
+    terminal.wait_for("interrupted");
+    terminal.send(" and another\r");
+    terminal.wait_for("Second answer.");
+    assert_eq!(server.chats().len(), 2);
+    assert_eq!(last_words(&server, 1), "one thing more and another");
+    terminal.send("\x04");
+    assert_eq!(terminal.wait_for_end(), Some(0));
+}
+
+#[test]
 fn what_is_typed_meanwhile_is_never_written_into_the_answer() {
     let server =
         ModelServer::start([Reply::text("first answer").withhold(), Reply::text("second answer")]);

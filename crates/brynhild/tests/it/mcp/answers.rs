@@ -30,6 +30,47 @@ fn what_a_server_prints_beside_its_messages_does_no_harm() {
 }
 
 #[test]
+fn a_tool_that_needs_a_task_is_left_out_with_the_reason() {
+    let project = project();
+    add(&project, &["rare"]);
+    let why = "research: it can be run as a task only, which is not supported";
+    let test = project.brynhild(&["mcp", "test", "test"]);
+    assert!(test.success().stdout.contains(&format!("left out: {why}")), "{test}");
+    assert!(test.stdout.contains("tool: mcp__test__excuse"), "{test}");
+    assert!(!test.stdout.contains("mcp__test__research"), "{test}");
+    let list = project.brynhild(&["mcp", "list"]);
+    assert!(list.success().stderr.contains(why), "{list}");
+    let shown = project.brynhild(&["plugin", "show", "test"]);
+    assert!(shown.success().stdout.contains(why), "{shown}");
+    let json = project.brynhild(&["mcp", "list", "--json"]).json();
+    assert_eq!(json["servers"][0]["left_out"], json!([why]));
+    let tools = project.brynhild(&["tools", "list"]);
+    assert!(!tools.success().stdout.contains("research"), "{tools}");
+}
+
+#[test]
+fn a_failure_for_want_of_a_network_is_explained_though_it_is_reported_as_a_success() {
+    let call = Reply::calls([("mcp__test__excuse", json!({}))]);
+    let server = ModelServer::start([call, Reply::text("I see")]);
+    let project = project_with(&server);
+    add(&project, &["rare"]);
+    let said = answer(&project, "mcp__test__excuse");
+    assert_eq!(said["success"], true, "{said}");
+    assert_eq!(said["output"], "Error searching: TypeError: fetch failed", "{said}");
+    let exec = ["--yes", "tools", "exec", "mcp__test__excuse", "--input", "{}"];
+    let run = project.brynhild(&exec);
+    let remedy = "mcp.servers.test.sandbox.network: true";
+    assert!(run.success().stderr.contains("hint: (it runs without a network"), "{run}");
+    assert!(run.stderr.contains(remedy) && !run.stderr.contains("error:"), "{run}");
+    project.brynhild(&["chat", "--yes", "go"]).success();
+    assert!(server.chats()[1].body.to_string().contains(remedy));
+    let network = "mcp: {servers: {test: {sandbox: {network: true}}}}\n";
+    project.config_more(network);
+    let run = project.brynhild(&exec);
+    assert!(!run.success().stderr.contains("network"), "{run}");
+}
+
+#[test]
 fn instructions_reach_the_model_and_are_pinned_like_tools() {
     let server = ModelServer::start([Reply::text("fine")]).repeat_last();
     let project = project_with(&server);
@@ -111,11 +152,14 @@ fn an_address_where_nobody_listens_is_named_with_the_reason() {
 fn one_server_that_cannot_be_used_does_not_keep_the_others_out() {
     let project = project();
     let good = json!({"type": "stdio", "command": "a"});
-    let file = json!({"mcp": {"one": good, "two": {"type": "sse", "url": "https://h.example/"}}});
+    let file = json!({"mcp": {
+        "one": good, "two": {"type": "sse", "url": "https://h.example/"}, "three": {"port": 1},
+    }});
     project.file("g.json", file.to_string());
     let run = project.brynhild(&["mcp", "import", "g.json"]);
     run.success();
     assert!(run.stderr.contains("`two` is left out"), "{run}");
+    assert!(run.stderr.contains("`three` is left out: it has neither `command`"), "{run}");
     let list = project.brynhild(&["mcp", "list", "--json"]).json();
     assert_eq!(list["servers"].as_array().unwrap().len(), 1, "{list}");
     let alone = json!({"two": {"type": "sse", "url": "https://h.example/"}});

@@ -94,13 +94,38 @@ fn a_client_that_can_ask_is_asked() {
     let question = serving.stdout();
     let question = question.lines().find(|line| line.contains("elicitation/create")).unwrap();
     let question: Value = serde_json::from_str(question).unwrap();
-    assert!(question["params"]["message"].as_str().unwrap().contains("Run Write"), "{question}");
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.contains("Permission needed: Write"), "{message}");
+    assert!(message.contains("/c.txt\n") && message.contains("│ +agreed"), "{message}");
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
     serving.send(&format!("{answer}\n"));
     serving.wait_for_stdout("\"id\":1");
     serving.close_stdin();
     serving.wait().success();
     assert_eq!(project.read("c.txt"), "agreed");
+}
+
+#[test]
+fn nothing_hidden_reaches_who_is_asked_by_a_client() {
+    let project = project();
+    let mut serving = project.command(&["mcp", "serve"]).spawn();
+    let mut send = |message: Value| serving.send(&format!("{message}\n"));
+    send(initialize(&json!({"elicitation": {}})));
+    send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let command = "touch q1 # \u{202e}\u{2066} \u{441}at x\u{200b}";
+    send(call(1, "Bash", &json!({"command": command})));
+    serving.wait_for_stdout("elicitation/create");
+    let question = serving.stdout();
+    let question = question.lines().find(|line| line.contains("elicitation/create")).unwrap();
+    let question: Value = serde_json::from_str(question).unwrap();
+    let message = question["params"]["message"].as_str().unwrap();
+    for hidden in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{441}'] {
+        assert!(!message.contains(hidden), "{hidden:?} in {message:?}");
+    }
+    assert!(message.contains("\\u{202e}") && message.contains("note: "), "{message}");
+    serving.close_stdin();
+    serving.wait().success();
+    assert!(!project.path().join("q1").exists());
 }
 
 #[test]

@@ -65,6 +65,50 @@ fn what_is_not_understood_of_a_command_is_no_version() {
 }
 
 #[test]
+fn no_detour_hides_what_a_command_takes() {
+    let project = project();
+    for words in [
+        &["sh", "-c", "echo foo | xargs npx -y"][..],
+        &["sh", "-c", "echo npx -y foo | xargs env"],
+        &["bash", "-c", "eval -- \"npx -y foo\""],
+        &["bash", "-c", "trap -- 'npx -y foo' EXIT"],
+        &["bash", "-c", "coproc X { npx -y foo; }"],
+        &["fish", "-C", "true", "-c", "npx -y foo"],
+        &["uv", "run", "-m", "pipx", "run", "foo"],
+        &["cmd", "/c", "npx -y foo"],
+        &["mksh", "-c", "npx -y foo"],
+        &["pwsh", "-c", "npx -y foo"],
+        &["op", "run", "--", "npx", "-y", "foo"],
+        &["mise", "exec", "--", "npx", "-y", "foo"],
+        &["flock", "/tmp/x", "npx", "-y", "foo"],
+        &["su", "-c", "npx -y foo"],
+        &["strace", "-f", "npx", "-y", "foo"],
+        &["find", ".", "-exec", "npx", "-y", "foo", ";"],
+        &["sh", "-c", "exec python3 tools/serv*"],
+        &["sh", "-c", "exec python3 $(echo tools)/server"],
+        &["sh", "-c", "exec node \"$WHERE/server.js\""],
+    ] {
+        let run = project.brynhild(&[&["mcp", "add", "a", "--"], words].concat());
+        assert!(run.code(2).stderr.contains("--unpinned"), "{run}");
+    }
+    for words in [
+        &["sh", "-c", "cd x && exec node y"][..],
+        &["npx", "-y", "pkg@1.2.3"],
+        &["uvx", "pkg==1"],
+        &["node", "path/server.js"],
+        &["sh", "-c", "cd ${PLUGIN} && exec node ${PLUGIN}/y.js --key ${KEY}"],
+        &["sh", "-c", "exec node y.js \"$TOKEN\" *.txt 2>>\"$LOG\""],
+        &["docker", "run", "-i", "-e", "KEY=${KEY}", "-e", "TEXT=don't; $(do)", "img:1.2.3"],
+        &["sh", "-c", "exec docker run -i -e KEY=\"$KEY\" img:1.2.3"],
+        &["op", "run", "--", "node", "server.js"],
+        &["python", "-m", "module", "--text", "it's one"],
+    ] {
+        let run = project.brynhild(&[&["mcp", "add", "a", "--force", "--"], words].concat());
+        run.success();
+    }
+}
+
+#[test]
 fn a_file_with_such_servers_is_taken_over_where_somebody_insists() {
     let project = project();
     let theirs = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "${X}", "x"]},
@@ -150,36 +194,61 @@ fn a_changed_program_of_one_s_own_asks_again_wherever_it_lies() {
     assert!(approved.success().stdout.contains("m offers what you agreed to"), "{approved}");
 }
 
-/// The file that keeps what a server offers.
-fn catalog(project: &Project) -> std::path::PathBuf {
-    let folder = project.config_folder().join("cache/mcp");
-    let mut files = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
-    files.find(|path| path.extension().is_some_and(|it| it == "json")).unwrap()
+/// Loses the file that keeps what a server offers, or what is in it.
+fn lose(project: &Project, broken: Option<&str>) {
+    let cache = project.config_folder().join("cache");
+    let Some(broken) = broken else { return fs::remove_dir_all(cache).unwrap() };
+    let mut files = fs::read_dir(cache.join("mcp")).unwrap().flatten().map(|entry| entry.path());
+    let list = files.find(|path| path.extension().is_some_and(|it| it == "json"));
+    fs::write(list.unwrap(), broken).unwrap();
 }
 
 #[test]
-fn a_list_that_was_agreed_to_and_cannot_be_read_is_agreed_to_anew() {
-    for broken in ["", "{", "{\"format\": 99}"] {
+fn to_lose_the_list_of_a_server_agrees_to_nothing_and_asks_about_nothing() {
+    for broken in [None, Some(""), Some("{"), Some("{\"format\": 99}")] {
         let (project, script) = with_own_server();
         let named = script.display().to_string();
         project.brynhild(&["mcp", "add", "m", "--", "python3", &named]).success();
         exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
-        fs::write(catalog(&project), broken).unwrap();
-        assert_eq!(
-            project.brynhild(&["mcp", "list", "--json"]).json()["servers"][0]["state"],
-            "changed"
-        );
+        lose(&project, broken);
+        let run = exec(&project, "mcp__m__echo", &json!({"text": "x"}));
+        assert!(!run.success().stderr.contains("has changed"), "{run}");
+        lose(&project, broken);
+        project.file("pull.txt", "EVIL words.");
         let call = ["--yes", "tools", "exec", "mcp__m__echo", "--input", "{\"text\": \"x\"}"];
-        for _ in 0..2 {
-            let run = project.brynhild(&call);
-            assert!(run.code(3).stderr.contains("agreed to of it cannot be read"), "{run}");
-            assert!(run.stderr.contains("hint: `brynhild mcp approve m`"), "{run}");
-        }
+        let run = project.brynhild(&call);
+        assert!(run.code(3).stderr.contains("its description of echo has changed"), "{run}");
+        assert!(run.stderr.contains("hint: `brynhild mcp approve m`"), "{run}");
+        let other = exec(&project, "mcp__m__environment", &json!({}));
+        assert!(other.success().stdout.contains("PATH="), "the other tools go on: {other}");
+        project.brynhild(&call).code(3);
         let approved = project.brynhild(&["mcp", "approve", "m"]);
         assert!(approved.success().stdout.contains("echo: "), "{approved}");
+        assert!(approved.stdout.contains("EVIL words."), "{approved}");
+        assert!(!approved.stdout.contains("fail: "), "{approved}");
         let run = exec(&project, "mcp__m__echo", &json!({"text": "x"}));
-        assert!(!run.success().stderr.contains("cannot be read"), "{run}");
+        assert!(!run.success().stderr.contains("has changed"), "{run}");
     }
+}
+
+#[test]
+fn a_program_that_is_too_large_to_be_read_is_known_by_its_size() {
+    let (project, script) = with_own_server();
+    let large = project.home().join("servers/large.bin");
+    put(&large, "");
+    let grow = |size: u64| {
+        let file = fs::OpenOptions::new().write(true).open(&large).unwrap();
+        // To read this would take hours.
+        file.set_len(size).unwrap();
+    };
+    grow(1 << 42);
+    let (named, with) = (script.display().to_string(), large.display().to_string());
+    project.brynhild(&["mcp", "add", "m", "--", "python3", &named, &with]).success();
+    for _ in 0..2 {
+        exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
+    }
+    grow((1 << 42) + 1);
+    asked(&project.brynhild(&["mcp", "test", "m"]), "large.bin");
 }
 
 #[test]

@@ -169,6 +169,75 @@ fn a_script_counts_however_the_command_leads_to_it() {
 }
 
 #[test]
+fn a_script_counts_where_a_shell_or_an_unknown_program_leads_to_it() {
+    for words in [
+        &["sh", "-c", "exec python3 tools/pl*"][..],
+        &["sh", "-c", "exec python3 tools/pl?in"],
+        &["bash", "-c", "exec python3 ./{tools,}/plain"],
+        &["sh", "-c", "exec python3 $(echo tools)/plain"],
+        &["sh", "-c", "exec python3 \"$PWD/tools/plain\""],
+        &["bash", "-c", "eval -- python3 tools/plain"],
+        &["tools/strange", "--option", "python3", "tools/plain"],
+        &["sh", "-c", "tools/strange 'as it is' sh -c 'exec python3 tools/plain'"],
+        &["sh", "-c", "cd tools; PATH=$PWD:$PATH; exec python3 plain"],
+    ] {
+        let project = project();
+        project.file("tools/plain", SERVER);
+        put(&project.path().join("tools/strange"), "#!/bin/sh\nshift\nexec \"$@\"\n");
+        project.brynhild(&[&["mcp", "add", "m", "--unpinned", "--"], words].concat()).success();
+        test(&project, ".").success();
+        project.file("tools/plain", altered());
+        asked(&test(&project, "."), "tools/plain");
+    }
+}
+
+#[test]
+fn what_variables_of_an_entry_load_counts() {
+    for (name, value) in [
+        ("BASH_ENV", "tools/before"),
+        ("NODE_OPTIONS", "--no-warnings --require ./tools/before"),
+        ("RUBYOPT", "-r./tools/before"),
+        ("PYTHONSTARTUP", "tools/before"),
+        ("PYTHONPATH", "/nowhere:tools"),
+        ("OTHER", "tools/before.py"),
+    ] {
+        let project = project();
+        project.file("server.py", SERVER);
+        let loaded = ["tools/before", "tools/before.py", "tools/sitecustomize.py"];
+        let load = |text: &str| {
+            for path in loaded {
+                project.file(path, text);
+            }
+        };
+        load("pass\n");
+        let setting = format!("{name}={value}");
+        let line = ["mcp", "add", "m", "--env", &setting, "--", "python3", "server.py", "t.db"];
+        project.brynhild(&line).success();
+        project.file("t.db", "1");
+        test(&project, ".").success();
+        project.file("t.db", "2");
+        test(&project, ".").success();
+        load("x = 1\n");
+        asked(&test(&project, "."), "tools/");
+    }
+}
+
+#[test]
+fn very_many_folders_among_the_words_are_no_more_work_than_their_number() {
+    let project = project();
+    project.file("server.py", SERVER);
+    let folders: Vec<String> = (0..400).map(|number| format!("d{number}")).collect();
+    for folder in &folders {
+        fs::create_dir(project.path().join(folder)).unwrap();
+    }
+    let line = format!(": {}; exec python3 server.py", folders.join(" "));
+    project.brynhild(&["mcp", "add", "m", "--", "sh", "-c", &line]).success();
+    test(&project, ".").success();
+    project.file("server.py", altered());
+    asked(&test(&project, "."), "server.py");
+}
+
+#[test]
 fn to_type_a_prompt_is_not_to_agree_to_another_program() {
     let server = ModelServer::start([Reply::text("hello")]);
     let project = project_with(&server);

@@ -15,20 +15,20 @@ use crate::python_plugins::tool;
 const CHANGED: &str = "notifications/tools/list_changed";
 
 /// A client of `mcp serve` on its standard input and output.
-struct Client {
-    serving: Running,
+pub(super) struct Client {
+    pub(super) serving: Running,
     last: u64,
 }
 
 impl Client {
-    fn new(project: &Project) -> Self {
+    pub(super) fn new(project: &Project) -> Self {
         let mut serving = project.command(&["--yes", "mcp", "serve"]).spawn();
         serving.send(&format!("{}\n", initialize(&json!({}))));
         serving.send("{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n");
         Self { serving, last: 0 }
     }
 
-    fn ask(&mut self, message: impl FnOnce(u64) -> Value) -> Value {
+    pub(super) fn ask(&mut self, message: impl FnOnce(u64) -> Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.serving.send(&format!("{}\n", message(id)));
@@ -45,7 +45,7 @@ impl Client {
         self.ask(|id| call(id, name, &json!({}))).to_string()
     }
 
-    fn list(&mut self) -> String {
+    pub(super) fn list(&mut self) -> String {
         self.ask(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).to_string()
     }
 
@@ -53,13 +53,13 @@ impl Client {
         self.serving.stdout().matches(CHANGED).count()
     }
 
-    fn leave(mut self) -> testkit::Run {
+    pub(super) fn leave(mut self) -> testkit::Run {
         self.serving.close_stdin();
         self.serving.wait()
     }
 }
 
-fn plugin(project: &Project, name: &str, word: &str) {
+pub(super) fn plugin(project: &Project, name: &str, word: &str) {
     let root = project.config_folder().join("plugins").join(name);
     fs::create_dir_all(root.join("tools")).unwrap();
     let manifest = format!("name: {name}\nversion: '1'\ntools: [t]\n");

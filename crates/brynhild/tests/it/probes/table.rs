@@ -113,7 +113,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("S03", "env"),
     probe("S04", "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a VICTIM_SECRET"),
     probe("S05", "[ -r /proc/$VPID/cmdline ] && grep -aq AF_UNIX /proc/$VPID/cmdline && echo ESC"),
-    probe("S06", "$SP keyctl_read $NAME"),
+    probe("S06", "$SP keyctl_read"),
     probe("S07", "$SP shm $SHM"),
     of(Proof::Maybe, "S08", "head -c 1 /etc/shadow | grep -q . && echo ESC"),
     probe("K01", "kill -0 $VPID && echo ESC"),

@@ -213,6 +213,20 @@ fn a_change_of_what_a_script_loads_asks_again_whatever_it_looks_like() {
         ("sh t/h.sh", &[("t/h.sh", ". \"$here/lib\""), ("t/lib", "true")], "t/lib"),
         ("sh h.sh", &[("h.sh", "bash -e steps < notes.txt"), ("steps", "true")], "steps"),
         ("sh h.sh", &[("h.sh", "xargs -a cmds sh -c"), ("cmds", "true")], "cmds"),
+        ("sh h.sh", &[("h.sh", "xargs -I{} sh -c {} < cmds"), ("cmds", "true")], "cmds"),
+        ("sh h.sh", &[("h.sh", "find c -type f -exec sh {} +"), ("c/d/a", "true")], "c/d/a"),
+        ("find c -type f -exec sh '{}' +", &[("c/a", "true")], "c/a"),
+        ("make -s", &[("Makefile", "-include guard.conf\n"), ("guard.conf", "a:\n")], "guard.conf"),
+        ("perl x.pl", &[("x.pl", "do \"./cfg\";"), ("cfg", "1;")], "cfg"),
+        ("sh h.sh", &[("h.sh", "NODE_OPTIONS=\"-r ./pre\" node x"), ("pre", "1")], "pre"),
+        ("PYTHONPATH=$PWD/v.zip python3 h.py", &[("h.py", "import a"), ("v.zip", "PK")], "v.zip"),
+        ("python3 h.py", &[("h.py", "sys.path.insert(0, 'v.zip')"), ("v.zip", "PK")], "v.zip"),
+        ("sh h.sh", &[("h.sh", "java -jar t/c.jar"), ("t/c.jar", "PK")], "t/c.jar"),
+        (
+            "node x.js",
+            &[("x.js", "runInThisContext(read('code.txt'))"), ("code.txt", "1")],
+            "code.txt",
+        ),
         (
             "perl -Ilib x.pl",
             &[("x.pl", "use Foo::Bar;"), ("lib/Foo/Bar.pm", "1;")],
@@ -226,6 +240,22 @@ fn a_change_of_what_a_script_loads_asks_again_whatever_it_looks_like() {
         project.file(changed, "exit 0");
         let run = project.brynhild(&["--require-trust", "hooks", "list"]);
         assert_eq!(run.status.code(), Some(3), "{command}: {changed}");
+    }
+}
+
+#[test]
+fn what_a_project_s_own_commands_run_is_shown_and_covered() {
+    for (path, text) in [
+        (".claude/commands/a.md", "Look:\n\n```!\nsh tools/see.sh\n```\n"),
+        (".claude/commands/a.md", "Look: !`sh tools/see.sh`\n"),
+        (".brynhild/commands/a.md", "---\nname: aa\ndescription: d\nrun: sh tools/see.sh\n---\n"),
+    ] {
+        let project = project();
+        project.file(path, text).file("tools/see.sh", "echo good\n");
+        let shown = project.brynhild(&["trust", "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        assert!(shown["commands"].to_string().contains("sh tools/see.sh"), "{path}: {shown}");
+        assert!(shown["files"].to_string().contains("\"tools/see.sh\""), "{path}: {shown}");
     }
 }
 

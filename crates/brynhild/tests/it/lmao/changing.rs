@@ -1,0 +1,126 @@
+//! What plugins read beside their own file, and what becomes of a conversation when that changes.
+
+use super::*;
+
+/// A plugin whose file begins with what it reads from `facts.json` beside it.
+fn reading(project: &Project, name: &str, facts: &Value, more: &str) {
+    plugin(project, name, &manifest(name), ECHO);
+    state(project, name, &facts.to_string());
+    let file = folder(project).join(name).join("tool.py");
+    let text = fs::read_to_string(&file).unwrap();
+    let read = "FACTS = json.load(open(os.path.dirname(__file__) + '/facts.json'))\n";
+    fs::write(&file, format!("{text}{read}{more}")).unwrap();
+}
+
+/// Changes what it reads.
+fn state(project: &Project, name: &str, facts: &str) {
+    fs::write(folder(project).join(name).join("facts.json"), facts).unwrap();
+}
+
+/// What the model read of its first two calls, with `change` made between the turns they stand in.
+fn two_turns(server: &ModelServer, project: &Project, change: impl FnOnce()) -> [String; 2] {
+    let mut running = project.command(&["--plain", "--yes"]).spawn();
+    running.send("one\n");
+    running.wait_for_stdout("first answer");
+    let first = result(server);
+    change();
+    running.send("two\n");
+    running.wait_for_stdout("second answer");
+    running.close_stdin();
+    running.wait().success();
+    [first, result(server)]
+}
+
+fn calling(first: (&str, Value), second: (&str, Value)) -> ModelServer {
+    ModelServer::start([
+        Reply::calls([first]),
+        Reply::text("first answer"),
+        Reply::calls([second]),
+        Reply::text("second answer"),
+    ])
+}
+
+/// A hook that stops all calls while the facts say so.
+const GUARD: &str = "def see(ctx):\n    if FACTS['deny']:\n        ctx.cancel('not today')\n\
+                     HOOKS = {'pre_tool_execution': 'see'}\n";
+
+fn read(file: &str) -> (&'static str, Value) {
+    ("Read", json!({"file_path": file}))
+}
+
+#[test]
+fn a_guard_that_does_not_load_any_more_lets_nothing_through_however_often_it_is_described() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    plugin(&project, "other", &manifest("other"), ECHO);
+    reading(&project, "guard", &json!({"deny": true}), GUARD);
+    let guarded = |wanted: &str| {
+        let run = exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]);
+        assert!(run.code(1).stderr.contains(wanted), "{wanted}: {run}");
+    };
+    guarded("not today");
+    state(&project, "guard", "{\"deny\": tru");
+    guarded("could not be asked");
+    guarded("could not be asked");
+    // With settings of its own it is served, and described, under another name.
+    project.config("plugins: {guard: {timeout: 60}}\n");
+    guarded("could not be asked");
+    state(&project, "guard", "{\"deny\": true}");
+    guarded("not today");
+    // What is loaded and has no hooks guards nothing, also when it does not load later.
+    let file = folder(&project).join("guard/tool.py");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace(GUARD, "")).unwrap();
+    exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]).success();
+    state(&project, "guard", "{\"deny\": tru");
+    exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]).success();
+}
+
+#[test]
+fn a_guard_that_stops_loading_in_a_conversation_lets_nothing_through() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = calling(read("a.txt"), read("a.txt"));
+    let project = project_with(&server);
+    project.file("a.txt", "text of a\n");
+    reading(&project, "guard", &json!({"deny": true}), GUARD);
+    let [first, second] =
+        two_turns(&server, &project, || state(&project, "guard", "{\"deny\": tru"));
+    assert!(first.contains("not today"), "{first}");
+    assert!(second.contains("could not be asked"), "{second}");
+}
+
+#[test]
+fn a_tool_that_comes_with_another_file_can_be_called() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = calling(("ta", json!({"target": ""})), ("tb", json!({"target": ""})));
+    let project = project_with(&server);
+    let several = "PLUGINS = [dict(PLUGIN, name=name) for name in FACTS]\n\
+                   def run(target, args, base, extra_roots, skill_roots, tool_name=None):\n    \
+                   return json.dumps({'success': True, 'data': tool_name})\n";
+    reading(&project, "several", &json!(["ta"]), several);
+    let [first, second] =
+        two_turns(&server, &project, || state(&project, "several", "[\"ta\", \"tb\"]"));
+    assert_eq!(first, r#"{"success": true, "data": "ta"}"#);
+    assert_eq!(second, r#"{"success": true, "data": "tb"}"#);
+}
+
+#[test]
+fn a_guard_that_comes_with_another_file_is_asked() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = calling(("later", json!({"target": ""})), read("a.txt"));
+    let project = project_with(&server);
+    project.file("a.txt", "text of a\n");
+    let later = GUARD.replace("HOOKS =", "if FACTS['deny']:\n    HOOKS =");
+    reading(&project, "later", &json!({"deny": false}), &later);
+    let [first, second] =
+        two_turns(&server, &project, || state(&project, "later", "{\"deny\": true}"));
+    assert!(first.contains(r#""success": true"#), "{first}");
+    assert!(second.contains("not today"), "{second}");
+}
