@@ -229,7 +229,7 @@ impl fmt::Debug for View {
 pub struct Granted {
     /// Those that hold from here on.
     pub rules: Vec<String>,
-    /// Those that are no rules.
+    /// Those that are no rules, or would allow any command.
     pub refused: Vec<String>,
 }
 

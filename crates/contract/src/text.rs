@@ -28,7 +28,7 @@ pub fn is_hidden(c: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' |
         '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' |
         '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' |
-        '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' |
+        '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' |
         '\u{e0000}'..='\u{e0fff}' => true,
         _ => c.is_control(),
     }
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn characters_that_look_like_nothing_are_hidden() {
-        let nothing = "\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{2800}\u{3164}\u{fe00}\u{fe0e}";
-        assert!(nothing.chars().chain("\u{ffa0}\u{1d173}\u{e0100}".chars()).all(is_hidden));
+        let nothing = "\u{34f}\u{115f}\u{e0100}\u{17b4}\u{180b}\u{2800}\u{3164}\u{fe00}\u{fe0e}";
+        assert!(nothing.chars().chain("\u{ffa0}\u{fff0}\u{1bca3}\u{1d173}".chars()).all(is_hidden));
         assert!(!"\u{2764}\u{fe0f} ✔ é 漢 \u{a0}".contains(is_hidden));
     }
 

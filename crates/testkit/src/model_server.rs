@@ -133,6 +133,11 @@ impl ModelServer {
         self.requests()
     }
 
+    /// Waits until a request has come that is as `is_it` says.
+    pub fn wait_for_request(&self, what: &str, is_it: impl Fn(&Recorded) -> bool) {
+        self.wait(what, |state| state.requests.iter().any(|request| is_it(request)));
+    }
+
     /// Waits until so many replies have reached the point where they stall.
     pub fn wait_for_stalls(&self, count: usize) {
         self.wait(&format!("{count} stalled replies"), |state| state.stalled >= count);
