@@ -10,7 +10,7 @@ use crate::findings::{BUILT_IN, Finding, Lift, MODE, allow, ask, deny};
 use crate::glob::Reading;
 use crate::modes::{only_looks, read_only_refusal};
 use crate::rules::{ANY_WORDS, Rule, Target, Touch};
-use crate::{RequireApproval, paths};
+use crate::{RequireApproval, paths, version_files};
 
 /// What was found out about a call.
 pub(crate) struct Judged {
@@ -96,7 +96,7 @@ fn judge_action(call: &Call<'_>, action: &Action) -> Stated {
     let (steps, changes_nothing) = match action {
         // What lies in a folder that everybody writes to is as little the project's as to a command.
         Action::Read { path } => (read(call, path), true),
-        Action::Write { path, .. } => (write(&call.on_files(), path), false),
+        Action::Write { path, diff } => (write(&call.on_files(), path, diff.as_deref()), false),
         Action::Run { command, cwd } => {
             let outcome = commands::judge(call, command, cwd);
             let mut findings = outcome.findings;
@@ -125,13 +125,14 @@ fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     steps
 }
 
-fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
+fn write(call: &Call<'_>, path: &Path, diff: Option<&str>) -> Vec<Finding> {
     let path = &paths::normalize(path);
     let subject = path.display().to_string();
     let place = (path.as_path(), Reading::Literal);
     let mut steps = call.file_rules(Touch::Write, place, Decision::Deny);
     let obeyed = || call.ground.look().and_then(|look| look.git_obeys(path));
-    if let Some(why) = call.places.protection(path).or_else(obeyed) {
+    let led = || version_files::leads_to_program(path, diff);
+    if let Some(why) = call.places.protection(path).or_else(obeyed).or_else(led) {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.extend(call.file_rules(Touch::Write, place, Decision::Ask));

@@ -15,7 +15,7 @@ mod writes;
 
 use globs::Globs;
 pub(crate) use grant::{Grant, grant, unsure, unwrapped};
-use named::{Hit, named_file};
+use named::{Given, Hit, Led, named_file};
 pub(crate) use writes::written;
 use writes::written_by_program;
 
@@ -26,10 +26,12 @@ use contract::policy::{Decision, Mode};
 
 use crate::call::Call;
 use crate::findings::{BUILT_IN, FLOOR, Finding, Lift, MODE, allow, ask, deny};
-use crate::floor;
+use crate::floor::{self, Danger};
 use crate::ground::Ends;
 use crate::rules::{CommandPattern, Rule, Target};
-use crate::shell::{Flow, Found, Piece, Reach, Simple, Survey, prove, resolve, survey};
+use crate::shell::{
+    Flow, Found, Grammar, Piece, Reach, Simple, Survey, prove, resolve, settled, survey,
+};
 pub(crate) use index::Index;
 
 /// What was found out about a command.
@@ -48,6 +50,10 @@ struct Read<'a> {
     survey: &'a Survey,
     index: &'a Index,
     ends: Ends<'a>,
+    /// Words that lead elsewhere.
+    led: Led<'a>,
+    /// All that it is given to read.
+    given: OnceCell<Vec<Given<'a>>>,
     /// What the text says of wildcards, once that was looked for.
     globs: OnceCell<Globs>,
 }
@@ -69,14 +75,22 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     let reach = if denies_commands(call) { Reach::Sources } else { Reach::Commands };
     let survey = survey(command, places, proof.grammar, reach);
     let index = Index::new(&survey);
-    let ends = Ends::new(call.ground);
-    let read = Read { text: command, survey: &survey, index: &index, ends, globs: OnceCell::new() };
+    let ends = Ends::new(call.ground, &call.places.workspace);
+    let read = Read {
+        text: command,
+        survey: &survey,
+        index: &index,
+        ends,
+        led: Led::default(),
+        given: OnceCell::new(),
+        globs: OnceCell::new(),
+    };
     let mut findings = rule_steps(call, &read, Decision::Deny);
     findings.extend(forbidden(call, &survey));
     findings.extend(sweep::sweeps(call, &read));
     findings.extend(elsewhere::shown_from_elsewhere(call, &read));
     findings.extend(told::told_by_files(call, &survey));
-    for danger in floor::dangers(command, &survey, &index, call.places) {
+    for danger in dangers(call, &read, places) {
         findings.push(match danger.decision {
             Decision::Deny => deny(&danger.subject, &danger.why, BUILT_IN),
             Decision::Allow | Decision::Ask => {
@@ -121,6 +135,18 @@ pub(crate) fn judge(call: &Call<'_>, command: &str, cwd: &Path) -> Outcome {
     }
     findings.extend(steps);
     Outcome { findings, read_only, search_path }
+}
+
+/// What the floor stops. Where that rests on a path that only the running shell knows, the text is read once more
+/// with the values that it gives its variables for certain.
+fn dangers(call: &Call<'_>, read: &Read<'_>, places: (&Path, Option<&Path>)) -> Vec<Danger> {
+    let around = (call.places, call.ground);
+    let dangers = floor::dangers(read.text, read.survey, read.index, around);
+    let settled = dangers.iter().any(Danger::is_untold).then(|| settled(read.text)).flatten();
+    settled.map_or(dangers, |text| {
+        let survey = survey(&text, places, Grammar::Untried, Reach::Commands);
+        floor::dangers(&text, &survey, &Index::new(&survey), around)
+    })
 }
 
 /// Judges every simple command; also returns whether they are proven to change nothing.

@@ -1,16 +1,21 @@
 //! The dangerous-path floor: what is never done without a person, in any mode and under any flag.
 //! It looks at every command a text could run, and asks too often rather than too rarely.
 
+mod calls;
 mod destroy;
+mod disks;
+mod found;
 mod git;
-
-use std::borrow::Cow;
+mod mounts;
+mod targets;
 
 use contract::policy::Decision;
 
-use crate::commands::{Index, written};
+use crate::commands::Index;
+use crate::ground::{Ends, Ground};
 use crate::paths::Places;
-use crate::shell::{Fit, Found, Piece, Survey};
+use crate::shell::{Fit, Found, GAP, Piece, Survey};
+use mounts::Mounts;
 
 /// Something that the floor stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +28,24 @@ pub(crate) struct Danger {
     pub(crate) why: String,
 }
 
+impl Danger {
+    /// Whether it rests on a path that is not known.
+    pub(crate) fn is_untold(&self) -> bool {
+        self.why.contains("only the running shell knows")
+    }
+}
+
 /// Programs that the floor knows.
 const PROGRAMS: &[&str] = &[
     "rm",
     "rmdir",
     "unlink",
     "shred",
+    "truncate",
+    "srm",
+    "rimraf",
+    "del",
+    "del-cli",
     "mv",
     "chmod",
     "chown",
@@ -40,31 +57,62 @@ const PROGRAMS: &[&str] = &[
     "gio",
     "tar",
     "zip",
+    "7z",
     "find",
+    "fd",
+    "fdfind",
+    "rclone",
+    "wipe",
+    "rename",
     "rsync",
-    "dd",
     "mkfs",
     "mke2fs",
     "mkdosfs",
     "mkntfs",
     "newfs",
-    "mkswap",
-    "wipefs",
-    "fdisk",
-    "sfdisk",
-    "cfdisk",
-    "sgdisk",
-    "gdisk",
-    "parted",
-    "blkdiscard",
     "git",
 ];
+
+/// Other names of some of them: those of GNU beside others of the system, and programs that stand in for them.
+const ALIASES: &[(&str, &str)] = &[
+    ("grm", "rm"),
+    ("gmv", "mv"),
+    ("gchmod", "chmod"),
+    ("gchown", "chown"),
+    ("gchgrp", "chgrp"),
+    ("gshred", "shred"),
+    ("gtruncate", "truncate"),
+    ("gfind", "find"),
+    ("gtar", "tar"),
+    ("gdd", "dd"),
+    ("fdfind", "fd"),
+    ("rmtrash", "trash"),
+    ("7za", "7z"),
+    ("7zr", "7z"),
+    ("7zz", "7z"),
+    ("prename", "rename"),
+    ("hub", "git"),
+];
+
+/// The places that are dear, where links lead, and what is mounted.
+pub(crate) struct Around<'a> {
+    places: &'a Places,
+    ends: Ends<'a>,
+    mounts: Mounts<'a>,
+}
 
 /// More dangers than this are not listed.
 const LISTED: usize = 8;
 
 /// Everything dangerous about `text`, as surveyed.
-pub(crate) fn dangers(text: &str, survey: &Survey, index: &Index, places: &Places) -> Vec<Danger> {
+pub(crate) fn dangers(
+    text: &str,
+    survey: &Survey,
+    index: &Index,
+    (places, ground): (&Places, &Ground),
+) -> Vec<Danger> {
+    let ends = Ends::new(ground, &places.workspace);
+    let around = &Around { places, ends, mounts: Mounts::new(ground) };
     let mut found = Vec::new();
     if is_fork_bomb(text) {
         found.push(Danger {
@@ -73,20 +121,30 @@ pub(crate) fn dangers(text: &str, survey: &Survey, index: &Index, places: &Place
             why: String::from("a function that starts itself twice fills the machine"),
         });
     }
-    for name in PROGRAMS {
-        for (command, at) in index.running(survey, name) {
-            found.extend(judge(name, command, &command.argv()[at..], places));
+    let devices = disks::PROGRAMS.iter().map(|(name, _)| name);
+    let plain = PROGRAMS.iter().chain(disks::COPYING).chain(devices).map(|name| (name, name));
+    for (called, name) in plain.chain(ALIASES.iter().map(|(called, name)| (called, name))) {
+        for (command, at) in index.running(survey, called) {
+            found.extend(judge(name, command, &command.argv()[at..], around));
         }
     }
+    found.extend(put_together(text));
     for (command, at) in index.running_any(survey, "mkfs.") {
-        found.extend(judge("mkfs", command, &command.argv()[at..], places));
+        found.extend(judge("mkfs", command, &command.argv()[at..], around));
     }
     found.extend(through_links(survey, index));
-    found.extend(calls(text, survey, places));
+    found.extend(calls::deleting(text, survey, around));
     found.sort_by_key(|danger| std::cmp::Reverse(danger.decision));
     found.dedup();
     found.truncate(LISTED);
-    found.extend(overwritten_disk(text, survey));
+    found.extend(disks::overwritten_disk(text, survey));
+    if around.ends.is_cut_short() {
+        found.push(Danger {
+            decision: Decision::Ask,
+            subject: contract::text::head(text, 200).to_owned(),
+            why: String::from("it destroys more paths than can be followed"),
+        });
+    }
     found
 }
 
@@ -121,115 +179,58 @@ fn through_links(survey: &Survey, index: &Index) -> Option<Danger> {
     })
 }
 
-/// What a program in another language deletes, where it says so by name.
-fn calls(text: &str, survey: &Survey, places: &Places) -> Option<Danger> {
-    const CALLS: &[&str] = &[
-        "rmtree(",
-        "remove_tree(",
-        "rm_rf(",
-        "rm_rf ",
-        "rm_r(",
-        "rm_r ",
-        "rmSync(",
-        "rmdirSync(",
-        "rimraf(",
-        "rimraf.sync(",
-        "remove_dir_all(",
-        "removeSync(",
-        "fs.rm(",
-        "fs.rmdir(",
-        "promises.rm(",
-    ];
-    const PARTS: &[&str] = &["rmtree", "remove", "rm_r", "rmSync", "rmdirS", "rimraf", "s.rm"];
-    let command = survey.commands.first()?;
-    if !PARTS.iter().any(|part| text.contains(part)) {
+/// A program whose arguments only the running shell tells apart: what they are is not known here.
+fn put_together(text: &str) -> Option<Danger> {
+    if !text.contains("IFS") {
         return None;
     }
-    let is_quote = |c: char| c == '"' || c == '\'';
-    let named = CALLS.iter().flat_map(|call| {
-        text.match_indices(call).take(LISTED).filter_map(|(at, call)| {
-            let after = contract::text::head(&text[at + call.len()..], 400).trim_start();
-            let after = after.trim_start_matches("os.path.expanduser(").trim_start_matches('\\');
-            let literal = after.strip_prefix(is_quote)?;
-            let end = literal.find(|c| is_quote(c) || c == '\\')?;
-            Some((call, &literal[..end]))
+    let begins = |rest: &str| rest.starts_with("$IFS") || rest.starts_with("${IFS");
+    let mut programs = PROGRAMS.iter().chain(disks::COPYING);
+    let name = programs.find(|name| {
+        text.match_indices(**name).any(|(at, name)| {
+            let is_whole = !text[..at].ends_with(|c: char| c.is_alphanumeric() || "_-".contains(c));
+            is_whole && begins(&text[at + name.len()..])
         })
-    });
-    let judged = named.filter_map(|(call, target)| {
-        let decision = destroy::judge_call(target, command, places)?;
-        let subject = format!("{call}{target}");
-        Some(Danger { decision, subject, why: String::from("it deletes a whole tree") })
-    });
-    judged.max_by_key(|danger| danger.decision)
-}
-
-fn overwritten_disk(text: &str, survey: &Survey) -> Option<Danger> {
-    if !text.contains("/dev/") {
-        return None;
-    }
-    let redirected = survey.redirections.iter().map(|redirection| &redirection.target);
-    let redirected =
-        redirected.filter(|target| target.writes).map(|target| Cow::Borrowed(&target.word));
-    let written = survey.commands.iter().flat_map(|found| written(found.argv()));
-    let disk = redirected.chain(written).find(|word| is_disk(&word.text))?;
+    })?;
     Some(Danger {
         decision: Decision::Ask,
-        subject: disk.into_owned().text,
-        why: String::from("it overwrites a disk"),
+        subject: contract::text::head(text, 200).to_owned(),
+        why: format!("it runs `{name}` with words that only the running shell tells apart"),
     })
 }
 
-fn judge(name: &str, command: &Found, words: &[Piece], places: &Places) -> Option<Danger> {
+fn judge(name: &str, command: &Found, words: &[Piece], around: &Around<'_>) -> Option<Danger> {
     let args = words.get(1..).unwrap_or_default();
     // What `xargs` deletes is asked about as a whole.
     if command.fit == Fit::Handed {
-        let (decision, why) = destroy::judge_listed(name, args, command, places)?;
+        let (decision, why) = destroy::judge_listed(name, args, command, around)?;
         return Some(Danger { decision, subject: shown(words), why });
     }
-    let (decision, why) = match name {
-        "rm" | "rmdir" | "unlink" | "shred" | "mv" | "chmod" | "chown" | "chgrp" | "chattr"
-        | "setfacl" | "trash" | "trash-put" | "gio" | "tar" | "zip" | "find" | "rsync" => {
-            destroy::judge(name, args, command, places)?
-        }
-        "dd" => (Decision::Ask, overwritten(args)?),
-        "mkswap" | "wipefs" | "fdisk" | "sfdisk" | "cfdisk" | "sgdisk" | "gdisk" | "parted"
-        | "blkdiscard" => (Decision::Ask, String::from("it changes a disk")),
-        "git" => (Decision::Ask, git::judge(args)?),
-        "mkfs" | "mke2fs" | "mkdosfs" | "mkntfs" | "newfs" => {
-            (Decision::Ask, String::from("it formats a disk"))
-        }
-        _ => return None,
-    };
+    let (decision, why) =
+        match name {
+            "rm" | "rmdir" | "unlink" | "shred" | "truncate" | "srm" | "rimraf" | "del"
+            | "del-cli" | "mv" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "trash"
+            | "trash-put" | "gio" | "tar" | "zip" | "7z" | "find" | "rclone" | "wipe"
+            | "rename" | "rsync" => destroy::judge(name, args, command, around)?,
+            "fd" | "fdfind" => destroy::judge("fd", args, command, around)
+                .or_else(|| found::executed_on_all(args))?,
+            "git" => (Decision::Ask, git::judge(args, command, around.places)?),
+            "mkfs" | "mke2fs" | "mkdosfs" | "mkntfs" | "newfs" => {
+                (Decision::Ask, String::from("it formats a disk"))
+            }
+            _ if disks::COPYING.contains(&name) => {
+                (Decision::Ask, disks::overwritten(name, args, command)?)
+            }
+            _ if disks::changes(name, args) => (Decision::Ask, String::from("it changes a disk")),
+            _ => return None,
+        };
     Some(Danger { decision, subject: shown(words), why })
 }
 
-/// What `dd` overwrites, where that may be a device.
-fn overwritten(args: &[Piece]) -> Option<String> {
-    args.iter().find_map(|word| {
-        let target = word.text.strip_prefix("of=")?;
-        let is_device = target.starts_with("/dev/") && target != "/dev/null";
-        let what = match (is_device, word.dynamic && target.is_empty()) {
-            (true, _) => "a device",
-            (false, true) => "a file that only the running shell knows",
-            (false, false) => return None,
-        };
-        Some(format!("it overwrites {what}"))
-    })
-}
-
-/// A command as people read it, shortened.
+/// A command as people read it, shortened, with a mark for what only the running shell knows.
 pub(crate) fn shown(words: &[Piece]) -> String {
-    let words: Vec<&str> = words.iter().take(24).map(|word| word.text.as_str()).collect();
-    contract::text::head(&words.join(" "), 200).to_owned()
-}
-
-/// Whether a path is a whole disk or a part of one.
-fn is_disk(path: &str) -> bool {
-    path.strip_prefix("/dev/").is_some_and(|device| {
-        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "mapper/", "md", "loop"]
-            .iter()
-            .any(|kind| device.starts_with(kind))
-    })
+    let words: Vec<String> = words.iter().take(24).map(Piece::marked).collect();
+    contract::text::head(&words.join(" ").replace(GAP, "${..}"), 200).to_owned()
 }
 
 /// Whether a text defines a function that pipes into itself in the background.

@@ -1,6 +1,8 @@
 //! Wildcards: whether a pattern covers a text, and whether two patterns could mean the same text.
 //! Takes time in proportion to the product of the lengths, whatever the pattern.
 
+use std::ffi::OsStr;
+
 /// How the characters of a text are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reading {
@@ -16,6 +18,8 @@ pub(crate) enum Reading {
 
 /// The longest name of a class of characters.
 const CLASS: usize = 16;
+/// The longest name that a file may have.
+const NAME: usize = 255;
 
 /// One step of a pattern: exactly one of something, or any number of anything.
 pub(crate) enum Step<T> {
@@ -31,6 +35,12 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
         return false;
     }
     // Most words are done with here, without a place in memory.
+    if is_text(right) && left.0.len() <= NAME {
+        return fits(left, right.0);
+    }
+    if is_text(left) && right.0.len() <= NAME {
+        return fits(right, left.0);
+    }
     if let (Some(a), Some(b)) = (width(left), width(right))
         && a != b
     {
@@ -42,6 +52,53 @@ pub(crate) fn meet(left: (&str, Reading), right: (&str, Reading)) -> bool {
         (Some(a), Some(b)) => a == b,
         (None, _) | (_, None) => true,
     })
+}
+
+/// Whether every character stands for itself.
+fn is_text((text, reading): (&str, Reading)) -> bool {
+    reading == Reading::Literal || !text.contains(['*', '?', '['])
+}
+
+/// A pattern for one name, in which two stars say no more than one.
+pub(crate) fn without_double_stars(pattern: &str) -> String {
+    let mut last = '/';
+    let is_new = |c: &char| !(std::mem::replace(&mut last, *c) == '*' && *c == '*');
+    pattern.chars().filter(is_new).collect()
+}
+
+/// Whether a text fits a pattern that is not long.
+fn fits(pattern: (&str, Reading), text: &str) -> bool {
+    let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']');
+    let Some(wild) = pattern.0.find(is_special).filter(|_| pattern.1 != Reading::Literal) else {
+        return pattern.0 == text;
+    };
+    let end = pattern.0.rfind(is_special).map_or(0, |at| at + 1);
+    if !text.starts_with(&pattern.0[..wild]) || !text.ends_with(&pattern.0[end..]) {
+        return false;
+    }
+    let (mut steps, mut rest) = (characters(pattern), text.chars());
+    // What follows the last star, and the shortest of what may follow what it stands for.
+    let mut behind_star = None;
+    loop {
+        let is_step = match (steps.next(), rest.clone().next()) {
+            (None, None) => return true,
+            (Some(Step::Many), _) => {
+                behind_star = Some((steps.clone(), rest.clone()));
+                continue;
+            }
+            (Some(Step::One(wanted)), Some(c)) => wanted.is_none_or(|wanted| wanted == c),
+            (Some(Step::One(_)), None) | (None, Some(_)) => false,
+        };
+        if is_step {
+            rest.next();
+            continue;
+        }
+        let Some((steps_behind, rest_behind)) = &mut behind_star else { return false };
+        if rest_behind.next().is_none() {
+            return false;
+        }
+        (steps, rest) = (steps_behind.clone(), rest_behind.clone());
+    }
 }
 
 /// Whether a path could fit a rule's pattern, in which a component `**` is any number of
@@ -78,6 +135,18 @@ pub(crate) fn stands_for(pattern: (&str, Reading), name: &str) -> bool {
     !is_hidden((name, Reading::Literal), pattern) && meet(pattern, (name, Reading::Literal))
 }
 
+/// A name that is no text, with a star for whatever shells may read in one way or another; none of one that
+/// is text.
+pub(crate) fn outline(name: &OsStr) -> Option<String> {
+    let unclear = ['\u{fffd}', '*', '?', '[', ']', '\\'];
+    name.to_str().is_none().then(|| name.to_string_lossy().replace(unclear, "*"))
+}
+
+/// Whether a pattern in a shell's word could stand for a name of which this is the outline.
+pub(crate) fn could_stand_for(pattern: (&str, Reading), outline: &str) -> bool {
+    !is_hidden((outline, Reading::Literal), pattern) && meet(pattern, (outline, Reading::Shell))
+}
+
 /// Whether a path with wildcards, in which a component of two stars may be any number of them, stands for
 /// `path`. Both are without a leading slash; case is disregarded, as some shells are told to.
 pub(crate) fn covers((pattern, reading): (&str, Reading), path: &str) -> bool {
@@ -110,7 +179,7 @@ fn first((text, reading): (&str, Reading)) -> Option<char> {
 
 pub(crate) fn characters(
     (text, reading): (&str, Reading),
-) -> impl Iterator<Item = Step<Option<char>>> + use<'_> {
+) -> impl Iterator<Item = Step<Option<char>>> + Clone + use<'_> {
     let mut rest = text.chars();
     // Where nothing closes a set, that is not looked for again and again.
     let closed = text.rfind(']').map_or(usize::MAX, |last| text.len() - last);
@@ -168,8 +237,9 @@ fn walk<A, B>(left: &[Step<A>], right: &[Step<B>], same: impl Fn(&A, &B) -> bool
     let mut row = vec![false; right.len() + 1];
     row[0] = true;
     spread(&mut row, right);
+    let mut next = vec![false; right.len() + 1];
     for step in left {
-        let mut next = vec![false; right.len() + 1];
+        next.fill(false);
         for at in 0..=right.len() {
             if !row[at] {
                 continue;
@@ -191,7 +261,7 @@ fn walk<A, B>(left: &[Step<A>], right: &[Step<B>], same: impl Fn(&A, &B) -> bool
         if !next.contains(&true) {
             return false;
         }
-        row = next;
+        std::mem::swap(&mut row, &mut next);
     }
     row[right.len()]
 }
@@ -211,6 +281,31 @@ mod tests {
 
     fn fits(pattern: &str, text: &str) -> bool {
         meet((pattern, Reading::Rule), (text, Reading::Literal))
+    }
+
+    #[test]
+    fn short_patterns_fit_what_long_ones_do() {
+        let parts = ["", "a", "b", "*", "?", "[ab]", "[", "]", "**", "aa"];
+        let readings = [Reading::Literal, Reading::Rule, Reading::Shell, Reading::Names];
+        for (one, two) in parts.iter().flat_map(|one| parts.iter().map(move |two| (one, two))) {
+            for three in parts {
+                let pattern = format!("{one}{two}{three}");
+                for text in ["", "a", "b", "ab", "aab", "aba", "[", "]a", "*", "a?b", "a[b]", "baa"]
+                {
+                    for reading in readings {
+                        let steps: Vec<_> = characters((&pattern, reading)).collect();
+                        let letters: Vec<_> = characters((text, Reading::Literal)).collect();
+                        let same = |a: &Option<char>, b: &Option<char>| a.is_none() || a == b;
+                        let fits = super::fits((&pattern, reading), text);
+                        assert_eq!(
+                            fits,
+                            walk(&steps, &letters, same),
+                            "{pattern} {text} {reading:?}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod actions;
 mod call;
 mod command_line;
 mod commands;
+mod file_rules;
 mod findings;
 mod floor;
 mod glob;
@@ -24,6 +25,7 @@ mod programs;
 mod remember;
 pub mod rules;
 mod shell;
+mod version_files;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,10 +38,11 @@ use serde::Deserialize;
 
 use call::Call;
 pub use command_line::{Command, CommandLine, Program, UNKNOWN, command_line};
+pub use file_rules::FileRules;
 use findings::Lift;
 use ground::Ground;
 use paths::{Places, normalize};
-use rules::{CommandPattern, Memory, Rule, Scope};
+use rules::{CommandPattern, Memory, Rule, Scope, Target};
 
 /// All that judging depends on.
 #[derive(Clone, Debug, Default)]
@@ -151,6 +154,19 @@ impl Judge {
     /// What in the settings has no effect, each as a message for people.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        for rule in &self.settings.rules {
+            if rule.decision == Decision::Allow
+                && let Target::Command(pattern) = &rule.matcher.target
+                && pattern.allows_nothing()
+            {
+                warnings.push(format!(
+                    "{}: rule `{}` allows nothing: `{}` runs another program, and a rule must say which",
+                    rule.origin,
+                    rule.text,
+                    pattern.program()
+                ));
+            }
+        }
         for (name, tool) in &self.settings.tools {
             let lists = [
                 ("allowed_commands", &tool.allowed_commands),
@@ -245,6 +261,10 @@ impl Policy for Judge {
                 granted.refused.push(text.clone());
                 continue;
             };
+            if parsed.rules.iter().any(Rule::is_boundless) {
+                granted.refused.push(text.clone());
+                continue;
+            }
             let is_held = |rule: &Rule| rule.text == *text && rule.origin == origin;
             if !session.iter().any(is_held) {
                 session.extend(parsed.rules);

@@ -1,7 +1,11 @@
 //! Where a path lies, what it may hold, and whether it is protected. Judges text only: that
 //! symbolic links are resolved is the business of whoever opens the file.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use foldhash::{HashMap, HashMapExt};
 
 use contract::protected::protected;
 pub(crate) use contract::text::normalize;
@@ -205,14 +209,32 @@ impl Places {
     }
 }
 
+/// Whether a path has some of what every name of a secret has.
+fn has_hint(path: &str) -> bool {
+    /// The hints by their first letter: it is asked of every file in a folder.
+    static BY_FIRST: LazyLock<HashMap<u8, Vec<&[u8]>>> = LazyLock::new(|| {
+        let mut hints: HashMap<u8, Vec<&[u8]>> = HashMap::new();
+        for hint in HINTS {
+            hints.entry(hint.as_bytes()[0]).or_default().push(hint.as_bytes());
+        }
+        hints
+    });
+    let path = if path.is_ascii() { Cow::Borrowed(path) } else { path.to_lowercase().into() };
+    let path = path.as_bytes();
+    let begins = |at: usize, hint: &&[u8]| {
+        path.get(at..at + hint.len()).is_some_and(|part| part.eq_ignore_ascii_case(hint))
+    };
+    (0..path.len()).any(|at| {
+        let hints = BY_FIRST.get(&path[at].to_ascii_lowercase());
+        hints.is_some_and(|hints| hints.iter().any(|hint| begins(at, hint)))
+    })
+}
+
 /// Whether a path's name says that it holds a secret. `path` may have wildcards where `reading`
 /// says so; then whether it could mean such a file.
 pub(crate) fn is_secret(path: &str, reading: Reading) -> bool {
-    if reading == Reading::Literal {
-        let path = path.to_lowercase();
-        if !HINTS.iter().any(|hint| path.contains(hint)) {
-            return false;
-        }
+    if reading == Reading::Literal && !has_hint(path) {
+        return false;
     }
     let mut names = path.rsplit('/').filter(|name| !name.is_empty());
     let Some(last) = names.next() else {

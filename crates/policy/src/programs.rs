@@ -4,6 +4,7 @@
 mod archives;
 pub(crate) mod builds;
 mod facts;
+pub(crate) mod fd;
 mod find;
 pub(crate) mod git;
 mod look;

@@ -12,7 +12,8 @@ use crate::glob::Reading;
 use crate::paths::{Place, normalize};
 use crate::programs::builds;
 use crate::rules::{
-    ANY_WORDS, CommandPattern, HostPattern, Matcher, PathPattern, Rule, Scope, Tail, Target, Touch,
+    ANY_WORDS, CommandPattern, HostPattern, Matcher, PathPattern, READING, Rule, Scope, Tail,
+    Target, Touch, WRITING,
 };
 use crate::shell::{Flow, Simple, prove, wrappers};
 
@@ -44,8 +45,15 @@ pub(crate) fn rules(call: &Call<'_>, actions: &[Action]) -> Vec<Rule> {
 fn rule(call: &Call<'_>, target: Target) -> Rule {
     let text = match &target {
         Target::Command(pattern) => format!("Bash({pattern})"),
-        Target::Path(Touch::Write, pattern) => format!("Write({})", pattern.as_str()),
-        Target::Path(Touch::Read | Touch::Any, pattern) => format!("Read({})", pattern.as_str()),
+        Target::Path(touch, pattern) => {
+            // It holds for this tool alone, so that it names it where rules for files know its name.
+            let (usual, others) = match touch {
+                Touch::Write => ("Write", WRITING),
+                Touch::Read | Touch::Any => ("Read", READING),
+            };
+            let own = others.iter().find(|name| **name == call.tool.name);
+            format!("{}({})", own.unwrap_or(&usual), pattern.as_str())
+        }
         Target::Host(pattern) => format!("Host({})", pattern.as_str()),
         Target::What(what) => format!("{}({what})", call.tool.name),
         Target::Anything | Target::AnyCommand => call.tool.name.clone(),

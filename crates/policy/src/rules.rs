@@ -16,6 +16,7 @@ pub use parse::{Parsed, RuleError, parse};
 
 pub(crate) use command::{CommandPattern, Tail};
 pub(crate) use host::HostPattern;
+pub(crate) use parse::{READING, WRITING};
 pub(crate) use target::{PathPattern, Touch};
 pub(crate) use unknown::{Steps, plain};
 
@@ -93,6 +94,18 @@ impl Rule {
         };
         let is_bare = self.matcher.target == Target::Anything && self.matcher.source.is_none();
         named && is_bare && self.decision != Decision::Allow && tool.source != "builtin"
+    }
+
+    /// Whether it speaks of so much that only the person themselves may allow it: any command, or any
+    /// text that a shell is told.
+    pub(crate) fn is_boundless(&self) -> bool {
+        let tool = self.matcher.tool.as_deref().unwrap_or("*");
+        match &self.matcher.target {
+            Target::AnyCommand => true,
+            Target::Anything => meet((tool, Reading::Rule), ("Bash", Reading::Literal)),
+            Target::Command(pattern) => pattern.is_boundless(),
+            Target::Path(..) | Target::Host(_) | Target::What(_) => false,
+        }
     }
 
     /// Whether it speaks of this tool at all.

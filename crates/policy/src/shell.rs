@@ -8,15 +8,18 @@ mod constants;
 mod gate;
 mod lower;
 mod raw;
+mod settled;
 mod strict;
 mod survey;
 mod tolerant;
 pub(crate) mod wrappers;
 
 pub(crate) use lower::{Cwd, Simple};
+pub(crate) use settled::settled;
 pub(crate) use strict::{Flow, Word};
 pub(crate) use survey::{
-    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, resolve, survey,
+    Fit, Found, Kind, LISTERS, NAME, Reach, Redirection, Survey, base_name, reaches_interpreter,
+    resolve, survey,
 };
 pub(crate) use tolerant::{GAP, Piece};
 

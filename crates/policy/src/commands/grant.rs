@@ -1,12 +1,13 @@
 //! The proof that one simple command is allowed: every word, every file, every variable.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use contract::policy::Decision;
 
 use crate::call::{Call, Verdict};
 use crate::findings::BUILT_IN;
-use crate::glob::{Reading, meet};
+use crate::glob::{Reading, could_stand_for, meet, outline, stands_for};
 use crate::ground::Look;
 use crate::paths::{Place, normalize};
 use crate::programs::{self, Knowledge, Looked, Operand, builds, git, versions};
@@ -265,9 +266,7 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
     let (identity, outcome) = match programs::check(argv) {
         Knowledge::Checked { identity, outcome } => (identity, outcome),
         Knowledge::Unknown => {
-            // A rule for `git` as a whole means what git is known to do without harm.
-            let least = if name == "git" { 2 } else { 1 };
-            return rule(call, argv, cwd, |pattern| pattern.length() >= least)
+            return rule(call, argv, cwd, |_| true)
                 .unwrap_or_else(|| Grant::Doubtful(format!("no rule allows `{name}`")));
         }
     };
@@ -282,6 +281,13 @@ fn checked(call: &Call<'_>, argv: &[Word], cwd: &Cwd) -> Grant {
         Ok(()) => return known(&format!("`{name}` with these arguments only looks")),
         Err(doubt) => doubt,
     };
+    // A rule for such a subcommand, or for all of git, means also what changes something.
+    if name == "git"
+        && git::may_change(&argv[1..])
+        && let Some(granted) = rule(call, argv, cwd, |pattern| pattern.length() <= identity)
+    {
+        return granted;
+    }
     // What a rule spells out beyond the program is the user's word; the rest is checked.
     let spelled = |pattern: &CommandPattern| {
         let length = pattern.length();
@@ -335,10 +341,17 @@ fn readable<'a>(
 ) -> Result<(), String> {
     let reading = if operand.glob { Reading::Shell } else { Reading::Literal };
     for path in paths(call, operand, cwd)? {
-        if let Verdict::Doubtful(why, _) = judge(call, &path, reading) {
+        // In the workspace a pattern is what lies there, where somebody can tell.
+        let is_listed = operand.glob
+            && call.ground.look().is_some()
+            && call.places.place(&path) != Place::Outside;
+        if !is_listed && let Verdict::Doubtful(why, _) = judge(call, &path, reading) {
             return Err(format!("it reads `{}`: {why}", path.display()));
         }
         for meant in meant(call, &path, operand.glob)? {
+            if is_listed && let Verdict::Doubtful(why, _) = judge(call, &meant, Reading::Literal) {
+                return Err(format!("it reads `{}`: {why}", meant.display()));
+            }
             let end = call.ground.leads(&meant);
             if end != meant
                 && let Verdict::Doubtful(why, _) = judge(call, &end, Reading::Literal)
@@ -370,13 +383,19 @@ fn meant(call: &Call<'_>, path: &Path, glob: bool) -> Result<Vec<PathBuf>, Strin
         }
         let mut matched = Vec::new();
         for folder in &found {
-            let names = match ground.names(folder) {
-                Some(names) => names,
-                None if ground.real(folder).is_none() => continue,
+            let entries = match ground.entries(folder) {
+                Some(entries) => entries,
+                // A file has no entries either.
+                None if ground.real(&folder.join(".")).is_none() => continue,
                 None => return Err(format!("`{}` cannot be listed", folder.display())),
             };
-            let fits = |name: &String| meet((&pattern, Reading::Shell), (name, Reading::Literal));
-            matched.extend(names.iter().filter(|name| fits(name)).map(|name| folder.join(name)));
+            let pattern = (pattern.as_ref(), Reading::Names);
+            let fits = |name: &OsStr| match outline(name) {
+                Some(outline) => could_stand_for(pattern, &outline),
+                None => stands_for(pattern, &name.to_string_lossy()),
+            };
+            let names = entries.iter().map(|(name, _)| name);
+            matched.extend(names.filter(|name| fits(name)).map(|name| folder.join(name)));
             if matched.len() > MEANT {
                 return Err(format!("`{}` stands for too many files", path.display()));
             }

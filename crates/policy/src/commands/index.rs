@@ -145,8 +145,13 @@ impl Index {
 /// The first command that a pattern with wildcards fits as a whole.
 fn fitting(survey: &Survey, pattern: &CommandPattern) -> Option<String> {
     let whole = pattern.whole()?;
-    let mut commands = survey.commands.iter().map(|found| shown(found.argv()));
-    commands.find(|command| meet((&whole, Reading::Shell), (command, Reading::Literal)))
+    let fits = |found: &&Found| {
+        let words: Vec<&str> = found.argv().iter().take(24).map(|it| it.text.as_str()).collect();
+        let command = words.join(" ");
+        let command = contract::text::head(&command, 200);
+        meet((&whole, Reading::Shell), (command, Reading::Literal))
+    };
+    survey.commands.iter().find(fits).map(|found| shown(found.argv()))
 }
 
 /// Whether a pattern says enough of a name: `*` alone is meant for files.

@@ -1,6 +1,8 @@
 //! Files that a command names, and rules about them. Sees too many rather than too few; never used to
 //! allow.
 
+mod given;
+mod led;
 mod patterns;
 mod unknown;
 
@@ -22,6 +24,9 @@ use crate::ground::is_wild;
 use crate::programs::{self, Knowledge};
 use crate::rules::{PathPattern, Rule, Steps, Target, Touch};
 use crate::shell::{Found, Kind, Piece, Redirection, Word, base_name, resolve};
+pub(super) use given::Given;
+use given::given;
+pub(super) use led::Led;
 use unknown::Unknown;
 
 /// In longer searches any word may be a file.
@@ -39,14 +44,13 @@ pub(super) enum Hit {
 
 /// The first file that the text names and a rule about files speaks of. Any word may be read. What is written
 /// is known of some programs; of others it can only be asked about.
-pub(super) fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> Option<Hit> {
+pub(super) fn named_file(call: &Call<'_>, read: &Read<'_>, rule: &Rule) -> Option<Hit> {
     let survey = read.survey;
     let Target::Path(touch, pattern) = &rule.matcher.target else {
         return None;
     };
-    let ruled = Ruled::new(call, read, rule, (*touch, pattern));
+    let ruled = Ruled::new(call, read, (*touch, pattern));
     let mut words = Words::new(&ruled);
-    let mut others = Words::new(&ruled);
     for redirection in &survey.redirections {
         let target = &redirection.target;
         let how = if target.writes { Touch::Write } else { Touch::Read };
@@ -54,66 +58,15 @@ pub(super) fn named_file<'a>(call: &Call<'_>, read: &Read<'a>, rule: &Rule) -> O
             return Some(Hit::Sure(target.word.text.clone()));
         }
     }
-    let mut perhaps = None;
-    let mut last: Option<&Found> = None;
-    for (at, found) in survey.commands.iter().enumerate() {
-        if *touch == Touch::Write {
-            // What a wrapper runs is looked at by itself.
-            let inner = survey.commands.get(at + 1).filter(|next| found.runs(next));
-            if let Some(inner) = inner {
-                let own = found.argv().len() - inner.argv().len();
-                let own = outputs(&found.argv()[..own]);
-                let mut own = own.into_iter();
-                if let Some(word) = own.find(|word| words.have((word, found.kind), &found.folders))
-                {
-                    return Some(Hit::Sure(word.text.clone()));
-                }
-                continue;
-            }
-            if only_reads(found.argv()) {
-                continue;
-            }
-            if let Some(word) = ruled.written(found, &mut words) {
-                return Some(Hit::Sure(word));
-            }
-            if perhaps.is_none() && ruled.others(&told(found)) == Others::Perhaps {
-                perhaps = ruled.perhaps_written(found, &mut others);
-            }
-        } else {
-            // What a wrapper runs is a part of words that were looked at already.
-            if last.is_some_and(|last| last.ends_like(found)) {
-                continue;
-            }
-            last = Some(found);
-            if touch.includes(Touch::Write)
-                && let Some(word) = ruled.removed(found)
-            {
-                return Some(Hit::Sure(word.text.clone()));
-            }
-            // What is set for a program is handed to it too.
-            let mut given = found.before().iter().chain(read_by(found));
-            let is_named = |word: &&'a Piece| !survey.is_pattern(found, word);
-            if let Some(word) =
-                given.find(|word| is_named(word) && words.have((word, found.kind), &found.folders))
-            {
-                return Some(Hit::Sure(word.text.clone()));
-            }
+    let hit = match touch {
+        Touch::Write => ruled.written_file(&mut words),
+        Touch::Read => ruled.read_file(&mut words).map(Hit::Sure),
+        Touch::Any => {
+            let read = ruled.read_file(&mut words).map(Hit::Sure);
+            read.or_else(|| ruled.written_file(&mut words))
         }
-        for file in in_scripts(found.argv()) {
-            if !read.ends.affords_scripted(file) {
-                break;
-            }
-            // No link has a longer name.
-            let may_lead = file.len() <= LONGEST && call.ground.look().is_some();
-            if may_lead || pattern.could_be(file) {
-                let file = Piece { text: file.to_owned(), ..Piece::default() };
-                if ruled.is_any(&file, &found.folders) {
-                    return Some(Hit::Sure(file.text));
-                }
-            }
-        }
-    }
-    perhaps.or_else(|| ruled.made.take()).map(Hit::Perhaps)
+    };
+    hit.or_else(|| ruled.made.take().map(Hit::Perhaps))
 }
 
 /// The words of a command that could be files which it reads.
@@ -129,8 +82,19 @@ fn read_by(found: &Found) -> Vec<&Piece> {
     if found.kind != Kind::Apart {
         return all();
     }
+    let is_test = found.before().iter().any(|word| word.text == "[[");
+    let has = |text: &str| args.iter().any(|word| word.text == text);
     match name {
-        "echo" | "printf" => Vec::new(),
+        "echo" | "printf" | "test" | "[" => Vec::new(),
+        // Whether a file is there says nothing of what it holds.
+        _ if is_test => Vec::new(),
+        "cp" => copied(args),
+        "git"
+            if args.first().is_some_and(|it| matches!(&*it.text, "check-ignore" | "ls-files")) =>
+        {
+            Vec::new()
+        }
+        "git" if args.first().is_some_and(|it| it.text == "rm") && has("--cached") => Vec::new(),
         _ if is_search => searched(words).unwrap_or_else(all),
         "git" => {
             let is_message = |at: usize| {
@@ -143,6 +107,20 @@ fn read_by(found: &Found) -> Vec<&Piece> {
         }
         _ => all(),
     }
+}
+
+/// The words of `cp` that could be files which it reads: where they go is only written.
+fn copied(args: &[Piece]) -> Vec<&Piece> {
+    let is_operand = |word: &&Piece| !word.text.starts_with('-');
+    // A target that an option names is not the last of them.
+    let is_told = |word: &Piece| {
+        let letters = word.text.strip_prefix('-').unwrap_or_default();
+        letters.starts_with("-t") || (!letters.starts_with('-') && letters.contains(['t', 'S']))
+    };
+    let is_usual = args.iter().filter(is_operand).count() > 1
+        && !args.iter().any(|word| is_told(word) || word.dynamic);
+    let last = args.iter().rposition(|word| is_operand(&word)).filter(|_| is_usual);
+    args.iter().enumerate().filter(|(at, _)| Some(*at) != last).map(|(_, word)| word).collect()
 }
 
 /// The files that a search reads, where its arguments are understood.
@@ -195,7 +173,7 @@ impl<'a, 'r> Words<'a, 'r> {
         let [is_near, is_led] = match self.near {
             Some((seen, known)) if seen == folders.as_ptr() => known,
             Some(_) | None => [
-                folders.iter().any(|folder| ruled.pattern.could_be(&folder.to_string_lossy())),
+                folders.iter().any(|folder| ruled.pattern.may_name(&folder.to_string_lossy())),
                 unknown.leads_from(folders),
             ],
         };
@@ -204,10 +182,9 @@ impl<'a, 'r> Words<'a, 'r> {
         let ends = &ruled.read.ends;
         let may_be_link = ruled.call.ground.look().is_some() && !ends.is_cut_short();
         let is_unknown = is_led || unknown.concerns(word);
-        let is_candidate = is_near || is_unknown || word.home || may_be_link;
-        if (!is_candidate && !ruled.pattern.could_be(&word.text))
-            || !self.tried.insert((word, folders.as_ptr()))
-        {
+        let is_candidate = is_near || is_unknown || word.home || ruled.pattern.may_name(&word.text);
+        let leads = || may_be_link && ruled.read.led.leads(ends, word, folders);
+        if (!is_candidate && !leads()) || !self.tried.insert((word, folders.as_ptr())) {
             return false;
         }
         if is_unknown && unknown.is_told_by(word, folders) {
@@ -218,7 +195,7 @@ impl<'a, 'r> Words<'a, 'r> {
             // A part of a word is looked up on disk only where its end is its own.
             let is_whole = text.len() == word.text.len();
             let may_lead = may_be_link && (is_whole || !is_cluster(&word.text));
-            if !is_near && !word.home && !may_lead && !ruled.pattern.could_be(text) {
+            if !is_near && !word.home && !may_lead && !ruled.pattern.may_name(text) {
                 return false;
             }
             let home = word.home && text.starts_with('~');
@@ -243,7 +220,6 @@ enum Links {
 struct Ruled<'a, 'r> {
     call: &'r Call<'r>,
     read: &'r Read<'a>,
-    rule: &'r Rule,
     touch: Touch,
     pattern: &'r PathPattern,
     /// How words with wildcards are read.
@@ -256,6 +232,8 @@ struct Ruled<'a, 'r> {
     made: Cell<Option<String>>,
     makes_files: OnceCell<bool>,
     steps: OnceCell<Vec<Steps>>,
+    /// The patterns for whole paths that it stands for.
+    whole: OnceCell<Vec<String>>,
     handed_on: OnceCell<Others>,
 }
 
@@ -263,13 +241,11 @@ impl<'a, 'r> Ruled<'a, 'r> {
     fn new(
         call: &'r Call<'r>,
         read: &'r Read<'a>,
-        rule: &'r Rule,
         (touch, pattern): (Touch, &'r PathPattern),
     ) -> Self {
         Self {
             call,
             read,
-            rule,
             touch,
             pattern,
             wild: read.globs().reading,
@@ -278,25 +254,93 @@ impl<'a, 'r> Ruled<'a, 'r> {
             made: Cell::default(),
             makes_files: OnceCell::new(),
             steps: OnceCell::new(),
+            whole: OnceCell::new(),
             handed_on: OnceCell::new(),
         }
     }
 
     fn fits(&self, path: &Path, reading: Reading) -> bool {
-        self.pattern.matches((path, reading), self.call.places, self.rule.decision)
+        let whole = self.whole.get_or_init(|| self.pattern.whole(self.call.places));
+        self.pattern.fits_one(whole, (path, reading))
     }
 
     fn is_any(&self, word: &Piece, folders: &[PathBuf]) -> bool {
         folders.iter().any(|folder| self.is_file(word, folder, (Links::Followed, false)))
     }
 
+    /// The first file that a word names and the rule speaks of, which any command may read.
+    fn read_file(&self, words: &mut Words<'a, '_>) -> Option<String> {
+        self.read.given.get_or_init(|| given(self.read.survey)).iter().find_map(|it| match it {
+            Given::Command(found) if self.touch.includes(Touch::Write) => {
+                self.removed(found).map(|word| word.text.clone())
+            }
+            Given::Command(_) => None,
+            Given::Word(word, kind, folders) => {
+                words.have((word, *kind), folders).then(|| word.text.clone())
+            }
+            Given::Scripted(name, folders) => self.scripted(name, folders),
+        })
+    }
+
+    /// The first file that a command writes and the rule speaks of, or may write.
+    fn written_file(&self, words: &mut Words<'a, '_>) -> Option<Hit> {
+        let commands = &self.read.survey.commands;
+        let mut others = Words::new(self);
+        let mut perhaps = None;
+        for (at, found) in commands.iter().enumerate() {
+            // What a wrapper runs is looked at by itself.
+            let inner = commands.get(at + 1).filter(|next| found.runs(next));
+            if let Some(inner) = inner {
+                let own = found.argv().len() - inner.argv().len();
+                let mut own = outputs(&found.argv()[..own]).into_iter();
+                if let Some(word) = own.find(|word| words.have((word, found.kind), &found.folders))
+                {
+                    return Some(Hit::Sure(word.text.clone()));
+                }
+                continue;
+            }
+            if only_reads(found.argv()) {
+                continue;
+            }
+            let told = told(found);
+            if let Some(word) = self.written((found, &told), words) {
+                return Some(Hit::Sure(word));
+            }
+            if perhaps.is_none() && self.others(&told) == Others::Perhaps {
+                perhaps = self.perhaps_written((found, told.first), &mut others);
+            }
+            let mut scripted = in_scripts(found.argv());
+            if let Some(file) = scripted.find_map(|name| self.scripted(name, &found.folders)) {
+                return Some(Hit::Sure(file));
+            }
+        }
+        perhaps.map(Hit::Perhaps)
+    }
+
+    /// A name in a script, where the rule speaks of it.
+    fn scripted(&self, name: &str, folders: &[PathBuf]) -> Option<String> {
+        if !self.read.ends.affords_scripted(name) {
+            return None;
+        }
+        // No link has a longer name.
+        let may_lead = name.len() <= LONGEST && self.call.ground.look().is_some();
+        if !may_lead && !self.pattern.could_be(name) {
+            return None;
+        }
+        let file = Piece { text: name.to_owned(), ..Piece::default() };
+        self.is_any(&file, folders).then_some(file.text)
+    }
+
     /// What a command writes of all that the rule means.
-    fn written(&self, found: &'a Found, words: &mut Words<'a, '_>) -> Option<String> {
+    fn written(
+        &self,
+        (found, told): (&'a Found, &Told<'_>),
+        words: &mut Words<'a, '_>,
+    ) -> Option<String> {
         if let Some(word) = self.removed(found) {
             return Some(word.text.clone());
         }
-        let told = told(found);
-        let others = self.others(&told);
+        let others = self.others(told);
         let targets: HashSet<*const Piece> =
             told.targets.iter().map(|it| std::ptr::from_ref(*it)).collect();
         let is_sure = |word: &&Piece| {
@@ -340,13 +384,16 @@ impl<'a, 'r> Ruled<'a, 'r> {
 
     /// What a program might write of which nobody knows what it does: the words that are there, or say
     /// something of what the rule names.
-    fn perhaps_written(&self, found: &'a Found, words: &mut Words<'a, '_>) -> Option<String> {
+    fn perhaps_written(
+        &self,
+        (found, first): (&'a Found, usize),
+        words: &mut Words<'a, '_>,
+    ) -> Option<String> {
         let is_there = |word: &Piece| {
             let home = self.call.places.home.as_deref();
             let mut paths = found.folders.iter().filter_map(|it| resolve(word, it, home));
             paths.any(|path| self.read.ends.is_there(&path))
         };
-        let first = told(found).first;
         let mut given = found.before().iter().chain(found.argv().iter().skip(first));
         let word = given.find(|word| {
             !self.read.survey.is_pattern(found, word)
@@ -362,7 +409,7 @@ impl<'a, 'r> Ruled<'a, 'r> {
         let speaks = |word: &Piece, folder: &Path| {
             let path = resolve(word, folder, home);
             path.is_some_and(|path| match self.listed((folder, &word.text)) {
-                Some(meant) => meant.iter().any(|end| {
+                Some(meant) => meant.paths.iter().any(|end| {
                     let may_hold = self.pattern.may_lie_below(end, self.call.places);
                     self.fits(end, Reading::Literal) || (may_hold && !self.below(end).is_empty())
                 }),
@@ -397,9 +444,7 @@ impl<'a, 'r> Ruled<'a, 'r> {
         }
         let ends = &self.read.ends;
         if is_pattern && let Some(meant) = self.listed((folder, &text)) {
-            let led = ends.led(folder, &text);
-            return self.is_meant(&path, &meant, led.as_deref().unwrap_or(&path))
-                || (is_raw && self.is_anywhere(folder, &text));
+            return self.is_meant(&path, &meant) || (is_raw && self.is_anywhere(folder, &text));
         }
         if self.fits(&path, reading) {
             return true;

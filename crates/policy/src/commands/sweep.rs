@@ -1,15 +1,19 @@
 //! Commands that read whole folders, and what they would come upon there that a rule denies or
 //! that looks like a secret. Sees too many rather than too few; never used to allow.
 
+mod expression;
+mod fd;
 mod found;
 mod kept;
 mod left_out;
+mod noted;
 mod operands;
 mod packed;
 mod restored;
 mod starts;
 mod unpacked;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +30,7 @@ use crate::rules::{Rule, Target, Touch};
 use crate::shell::{Fit, Piece, Word, base_name};
 pub(super) use found::done_by;
 pub(super) use left_out::is_left_out;
+use noted::Noted;
 use starts::{Start, folders};
 
 /// Folders beyond this number are not gone through for one command.
@@ -46,7 +51,7 @@ pub(super) fn sweeps_folders(name: &str) -> bool {
     matches!(name, "git" | "rg" | "ag" | "ack" | "ugrep" | "rgrep" | "grep" | "egrep" | "fgrep"
         | "zgrep" | "diff" | "find" | "gfind" | "patch" | "tar" | "gtar" | "bsdtar" | "star"
         | "unzip" | "cpio" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" | "ar" | "jar"
-        | "cp" | "gcp" | "rsync" | "scp" | "zip" | "gzip")
+        | "cp" | "gcp" | "rsync" | "scp" | "zip" | "gzip" | "fd" | "fdfind" | "pax")
 }
 
 /// A search of folders.
@@ -61,6 +66,8 @@ struct Sweep<'a> {
     is_wide: bool,
     /// Patterns for names, one of which must fit.
     only: Vec<&'a str>,
+    /// Endings of names, one of which must fit.
+    ends: Vec<&'a str>,
     /// Names of folders that it does not enter.
     never: Vec<&'a str>,
     /// Whether it stays in its places, and goes no further down.
@@ -74,6 +81,8 @@ struct Sweep<'a> {
 enum Reach {
     /// All in its places, or where it runs if none of these is there: they may be something else.
     Searched,
+    /// All in its places, which are known for certain: nothing where they are not there.
+    Given,
     /// All in its places, and nowhere else.
     Whole,
     /// Those that others name, which may be fewer than there are, or more; nowhere else either.
@@ -100,6 +109,9 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
     }
     let mut steps: Vec<Finding> = Vec::new();
     let mut known = HashSet::new();
+    let is_changed = OnceCell::new();
+    let is_settled = OnceCell::new();
+    let mut noted = Noted::new(call, &read.ends);
     let (mut count, mut words) = (0, 0);
     for found in &survey.commands {
         let argv = found.argv();
@@ -128,10 +140,19 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
                 steps.push(ask("search", why, BUILT_IN).lifted_by(Lift::Never));
                 return steps;
             }
-            let Some(sweep) = sweep else { continue };
+            let Some(mut sweep) = sweep else { continue };
+            let is_left_out = matches!(sweep.width, Width::Searched | Width::Visible);
+            if is_left_out && *is_changed.get_or_init(|| left_out::is_changed_by(read)) {
+                sweep.width = Width::Everything;
+            }
+            let is_given = sweep.reach == Reach::Given;
+            if is_given && !*is_settled.get_or_init(|| starts::are_settled(read)) {
+                sweep.reach = Reach::Searched;
+            }
             let starts = found.folders.iter().flat_map(|it| folders((call, read), &sweep, it));
             for folder in starts {
-                let (only, never) = (sweep.only.clone(), sweep.never.clone());
+                let only = [sweep.only.as_slice(), &sweep.ends].concat();
+                let never = sweep.never.clone();
                 let kind = (sweep.width, sweep.touch, sweep.reach);
                 if !known.insert((folder.clone(), kind, only, never)) {
                     continue;
@@ -142,13 +163,18 @@ pub(super) fn sweeps(call: &Call<'_>, read: &Read<'_>) -> Vec<Finding> {
                     steps.push(ask("search", why, BUILT_IN).lifted_by(lift));
                     return steps;
                 }
-                let seen = seen(call, &sweep, &folder);
+                let seen = seen(call, (&sweep, &folder), &mut noted);
                 steps.extend(judged(&sweep, &folder.named, seen));
             }
         }
     }
-    steps.dedup_by(|a, b| a.reason == b.reason);
-    steps
+    let mut told: Vec<Finding> = Vec::new();
+    for step in steps {
+        if !told.iter().any(|it| it.reason == step.reason) {
+            told.push(step);
+        }
+    }
+    told
 }
 
 fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
@@ -158,7 +184,8 @@ fn judged(sweep: &Sweep<'_>, folder: &Path, seen: Seen<'_>) -> Vec<Finding> {
         steps.push(if sweep.is_unsure() && rule.decision == Decision::Deny {
             // It shows the file only if git keeps it and only if it changed, or touches it only if it is
             // named there.
-            let does = if sweep.touch == Touch::Write { "write" } else { "show" };
+            let is_written = matches!(rule.matcher.target, Target::Path(Touch::Write, _));
+            let does = if is_written { "write" } else { "show" };
             let why = format!("it could {does} what this rule denies: {}", rule.why());
             ask(&subject, &why, &rule.origin).lifted_by(Lift::Never)
         } else {
@@ -198,7 +225,11 @@ fn is_about(rule: &Rule, done: Touch) -> bool {
 }
 
 /// Goes through a folder for what rules deny or ask about, and for secrets.
-fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
+fn seen<'a>(
+    call: &Call<'a>,
+    (sweep, start): (&Sweep<'_>, &Start),
+    noted: &mut Noted<'_>,
+) -> Seen<'a> {
     let folder = start.named.as_path();
     let rules: Vec<&Rule> = [Decision::Deny, Decision::Ask]
         .into_iter()
@@ -254,17 +285,18 @@ fn seen<'a>(call: &Call<'a>, sweep: &Sweep<'_>, start: &Start) -> Seen<'a> {
     };
     let Some(ground) = call.ground.look() else { return seen };
     let is_kept = sweep.reach == Reach::Kept;
-    // What git writes by itself it keeps, or has kept.
-    let sought = if is_kept && sweep.touch == Touch::Write {
+    // What git writes by itself it keeps, or has kept; the names that it prints may be of others.
+    let is_own = is_kept && sweep.width == Width::Everything;
+    let sought = if is_own && sweep.touch == Touch::Write {
         Sought::Nothing
     } else {
-        ground.seek(folder, sweep.width, &mut |path| look(path, !is_kept))
+        noted.seek(ground, (start, sweep.width), &mut |path| look(path, !is_kept))
     };
     let is_below = |path: &Path| path.starts_with(folder) || path.starts_with(&start.real);
     // Of what lies there git may keep less, and also what is ignored or gone.
-    let is_told = !is_kept
-        || ground.git_keeps(folder, &mut |path| is_below(path) && look(path, true))
-            != Sought::TooMany;
+    let is_denied = matches!(sought, Sought::Found(_));
+    let mut is_wanted = |path: &Path| is_below(path) && (is_denied || look(path, true));
+    let is_told = !is_kept || noted.kept(ground, start, &mut is_wanted) != Sought::TooMany;
     let is_known = sought != Sought::TooMany || (is_kept && rules.is_empty());
     seen.is_unsure = !is_known || !is_told;
     seen.is_untold = seen.is_unsure && !rules.is_empty();
@@ -293,6 +325,7 @@ impl Sweep<'_> {
             reach,
             is_wide: false,
             only: Vec::new(),
+            ends: Vec::new(),
             never: Vec::new(),
             is_flat: false,
             has_dots: false,
@@ -326,7 +359,12 @@ impl Sweep<'_> {
                 || meet((&pattern.to_lowercase(), Reading::Shell), (&name, Reading::Literal))
         };
         let is_closed = |name: &&str| below.components().any(|part| part.as_os_str() == *name);
-        (self.only.is_empty() || self.only.iter().any(fits)) && !self.never.iter().any(is_closed)
+        let ends = |end: &&str| {
+            name.strip_suffix(&*end.to_lowercase()).is_some_and(|it| it.ends_with('.'))
+        };
+        (self.only.is_empty() || self.only.iter().any(fits))
+            && (self.ends.is_empty() || self.ends.iter().any(ends))
+            && !self.never.iter().any(is_closed)
     }
 }
 
@@ -341,31 +379,16 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         let mut clusters = args.iter().filter_map(|arg| arg.text.strip_prefix('-'));
         clusters.any(|cluster| !cluster.starts_with('-') && cluster.contains(letters))
     };
-    let plain = || Sweep::of(places(name, words), Touch::Read, Reach::Searched);
+    let plain = || {
+        let (places, reach) = places(name, words);
+        Sweep::of(places, Touch::Read, reach)
+    };
     match name {
         "git" => kept::sweep(args),
         "find" | "gfind" => found::found(args),
+        "fd" | "fdfind" => fd::executed(args),
         "rg" if long(&["--files", "--type-list", "--version"]) || short(&['V']) => None,
-        "rg" => {
-            let only = values(args, &["-g", "--glob", "--iglob"]);
-            let only: Vec<&str> = only.into_iter().filter(|glob| !glob.starts_with('!')).collect();
-            // What is named to it is searched though it is ignored.
-            let bare = long(&["--no-ignore", "--no-ignore-vcs", "--unrestricted"])
-                || short(&['u'])
-                || args.iter().any(|arg| arg.glob)
-                || !only.is_empty();
-            let width = if bare {
-                Width::Everything
-            } else if long(&["--hidden"]) || short(&['.']) {
-                Width::Unignored
-            } else {
-                Width::Visible
-            };
-            let never = if only.is_empty() { few(left_out::globs(args)) } else { Vec::new() };
-            let is_sure = left_out::are_options(args, &["-g", "--glob", "--iglob"]);
-            let only = if is_sure { few(only) } else { Vec::new() };
-            Some(Sweep { width, only, never, ..plain() })
-        }
+        "rg" => Some(ripgrep(words)),
         "ag" | "ack" | "ugrep" | "rgrep" => Some(plain()),
         "diff" => compared(args),
         "grep" | "egrep" | "fgrep" | "zgrep"
@@ -385,6 +408,38 @@ fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
     }
 }
 
+/// What `rg` searches, or only lists.
+fn ripgrep(words: &[Piece]) -> Sweep<'_> {
+    let args = words.get(1..).unwrap_or_default();
+    let has = |option: &str, letter: char| {
+        let is_short = |text: &str| text.starts_with('-') && !text.starts_with("--");
+        args.iter().map(|arg| arg.text.as_str()).any(|text| {
+            text.split('=').next() == Some(option) || (is_short(text) && text.contains(letter))
+        })
+    };
+    let only = values(args, &["-g", "--glob", "--iglob"]);
+    let only: Vec<&str> = only.into_iter().filter(|glob| !glob.starts_with('!')).collect();
+    // What is named to it is searched though it is ignored.
+    let bare = args.iter().any(|arg| arg.glob || left_out::disregards(&arg.text))
+        || has("--unrestricted", 'u')
+        || !only.is_empty();
+    let width = if bare {
+        Width::Everything
+    } else if has("--hidden", '.') {
+        Width::Searched
+    } else {
+        Width::Visible
+    };
+    let never = if only.is_empty() { few(left_out::globs(args)) } else { Vec::new() };
+    let is_sure = left_out::are_options(args, &["-g", "--glob", "--iglob"]);
+    let only = if is_sure { few(only) } else { Vec::new() };
+    let (places, reach) = places("rg", words);
+    // Files that are named to it are searched whatever their type.
+    let is_file = |place: &Piece| place.text.trim_matches(['.', '/']).contains('.');
+    let ends = if bare || places.iter().any(is_file) { Vec::new() } else { left_out::types(args) };
+    Sweep { width, only, ends, never, ..Sweep::of(places, Touch::Read, reach) }
+}
+
 /// The files and folders that `diff` compares, also without being told to go further down.
 fn compared(args: &[Piece]) -> Option<Sweep<'_>> {
     // What only the running shell knows is mostly not everything.
@@ -394,8 +449,9 @@ fn compared(args: &[Piece]) -> Option<Sweep<'_>> {
     (!places.is_empty()).then(|| Sweep::of(places, Touch::Read, Reach::Whole))
 }
 
-/// The places that a search looks at: exactly where its arguments are understood, or else any word.
-fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
+/// The places that a search looks at, and whether these are known for certain: where its arguments are not
+/// understood, any word may be one.
+fn places(name: &str, argv: &[Piece]) -> (Vec<Piece>, Reach) {
     let word = |text: &str, glob| Word { text: text.to_owned(), range: 0..0, glob, quoted: false };
     let words = argv[1..].iter().map(|piece| word(&piece.text, piece.glob));
     let words: Vec<Word> = std::iter::once(word(name, false)).chain(words).collect();
@@ -405,11 +461,13 @@ fn places(name: &str, argv: &[Piece]) -> Vec<Piece> {
     {
         let contents: HashSet<&str> = looked.contents.iter().map(|it| it.text.as_str()).collect();
         let is_place = |piece: &&Piece| contents.contains(piece.text.as_str());
-        return argv[1..].iter().filter(is_place).cloned().collect();
+        let places: Vec<Piece> = argv[1..].iter().filter(is_place).cloned().collect();
+        let reach = if places.is_empty() { Reach::Searched } else { Reach::Given };
+        return (places, reach);
     }
     let here = Piece { text: String::from("."), ..Piece::default() };
     let others = argv[1..].iter().filter(|piece| !piece.text.starts_with('-'));
-    others.cloned().chain([here]).collect()
+    (others.cloned().chain([here]).collect(), Reach::Searched)
 }
 
 /// The values that leave files out; none of too many, since each is held against each file, and none where
@@ -425,8 +483,9 @@ fn few(mut values: Vec<&str>) -> Vec<&str> {
 }
 
 /// The values of options, attached or in the word after.
-fn values<'a>(args: &'a [Piece], names: &[&str]) -> Vec<&'a str> {
+fn values<'a>(args: impl IntoIterator<Item = &'a Piece>, names: &[&str]) -> Vec<&'a str> {
     let mut values = Vec::new();
+    let args: Vec<&Piece> = args.into_iter().collect();
     for (at, arg) in args.iter().enumerate() {
         for name in names {
             let Some(rest) = arg.text.strip_prefix(name) else { continue };

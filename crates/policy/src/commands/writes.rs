@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::programs;
 use crate::shell::{Piece, Word, base_name};
-pub(crate) use told::{Others, Told, outputs, told};
+pub(crate) use told::{Others, Told, only_checks, outputs, told};
 
 /// Programs that write, move or remove every operand.
 const EVERY: &[&str] = &[

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
 
+use super::Around;
+use super::found;
+use super::targets::{Destroyed, targets};
 use crate::glob::{Reading, meet};
+use crate::ground;
 use crate::paths::{Place, Places};
 use crate::shell::{Found, Piece, resolve};
 
@@ -30,6 +34,9 @@ const SYSTEM: &[&str] = &[
     "Applications",
 ];
 
+/// Where anybody keeps what is soon forgotten; the last two are what they are on a Mac.
+const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"];
+
 /// How bad losing a path is.
 enum Loss {
     None,
@@ -38,10 +45,11 @@ enum Loss {
 }
 
 /// Judges a text of a program that deletes the tree of this name.
-pub(crate) fn judge_call(target: &str, command: &Found, places: &Places) -> Option<Decision> {
+pub(crate) fn judge_call(target: &str, command: &Found, around: &Around<'_>) -> Option<Decision> {
     let home = target == "~" || target.starts_with("~/");
     let target = Piece { text: target.to_owned(), home, ..Piece::default() };
-    let losses = losses(&target, command, places, false).into_iter();
+    let manner = Manner { is_filtered: false, follows: false };
+    let losses = losses(&target, command, around, manner).into_iter();
     let decisions = losses.filter_map(|loss| match loss {
         Loss::None => None,
         Loss::Grave(_) => Some(Decision::Ask),
@@ -55,64 +63,18 @@ pub(crate) fn judge(
     name: &str,
     args: &[Piece],
     command: &Found,
-    places: &Places,
+    around: &Around<'_>,
 ) -> Option<(Decision, String)> {
     let here = Piece { text: String::from("."), ..Piece::default() };
-    let (targets, verb) = match name {
-        "rm" | "shred" if recursive(args, "rR") => (operands(args), "deletes"),
-        // A variable may hold the option.
-        "rm" | "shred" if args.iter().any(|word| word.dynamic && word.text.is_empty()) => {
-            let known: Vec<_> = operands(args).into_iter().filter(|word| !word.dynamic).collect();
-            if known.is_empty() {
-                return None;
-            }
-            (known, "deletes")
-        }
-        "chmod" | "chown" | "chgrp" | "chattr" if recursive(args, "R") => {
-            (operands(args).into_iter().skip(1).collect(), "changes all of")
-        }
-        "setfacl" if recursive(args, "R") => (operands(args), "changes all of"),
-        "trash" | "trash-put" => (operands(args), "throws away"),
-        "gio"
-            if args
-                .first()
-                .is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) =>
-        {
-            (operands(&args[1..]), "throws away")
-        }
-        "mv" => {
-            let mut sources = operands(args);
-            sources.pop();
-            (sources, "moves")
-        }
-        "tar" if args.iter().any(|word| word.text == "--remove-files") => {
-            (operands(args), "moves into an archive")
-        }
-        "zip" if recursive(args, "r") && args.iter().any(moves) => {
-            (operands(args), "moves into an archive")
-        }
-        "find" if deletes(args) => {
-            let mut points = starting_points(args);
-            if points.is_empty() {
-                points.push(&here);
-            }
-            (points, "deletes files in")
-        }
-        "rsync" if args.iter().any(|word| word.text.starts_with("--del")) => {
-            let destination = operands(args).pop();
-            (destination.into_iter().collect(), "deletes files in")
-        }
-        _ => return None,
-    };
-    if targets.is_empty() && matches!(name, "rm" | "shred") {
+    let Destroyed { targets, verb, is_filtered, follows } = targets(name, args, &here)?;
+    if targets.is_empty() && name == "rm" {
         let why = format!("it {verb} what it is given on its standard input");
         return Some((Decision::Ask, why));
     }
-    if let Some(sought) = sought_repository(args).filter(|_| name == "find") {
+    if let Some(sought) = found::sought_repository(args).filter(|_| name == "find") {
         let why = format!("it deletes what is called `{sought}`, the repository's history");
         return Some((Decision::Ask, why));
     }
-    let filtered = name == "find" && args.windows(2).any(|pair| is_filter(&pair[0], &pair[1]));
     let mut worst: Option<(Decision, String)> = None;
     let mut known: HashSet<&Piece> = HashSet::new();
     let mut last: Option<&Piece> = None;
@@ -123,10 +85,17 @@ pub(crate) fn judge(
             continue;
         }
         last = Some(target);
-        for loss in losses(target, command, places, filtered) {
+        // Those of JavaScript fill in patterns themselves.
+        let is_wild = name != "rm" && is_final(name) && target.text.contains(['*', '?', '[']);
+        // To these two stars stand for any folders, and for none.
+        let text = if is_wild { target.text.replace("**/", "") } else { target.text.clone() };
+        let target = &Piece { text, glob: target.glob || is_wild, ..target.clone() };
+        for loss in losses(target, command, around, Manner { is_filtered, follows }) {
             let (decision, why) = match loss {
                 Loss::None => continue,
-                Loss::Total(what) if name == "rm" || deletes_all(name, args) => {
+                Loss::Total(what)
+                    if is_final(name) || (name == "find" && found::deletes_all(args)) =>
+                {
                     (Decision::Deny, format!("it {verb} {what}"))
                 }
                 Loss::Total(what) | Loss::Grave(what) => {
@@ -141,23 +110,30 @@ pub(crate) fn judge(
     worst
 }
 
-/// Judges a program that deletes the files whose names another one prints for it.
+/// Judges a program that destroys the files whose names another one prints for it.
 pub(crate) fn judge_listed(
     name: &str,
     args: &[Piece],
     command: &Found,
-    places: &Places,
+    around: &Around<'_>,
 ) -> Option<(Decision, String)> {
-    if !matches!(name, "rm" | "unlink" | "shred" | "trash" | "trash-put") {
-        return None;
-    }
-    let is_lister = |word: &Piece| matches!(word.text.as_str(), "git" | "find");
+    let is_lister =
+        |word: &Piece| matches!(word.text.as_str(), "git" | "find" | "rg" | "fd" | "fdfind");
     let at = args.iter().position(is_lister)?;
     let given = &args[at + 1..];
     if args[at].text == "find" {
-        let delete = Piece { text: String::from("-delete"), ..Piece::default() };
-        let (_, why) = judge("find", &[given, &[delete]].concat(), command, places)?;
+        let run = ["-exec", name].map(|text| Piece { text: text.to_owned(), ..Piece::default() });
+        let (_, why) = judge("find", &[given, &run].concat(), command, around)?;
         return Some((Decision::Ask, why));
+    }
+    if !matches!(name, "rm" | "unlink" | "shred" | "trash" | "trash-put") {
+        return None;
+    }
+    let has_files = given.iter().any(|word| word.text == "--files");
+    match args[at].text.as_str() {
+        "rg" if has_files => return found::listed_all(given),
+        "fd" | "fdfind" => return found::listed_all(given),
+        _ => {}
     }
     let listing = given.iter().position(|word| word.text == "ls-files")?;
     let mut named = given[listing + 1..].iter().filter(|word| !word.text.starts_with('-'));
@@ -166,86 +142,48 @@ pub(crate) fn judge_listed(
     named.all(whole).then_some((Decision::Ask, why))
 }
 
-fn recursive(args: &[Piece], letters: &str) -> bool {
-    args.iter().any(|word| {
-        let text = word.text.as_str();
-        if let Some(long) = text.strip_prefix("--") {
-            return long.len() >= 3 && "recursive".starts_with(long);
-        }
-        text.starts_with('-') && text.contains(|c| letters.contains(c))
-    })
+/// Whether a program deletes whole trees for good.
+fn is_final(name: &str) -> bool {
+    matches!(name, "rm" | "rimraf" | "del" | "del-cli")
 }
 
-fn operands(args: &[Piece]) -> Vec<&Piece> {
-    let dashes = args.iter().position(|word| word.text == "--");
-    args.iter()
-        .enumerate()
-        .filter(|(at, word)| {
-            dashes.is_some_and(|dashes| *at > dashes)
-                || (!word.text.starts_with('-') && Some(*at) != dashes)
-        })
-        .map(|(_, word)| word)
-        .collect()
+/// How a program goes about it.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// Whether most of what is there is left out.
+    is_filtered: bool,
+    /// Whether a link that is named itself is gone through.
+    follows: bool,
 }
 
-/// Whether an option of `zip` says that what is packed goes away.
-fn moves(word: &Piece) -> bool {
-    let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
-    word.text == "--move" || (is_short && word.text.contains('m'))
-}
-
-fn deletes(args: &[Piece]) -> bool {
-    args.iter().enumerate().any(|(at, word)| match word.text.as_str() {
-        "-delete" => true,
-        "-exec" | "-execdir" | "-ok" | "-okdir" => args
-            .get(at + 1)
-            .is_some_and(|program| matches!(program.text.as_str(), "rm" | "unlink" | "shred")),
-        _ => false,
-    })
-}
-
-fn starting_points(args: &[Piece]) -> Vec<&Piece> {
-    args.iter()
-        .skip_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"))
-        .take_while(|word| !word.text.starts_with(['-', '(', '!']))
-        .collect()
-}
-
-/// Whether `find` deletes whatever it comes to.
-fn deletes_all(name: &str, args: &[Piece]) -> bool {
-    const PLAIN: &[&str] = &["-delete", "-depth", "-xdev", "-mount", "-print", "-L", "-H", "-P"];
-    let mut expression = args.iter().filter(|word| word.text.starts_with(['-', '(', '!']));
-    name == "find" && expression.all(|word| PLAIN.contains(&word.text.as_str()))
-}
-
-/// Whether a test leaves files out.
-fn is_filter(test: &Piece, value: &Piece) -> bool {
-    let is_test = matches!(
-        test.text.as_str(),
-        "-name" | "-iname" | "-path" | "-ipath" | "-regex" | "-iregex" | "-mtime" | "-mmin"
-    );
-    is_test && value.text.contains(|c| !"*.?/".contains(c))
-}
-
-fn losses(target: &Piece, command: &Found, places: &Places, filtered: bool) -> Vec<Loss> {
+fn losses(target: &Piece, command: &Found, around: &Around<'_>, manner: Manner) -> Vec<Loss> {
     if target.dynamic {
         let what = String::from("a path that only the running shell knows");
         return vec![Loss::Grave(what)];
     }
+    let places = around.places;
     let relative = !target.home && !target.text.starts_with('/');
-    let mut losses: Vec<Loss> = command
-        .folders
-        .iter()
-        .map(|folder| {
-            if !target.home && places.is_ordinary(&target.text, folder) {
-                return Loss::None;
-            }
-            match resolve(target, folder, places.home.as_deref()) {
-                Some(path) => loss(&path, target.glob, places, filtered),
-                None => Loss::Total(String::from("the home folder")),
-            }
-        })
-        .collect();
+    let mut losses = Vec::new();
+    for folder in command.folders.iter() {
+        let is_ordinary = !target.home && places.is_ordinary(&target.text, folder);
+        if is_ordinary && !manner.follows && !target.text.contains('/') {
+            let path = around.ends.of(folder).join(&target.text);
+            losses.push(mounted(&path, false, around, manner));
+            continue;
+        }
+        let Some(path) = resolve(target, folder, places.home.as_deref()) else {
+            losses.push(Loss::Total(String::from("the home folder")));
+            continue;
+        };
+        let judged = |path: &Path, glob: bool| match loss(path, glob, places, manner.is_filtered) {
+            Loss::None => mounted(path, glob, around, manner),
+            worse @ (Loss::Grave(_) | Loss::Total(_)) => worse,
+        };
+        losses.push(judged(&path, target.glob));
+        let led = ends(target, folder, around, manner.follows).into_iter();
+        let others = led.filter(|(end, _)| *end != path);
+        losses.extend(others.map(|(end, glob)| judged(&end, glob)));
+    }
     if relative && command.adrift {
         let what = String::from("a path in a folder that only the running shell knows");
         losses.push(Loss::Grave(what));
@@ -253,33 +191,89 @@ fn losses(target: &Piece, command: &Found, places: &Places, filtered: bool) -> V
     losses
 }
 
-fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
-    // `folder/*` is all of the folder.
-    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let all_of = glob
-        && last.is_some_and(|name| {
-            ["x", ".x"].iter().any(|any| meet((&name, Reading::Shell), (any, Reading::Literal)))
-                && !name.contains('x')
-        });
-    let folder: PathBuf = match path.parent() {
-        Some(parent) if all_of => parent.to_path_buf(),
-        Some(_) | None => path.to_path_buf(),
+/// Where a target leads by the links that are there, each with whether it is a pattern. A link that is named
+/// itself counts only where the program follows it, or the name ends with a slash.
+fn ends(target: &Piece, folder: &Path, around: &Around<'_>, follows: bool) -> Vec<(PathBuf, bool)> {
+    let Around { places, ends, .. } = around;
+    let whole = match (target.home, &places.home) {
+        (true, Some(home)) => home.join(target.text.trim_start_matches('~').trim_matches('/')),
+        (true, None) => return Vec::new(),
+        (false, _) => folder.join(&target.text),
     };
+    let root = Path::new("/");
+    let whole = whole.to_string_lossy();
+    let is_entered = follows || ["/", "/.", "/.."].iter().any(|end| target.text.ends_with(end));
+    let Some((parent, name)) = whole.trim_end_matches('/').rsplit_once('/') else {
+        return Vec::new();
+    };
+    let is_wild = |text: &str| target.glob && ground::is_wild(text);
+    let mut found = Vec::new();
+    if is_wild(parent) || (is_entered && is_wild(name)) {
+        let entered = ends.meant(root, &whole, Reading::Names);
+        found.extend(entered.paths.iter().filter(|_| is_entered).map(|it| (it.clone(), false)));
+        let above = ends.meant(root, parent, Reading::Names);
+        // A shell fills in only what is there.
+        let is_there = |folder: &&PathBuf| {
+            if is_wild(name) {
+                !ends.meant(folder, name, Reading::Names).paths.is_empty()
+            } else {
+                ends.is_there(&folder.join(name))
+            }
+        };
+        let above = above.paths.iter().filter(is_there);
+        found.extend(above.map(|it| (it.join(name), is_wild(name))));
+    } else if is_entered && !is_wild(name) {
+        found.extend(ends.walked(root, &whole).map(|it| (it, false)));
+    } else {
+        found.extend(ends.walked(root, parent).map(|it| (it.join(name), is_wild(name))));
+    }
+    found
+}
+
+/// Losing what is mounted at a path or below it.
+fn mounted(path: &Path, glob: bool, around: &Around<'_>, manner: Manner) -> Loss {
+    if manner.is_filtered {
+        return Loss::None;
+    }
+    let (folder, _) = emptied(path, glob);
+    let mount = if glob && ground::is_wild(&folder.to_string_lossy()) {
+        around.mounts.meant(folder, &around.ends)
+    } else {
+        around.mounts.at(folder)
+    };
+    mount.map_or(Loss::None, |mount| {
+        Loss::Grave(format!("`{}`, where a disk or folder is mounted", mount.display()))
+    })
+}
+
+/// The folder of which all is lost, and whether a pattern says so: `folder/*` is all of the folder.
+fn emptied(path: &Path, glob: bool) -> (&Path, bool) {
+    let last = path.file_name().filter(|_| glob).map(|name| name.to_string_lossy());
+    let all_of = last.is_some_and(|name| {
+        ["x", ".x"].iter().any(|any| meet((&name, Reading::Shell), (any, Reading::Literal)))
+            && !name.contains('x')
+    });
+    let folder = path.parent().filter(|_| all_of).unwrap_or(path);
+    (folder, all_of && path.parent().is_some())
+}
+
+fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
+    let (folder, all_of) = emptied(path, glob);
     let shown = folder.display();
-    if glob && let Some(what) = kept_by_pattern(&folder, places) {
+    if glob && let Some(what) = kept_by_pattern(folder, places) {
         return what;
     }
-    if places.workspace.starts_with(&folder) {
+    if places.workspace.starts_with(folder) {
         return match (folder == places.workspace, all_of, filtered) {
             (true, _, true) => Loss::None,
             (true, true, _) => Loss::Grave(String::from("everything in the workspace")),
             _ => Loss::Total(format!("`{shown}`, which holds the workspace")),
         };
     }
-    if places.home.as_ref().is_some_and(|home| home.starts_with(&folder)) {
+    if places.home.as_ref().is_some_and(|home| home.starts_with(folder)) {
         return Loss::Total(format!("`{shown}`, which holds the home folder"));
     }
-    let inside = places.place(&folder) == Place::Inside;
+    let inside = places.place(folder) == Place::Inside;
     if inside {
         let git = folder.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
         return if git {
@@ -297,7 +291,7 @@ fn loss(path: &Path, glob: bool, places: &Places, filtered: bool) -> Loss {
     match (system, components.next().is_some()) {
         (true, false) => Loss::Total(format!("`{shown}`, a part of the system")),
         (false, false) => Loss::Grave(format!("`{shown}`, a folder at the root")),
-        (_, true) if folder.starts_with("/tmp") || folder.starts_with("/var/tmp") => Loss::None,
+        (_, true) if SCRATCH.iter().any(|scratch| folder.starts_with(scratch)) => Loss::None,
         (_, true) => Loss::Grave(format!("`{shown}`, outside the workspace")),
     }
 }
@@ -338,26 +332,6 @@ fn kept_by_pattern(pattern: &Path, places: &Places) -> Option<Loss> {
 }
 
 /// Whether a name could be that of the folder in which a repository keeps its history.
-fn is_repository(name: &str) -> bool {
+pub(super) fn is_repository(name: &str) -> bool {
     meet((&name.to_ascii_lowercase(), Reading::Shell), (".git", Reading::Literal))
-}
-
-/// What `find` looks for by a name that a repository's history has.
-fn sought_repository(args: &[Piece]) -> Option<&str> {
-    let is_left_out = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| args.get(at));
-        let after = args.get(at + 2);
-        before.is_some_and(|word| matches!(word.text.as_str(), "!" | "-not"))
-            || after.is_some_and(|word| word.text == "-prune")
-    };
-    let tells = |name: &str| name.contains(char::is_alphanumeric) && is_repository(name);
-    args.iter().zip(args.iter().skip(1)).enumerate().find_map(|(at, (test, value))| {
-        let is_meant = match test.text.as_str() {
-            "-name" | "-iname" => tells(&value.text),
-            "-path" | "-ipath" | "-wholename" | "-iwholename" => value.text.split('/').any(tells),
-            "-regex" | "-iregex" => value.text.contains(".git"),
-            _ => false,
-        };
-        (is_meant && !is_left_out(at)).then_some(value.text.as_str())
-    })
 }

@@ -1,6 +1,7 @@
 //! What git does that cannot be undone.
 
-use crate::shell::Piece;
+use crate::paths::Places;
+use crate::shell::{Found, Piece, resolve};
 
 /// Branches that others build on.
 const PROTECTED: &[&str] = &[
@@ -17,13 +18,16 @@ const PROTECTED: &[&str] = &[
     "stable",
 ];
 
+/// Git takes the beginning of an option for all of it; the dashes alone are none.
+const SHORTEST: usize = "--h".len();
+
 /// Why a git command loses work, where it does.
-pub(crate) fn judge(args: &[Piece]) -> Option<String> {
+pub(crate) fn judge(args: &[Piece], command: &Found, places: &Places) -> Option<String> {
     let (subcommand, rest) = subcommand(args)?;
     let has = |long: &str| {
         rest.iter().any(|word| {
             let given = word.text.split('=').next().unwrap_or_default();
-            given.len() >= 5 && long.starts_with(given)
+            given.len() >= SHORTEST && long.starts_with(given)
         })
     };
     let letter = |letter: char| {
@@ -31,46 +35,94 @@ pub(crate) fn judge(args: &[Piece]) -> Option<String> {
             word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
         })
     };
-    match subcommand {
-        "reset" if has("--hard") => Some(String::from("it throws away uncommitted work")),
-        "checkout-index" if letter('f') || has("--force") => {
-            Some(String::from("it throws away uncommitted work"))
-        }
-        "read-tree" if has("--reset") => Some(String::from("it throws away uncommitted work")),
-        "clean" if !letter('n') && !has("--dry-run") => {
+    let forced = || letter('f') || has("--force");
+    let first_is = |name: &str| rest.iter().any(|word| word.text == name);
+    let is_all = || {
+        has("--pathspec-from-file") || rest.iter().any(|word| is_everything(word, command, places))
+    };
+    let loses = match subcommand {
+        "reset" => has("--hard") || has("--merge"),
+        "checkout-index" => forced(),
+        "read-tree" => has("--reset"),
+        "clean" if !is_rehearsed(rest) => {
             let unforced = args.iter().any(|word| {
                 word.dynamic || word.text.to_ascii_lowercase().contains("clean.requireforce")
             });
-            (letter('f') || has("--force") || unforced)
-                .then(|| String::from("it deletes files that are in no commit"))
+            return (forced() || unforced)
+                .then(|| String::from("it deletes files that are in no commit"));
         }
-        "checkout" | "restore" if !staged(rest) && rest.iter().any(is_everything) => {
-            Some(String::from("it throws away uncommitted work"))
+        "restore" => !staged(rest) && is_all(),
+        "checkout" => forced() || is_all(),
+        "switch" => forced() || has("--discard-changes"),
+        "worktree" => first_is("remove") && forced(),
+        "submodule" => {
+            let is_every = || has("--all") || is_all();
+            (first_is("deinit") && forced() && is_every()) || (first_is("update") && forced())
         }
-        "rm" if letter('r')
-            && (letter('f') || has("--force"))
-            && rest.iter().any(is_everything) =>
-        {
-            Some(String::from("it deletes every file, also with uncommitted work"))
+        "rm" if letter('r') && forced() && is_all() => {
+            return Some(String::from("it deletes every file, also with uncommitted work"));
         }
-        "stash" if rest.iter().any(|word| matches!(word.text.as_str(), "clear" | "drop")) => {
-            Some(String::from("it throws away what was put aside"))
+        "stash" if first_is("clear") || first_is("drop") => {
+            return Some(String::from("it throws away what was put aside"));
         }
-        "checkout" | "switch" if letter('f') || has("--force") || has("--discard-changes") => {
-            Some(String::from("it throws away uncommitted work"))
+        "push" | "send-pack" => return push(rest),
+        _ => false,
+    };
+    loses.then(|| String::from("it throws away uncommitted work"))
+}
+
+/// Whether `git clean` is told for certain to only say what it would delete.
+fn is_rehearsed(rest: &[Piece]) -> bool {
+    let mut is_rehearsed = false;
+    let mut words = rest.iter().take_while(|word| word.text != "--");
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if let Some(long) = text.strip_prefix("--") {
+            is_rehearsed |= long.len() > 1 && "dry-run".starts_with(long);
+            if long.len() > 1 && "exclude".starts_with(long) {
+                words.next();
+            }
+            if long.starts_with("no-d") {
+                return false;
+            }
+        } else if let Some(letters) = text.strip_prefix('-') {
+            // What stands behind this letter is its value.
+            let (own, value) = letters.split_once('e').unwrap_or((letters, "none"));
+            is_rehearsed |= own.contains('n');
+            if value.is_empty() {
+                words.next();
+            }
         }
-        "push" => push(
-            rest,
-            letter('f') || rest.iter().any(|w| w.text.starts_with("--forc")),
-            letter('d'),
-        ),
-        _ => None,
     }
+    is_rehearsed
 }
 
 /// Whether a path is all that is in the folder or the repository.
-fn is_everything(word: &Piece) -> bool {
-    matches!(word.text.as_str(), "." | "./" | ":/" | "*" | ":(top)")
+fn is_everything(word: &Piece, command: &Found, places: &Places) -> bool {
+    if word.text.is_empty() || (word.dynamic && !word.text.starts_with(':')) {
+        return false;
+    }
+    let text = word.text.as_str();
+    // What is left out by a name is nearly nothing.
+    if text.starts_with(":!") || text.starts_with(":^") || text.starts_with(":(exclude") {
+        return true;
+    }
+    let magic = text.strip_prefix(":(").and_then(|rest| rest.split_once(')'));
+    let (path, is_top) = match (magic, text.strip_prefix(":/")) {
+        (Some((words, path)), _) => (path, words.split(',').any(|word| word == "top")),
+        (None, Some(path)) => (path, true),
+        (None, None) => (text, false),
+    };
+    if path.chars().all(|c| "*./".contains(c)) && !path.starts_with('/') {
+        return true;
+    }
+    let path = Piece { text: path.to_owned(), ..word.clone() };
+    let top = std::slice::from_ref(&places.workspace);
+    let folders = if is_top { top } else { &*command.folders };
+    folders.iter().any(|folder| {
+        let path = resolve(&path, folder, places.home.as_deref());
+        path.is_some_and(|path| folder.starts_with(path))
+    })
 }
 
 /// Whether only the index is restored, which loses no file.
@@ -79,12 +131,18 @@ fn staged(rest: &[Piece]) -> bool {
     has(&["--staged", "-S"]) && !has(&["--worktree", "-W"])
 }
 
-fn push(rest: &[Piece], forced: bool, deletes: bool) -> Option<String> {
+fn push(rest: &[Piece]) -> Option<String> {
     let words = || rest.iter().map(|word| word.text.as_str());
-    if words().any(|word| word == "--mirror" || word == "--prune") {
+    let begins = |option: &str| words().any(|word| word.starts_with(option));
+    let letter = |letter: char| {
+        words()
+            .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    };
+    if begins("--mi") || begins("--prun") {
         return Some(String::from("it overwrites every branch of the remote"));
     }
-    let deletes = deletes || words().any(|word| word == "--delete");
+    let forced = letter('f') || begins("--forc");
+    let deletes = letter('d') || begins("--de");
     let mut operands = rest.iter().filter(|word| !word.text.starts_with('-')).skip(1);
     let refspecs: Vec<&Piece> = operands.by_ref().collect();
     if forced && refspecs.is_empty() {
@@ -96,8 +154,10 @@ fn push(rest: &[Piece], forced: bool, deletes: bool) -> Option<String> {
         let target = text.rsplit(':').next().unwrap_or(text).trim_start_matches('+');
         let branch = target.strip_prefix("refs/heads/").unwrap_or(target);
         let first = branch.split('/').next().unwrap_or(branch);
-        let protected =
-            PROTECTED.contains(&first) || refspec.dynamic || branch == "HEAD" || refspec.glob;
+        let protected = PROTECTED.contains(&first)
+            || refspec.dynamic
+            || branch == "HEAD"
+            || branch.contains('*');
         (overwrites && protected)
             .then(|| format!("it overwrites or deletes `{branch}`, a branch that others build on"))
     })
@@ -114,6 +174,7 @@ fn subcommand(args: &[Piece]) -> Option<(&str, &[Piece])> {
         "--super-prefix",
         "--config-env",
         "--exec-path",
+        "--attr-source",
     ];
     let mut at = 0;
     while let Some(word) = args.get(at) {

@@ -9,7 +9,7 @@ pub(crate) fn tar(args: &[Word]) -> Result<Looked, Doubt> {
         return Err(Doubt::new("it may do more than list an archive"));
     };
     let letters = letters.text.strip_prefix('-').unwrap_or(&letters.text);
-    let lists = letters.ends_with('f')
+    let lists = letters.find('f') == Some(letters.len().saturating_sub(1))
         && letters.contains('t')
         && letters.chars().all(|c| "tvzjJf".contains(c));
     // A colon names another machine.

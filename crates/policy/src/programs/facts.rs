@@ -144,8 +144,11 @@ pub(crate) fn xxd(args: &[Word]) -> Result<Looked, Doubt> {
     let mut args = args.iter();
     while let Some(word) = args.next() {
         let text = word.text.as_str();
-        let known = if NUMBERED.contains(&text) {
+        let known = if NUMBERED.contains(&text) && looked.contents.is_empty() {
             args.next().is_some_and(|value| !value.glob && is_number(&value.text))
+        } else if text.len() > 1 && text.starts_with('-') && !looked.contents.is_empty() {
+            // Behind a file it is the name of another one.
+            false
         } else if let Some(rest) = text.strip_prefix('-').filter(|rest| !rest.is_empty()) {
             let attached = NUMBERED.iter().any(|name| rest.starts_with(&name[1..]));
             ALONE.contains(&text)

@@ -14,7 +14,7 @@ const GLOBAL: &[&str] = &["--no-pager", "--no-optional-locks", "--literal-pathsp
 const DIFF: &[&str] = &[
     "patch",
     "no-patch",
-    "unified=",
+    "unified?",
     "raw",
     "minimal",
     "patience",
@@ -100,7 +100,7 @@ const LOG: &[&str] = &[
     "reverse",
     "follow",
     "date=",
-    "format=",
+    "format?",
     "pretty?",
     "abbrev-commit",
     "no-abbrev-commit",
@@ -135,8 +135,8 @@ const LOG: &[&str] = &[
     "mailmap",
     "clear-decorations",
     "decorate-refs=",
-    "min-parents=",
-    "max-parents=",
+    "min-parents?",
+    "max-parents?",
 ];
 
 struct Subcommand {
@@ -164,6 +164,8 @@ enum Check {
     AtMostOne,
     /// One of these options, with which the subcommand only shows.
     Needs(&'static [&'static str]),
+    /// The name of a setting, by itself or behind an option with which it is only shown.
+    Gets,
 }
 
 const fn subcommand(name: &'static str, short: &'static str) -> Subcommand {
@@ -192,9 +194,9 @@ const SUBCOMMANDS: &[Subcommand] = &[
         ],
         ..subcommand("status", "sbvu?zM?")
     },
-    Subcommand { also: &[DIFF], ..subcommand("diff", "puU:sM?B?C?DRwbaWS:G:zq") },
-    Subcommand { also: &[DIFF, LOG], ..subcommand("log", "puU:sM?B?C?DRwbaWS:G:zqn:iEFPcmgL:t") },
-    Subcommand { also: &[DIFF, LOG], ..subcommand("show", "puU:sM?B?C?DRwbaWS:G:zqn:iEFPcmt") },
+    Subcommand { also: &[DIFF], ..subcommand("diff", "puU?sM?B?C?DRwbaWS:G:zq") },
+    Subcommand { also: &[DIFF, LOG], ..subcommand("log", "puU?sM?B?C?DRwbaWS:G:zqn:iEFPcmgL:t") },
+    Subcommand { also: &[DIFF, LOG], ..subcommand("show", "puU?sM?B?C?DRwbaWS:G:zqn:iEFPcmt") },
     Subcommand {
         also: &[LOG],
         long: &["objects", "disk-usage", "no-walk"],
@@ -305,7 +307,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
             "since=",
             "color-lines",
             "color-by-age",
-            "abbrev=",
+            "abbrev?",
         ],
         ..subcommand("blame", "bceflnL:M?C?pstwk")
     },
@@ -319,7 +321,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
             "until=",
             "all",
             "no-merges",
-            "format=",
+            "format?",
         ],
         ..subcommand("shortlog", "nsecw?")
     },
@@ -329,7 +331,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
             "all",
             "long",
             "always",
-            "abbrev=",
+            "abbrev?",
             "dirty?",
             "broken?",
             "exact-match",
@@ -386,7 +388,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         check: Check::FirstIs(&["list", "show"]),
         also: &[DIFF],
-        long: &["oneline", "format=", "date=", "max-count=", "include-untracked"],
+        long: &["oneline", "format?", "date=", "max-count=", "include-untracked"],
         ..subcommand("stash", "n:pu")
     },
     Subcommand {
@@ -484,6 +486,13 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
     checked(2 + at, outcome)
 }
 
+/// Whether a subcommand that can only show changes something as well, by other words behind it.
+pub(crate) fn may_change(args: &[Word]) -> bool {
+    let at = args.iter().position(|word| !GLOBAL.contains(&word.text.as_str()));
+    let named = at.and_then(|at| SUBCOMMANDS.iter().find(|known| known.name == args[at].text));
+    named.is_some_and(|known| !matches!(known.check, Check::Nothing | Check::Pattern))
+}
+
 /// The folder that git goes to before anything else, where that is below the one it runs in.
 pub(crate) fn folder(args: &[Word]) -> Option<&str> {
     let [option, folder, rest @ ..] = args else { return None };
@@ -498,12 +507,14 @@ pub(crate) fn folder(args: &[Word]) -> Option<&str> {
 impl Subcommand {
     fn check(&self, args: &[Word]) -> Result<Looked, Doubt> {
         let options = self.read(args)?;
-        for format in options.values(&["format", "pretty"]) {
-            if format.contains("%G") || format.contains("%(signature") {
+        for format in options.values(&["format", "pretty", "sort", "group"]) {
+            if format.contains("%G") || format.contains("signature") {
                 return Err(Doubt::new("checking signatures runs a program"));
             }
         }
         let words = || options.operands.iter().map(|word| word.text.as_str());
+        let leads = |word: &str| args.first().is_some_and(|first| first.text == word);
+        let shows_alone = ["reflog", "remote"].contains(&self.name);
         match self.check {
             Check::Nothing => {}
             Check::ListsOnly(markers) => {
@@ -512,8 +523,9 @@ impl Subcommand {
                 }
             }
             Check::FirstIs(allowed) => match words().next() {
-                Some(word) if allowed.contains(&word) => {}
-                None if ["reflog", "remote"].contains(&self.name) => {}
+                // Behind an option the word is no subcommand, but a file that is put aside.
+                Some(word) if allowed.contains(&word) && (shows_alone || leads(word)) => {}
+                None if shows_alone => {}
                 Some(_) | None => {
                     return Err(Doubt::new(format!(
                         "it may do more than `{} {}`",
@@ -537,6 +549,12 @@ impl Subcommand {
                     return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
                 }
             }
+            Check::Gets => {
+                let is_name = words().count() == 1 && words().all(|word| word.contains('.'));
+                if !options.has(&["get", "get-all"]) && !is_name {
+                    return Err(Doubt::new("it may do more than show a setting"));
+                }
+            }
             Check::NoOperands => {
                 if words().next().is_some() {
                     return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
@@ -549,7 +567,7 @@ impl Subcommand {
     fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, Doubt> {
         let mut lists = vec![self.long];
         lists.extend(self.also);
-        let counted = ["log", "show", "rev-list", "reflog", "grep", "stash"];
+        let counted = ["log", "show", "rev-list", "reflog", "grep", "stash", "whatchanged"];
         let grammar =
             Grammar { short: self.short, long: &lists, numbers: counted.contains(&self.name) };
         grammar.read(args)

@@ -24,6 +24,9 @@ enum Operands {
 /// Longer numbers are not counted up to.
 const SHORT: usize = 8;
 
+/// Endings with which programs that unpack take a name as it is.
+const PACKED: [&str; 6] = [".gz", ".Z", ".bz2", ".xz", ".lzma", ".zst"];
+
 struct Program {
     names: &'static [&'static str],
     operands: Operands,
@@ -362,6 +365,9 @@ impl Program {
         {
             return Err(Doubt::new("it follows links on its way"));
         }
+        if self.names.contains(&"tree") && args.iter().any(takes_next) {
+            return Err(Doubt::new("it takes the word after for the value of a letter"));
+        }
         let is_endless = |word: &&Word| match self.names[0] {
             "seq" => word.text.len() > SHORT || word.text.contains(|c: char| c.is_alphabetic()),
             // The old spelling of `-f`.
@@ -370,6 +376,10 @@ impl Program {
         };
         if read.operands.iter().any(is_endless) {
             return Err(Doubt::new("it may never end"));
+        }
+        let is_packed = |word: &&Word| PACKED.iter().any(|ending| word.text.ends_with(ending));
+        if self.names.contains(&"zcat") && !read.operands.iter().all(is_packed) {
+            return Err(Doubt::new("where a file is not there it takes one with a further ending"));
         }
         let operands = || read.operands.iter().map(|word| Operand::from(*word));
         let mut looked = Looked::default();
@@ -396,6 +406,13 @@ impl Program {
         }
         Ok(looked)
     }
+}
+
+/// Whether letters of `tree` follow one whose value is the next word all the same.
+fn takes_next(word: &Word) -> bool {
+    let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    let valued = letters.and_then(|letters| letters.split_once(['L', 'I', 'P']));
+    valued.is_some_and(|(_, rest)| !rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// `printf`: anything but storing its result.

@@ -132,10 +132,23 @@ impl Grammar<'_> {
     }
 }
 
+/// Options whose value may begin like an option in every program.
+const EXPRESSIONS: &[&str] = &["e", "regexp", "expression"];
+
 fn next_value<'a>(rest: &mut impl Iterator<Item = &'a Word>, name: &str) -> Result<String, Doubt> {
+    // A program that takes a value only where it is attached would read it as an option.
+    let is_option = |text: &str| {
+        let after = text.strip_prefix('-').and_then(|rest| rest.chars().next());
+        after.is_some_and(|c| !c.is_ascii_digit()) && !EXPRESSIONS.contains(&name)
+    };
     match rest.next() {
-        Some(word) if !word.glob => Ok(word.text.clone()),
-        Some(_) => Err(Doubt::new(format!("the value of option `{name}` is a pattern"))),
+        Some(word) if word.glob => {
+            Err(Doubt::new(format!("the value of option `{name}` is a pattern")))
+        }
+        Some(word) if is_option(&word.text) => {
+            Err(Doubt::new(format!("the value of option `{name}` could be an option")))
+        }
+        Some(word) => Ok(word.text.clone()),
         None => Err(Doubt::new(format!("option `{name}` lacks its value"))),
     }
 }

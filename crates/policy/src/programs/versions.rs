@@ -6,9 +6,9 @@ use crate::shell::Word;
 /// Programs whose `--version` runs nothing else and reads nothing of the project.
 pub(crate) const PROGRAMS: &[&str] = &[
     "as", "awk", "bash", "c++", "cat", "cc", "clang", "clang++", "cmake", "cp", "diff", "docker",
-    "find", "g++", "gawk", "gcc", "gmake", "grep", "gzip", "head", "jq", "ld", "ls", "lua", "make",
-    "ninja", "node", "nodejs", "npm", "patch", "perl", "pip", "pip3", "python", "python3", "rg",
-    "ruby", "sed", "sort", "tail", "tar", "xz",
+    "find", "g++", "gawk", "gcc", "gmake", "grep", "gzip", "head", "java", "javac", "jq", "ld",
+    "ls", "lua", "make", "ninja", "node", "nodejs", "npm", "patch", "perl", "php", "pip", "pip3",
+    "python", "python3", "rg", "ruby", "sed", "sort", "tail", "tar", "xz",
 ];
 
 /// Programs of which a project's own file chooses the one that runs, where there is such a file.
@@ -25,7 +25,8 @@ pub(crate) fn is_asked(argv: &[Word]) -> bool {
     let short: &[&str] = match program.text.as_str() {
         "python" | "python3" => &["-V"],
         "cargo" | "rustc" => &["-V", "-vV", "-Vv"],
-        "node" | "nodejs" | "npm" | "perl" | "ruby" | "lua" => &["-v"],
+        "node" | "nodejs" | "npm" | "perl" | "php" | "ruby" | "lua" => &["-v"],
+        "java" | "javac" => &["-version"],
         _ => &[],
     };
     let is_version = |text: &str| text == "--version" || short.contains(&text);

@@ -128,6 +128,29 @@ impl CommandPattern {
             && here.is_none_or(|cwd| folders.iter().all(|folder| folder == cwd))
     }
 
+    /// Whether it covers whatever a shell, an interpreter or a program that runs others is told.
+    pub(crate) fn is_boundless(&self) -> bool {
+        let name = base_name(self.program());
+        let says_what = self.words.iter().skip(1).any(|word| match word {
+            PatternWord::Literal(text) | PatternWord::Like { text, .. } => !text.starts_with('-'),
+            PatternWord::Any => false,
+        });
+        let is_told =
+            wrappers::is_shell(name) || wrappers::is_interpreter(name) || wrappers::launches(name);
+        let is_wide = wrappers::find(name).is_some()
+            || ["rm", "eval", "source", "."].contains(&name)
+            || (name == "git" && self.length() == 1);
+        let is_open = self.tail == Tail::Open && (is_wide || (is_told && !says_what));
+        name.is_empty() || self.programs().is_some() || is_open
+    }
+
+    /// Whether a rule of it allows nothing: it names a program that runs another, and not that one.
+    pub(crate) fn allows_nothing(&self) -> bool {
+        let wrapper = wrappers::find(self.program());
+        let is_bare = |wrapper: &wrappers::Wrapper| !wrapper.is_opaque() || self.length() == 1;
+        self.tail == Tail::Open && wrapper.is_some_and(is_bare)
+    }
+
     /// Whether it spells out a file of the project, which is another one in another folder.
     pub(crate) fn names_file(&self) -> bool {
         let texts = self.words.iter().filter_map(|word| match word {
@@ -211,7 +234,7 @@ impl CommandPattern {
                     return false;
                 };
                 at += 1;
-                if word.could_be(arg) {
+                if word.could_be(arg) || (git && word.is_done_by(arg)) {
                     break;
                 }
                 let is_option = arg.text.starts_with(['-', '+']) || arg.dynamic;
@@ -293,6 +316,11 @@ impl PatternWord {
         let is_plain =
             !text.contains(['*', '?', '[', '{', '|']) || matches!(self, Self::Literal(_));
         (text.starts_with('-') && text.len() > 1 && is_plain).then_some(text)
+    }
+
+    /// Whether a subcommand of git does the same under another name.
+    fn is_done_by(&self, arg: &Piece) -> bool {
+        self.text() == "push" && matches!(arg.text.as_str(), "send-pack" | "http-push")
     }
 
     /// Whether an argument could be meant.

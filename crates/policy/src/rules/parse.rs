@@ -103,7 +103,12 @@ pub fn parse(
 }
 
 /// Tools of which rules say more between parentheses.
-const WITH_PARENTHESES: &[&str] = &["Bash", "Read", "Write", "Edit", "Host", "WebFetch"];
+const WITH_PARENTHESES: &[&str] =
+    &["Bash", "Read", "Grep", "Glob", "Inspect", "Write", "Edit", "Host", "WebFetch"];
+/// Tools that read files.
+pub(crate) const READING: &[&str] = &["Read", "Grep", "Glob", "Inspect"];
+/// Tools that write them.
+pub(crate) const WRITING: &[&str] = &["Write", "Edit"];
 
 type Read = (Matcher, String, Option<String>);
 
@@ -135,11 +140,12 @@ pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
     let inside = inside.strip_suffix(')').ok_or("the closing parenthesis is missing")?;
     // What a plugin says it does is its word; an allow rule takes the word of built-in tools only.
     let source = (decision == Decision::Allow).then(|| String::from("builtin"));
-    let target = match name.trim() {
+    let name = name.trim();
+    let target = match name {
         "Bash" if inside.trim() == "*" => Target::AnyCommand,
         "Bash" => command(inside, decision)?,
-        "Read" => path(Touch::Read, inside)?,
-        "Write" | "Edit" => path(Touch::Write, inside)?,
+        _ if READING.contains(&name) => path(Touch::Read, inside)?,
+        _ if WRITING.contains(&name) => path(Touch::Write, inside)?,
         "Host" => host(inside)?,
         "WebFetch" => host(inside.trim().strip_prefix("domain:").unwrap_or(inside))?,
         other => {
@@ -150,7 +156,9 @@ pub(super) fn short(text: &str, decision: Decision) -> Result<Matcher, String> {
             });
         }
     };
-    Ok(Matcher { tool: None, source, target })
+    // To search may be allowed where to read is not.
+    let only = decision == Decision::Allow && READING[1..].contains(&name);
+    Ok(Matcher { tool: only.then(|| name.to_owned()), source, target })
 }
 
 /// Reads `{tool, command | path | host, reason, match, not_match}`.
@@ -165,10 +173,11 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
         Some(_) => Err(format!("`{key}` must be text")),
     };
     let tool = text("tool")?.map(tool_name).transpose()?;
-    let touch = match tool.as_deref() {
-        Some("Read" | "Grep" | "Glob" | "Inspect") => Touch::Read,
-        Some("Write" | "Edit") => Touch::Write,
-        Some(_) | None => Touch::Any,
+    let means = |names: &[&str]| tool.as_deref().is_some_and(|tool| is_any_of(tool, names));
+    let touch = match (means(READING), means(WRITING)) {
+        (true, false) => Touch::Read,
+        (false, true) => Touch::Write,
+        (true, true) | (false, false) => Touch::Any,
     };
     let target = match (text("command")?, text("path")?, text("host")?) {
         (Some("*"), None, None) => Target::AnyCommand,
@@ -180,6 +189,8 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
         _ => return Err(String::from("it may have one of command, path and host")),
     };
     let source = (decision == Decision::Allow && tool.is_none()).then(|| String::from("builtin"));
+    // What is denied or asked about is so whoever does it, as in the short form.
+    let tool = tool.filter(|tool| decision == Decision::Allow || !says_what(tool, &target));
     let written = Value::Object(
         fields
             .iter()
@@ -190,6 +201,21 @@ fn long(fields: &Map<String, Value>, decision: Decision) -> Result<Read, String>
     let reason = text("reason")?.map(str::to_owned);
     let matcher = Matcher { tool, source, target };
     Ok((matcher, written.to_string(), reason))
+}
+
+/// Whether a tool's name says no more than what is done anyway.
+fn says_what(tool: &str, target: &Target) -> bool {
+    match target {
+        Target::AnyCommand | Target::Command(_) => is_any_of(tool, &["Bash"]),
+        Target::Path(..) => is_any_of(tool, READING) || is_any_of(tool, WRITING),
+        Target::Host(_) => is_any_of(tool, &["Host", "WebFetch"]),
+        Target::Anything | Target::What(_) => false,
+    }
+}
+
+/// Whether a pattern for names of tools means one of these.
+fn is_any_of(tool: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| meet((tool, Reading::Rule), (name, Reading::Literal)))
 }
 
 fn tool_name(name: &str) -> Result<String, String> {
@@ -215,7 +241,7 @@ fn path(touch: Touch, text: &str) -> Result<Target, String> {
     PathPattern::parse(text).map(|pattern| Target::Path(touch, pattern)).ok_or_else(|| {
         format!(
             "`{text}` is no path; it may not be empty, have `..` or an open bracket, or begin \
-                 with a variable other than `$HOME`"
+                 with a variable other than `$HOME`, with `file:` or with the home of another user"
         )
     })
 }

@@ -1,6 +1,6 @@
 //! Patterns for files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use contract::policy::Decision;
 
@@ -35,6 +35,8 @@ pub(crate) struct PathPattern {
     spellings: Vec<String>,
     /// The last component without wildcards, in lower case.
     literal: Option<String>,
+    /// Of each spelling the longest run of plain characters in one name, in lower case: no path fits without.
+    runs: Vec<String>,
 }
 
 impl PathPattern {
@@ -43,14 +45,21 @@ impl PathPattern {
         let text = text.trim();
         let text = text.strip_prefix("./").unwrap_or(text);
         let below_home = ["$HOME/", "${HOME}/"].iter().find_map(|home| text.strip_prefix(home));
-        let text = &below_home.map_or_else(|| text.to_owned(), |rest| format!("~/{rest}"));
+        let text = match text {
+            "$HOME" | "${HOME}" => "~",
+            _ => &below_home.map_or_else(|| text.to_owned(), |rest| format!("~/{rest}")),
+        };
         let is_variable = text.starts_with("${")
             || text
                 .strip_prefix('$')
                 .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
         let is_open = text.contains('[') && !text.contains(']');
+        // Nobody knows here where others have their home.
+        let is_foreign = text.starts_with('~') && text != "~" && !text.starts_with("~/");
         if text.is_empty()
             || is_variable
+            || is_foreign
+            || text.starts_with("file:")
             || is_open
             || text.split('/').any(|component| component == "..")
         {
@@ -64,7 +73,8 @@ impl PathPattern {
         let literal = text.rsplit('/').find(is_plain);
         let literal = literal.filter(|name| !["", "~"].contains(name));
         let spellings = braces::expand(&text);
-        Some(Self { literal: literal.map(str::to_lowercase), spellings, text })
+        let runs = spellings.iter().map(|spelling| longest_run(spelling)).collect();
+        Some(Self { literal: literal.map(str::to_lowercase), runs, spellings, text })
     }
 
     /// Whether a rule of this decision speaks of `path`, an absolute path that is a pattern itself
@@ -76,6 +86,10 @@ impl PathPattern {
         decision: Decision,
     ) -> bool {
         let (path, reading) = path;
+        let is_strict = decision != Decision::Allow;
+        if is_strict && reading == Reading::Literal && !self.may_name(&path.to_string_lossy()) {
+            return false;
+        }
         let normal = normalize(path);
         let text = normal.to_string_lossy();
         match decision {
@@ -89,9 +103,26 @@ impl PathPattern {
         }
     }
 
+    /// The patterns for whole paths that a deny or ask rule stands for, made ready for [`Self::fits_one`].
+    pub(crate) fn whole(&self, places: &Places) -> Vec<String> {
+        self.spellings.iter().flat_map(|it| meant(it, places)).map(|it| within(&it)).collect()
+    }
+
+    /// What [`Self::matches`] says by a deny or ask rule, of which the patterns for `whole` paths are known.
+    pub(crate) fn fits_one(&self, whole: &[String], (path, reading): (&Path, Reading)) -> bool {
+        if reading == Reading::Literal && !self.may_name(&path.to_string_lossy()) {
+            return false;
+        }
+        let path = normalize(path).to_string_lossy().to_lowercase();
+        whole.iter().any(|pattern| fits(pattern, (&path, reading)))
+    }
+
     /// Whether a deny or ask rule speaks of `path` by more than the folder in which it means all files.
     pub(crate) fn names(&self, path: (&Path, Reading), places: &Places) -> bool {
         let (path, reading) = path;
+        if reading == Reading::Literal && !self.may_name(&path.to_string_lossy()) {
+            return false;
+        }
         let path = (normalize(path).to_string_lossy().to_lowercase(), reading);
         let inner = |spelling: &String| {
             let folder = spelling.strip_suffix("/**");
@@ -125,6 +156,36 @@ impl PathPattern {
         })
     }
 
+    /// Whether a deny or ask rule means such a file in whichever folder it lies: the names of folders above
+    /// it say nothing.
+    pub(crate) fn is_anywhere(&self) -> bool {
+        let is_name = |it: &String| {
+            let name = it.strip_prefix("**/").unwrap_or(it);
+            !name.strip_suffix("/**").unwrap_or(name).contains('/')
+        };
+        self.spellings.iter().all(|it| is_name(it) && (!it.contains('/') || it.starts_with("**/")))
+    }
+
+    /// The last name in each of its spellings that says something, in lower case: no file is meant
+    /// without one on its way that fits.
+    pub(crate) fn last_names(&self) -> Vec<String> {
+        let last =
+            |it: &String| it.rsplit('/').find(|name| *name != "**").unwrap_or("*").to_lowercase();
+        self.spellings.iter().map(last).collect()
+    }
+
+    /// The paths that a deny or ask rule could mean, each up to its first wildcard; none where it means
+    /// such a file anywhere.
+    pub(crate) fn starts(&self, places: &Places) -> Vec<PathBuf> {
+        let start = |pattern: String| {
+            let known = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[']));
+            normalize(Path::new(&known.collect::<Vec<_>>().join("/")))
+        };
+        let is_spelled = |it: &&String| it.contains('/') && !it.starts_with(['*', '?', '[']);
+        let spelled = self.spellings.iter().filter(is_spelled);
+        spelled.flat_map(|it| meant(it, places)).map(start).collect()
+    }
+
     /// Whether files that a deny or ask rule means may lie below `folder`.
     pub(crate) fn may_lie_below(&self, folder: &Path, places: &Places) -> bool {
         let is_anywhere = |it: &String| !it.contains('/') || it.starts_with(['*', '?', '[']);
@@ -148,14 +209,42 @@ impl PathPattern {
         has_name || text.contains(['*', '?', '[', '~'])
     }
 
+    /// Whether a path of which `text` is a part, and nothing else is of interest, could be one that a deny or ask
+    /// rule means: a quicker and closer look at what a shell has nothing to put into.
+    pub(crate) fn may_name(&self, text: &str) -> bool {
+        // Some other letters are plain ones in lower case.
+        let is_open = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'~') || !byte.is_ascii();
+        let text = text.as_bytes();
+        let has = |run: &String| {
+            let Some((first, rest)) = run.as_bytes().split_first() else { return true };
+            let begins = |(at, byte): (usize, &u8)| {
+                let after = || text.get(at + 1..at + run.len());
+                byte.to_ascii_lowercase() == *first
+                    && after().is_some_and(|after| after.eq_ignore_ascii_case(rest))
+            };
+            text.iter().enumerate().any(begins)
+        };
+        text.iter().any(is_open) || self.runs.iter().any(has)
+    }
+
     /// The pattern as it is written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 }
 
+/// The longest run of plain characters in one name of a pattern, in lower case.
+fn longest_run(pattern: &str) -> String {
+    let names = pattern.split('/').filter(|name| *name != "~" && !name.contains(['[', ']']));
+    let runs = names.flat_map(|name| name.split(|c: char| matches!(c, '*' | '?') || !c.is_ascii()));
+    runs.max_by_key(|run| run.len()).unwrap_or_default().to_ascii_lowercase()
+}
+
 /// The absolute pattern that a rule's text stands for.
 fn full(text: &str, places: &Places) -> Option<String> {
+    if text == "~" {
+        return places.home.as_ref().map(|home| home.display().to_string());
+    }
     match text.strip_prefix("~/") {
         Some(rest) => places.home.as_ref().map(|home| format!("{}/{rest}", home.display())),
         None if text.starts_with('/') => Some(text.to_owned()),
@@ -165,17 +254,18 @@ fn full(text: &str, places: &Places) -> Option<String> {
 
 /// Whether a path, in lower case, is one that a deny or ask rule could mean by its text.
 fn could_mean(text: &str, path: &(String, Reading), places: &Places) -> bool {
-    let path = (path.0.as_str(), path.1);
-    // A set may be one, or the name of a file.
-    let fits = |pattern: &str| {
-        let reading = if pattern.contains('[') { Reading::Shell } else { Reading::Rule };
-        paths_meet(pattern, path) || paths_meet_as((pattern, reading), path)
-    };
-    let within = |pattern: &str| {
-        let pattern = pattern.to_lowercase();
-        fits(&pattern) || fits(&format!("{pattern}/**"))
-    };
-    meant(text, places).any(|pattern| within(&pattern))
+    meant(text, places).any(|pattern| fits(&within(&pattern), (&path.0, path.1)))
+}
+
+/// A pattern for a folder and all that is in it, in lower case.
+fn within(pattern: &str) -> String {
+    format!("{}/**", pattern.to_lowercase())
+}
+
+/// Whether a path fits a pattern, of which a set may be one, or the name of a file.
+fn fits(pattern: &str, path: (&str, Reading)) -> bool {
+    paths_meet(pattern, path)
+        || (pattern.contains('[') && paths_meet_as((pattern, Reading::Shell), path))
 }
 
 /// The patterns for whole paths that a deny or ask rule could mean by its text.

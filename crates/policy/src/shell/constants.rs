@@ -11,6 +11,8 @@ use crate::glob::{Reading, meet};
 const TRIED: usize = 4;
 /// Of a longer text one reading must do: its words are looked at one by one anyway.
 const LONG: usize = 4096;
+/// More elements of an array are not put together.
+const ELEMENTS: usize = 16;
 /// Longer values are not cut or replaced in: a program's name is short.
 const SHORT: usize = 128;
 
@@ -120,7 +122,11 @@ impl Reader<'_> {
             };
             // In quotes all arguments stay words of their own.
             if put.ends_with('"') && rest[..used].contains('@') {
-                put.push_str(&value.split_whitespace().collect::<Vec<_>>().join("\" \""));
+                // Patterns stay such, as they do below.
+                let open =
+                    |it: &str| if is_pattern(it) { format!("\"{it}\"") } else { it.to_owned() };
+                let words: Vec<String> = value.split_whitespace().map(open).collect();
+                put.push_str(&words.join("\" \""));
             } else if is_quoted && is_pattern(&value) {
                 // A loop has made names of it by then, whatever quotes stand around it.
                 put.extend(["\"", &value, "\""]);
@@ -147,7 +153,9 @@ impl Reader<'_> {
         let after = &text[1..];
         if text.starts_with('`') {
             let length = self.ends.near(at + 1, b'`')?;
-            return Some((printed(&after[..length])?, length + 2));
+            let printed = printed(&after[..length]);
+            let printed = printed.or_else(|| entry(&after[..length], &after[length + 1..]));
+            return Some((printed?, length + 2));
         }
         if let Some(inner) = after.strip_prefix('{') {
             let length = self.ends.near(at + 2, b'}')?;
@@ -155,7 +163,9 @@ impl Reader<'_> {
         }
         if let Some(inner) = after.strip_prefix('(') {
             let length = self.ends.near(at + 2, b')')?;
-            return Some((printed(&inner[..length])?, length + 3));
+            let printed = printed(&inner[..length]);
+            let printed = printed.or_else(|| entry(&inner[..length], &inner[length + 1..]));
+            return Some((printed?, length + 3));
         }
         let length = match after.bytes().next()? {
             b'0'..=b'9' | b'@' | b'*' => 1,
@@ -179,7 +189,13 @@ impl Reader<'_> {
         if let Some(value) = self.value(&format!("{name}[{index}]")) {
             return Some(value.to_owned());
         }
-        let mut elements = self.value(name)?.split_whitespace();
+        let Some(value) = self.value(name) else {
+            // All of those that were set one by one.
+            let each = (0..ELEMENTS).map_while(|at| self.value(&format!("{name}[{at}]")));
+            let all = each.collect::<Vec<_>>().join(" ");
+            return Some(all).filter(|all| matches!(index, "@" | "*") && !all.is_empty());
+        };
+        let mut elements = value.split_whitespace();
         match index {
             "*" if self.value("IFS") == Some("") => Some(elements.map(unquoted).collect()),
             _ => elements.nth(index.trim().parse().ok()?).map(unquoted),
@@ -238,6 +254,13 @@ fn is_number(text: &str) -> bool {
 
 fn unquoted(word: &str) -> String {
     word.replace(['"', '\''], "")
+}
+
+/// A pattern for the names that `ls` prints, where a path goes on behind them.
+fn entry(inner: &str, after: &str) -> Option<String> {
+    let goes_on = after.trim_start_matches('"').starts_with('/');
+    let is_listing = inner.split_whitespace().next() == Some("ls");
+    (goes_on && is_listing).then(|| String::from("*"))
 }
 
 /// What `echo` and `printf` with plain words print, one after the other.

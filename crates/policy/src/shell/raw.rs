@@ -71,7 +71,8 @@ pub(crate) fn unescaped(text: &str) -> String {
             Some(b'1'..=b'7') => coded(rest, 8, 3, 0),
             Some(_) | None => (None, 0),
         };
-        plain.extend(c);
+        // A shell leaves out the character zero of what others print.
+        plain.extend(c.filter(|c| *c != '\0'));
         rest = &rest[used..];
     }
     plain.push_str(rest);

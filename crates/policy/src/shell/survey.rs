@@ -1,6 +1,7 @@
 //! Every command that a text could run, at any depth and any length: what deny rules and the floor
 //! look at. It over-approximates, so nothing it misses may depend on its being right.
 
+mod actions;
 mod edits;
 mod env;
 mod fed;
@@ -12,6 +13,7 @@ mod made;
 mod merge;
 mod names;
 mod put;
+mod reached;
 mod runners;
 mod sources;
 mod spoken;
@@ -35,9 +37,11 @@ use fed::texts_of;
 use folders::Way;
 pub(crate) use listed::LISTERS;
 use names::Names;
+pub(crate) use reached::reaches_interpreter;
 use sources::Sources;
 pub(crate) use spoken::Kind;
 pub(crate) use told::NAME;
+pub(crate) use variables::sets_variables;
 pub(crate) use words::{Reach, base_name, is_reserved, resolve};
 use words::{is_start_file, program_index, stages};
 use written::Scripts;
@@ -278,7 +282,7 @@ impl Survey {
         if text.contains("read") || text.contains("mapfile") {
             self.read_by(&scan.segments, &fed, &stages);
         }
-        let given = listed::given(&scan.segments);
+        let given = self.listed(&scan.segments);
         self.told_by_files(&scan.segments);
         let mut dropped = HashSet::new();
         let mut earlier: HashMap<usize, Vec<Piece>> = HashMap::new();
@@ -292,7 +296,7 @@ impl Survey {
             let pipeline = segment.pipeline;
             if stages[pipeline] > 1 || fed.contains_key(&pipeline) {
                 let before = earlier.entry(pipeline).or_default();
-                self.appended(&segment.words, before, fed.get(&pipeline).copied());
+                self.appended(&segment.words, before, (fed.get(&pipeline).copied(), depth));
                 if before.len() + segment.words.len() <= GATHERED {
                     before.extend(segment.words.iter().cloned());
                 } else {
@@ -353,11 +357,16 @@ impl Survey {
 
     /// Adds the commands of the text with its own values in place of its variables.
     fn with_constants(&mut self, text: &str) {
-        let mut texts = vec![text.to_owned()];
+        let mut texts: Vec<String> = Vec::new();
+        let mut known = HashSet::new();
         for _ in 0..RESOLVED {
             let limit = self.effort;
-            let put = |text: &String| self.constants.put_into(text, limit);
-            texts = texts.iter().flat_map(put).take(RESOLVED).collect();
+            // By what the first reading sets a variable may have another value in the next one.
+            let whole = self.constants.put_into(text, limit);
+            let put = texts.iter().flat_map(|text| self.constants.put_into(text, limit));
+            let put: Vec<String> = put.chain(whole).filter(|it| !known.contains(it)).collect();
+            texts = put.into_iter().take(RESOLVED).collect();
+            known.extend(texts.iter().cloned());
             for text in &texts {
                 self.part = Part::Whole;
                 self.script(text, 1);

@@ -267,6 +267,9 @@ impl Scanner<'_> {
             Some(b'\'') if !quoted => {
                 let (text, used) = ansi_c(&self.text[self.at + 2..]);
                 self.top().word_quoted = true;
+                // A name that is no text is known by what is around those bytes.
+                self.word().glob |= text.contains(char::REPLACEMENT_CHARACTER);
+                let text = text.replace(char::REPLACEMENT_CHARACTER, "*");
                 self.word().text.push_str(&text);
                 self.at += 2 + used;
             }

@@ -232,6 +232,11 @@ fn a_write_is_remembered_for_its_folder_or_its_path() {
     assert_eq!(decide(&writer, "/w/other.md"), Decision::Ask);
     let editor = tool("Edit", true, Risk::Mutating);
     assert_eq!(decide(&editor, "/w/src/b.rs"), Decision::Ask);
+    // An answer holds for the tool that it names.
+    assert_eq!(judge.remember(&editor, &[write("/w/lib/a.rs")]), ["Edit(/w/lib/*)"]);
+    assert_eq!(decide(&editor, "/w/lib/b.rs"), Decision::Allow);
+    assert_eq!(decide(&writer, "/w/lib/b.rs"), Decision::Ask);
+    assert_eq!(judge.memories(&writer, &[write("/w/lib/c.rs")])[0].rule, "Write(/w/lib/*)");
 }
 
 #[test]
@@ -301,4 +306,36 @@ fn what_is_granted_allows_until_somebody_says_otherwise() {
     let look = |mode| judge.judge(&writer, std::slice::from_ref(&write), mode).decision;
     assert_eq!(look(Mode::Normal), Decision::Allow);
     assert_eq!(look(Mode::ReadOnly), Decision::Deny);
+}
+
+#[test]
+fn what_would_allow_any_command_is_not_granted() {
+    let judge = policy(bare());
+    let wide = [
+        "Bash",
+        "Bash(*)",
+        "*",
+        "B*",
+        "Bash(bash:*)",
+        "Bash(python3:*)",
+        "Bash(python3 -c:*)",
+        "Bash(timeout 5:*)",
+        "Bash(env:*)",
+        "Bash(rm:*)",
+        "Bash(git:*)",
+        "Bash(sudo:*)",
+        "Bash(xargs:*)",
+        "Bash({sh,ls}:*)",
+    ];
+    let wide = wide.map(str::to_owned);
+    assert_eq!(judge.grant(&wide, "skill wide").refused, wide);
+    for text in ["touch a", "python3 -c 1", "rm a"] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, Decision::Ask, "{text}");
+    }
+    let narrow =
+        ["Bash(python3 scripts/x.py:*)", "Bash(git log:*)", "Bash(npm test)", "Read", "Write(a)"];
+    let narrow = narrow.map(str::to_owned);
+    assert_eq!(judge.grant(&narrow, "skill narrow").rules, narrow);
+    let decision = run(&judge, "python3 scripts/x.py a", Mode::Normal).decision;
+    assert_eq!(decision, Decision::Allow);
 }

@@ -112,3 +112,33 @@ fn what_is_left_out_of_an_archive_or_a_search_is_not_read() {
     let denied = ["tar cf --exclude secret/k", "tar czf x.tgz --exclude-from=secret/k src"];
     check(&["Read(secret/**)"], Mode::Yolo, Decision::Deny, &denied);
 }
+
+#[test]
+fn what_is_found_and_handed_on_in_one_go_is_read() {
+    let denied = [
+        "fd . -x cat",
+        "fd -t f -X cat",
+        "fd -e pem . -x cat {} \\;",
+        "fd k secret --exec-batch head",
+        "find . | cpio -o",
+        "find . -print0 | cpio -0 -o > x.cpio",
+        "cpio -o <<< secret/k",
+        "pax -w .",
+        "pax -wf x.tar secret",
+    ];
+    let rules = ["Read(secret/**)", "Read(**/*.pem)"];
+    check(&rules, Mode::Yolo, Decision::Deny, &denied);
+    check(&["Read(.env)"], Mode::Yolo, Decision::Deny, &["fd -H -x cat", "fd -u . -X cat"]);
+    let others = [
+        "fd -e rs -x wc -l",
+        "fd '\\.rs$' -x wc -l",
+        "fd . src -x wc -l",
+        "fd -x echo",
+        "find src | cpio -o",
+        "cpio -t < x.cpio",
+        "pax -f x.tar",
+        "pax -w src",
+    ];
+    check(&rules, Mode::Yolo, Decision::Allow, &others);
+    check(&["Read(.env)"], Mode::Yolo, Decision::Allow, &["fd -x wc -l", "fd -t f -X cat"]);
+}

@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use contract::policy::{Decision, Mode};
+use contract::policy::{Action, Decision, Mode, Policy};
+use contract::tool::Risk;
 use policy::Settings;
 use policy::ground::{Ground, Look, Sought, Width};
 use policy::rules::Scope;
 use serde_json::json;
 
-use crate::setting::{bare, rules, run};
+use crate::setting::{bare, rules, run, tool};
 
 const FILES: &[&str] = &[
     "/w/secret/k",
@@ -263,4 +264,31 @@ fn the_commands_of_tools_are_no_programs() {
     check(&["Bash(rm:*)"], Decision::Allow, &commands);
     check(&["Bash(curl:*)"], Decision::Ask, &["./with-keys curl x"]);
     check(&["Bash(rm:*)"], Decision::Deny, &["npm exec rm x"]);
+}
+
+#[test]
+fn a_file_that_chooses_a_version_may_name_no_path() {
+    let judge = policy::policy(bare());
+    let writer = tool("Write", true, Risk::Mutating);
+    let decide = |name: &str, diff: Option<&str>| {
+        let (path, diff) = (Path::new("/w").join(name), diff.map(str::to_owned));
+        judge.judge(&writer, &[Action::Write { path, diff }], Mode::Yolo).decision
+    };
+    let head = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n";
+    let check = |name: &str, line: &str, wanted: Decision| {
+        let diff = format!("{head}-channel = \"x\"\n{line}\n");
+        assert_eq!(decide(name, Some(&diff)), wanted, "{name}: {line}");
+    };
+    for line in ["+channel = \"1.90\" # no path", "-path = \"evil\"", " path = \"theirs\""] {
+        check("a/rust-toolchain.toml", line, Decision::Allow);
+    }
+    check(".tool-versions", "+nodejs 22.1.0", Decision::Allow);
+    check("rust-toolchain", "+nightly", Decision::Allow);
+    check("other.toml", "+path = \"x\"", Decision::Allow);
+    check("a/Rust-Toolchain.toml", "+path = \"evil\"", Decision::Deny);
+    check("rust-toolchain.toml", "+\"\\u0070ath\" = 'evil'", Decision::Deny);
+    check("rust-toolchain.toml", "+toolchain = { \"#\" = 1, path = 'evil' }", Decision::Deny);
+    check("rust-toolchain", "+/w/evil", Decision::Deny);
+    check(".tool-versions", "+nodejs path:./evil", Decision::Deny);
+    assert_eq!(decide("rust-toolchain", None), Decision::Deny);
 }

@@ -2,14 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod absent;
 mod approvals;
 mod bash;
 mod brought;
+#[cfg(unix)]
+mod bytes;
 mod corpus;
 mod everyday;
 mod files;
+mod given_names;
 mod hosts;
+mod links;
 mod long;
+mod maps;
 mod oracles;
 mod patterns;
 mod properties;

@@ -112,6 +112,21 @@ fn patterns_that_stand_for_no_denied_file_are_not_denied() {
 }
 
 #[test]
+fn patterns_that_stand_for_no_secret_are_read_unasked() {
+    let files: &[&str] = &["/w/a.c", "/w/.env", "/w/src/main.rs", "/w/src/lib.rs", "/w/keys/s.pem"];
+    let judge = policy::policy(Settings { ground: Ground::new(Files(files)), ..bare() });
+    let decide = |text: &str| run(&judge, text, Mode::Normal).decision;
+    let harmless =
+        ["cat src/*", "wc -l src/*", "grep -n x src/*", "cat src/m*", "head ./*/*.rs", "cat ./*"];
+    for text in harmless.into_iter().chain(["cat nothing/*", "cat src/[lm]*"]) {
+        assert_eq!(decide(text), Decision::Allow, "{text}");
+    }
+    for text in ["cat keys/*", "cat */*", "cat .e*", "cat k*/s*", "cat .*", "cat /etc/*"] {
+        assert_eq!(decide(text), Decision::Ask, "{text}");
+    }
+}
+
+#[test]
 fn patterns_that_stand_for_a_denied_file_are_denied() {
     let commands = [
         "cat s*/k",
@@ -202,6 +217,7 @@ fn to_run_check_or_copy_a_file_is_not_to_write_it() {
         "npx eslint tests",
         "bash tests/run.sh",
         "./tests/run.sh",
+        "cargo build --target-dir /tmp/t",
         "gcc -Itests -o t tests/t.c",
         "cp tests/t.py /tmp/x.py",
         "less tests/t.py",
@@ -222,6 +238,9 @@ fn to_run_check_or_copy_a_file_is_not_to_write_it() {
         "cd tests && rm t.py",
         "env -C tests rm t.py",
         "strace -o tests/t.py ls",
+        "cargo build --target-dir tests",
+        "go test -coverprofile=tests/t.py ./...",
+        "go test -cpuprofile tests/t.py",
         "bash -c 'echo > tests/t.py'",
     ];
     check(PLAIN, &["Write(tests/**)"], Decision::Deny, &denied);
@@ -232,4 +251,68 @@ fn to_run_check_or_copy_a_file_is_not_to_write_it() {
         "grep -rl L . | while read f; do sed -i s/L/M/ \"$f\"; done",
     ];
     check(PLAIN, &["Write(tests/**)"], Decision::Deny, &listed);
+}
+
+#[test]
+fn names_that_are_listed_lead_on_wherever_they_are_held() {
+    let commands = [
+        "a=($(find . -name k)); cat \"${a[@]}\"",
+        "declare -a a=( $(find .) ); for f in \"${a[@]}\"; do cat \"$f\"; done",
+        "a=(); a+=($(find . -name k)); cat \"${a[@]}\"",
+        "a=(*); cat \"${a[@]}\"/k",
+        "mapfile -t a < <(find . -name k); cat \"${a[@]}\"",
+        "set -- $(ls -d */); cat \"$1/k\"",
+        "set -- $(find . -name k); cat \"$1\"",
+        "ls | while read d; do cat \"$d/k\"; done",
+        "ls -d */ | while read d; do cat \"${d}k\"; done",
+        "ls | sort | while read d; do [ -d \"$d\" ] && cat \"$d\"/k; done",
+        "ls | while read d; do cd \"$d\"; cat k; cd ..; done",
+        "ls | { read d; cat $d/k; }",
+        "for d in $(ls); do cat \"$d/k\"; done",
+        "for d in `ls`; do x=$d/k; cat $x; done",
+        "while read d; do cat \"$d/k\"; done < <(ls)",
+        "while read d; do cat < \"$d/k\"; done <<< \"$(ls)\"",
+        "read -r d < <(ls); cat \"$d/k\"",
+        "d=$(ls | grep sec); cat $d/k",
+        "cat $(ls | grep sec)/k",
+        "cat \"`ls -d s*`/k\"",
+        "eval \"cat $(ls | grep sec)/k\"",
+        "ls | xargs -I{} cat {}/k",
+        "ls | xargs -I% sh -c 'cat %/k'",
+        "ls -1 | parallel cat {}/k",
+        "f(){ cat \"$1/k\"; }; for d in *; do f \"$d\"; done",
+        "m[0]=secret; cat ${m[0]}/k",
+    ];
+    check(GUARDED, &["Read(secret/**)"], Decision::Deny, &commands);
+    let hidden = [
+        "set -- $(ls -A); cat \"$@\"",
+        "ls -A | while read f; do cat \"./$f\"; done",
+        "for f in $(ls --all); do cat \"/w/$f\"; done",
+    ];
+    check(GUARDED, &["Read(.env)"], Decision::Deny, &hidden);
+    let asked = [
+        "while IFS= read -r f; do cat \"$f\"; done < a.c",
+        "while read d; do cat \"$d/k\"; done < a.c",
+        "ls > l; while read d; do cat \"$d/k\"; done < l",
+    ];
+    check(GUARDED, &["Read(secret/**)"], Decision::Ask, &asked);
+    let others = [
+        "ls | while read f; do echo \"$f\"; done",
+        "ls | while read f; do cat \"$f\"; done",
+        "ls src | while read f; do cat \"src/$f\"; done",
+        "ls *.c | while read f; do wc -l \"$f\"; done",
+        "for d in $(ls -d */); do (cd \"$d\" && ls); done",
+        "for d in $(ls -d */); do (cd \"$d\" && git status --short); done",
+        "for p in $(ls src); do echo \"== $p\"; wc -l src/$p; done",
+        "ls src/*.rs | xargs -I{} cp {} /tmp/",
+        "ls | xargs -I{} echo {}",
+        "set -- a b; echo \"$@\"",
+        "a=(src tests); for d in \"${a[@]}\"; do ls \"$d\"; done",
+        "while read v; do echo \"v$v\"; done < versions",
+        "f() { mkdir -p \"$1/x\"; }; for d in a b; do f \"$d\"; done",
+        "read -r a b < <(echo 1 2); echo \"$a $b\"",
+    ];
+    for rule in ["Read(secret/**)", "Read(**/*.pem)", "Write(**/*.lock)", "Read(.env)"] {
+        check(GUARDED, &[rule], Decision::Allow, &others);
+    }
 }

@@ -348,6 +348,7 @@ fn what_is_more_than_can_be_followed_asks_where_files_are_denied() {
         format!("ln -s {} src; ln -s . zz; cat zz/secret/k", many(20, "a#")),
         format!("cat {}x; cat y1/../../secret/k", "../".repeat(300)),
         format!("ls {}; cat s1/k", many(4200, "a#")),
+        format!("head {}; cat s1/k", many(40_000, "a#")),
         format!("ls {}; cat --file=s1/k", many(600, "--x=a#")),
         format!("{} y=$(find .); cat $y", "x=$(find src); cat $x; ".repeat(40)),
         format!("while read {} f; do cat $f; done < <(find .)", many(40, "a#")),
@@ -357,7 +358,7 @@ fn what_is_more_than_can_be_followed_asks_where_files_are_denied() {
     let more = [
         format!("ln -s {} src; ln -s . zz; cat zz/secret/k", many(2000, "a#")),
         format!("cat {}x; cat y1/../../secret/k", "../".repeat(9000)),
-        format!("head {}; cat s1/k", many(40_000, "a#")),
+        format!("head {}; cat s1/k", many(40_000, ".a#")),
     ];
     check(SECRET, Decision::Ask, &more);
     let listed = [

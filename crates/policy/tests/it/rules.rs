@@ -1,7 +1,11 @@
 //! Rules as they are written.
 
+use contract::policy::{Decision, Mode};
 use policy::rules::{RuleError, Scope, parse};
+use policy::{Settings, ToolSettings, policy};
 use serde_json::{Value, json};
+
+use crate::setting::{bare, rules, run};
 
 fn read(value: &Value) -> Result<usize, RuleError> {
     parse(value, Scope::User, |place| format!("config.yaml: {place}"))
@@ -76,4 +80,28 @@ fn allow_rules_of_a_project_are_refused_with_a_message() {
           ignored; put it into your own configuration to use it"
         ]
     );
+}
+
+#[test]
+fn an_allow_rule_that_allows_nothing_is_told() {
+    let list = json!({"allow": [
+        "Bash(npx:*)", "Bash(timeout 5:*)", "Bash(npx prettier:*)", "Bash(timeout 5 make)", "Bash(git:*)",
+    ]});
+    let warnings = policy(Settings { rules: rules(&list, Scope::User), ..bare() }).warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("rule `Bash(npx:*)` allows nothing"), "{warnings:?}");
+}
+
+#[test]
+fn a_list_of_first_words_may_name_git_alone() {
+    let mut settings = bare();
+    let lists = ToolSettings { allowed_commands: vec!["git".into()], ..ToolSettings::default() };
+    settings.tools.insert("Bash".into(), lists);
+    let judge = policy(settings);
+    for text in ["git commit -m x", "git push", "git fetch"] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, Decision::Allow, "{text}");
+    }
+    for text in ["git -c core.pager=x log", "git -C /etc pull", "git reset --hard"] {
+        assert_eq!(run(&judge, text, Mode::Normal).decision, Decision::Ask, "{text}");
+    }
 }

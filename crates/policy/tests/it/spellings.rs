@@ -146,6 +146,8 @@ fn usual_spellings_of_deny_rules_guard_what_they_seem_to() {
         ("Read(app/[id]/**)", "cat 'app/[id]/page'"),
         ("Read($HOME/**)", "cat ~/x"),
         ("Read(${HOME}/x)", "cat ~/x"),
+        ("Read(~)", "cat ~/x"),
+        ("Read($HOME)", "cat /home/u/x/y"),
     ] {
         let list = json!({ "deny": [rule] });
         assert_eq!(decided(&list, Mode::Yolo, text), Decision::Deny, "{rule}: {text}");
@@ -171,6 +173,9 @@ fn a_rule_that_could_guard_nothing_is_refused() {
         ("Bash(curl | wget)", "more than one command"),
         ("Read([)", "no path"),
         ("Read($XDG_DATA_HOME/**)", "no path"),
+        ("Read(~root/x)", "no path"),
+        ("Read(file:secret/k)", "no path"),
+        ("Grep(file:///secret/k)", "no path"),
     ] {
         let error = parse(&json!({"deny": [rule]}), Scope::User, str::to_owned).unwrap_err();
         assert!(error.to_string().contains(cause), "{rule}: {error}");
@@ -182,5 +187,41 @@ fn wildcards_within_a_word_allow_nothing() {
     let list = json!({"allow": ["Bash(gi*)", "Bash(make t*)", "Read(/etc/{a,b})"]});
     for text in ["gizmo", "make test", "cat /etc/a"] {
         assert_eq!(decided(&list, Mode::Normal, text), Decision::Ask, "{text}");
+    }
+}
+
+#[test]
+fn a_script_is_denied_by_whatever_name_it_is_run() {
+    let list = json!({ "deny": ["Bash(./deploy.sh:*)"] });
+    for text in [
+        "F=./deploy.sh; $F",
+        "F=./deploy.sh; bash \"$F\"",
+        "F=deploy; ./${F}.sh",
+        "D=$PWD; bash \"$D/deploy.sh\"",
+        "find . -name deploy.sh -exec {} \\;",
+        "find . -name deploy.sh -exec bash {} \\;",
+        "find . -name 'deploy*' -exec sh {} +",
+        "find . -path '*/deploy.sh' -execdir dash {} \\;",
+        "ls deploy.sh | xargs bash",
+        "for f in ./*.sh; do \"$f\"; done",
+        "BASH_ENV=./deploy.sh bash -c :",
+    ] {
+        assert_eq!(decided(&list, Mode::Yolo, text), Decision::Deny, "{text}");
+    }
+    for text in [
+        "find . -name 'test*.sh' -exec bash {} \\;",
+        "find scripts -name deploy.sh -exec cat {} \\;",
+        "cat deploy.sh",
+        "bash -n x.sh",
+    ] {
+        assert_eq!(decided(&list, Mode::Yolo, text), Decision::Allow, "{text}");
+    }
+}
+
+#[test]
+fn a_command_with_a_character_that_is_shown_as_nothing_is_asked_about() {
+    for c in ['\u{200b}', '\u{fff0}', '\u{fff8}', '\u{1bca0}', '\u{1bca3}'] {
+        let text = format!("cat a{c}.txt");
+        assert_eq!(decided(&json!({}), Mode::Normal, &text), Decision::Ask, "{text:?}");
     }
 }

@@ -68,7 +68,7 @@ impl Look for Fixed {
     }
 
     fn is_own(&self, program: &str) -> bool {
-        ["cargo", "python3", "make", "bash"].contains(&program)
+        ["cargo", "python3", "make", "bash", "java", "php", "go"].contains(&program)
     }
 }
 
@@ -491,6 +491,10 @@ fn a_program_of_the_system_may_say_its_version_unless_the_project_chooses_it() {
         ("cd src && cargo --version", Decision::Allow),
         ("cd old && cargo --version", Decision::Ask),
         ("cargo --version --verbose && cargo -vV", Decision::Allow),
+        ("java -version && java --version && php --version && php -v", Decision::Allow),
+        ("java -version x", Decision::Ask),
+        // A line of `go.mod` chooses which one runs.
+        ("go version", Decision::Ask),
         ("cargo --version x", Decision::Ask),
         ("cargo -v", Decision::Ask),
         ("make -v", Decision::Ask),
@@ -549,4 +553,32 @@ fn a_search_path_that_a_call_does_not_get_proves_nothing() {
     assert_eq!((both.decision, both.search_path), (Decision::Ask, None));
     let why = "a command was judged by another search path than it would get";
     assert!(both.reasons.iter().any(|reason| reason.why == why), "{:?}", both.reasons);
+}
+
+#[test]
+fn what_rg_leaves_out_counts_only_where_that_is_certain() {
+    let denied = [
+        "rg --hidden x",
+        "rg -. x",
+        "rg -uu x",
+        "rg --no-ignore-dot x",
+        "rg --no-ignore-files x",
+        "rg --no-ignore-exclude x",
+        "rg --unrestricted x",
+        "rg --ignore-file-case-insensitive x",
+        "RIPGREP_CONFIG_PATH=c rg x",
+        "export RIPGREP_CONFIG_PATH=c; rg x",
+        "echo '!.env' > .ignore; rg x",
+        "printf '!.env' | tee .rg''ignore; rg x",
+        "mv .gitignore old && rg x",
+        "F=-uu; rg $F x",
+    ];
+    for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &denied) {
+        assert_eq!(decision, Decision::Deny, "{command}");
+    }
+    let others =
+        ["rg x", "rg x .gitignore", "cat .gitignore; rg x", "git add .gitignore && rg -n x src"];
+    for (command, decision) in decisions(&["Read(.env)"], Mode::Yolo, &others) {
+        assert_eq!(decision, Decision::Allow, "{command}");
+    }
 }

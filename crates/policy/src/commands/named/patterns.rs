@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Ruled;
 use crate::glob::{Reading, covers, is_deep};
-use crate::ground::is_wild;
+use crate::ground::{Meant, is_wild, spelled_out};
 use crate::rules::{Steps, Touch};
 use crate::shell::base_name;
 
@@ -18,35 +18,33 @@ const MAKERS: &[&str] = &[
 
 impl Ruled<'_, '_> {
     /// The files that a path with wildcards stands for; none where that cannot be told from the disk.
-    pub(super) fn listed(&self, (folder, text): (&Path, &str)) -> Option<Rc<[PathBuf]>> {
+    pub(super) fn listed(&self, (folder, text): (&Path, &str)) -> Option<Meant> {
         // What is written thus is understood by some shells alone, and some are told to disregard case.
         if text.contains(['(', ')', '|']) || self.read.globs().is_open {
             return None;
         }
         let ends = &self.read.ends;
         let meant = ends.meant(folder, text, self.wild);
-        meant.is_whole.then_some(meant.paths)
+        meant.is_whole.then_some(meant)
     }
 
     /// Whether one of the files that a path with wildcards stands for is one that the rule means.
-    pub(super) fn is_meant(&self, path: &Path, meant: &[PathBuf], led: &Path) -> bool {
-        let ends = &self.read.ends;
-        let base = spelled_out(path);
-        if self.names_folder(&base) || self.names_folder(&spelled_out(led)) {
+    pub(super) fn is_meant(&self, path: &Path, meant: &Meant) -> bool {
+        if meant.bases.iter().any(|base| self.fits(base, Reading::Literal)) {
             return true;
         }
         // In a loop the variable that holds a pattern becomes what is there, and more may follow it.
-        let may_follow = ["$", "{}", "`"].iter().any(|sign| self.read.text.contains(sign));
-        let may_be_new = self.touch.includes(Touch::Write) && may_follow;
-        let is_there = |end: &Path| may_be_new || ends.real(end).is_some();
-        if meant.iter().any(|end| self.fits(end, Reading::Literal) && is_there(end)) {
+        let may_follow = || ["$", "{}", "`"].iter().any(|sign| self.read.text.contains(sign));
+        let may_be_new = || self.touch.includes(Touch::Write) && may_follow();
+        let is_there = |end: &Path| may_be_new() || self.read.ends.real(end).is_some();
+        if meant.paths.iter().any(|end| self.fits(end, Reading::Literal) && is_there(end)) {
             return true;
         }
         let text = path.to_string_lossy();
-        if text.split('/').any(is_deep) && self.is_below(&base, &text) {
+        if text.split('/').any(is_deep) && self.is_below(&spelled_out(path), &text) {
             return true;
         }
-        if self.fits(path, self.wild) && self.is_told_by(&text) && self.makes_files() {
+        if self.makes_files() && self.is_told_by(&text) && self.fits(path, self.wild) {
             self.made.set(Some(text.into_owned()));
         }
         false
@@ -77,16 +75,19 @@ impl Ruled<'_, '_> {
     /// Whether a path whose stars may stand for any number of folders stands for such a file, or for a
     /// folder that the rule means.
     fn is_below(&self, base: &Path, pattern: &str) -> bool {
+        let real = self.read.ends.of(base);
+        let below = self.below(&real);
+        if below.is_empty() {
+            return false;
+        }
         let last = pattern.rsplit('/').next().unwrap_or_default();
         let pattern = if is_deep(last) { format!("{pattern}/*") } else { pattern.to_owned() };
-        let real = self.read.ends.of(base);
         let is_covered = |path: &Path| {
             let named =
                 path.strip_prefix(&real).map_or_else(|_| path.to_owned(), |it| base.join(it));
             covers((&pattern, self.wild), &named.to_string_lossy())
                 && self.fits(path, Reading::Literal)
         };
-        let below = self.below(&real);
         if !self.read.ends.affords_compared(below.len()) {
             return false;
         }
@@ -121,9 +122,4 @@ impl Ruled<'_, '_> {
             })
         })
     }
-}
-
-/// The part of a path before the first component with wildcards.
-fn spelled_out(path: &Path) -> PathBuf {
-    path.components().take_while(|part| !is_wild(&part.as_os_str().to_string_lossy())).collect()
 }

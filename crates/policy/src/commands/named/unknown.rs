@@ -24,7 +24,7 @@ const FEW: usize = 4;
 pub(super) struct Unknown<'a> {
     steps: Vec<Steps>,
     home: Option<&'a Path>,
-    /// Links that the text makes, as they are written.
+    /// The names of links that the text makes.
     links: HashSet<&'a str>,
     ends: &'a Ends<'a>,
     pattern: &'a PathPattern,
@@ -46,6 +46,7 @@ impl<'a> Unknown<'a> {
             }
             links.insert(link);
         }
+        let links = links.into_iter().map(bare_name).collect();
         let (steps, home) = (pattern.steps(call.places), call.places.home.as_deref());
         Self { steps, home, links, ends: &read.ends, pattern, places: call.places }
     }
@@ -66,7 +67,7 @@ impl<'a> Unknown<'a> {
     }
 
     fn has_link(&self, text: &str) -> bool {
-        self.links.iter().any(|link| text.contains(bare_name(link)))
+        self.links.iter().any(|link| text.contains(link))
     }
 
     /// Whether what is known of a word tells that it is a file which the rule means.
@@ -150,8 +151,7 @@ impl<'a> Unknown<'a> {
             return None;
         }
         let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-        let is_link = |part: &str| self.links.iter().any(|link| bare_name(link) == part);
-        parts.find(|part| is_link(part))?;
+        parts.find(|part| self.links.contains(part))?;
         let rest: Vec<&str> = parts.collect();
         (!rest.is_empty()).then(|| format!("{GAP}/{}", rest.join("/")))
     }

@@ -1,8 +1,8 @@
 //! What one program finds and another one is given: by `find` itself, or by names that are printed. Sees too many
 //! rather than too few.
 
-use super::super::writes::only_reads;
-use super::{Reach, Sweep, few, kept, values};
+use super::super::writes::{only_checks, only_reads};
+use super::{Reach, Sweep, expression, fd, few, kept};
 use crate::ground::Width;
 use crate::rules::Touch;
 use crate::shell::{LISTERS, Piece, base_name};
@@ -53,6 +53,7 @@ pub(in crate::commands) fn done_by(words: &[Piece]) -> Option<Touch> {
         (true, true) => None,
         (true, false) => (!QUIET.contains(&program)).then_some(Touch::Write),
         (false, true) => Some(Touch::Read),
+        (false, false) if only_checks(words) => Some(Touch::Read),
         (false, false) => Some(Touch::Any),
     }
 }
@@ -61,10 +62,12 @@ pub(in crate::commands) fn done_by(words: &[Piece]) -> Option<Touch> {
 fn below(args: &[Piece]) -> Sweep<'_> {
     let is_place = |word: &&Piece| !word.text.starts_with(['-', '(', '!']);
     let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-L" | "-H" | "-P"));
-    let places = args.iter().skip(options.count()).take_while(is_place).cloned().collect();
-    let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
-    let is_plain = !has(&["-o", "-or", "!", "-not", ","]);
-    let only = if is_plain { few(values(args, &["-name", "-iname"])) } else { Vec::new() };
+    let args = &args[options.count()..];
+    let places: Vec<Piece> = args.iter().take_while(is_place).cloned().collect();
+    // Beside a place a variable may hold an alternative.
+    let is_open = places.iter().skip(1).any(|word| word.dynamic && word.text.is_empty());
+    let only = if is_open { Vec::new() } else { expression::names(&args[places.len()..]) };
+    let only = few(only);
     Sweep { only, ..Sweep::of(places, Touch::Read, Reach::Searched) }
 }
 
@@ -94,16 +97,21 @@ pub(super) fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
         }
         "git" if kept::prints_names(args) => Some(kept_names(args, touch)),
         "git" => None,
+        "fd" | "fdfind" => Some(Sweep { touch, ..fd::listed(args) }),
+        "rg" if has("--files") => Some(Sweep { touch, ..super::ripgrep(&given[at..]) }),
         // What they show they come upon themselves.
-        name @ ("grep" | "egrep" | "fgrep" | "rg") if !has("--files") => {
+        name @ ("grep" | "egrep" | "fgrep" | "rg") => {
             let names = |word: &Piece| {
                 let letters = word.text.strip_prefix('-').unwrap_or_default();
                 let is_long = letters.starts_with("-files");
                 is_long || (!letters.starts_with('-') && letters.contains(['l', 'L']))
             };
             let is_changed = touch != Touch::Read && args.iter().any(names);
-            let places = || super::places(name, &given[at..]);
-            is_changed.then(|| Sweep { places: places(), ..below(&[]) })
+            let searched = || match super::sweep(&given[at..]) {
+                Some(sweep) => Sweep { touch, ..sweep },
+                None => Sweep { places: super::places(name, &given[at..]).0, ..below(&[]) },
+            };
+            is_changed.then(searched)
         }
         _ => {
             let operands = args.iter().filter(|word| !word.text.starts_with('-'));
@@ -116,10 +124,22 @@ pub(super) fn listed(words: &[Piece]) -> Option<Sweep<'_>> {
 fn kept_names(args: &[Piece], touch: Touch) -> Sweep<'_> {
     let has = |names: &[&str]| args.iter().any(|word| names.contains(&word.text.as_str()));
     let is_list = has(&["ls-files"]);
-    let is_other = has(&["-o", "--others", "-i", "--ignored", "check-ignore", "clean"]);
-    let is_kept = touch == Touch::Read && !is_other;
-    let reach = if is_kept { Reach::Kept } else { Reach::Searched };
-    let width = if is_kept { Width::Unignored } else { Width::Everything };
+    let has_letter = |letter: char| {
+        let is_short = |word: &&Piece| word.text.starts_with('-') && !word.text.starts_with("--");
+        is_list && args.iter().filter(is_short).any(|word| word.text.contains(letter))
+    };
+    // The beginning of an option is taken for all of it.
+    let is_anywhere = |word: &Piece| word.text.len() > 4 && "--no-index".starts_with(&word.text);
+    let is_ignored = has_letter('i') || has(&["-i", "--ignored", "check-ignore", "clean"]);
+    let is_other = has_letter('o') || has(&["-o", "--others"]);
+    let (reach, width) = if is_ignored || args.iter().any(is_anywhere) {
+        (Reach::Searched, Width::Everything)
+    } else if is_other {
+        let is_standard = has(&["--exclude-standard"]);
+        (Reach::Searched, if is_standard { Width::Unignored } else { Width::Everything })
+    } else {
+        (Reach::Kept, Width::Unignored)
+    };
     let places = kept::named_places(args);
     // Of others only what stands behind `--` is a path for certain.
     let dashes = args.iter().position(|word| word.text == "--");

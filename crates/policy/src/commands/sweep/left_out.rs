@@ -1,20 +1,23 @@
 //! What options of searches leave out. It counts only where no word could be something else than that option: a
 //! pattern, a place, or the value of another option.
 
+use super::super::Read;
+use super::super::writes::only_reads;
 use crate::shell::{Fit, Found, Piece, base_name};
 
 /// Behind so many words no option leaves out anything.
 const LONG: usize = 256;
 /// Letters of `grep` that take no value.
-const GREP: &str = "rRnHilLwcvoEFPGhsIqaUz";
+const GREP: &str = "rRnHilLwcvoEFPGhsIqaUzxZ";
 /// Letters of `rg` that take none.
-const RG: &str = "nHilwcvoFPsIaUuNS.";
+const RG: &str = "nHilwcvoFPsIaUuNS.0Lqxz";
 
 /// Long options of both that take no value.
 #[rustfmt::skip]
 const LONG_BARE: &[&str] = &[
     "--recursive", "--line-number", "--ignore-case", "--word-regexp", "--fixed-strings", "--count",
     "--files-with-matches", "--hidden", "--no-heading", "--smart-case", "--multiline", "--text", "--no-ignore",
+    "--files", "--null", "--quiet",
 ];
 
 /// Whether all words that begin like one of these options are one for certain.
@@ -70,6 +73,57 @@ pub(super) fn folders(args: &[Piece]) -> Vec<&str> {
     let apart =
         apart.filter(|(at, (word, _))| word.text == "--exclude-dir" && is_option(args, *at, GREP));
     named.chain(apart.map(|(_, (_, name))| name.text.as_str())).collect()
+}
+
+/// What tells `rg` which files it leaves out: ignore files, and the variable that names a file of options.
+const TELLING: &[&str] =
+    &[".gitignore", ".ignore", ".rgignore", "info/exclude", "RIPGREP_CONFIG_PATH"];
+
+/// Whether a text itself changes what `rg` leaves out: nobody has seen yet what that will be.
+pub(super) fn is_changed_by(read: &Read<'_>) -> bool {
+    let tells = |word: &Piece| TELLING.iter().any(|name| word.text.contains(name));
+    let mut written = read.survey.redirections.iter().filter(|it| it.target.writes);
+    let mut commands = read.survey.commands.iter();
+    written.any(|it| tells(&it.target.word))
+        || commands.any(|found| {
+            let changes = || !only_reads(found.argv());
+            found.before().iter().any(tells) || (found.argv().iter().any(tells) && changes())
+        })
+}
+
+/// Whether an option of `rg` says that some ignore file does not count, or counts in another way.
+pub(super) fn disregards(option: &str) -> bool {
+    let options = ["--no-ig", "--unres", "--ignore-file-"];
+    options.iter().any(|known| option.starts_with(known))
+}
+
+/// Endings of names of the types that `rg` is told most often.
+const TYPES: &[(&str, &[&str])] = &[
+    ("ts", &["ts", "tsx", "mts", "cts"]),
+    ("js", &["js", "jsx", "mjs", "cjs", "vue"]),
+    ("py", &["py", "pyi"]),
+    ("rust", &["rs"]),
+    ("go", &["go"]),
+];
+
+/// Endings of the names to which types narrow what `rg` searches; none where they do not, or may mean others.
+pub(super) fn types(args: &[Piece]) -> Vec<&'static str> {
+    // Behind other letters it may be one more of them.
+    let is_behind = |text: &str| {
+        !text.starts_with("--") && text.get(2..).is_some_and(|rest| rest.contains('t'))
+    };
+    let changes = |word: &Piece| {
+        let text = word.text.as_str();
+        text.starts_with("--type-")
+            || (!text.starts_with("-t") && text.starts_with('-') && is_behind(text))
+    };
+    let told = super::values(args, &["-t", "--type"]);
+    let known = |name: &&str| TYPES.iter().find(|(known, _)| known == name);
+    let is_sure = are_options(args, &["-g", "-t", "--type"]) && !args.iter().any(changes);
+    if !is_sure || !told.iter().all(|name| known(name).is_some()) {
+        return Vec::new();
+    }
+    told.iter().filter_map(known).flat_map(|(_, ends)| *ends).copied().collect()
 }
 
 /// Names that `rg` leaves out, wherever they are.

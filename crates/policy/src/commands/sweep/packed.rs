@@ -24,6 +24,7 @@ pub(super) fn sweep(words: &[Piece]) -> Option<Sweep<'_>> {
         "cp" | "gcp" | "rsync" | "scp" => is_deep("rRa"),
         "zip" | "gzip" => is_deep("rR"),
         "7z" | "7za" | "7zr" | "7zz" => matches!(first, "a" | "u"),
+        "pax" => has_letter(args, 'w'),
         _ => false,
     };
     if !packs {

@@ -41,11 +41,14 @@ fn written(subcommand: &str, rest: &[Piece]) -> Option<Written> {
     let operands = || rest.iter().filter(|word| !word.text.starts_with('-'));
     let first = operands().next().map_or("", |word| word.text.as_str());
     let everywhere = || Some(Written::Changed(Vec::new()));
+    let dashes = rest.iter().position(|word| word.text == "--");
+    let after = dashes.map_or(&[][..], |at| &rest[at + 1..]);
     match subcommand {
         "checkout" => checked_out(rest),
         "restore" if is_staged(rest) => None,
         "restore" => Some(Written::Taken(operands().cloned().collect())),
         "switch" if makes_branch(rest) => None,
+        "stash" if !after.is_empty() => Some(Written::Changed(after.to_vec())),
         "stash" if matches!(first, "list" | "show" | "drop" | "clear" | "create" | "store") => None,
         "bisect" if matches!(first, "log" | "terms" | "view" | "visualize") => None,
         "switch" | "stash" | "bisect" | "merge" | "pull" | "rebase" | "cherry-pick" | "revert"

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::super::Read;
+use super::super::writes::only_reads;
 use super::{Reach, Sweep};
 use crate::call::Call;
 use crate::glob::{Reading, covers};
 use crate::ground::Ends;
-use crate::shell::{Piece, resolve};
+use crate::shell::{Fit, Found, Piece, resolve};
 
 /// A folder at which a sweep begins.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -73,6 +74,16 @@ impl Sweep<'_> {
     }
 }
 
+/// Whether nothing in a text makes places that are not there yet.
+pub(super) fn are_settled(read: &Read<'_>) -> bool {
+    let only_looks = |found: &Found| {
+        let name = found.argv().first().map_or("", |word| word.text.as_str());
+        found.fit == Fit::Exact && (name == "cd" || only_reads(found.argv()))
+    };
+    read.survey.commands.iter().all(only_looks)
+        && !read.survey.redirections.iter().any(|it| it.target.writes)
+}
+
 /// The folders that a sweep goes through when it runs in `folder`.
 pub(super) fn folders(
     (call, command): (&Call<'_>, &Read<'_>),
@@ -119,7 +130,8 @@ pub(super) fn folders(
     if sweep.is_wide {
         others.push(call.places.workspace.clone());
     }
-    let is_elsewhere = sweep.places.is_empty() || !sweep.is_narrow();
+    let is_bound = sweep.is_narrow() || sweep.reach == Reach::Given;
+    let is_elsewhere = sweep.places.is_empty() || !is_bound;
     if starts.is_empty() && others.is_empty() && is_elsewhere {
         let is_kept = sweep.reach == Reach::Kept;
         others.push(if is_kept { call.places.workspace.clone() } else { folder.to_owned() });

@@ -86,7 +86,8 @@ const OUTPUTS: &[&str] = &[
     "-o", "-out", "--output", "--out", "--outfile", "--out-file", "--output-file", "--outdir", "--out-dir",
     "--outDir", "--output-dir", "--output-document", "--outputFile", "--junitxml", "--junit-xml", "--log-junit",
     "--report-log", "--basetemp", "--cov-report", "--html", "--html-report", "--xml-report", "--txt-report",
-    "--coverage-html", "--coverageDirectory", "--cache-location", "--cache-dir", "--log-file",
+    "--coverage-html", "--coverageDirectory", "--cache-location", "--cache-dir", "--log-file", "--target-dir",
+    "--artifact-dir", "-coverprofile", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-outputdir",
 ];
 /// More words that start others are not looked behind.
 const STARTED: usize = 4;
@@ -101,6 +102,13 @@ pub(crate) fn told(found: &Found) -> Told<'_> {
         Fit::Exact | Fit::Handed => by_program(argv),
         Fit::Loose => by_any(argv),
     }
+}
+
+/// Whether words are those of a program that tests or checks files, and leaves them as they are.
+pub(crate) fn only_checks(words: &[Piece]) -> bool {
+    let name = started(words).first().map_or("", |word| base_name(&word.text));
+    let told = by_program(words);
+    TESTERS.contains(&name) && told.others == Others::Never && told.targets.is_empty()
 }
 
 fn surely(first: usize) -> Told<'static> {

@@ -1,7 +1,7 @@
 //! Further subcommands of git that only look: single settings, names of branches, and what scripts ask
 //! for. What contacts another machine or goes into submodules is not among them.
 
-use super::{Check, DIFF, Subcommand, subcommand};
+use super::{Check, DIFF, LOG, Subcommand, subcommand};
 
 pub(super) const PLUMBING: &[Subcommand] = &[
     Subcommand {
@@ -21,7 +21,7 @@ pub(super) const PLUMBING: &[Subcommand] = &[
             "show-origin",
             "show-scope",
         ],
-        check: Check::Needs(&["get", "get-all"]),
+        check: Check::Gets,
         ..subcommand("config", "z")
     },
     Subcommand {
@@ -36,10 +36,10 @@ pub(super) const PLUMBING: &[Subcommand] = &[
     Subcommand {
         also: &[DIFF],
         long: &["root", "no-commit-id"],
-        ..subcommand("diff-tree", "rtpuU:sM?B?C?DRwbaWS:G:zqmcv")
+        ..subcommand("diff-tree", "rtpuU?sM?B?C?DRwbaWS:G:zqmcv")
     },
-    Subcommand { also: &[DIFF], ..subcommand("diff-index", "puU:sM?B?C?DRwbaWS:G:zqm") },
-    Subcommand { also: &[DIFF], ..subcommand("diff-files", "puU:sM?B?C?DRwbaWS:G:zq") },
+    Subcommand { also: &[DIFF], ..subcommand("diff-index", "puU?sM?B?C?DRwbaWS:G:zqm") },
+    Subcommand { also: &[DIFF], ..subcommand("diff-files", "puU?sM?B?C?DRwbaWS:G:zq") },
     Subcommand {
         long: &["tags", "refs=", "exclude=", "name-only", "always", "no-undefined"],
         ..subcommand("name-rev", "")
@@ -70,4 +70,12 @@ pub(super) const PLUMBING: &[Subcommand] = &[
         ..subcommand("apply", "vRp:")
     },
     subcommand("hash-object", "t:"),
+    Subcommand {
+        also: &[DIFF, LOG],
+        ..subcommand("whatchanged", "puU?sM?B?C?DRwbaWS:G:zqn:iEFPcmt")
+    },
+    Subcommand {
+        long: &["no-patch", "stat", "no-color", "no-dual-color", "creation-factor="],
+        ..subcommand("range-diff", "s")
+    },
 ];

@@ -4,9 +4,10 @@
 use foldhash::{HashMap, HashMapExt};
 
 use super::flow::Flow;
+use super::spoken::is_group;
 use super::written::said;
 use super::{Listens, Survey, program_index};
-use crate::shell::tolerant::{Piece, Segment};
+use crate::shell::tolerant::{Piece, Segment, Value};
 
 /// So many lines are read into variables.
 const LINES: usize = 4;
@@ -31,9 +32,14 @@ fn is_reader(words: &[Piece]) -> bool {
     program.is_some_and(|it| matches!(it.text.as_str(), "read" | "mapfile" | "readarray"))
 }
 
-fn ends_group(segment: &Segment) -> bool {
-    let first = segment.words.first().map_or("", |word| word.text.as_str());
-    segment.closes > 0 || matches!(first, "}" | "fi" | "done" | "esac")
+/// What a process says for a segment that reads it as its input.
+fn printed_for(segment: &Segment, segments: &[Segment]) -> Option<String> {
+    let values = segment.expansions.iter().filter(|it| it.word.is_none()).map(|it| &it.value);
+    let mut printed = values.filter_map(|value| match value {
+        Value::Printed(range) => said(&segments.get(range.start)?.words),
+        Value::Variable(_) => None,
+    });
+    printed.next()
 }
 
 impl Survey {
@@ -72,8 +78,12 @@ impl Survey {
         fed: &HashMap<usize, &String>,
         stages: &[u32],
     ) {
-        let behind = segments.iter().filter(|it| ends_group(it));
-        let behind: Vec<&String> = behind.filter_map(|it| fed.get(&it.pipeline).copied()).collect();
+        let behind = segments.iter().filter(|it| is_group(it));
+        let behind = behind.flat_map(|it| {
+            let own = fed.get(&it.pipeline).map(|text| (*text).clone());
+            own.into_iter().chain(printed_for(it, segments))
+        });
+        let behind: Vec<String> = behind.take(LINES).collect();
         let mut piped: HashMap<usize, String> = HashMap::new();
         for segment in segments {
             let words = &segment.words;
@@ -84,10 +94,15 @@ impl Survey {
                 continue;
             }
             let own = fed.get(&segment.pipeline).copied();
-            let own = own.or_else(|| piped.get(&segment.pipeline));
-            for text in own.into_iter().chain(behind.iter().copied()).take(LINES) {
+            let own = own.or_else(|| piped.get(&segment.pipeline)).cloned();
+            let own = own.or_else(|| printed_for(segment, segments));
+            for text in own.into_iter().chain(behind.iter().cloned()).take(LINES) {
                 let lines = text.lines().filter(|line| !line.trim().is_empty());
                 lines.take(LINES).for_each(|line| self.read_into(words, line));
+                // Into an array goes each of them.
+                if text.lines().nth(1).is_some() {
+                    self.read_into(words, &text.split_whitespace().collect::<Vec<_>>().join(" "));
+                }
             }
         }
     }

@@ -7,13 +7,16 @@ use std::rc::Rc;
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::{GATHERED, base_name, program_index};
+use super::{GATHERED, Survey, base_name, program_index};
 use crate::shell::tolerant::{Piece, Segment, Value};
 
 /// Programs that print the names of files.
 pub(crate) const LISTERS: &[&str] = &[
     "find", "gfind", "fd", "fdfind", "ls", "git", "rg", "grep", "egrep", "fgrep", "tree", "locate",
 ];
+
+/// The name under which any argument is held.
+const ARGUMENTS: &str = "@";
 
 /// Which segments print names, and what holds them.
 pub(super) struct Lists<'a> {
@@ -30,18 +33,54 @@ pub(super) struct Given<'a> {
     list: usize,
 }
 
-/// The words of each program that is given such names, with those of the program that prints them.
-pub(super) fn given(segments: &[Segment]) -> Vec<Rc<Vec<Piece>>> {
-    let is_lister = |segment: &Segment| {
-        let program = segment.words.get(program_index(&segment.words));
-        program.is_some_and(|program| LISTERS.contains(&base_name(&program.text)))
+/// More patterns for the names in a folder are not tried.
+const PATTERNS: usize = 2;
+
+impl Survey {
+    /// Notes which variables hold names that programs print; returns the words of each program that is given such
+    /// names, with those of the program that prints them.
+    pub(super) fn listed(&mut self, segments: &[Segment]) -> Vec<Rc<Vec<Piece>>> {
+        let is_lister = |segment: &Segment| {
+            let program = segment.words.get(program_index(&segment.words));
+            program.is_some_and(|program| LISTERS.contains(&base_name(&program.text)))
+        };
+        let Some(lists) = Lists::of(segments, is_lister) else { return Vec::new() };
+        for (name, pattern) in lists.patterns() {
+            self.holds(&name, &pattern);
+        }
+        // Long texts say the same again and again, and all of it counts in every folder.
+        let mut known = HashSet::new();
+        let mut given = lists.given();
+        given.retain(|it| known.insert((it.own.clone(), &segments[it.list].words)));
+        given.into_iter().map(|it| lists.with_names(it)).collect()
+    }
+}
+
+/// Patterns for the names that `ls` with these words prints; none for another program, which says where they are.
+pub(super) fn entries(words: &[Piece]) -> Vec<String> {
+    let Some((program, args)) = words[program_index(words)..].split_first() else {
+        return Vec::new();
     };
-    let Some(lists) = Lists::of(segments, is_lister) else { return Vec::new() };
-    // Long texts say the same again and again, and all of it counts in every folder.
-    let mut known = HashSet::new();
-    let mut given = lists.given();
-    given.retain(|it| known.insert((it.own.clone(), &segments[it.list].words)));
-    given.into_iter().map(|it| lists.with_names(it)).collect()
+    if !matches!(base_name(&program.text), "ls" | "dir") {
+        return Vec::new();
+    }
+    let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
+    let wild = operands().filter(|word| word.glob && !word.dynamic);
+    let mut patterns: Vec<String> = wild.map(|it| it.text.clone()).take(PATTERNS).collect();
+    let is_long = |word: &Piece| word.text.starts_with("--");
+    let has = |letters: &[char]| {
+        let is_option = |word: &&Piece| word.text.starts_with('-') && !is_long(word);
+        args.iter().filter(is_option).any(|word| word.text.contains(letters))
+    };
+    // Of a folder it prints what is in it.
+    let is_file = |word: &Piece| word.glob && word.text.trim_matches(['.', '/']).contains('.');
+    let is_open = operands().next().is_none() || !operands().all(is_file);
+    if is_open && (patterns.is_empty() || !has(&['d'])) {
+        patterns.push(String::from("*"));
+    }
+    let shows_dots = has(&['a', 'A', 'f']) || args.iter().any(|it| it.text.starts_with("--a"));
+    patterns.extend(shows_dots.then(|| String::from(".*")));
+    patterns
 }
 
 impl<'a> Lists<'a> {
@@ -80,10 +119,19 @@ impl<'a> Lists<'a> {
     /// Notes the variables that hold such names.
     fn hold(&mut self) {
         let mut read: Vec<&'a str> = Vec::new();
+        let mut array: Option<&'a str> = None;
         for (at, segment) in self.segments.iter().enumerate() {
             let words = &segment.words;
             let start = program_index(words);
             let program = words.get(start).map_or("", |word| word.text.as_str());
+            if segment.is_data {
+                // What stands between its parentheses follows the name of an array.
+                let list = segment.expansions.iter().find_map(|it| self.behind(&it.value));
+                self.held.extend(array.take().zip(list));
+                continue;
+            }
+            array = words.last().and_then(|word| word.text.strip_suffix('=')).or(array);
+            array = array.map(|name| name.trim_end_matches('+'));
             let input = segment.expansions.iter().filter(|it| it.word.is_none());
             let input = input.clone().find_map(|it| self.behind(&it.value));
             // What only reads is one of them by the file that it reads.
@@ -93,6 +141,10 @@ impl<'a> Lists<'a> {
                     let list = segment.expansions.iter().find_map(|it| self.behind(&it.value));
                     let name = words.get(start + 1).map(|word| word.text.as_str());
                     self.held.extend(name.zip(list));
+                }
+                "set" => {
+                    let list = segment.expansions.iter().find_map(|it| self.behind(&it.value));
+                    self.held.extend(Some(ARGUMENTS).zip(list));
                 }
                 "read" | "mapfile" | "readarray" => {
                     let names = words[start + 1..].iter().map(|word| word.text.as_str());
@@ -117,6 +169,29 @@ impl<'a> Lists<'a> {
                 self.held.extend(name.zip(list));
             }
         }
+    }
+
+    /// Patterns for the names in variables to which a path goes on, or into which a shell goes.
+    fn patterns(&self) -> Vec<(String, String)> {
+        let mut patterns = Vec::new();
+        let mut known = HashSet::new();
+        for segment in self.segments {
+            let program = segment.words.get(program_index(&segment.words));
+            let moves = program.is_some_and(|it| matches!(it.text.as_str(), "cd" | "pushd"));
+            let is_joined = |at: Option<usize>| {
+                let word = at.and_then(|at| segment.words.get(at));
+                moves || word.is_none_or(|word| !word.text.is_empty())
+            };
+            for expansion in segment.expansions.iter().filter(|it| is_joined(it.word)) {
+                let Value::Variable(name) = &expansion.value else { continue };
+                let Some(list) = self.held.get(name.as_str()) else { continue };
+                if known.insert((name, list)) {
+                    let entries = entries(&self.segments[*list].words).into_iter();
+                    patterns.extend(entries.map(|pattern| (name.clone(), pattern)));
+                }
+            }
+        }
+        patterns
     }
 
     /// The programs that are given names, and what redirects from or to them.

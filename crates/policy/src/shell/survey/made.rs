@@ -20,6 +20,10 @@ impl Survey {
         {
             self.script(&plain, 1);
         }
+        if text.contains('\0') {
+            // Bash leaves them out of what it reads.
+            self.script(&text.replace('\0', ""), 1);
+        }
         if text.contains("[alias") {
             self.git_settings(&raw::unescaped(text), 1);
         }

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Fit, Survey, WRAPPED, base_name, runners};
+use super::listed::entries;
+use super::{Fit, NESTING, Survey, WRAPPED, base_name, program_index, runners};
 use crate::shell::raw;
 use crate::shell::tolerant::Piece;
 use crate::shell::wrappers::{self, Inner};
@@ -13,6 +14,8 @@ use crate::shell::wrappers::{self, Inner};
 const ARRAYS: usize = 64;
 /// Longer calls are not followed into what they name.
 const LONG: usize = 64;
+/// So many words of a line are each put in the place of a mark.
+const FILLED: usize = 4;
 /// Of so many words of a pipeline each may be the first that is handed on.
 const HANDED: usize = 32;
 
@@ -53,13 +56,13 @@ impl Names {
     }
 }
 
-/// Whether a program takes words of its input for a command.
+/// Whether a program takes words of its input for those of a command, or for the names of files.
 pub(super) fn gathers(words: &[Piece]) -> bool {
     words.iter().any(is_gatherer)
 }
 
 pub(super) fn is_gatherer(word: &Piece) -> bool {
-    matches!(base_name(&word.text), "xargs" | "parallel")
+    matches!(base_name(&word.text), "xargs" | "parallel" | "cpio")
 }
 
 fn last_word(text: &str) -> &str {
@@ -120,17 +123,35 @@ impl Survey {
 
     /// Notes the arguments that a function or a script gets.
     pub(super) fn handed_on(&mut self, args: &[Piece]) {
-        let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
-        for (text, at) in texts.iter().zip(1..10) {
-            self.constants.set(&at.to_string(), text);
+        // Of what only the shell knows there may be more to say once variables have values.
+        let is_unknown = |word: &Piece| word.dynamic && word.text.is_empty();
+        for (word, at) in args.iter().zip(1..10).filter(|(word, _)| !is_unknown(word)) {
+            self.constants.set(&at.to_string(), &word.text);
         }
-        for name in ["@", "*"] {
-            self.constants.set(name, &texts.join(" "));
+        if args.iter().any(|word| !is_unknown(word)) || args.is_empty() {
+            let texts: Vec<&str> = args.iter().map(|word| word.text.as_str()).take(LONG).collect();
+            for name in ["@", "*"] {
+                self.constants.set(name, &texts.join(" "));
+            }
+        }
+    }
+
+    /// Notes what a variable may hold; `@` is each argument.
+    pub(super) fn holds(&mut self, name: &str, value: &str) {
+        let arguments = ["@", "*", "1", "2", "3"];
+        let names = if name == "@" { arguments.as_slice() } else { std::slice::from_ref(&name) };
+        for name in names {
+            self.constants.set(name, value);
         }
     }
 
     /// Adds what a command could become that takes words of its pipeline as arguments.
-    pub(super) fn appended(&mut self, words: &[Piece], before: &[Piece], fed: Option<&String>) {
+    pub(super) fn appended(
+        &mut self,
+        words: &[Piece],
+        before: &[Piece],
+        (fed, depth): (Option<&String>, usize),
+    ) {
         let at = words.iter().position(is_gatherer).filter(|_| !self.is_cut_short());
         let Some(at) = at else { return };
         let args = &words[at + 1..];
@@ -146,13 +167,63 @@ impl Survey {
         let fed = contract::text::head(fed.map_or("", String::as_str), 1024);
         let mut given = before.to_vec();
         given.extend(raw::runs(fed).into_iter().flatten());
-        for first in 0..given.len().min(HANDED) {
+        let is_placed = args.iter().skip(inner).any(|word| is_filled(&word));
+        if depth < NESTING && is_placed {
+            self.filled_in((&args[inner..], place), before, &given, depth);
+        }
+        let is_shell = command.first().is_some_and(|it| wrappers::is_shell(base_name(&it.text)));
+        if depth < NESTING && is_shell && !is_placed && self.affords(command.len() + given.len()) {
+            let text = given.iter().skip(usize::from(!before.is_empty()));
+            let words = command.iter().chain(text).cloned().collect();
+            self.command(&Rc::new(words), 0, depth + 1);
+        }
+        let own = self.words_of_git(before);
+        for first in (0..given.len().min(HANDED)).filter(|first| Some(*first) != own) {
             // They are copied, and judged on their own.
             if !self.affords(2 * (command.len() + given.len() - first)) {
                 return;
             }
             let words = Rc::new([&command, &given[first..]].concat());
             self.handed(&words);
+        }
+    }
+
+    /// Where the subcommand of git stands that begins a pipeline: git does not print it, and it may have the name
+    /// of a program.
+    fn words_of_git(&self, before: &[Piece]) -> Option<usize> {
+        let at = program_index(before);
+        let is_git = before.get(at)?.text == "git";
+        let is_other =
+            self.names.functions.contains("git") || self.names.aliases.contains_key("git");
+        (is_git && !is_other).then_some(at + 1)
+    }
+
+    /// Adds what `xargs` runs with what it is given in the place of a mark: a line, or any name in a folder.
+    fn filled_in(
+        &mut self,
+        (command, place): (&[Piece], &str),
+        before: &[Piece],
+        given: &[Piece],
+        depth: usize,
+    ) {
+        let mut values = entries(before);
+        if values.is_empty() {
+            let said = given.iter().skip(usize::from(!before.is_empty()));
+            let said: Vec<&str> = said.map(|word| word.text.as_str()).collect();
+            values.push(said.join(" "));
+            values.extend(said.iter().take(FILLED).map(|word| (*word).to_owned()));
+        }
+        for value in values {
+            let filled = |word: &Piece| Piece {
+                text: word.text.replace(place, &value),
+                glob: word.glob || value.contains('*'),
+                ..word.clone()
+            };
+            let words: Vec<Piece> = command.iter().take(LONG).map(filled).collect();
+            if !self.affords(2 * words.len()) {
+                return;
+            }
+            self.command(&Rc::new(words), 0, depth + 1);
         }
     }
 

@@ -21,6 +21,24 @@ impl Survey {
         }
     }
 
+    /// Programs that launchers are told in a way of their own: behind a colon, or by a setting.
+    pub(super) fn launched_by(&mut self, name: &str, args: &[Piece], depth: usize) {
+        for word in args {
+            match name {
+                "socat" => {
+                    let (_, text) = word.text.split_once(':').unwrap_or_default();
+                    self.script(text, depth + 1);
+                }
+                "cmake" => {
+                    let setting = word.text.strip_prefix("-D").unwrap_or_default();
+                    let setting = Piece { text: setting.to_owned(), ..word.clone() };
+                    self.assigned(&setting, true, depth);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Settings for one run, such as that of cargo for the program that starts tests.
     pub(super) fn given_settings(&mut self, args: &[Piece], depth: usize) {
         for (at, word) in args.iter().enumerate() {

@@ -23,6 +23,13 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("sftp", "-o"),
     ("zip", "-TT"),
     ("man", "-P"),
+    ("man", "-H"),
+    ("nano", "-s"),
+    ("tcpdump", "-z"),
+    ("strace", "-o"),
+    ("ltrace", "-o"),
+    ("wget", "-e"),
+    ("go", "-vettool"),
     ("mapfile", "-C"),
     ("readarray", "-C"),
     ("complete", "-C"),
@@ -43,11 +50,11 @@ const PROGRAMS: &[(&str, &str)] = &[
 /// Programs that hand a command on, to another machine or user.
 pub(super) const REMOTE: &[&str] = &[
     "ssh", "docker", "podman", "kubectl", "parallel", "su", "sg", "runuser", "tmux", "screen",
-    "newgrp",
+    "newgrp", "rsh",
 ];
 
 /// Those of them that run it on another machine.
-const ELSEWHERE: &[&str] = &["ssh", "docker", "podman", "kubectl"];
+const ELSEWHERE: &[&str] = &["ssh", "rsh", "docker", "podman", "kubectl"];
 
 /// So much of a long option names it.
 const SHORTENED: usize = 6;
@@ -272,8 +279,10 @@ impl Survey {
             }
             "npm" | "pnpm" | "yarn" | "bun" | "cargo" => {
                 const RUN: &[&str] = &["exec", "x", "dlx", "watch"];
+                const TEXT: &[&str] = &["-e", "--eval", "-p", "--print"];
                 self.given_settings(rest, depth);
-                if rest.iter().any(|word| RUN.contains(&word.text.as_str())) {
+                let has = |words: &[&str]| rest.iter().any(|it| words.contains(&it.text.as_str()));
+                if has(RUN) || (name == "bun" && has(TEXT)) {
                     self.add(words, args, words.len(), Fit::Loose);
                     self.texts(rest);
                 }
@@ -281,6 +290,7 @@ impl Survey {
             _ if wrappers::launches(name) => {
                 self.add(words, args, words.len(), Fit::Loose);
                 self.texts(rest);
+                self.launched_by(name, rest, depth);
                 if wrappers::listens(name) {
                     return Some(Listens::Interpreter);
                 }
@@ -392,29 +402,6 @@ impl Survey {
         }
     }
 
-    /// `find ... -exec program ... ;`
-    fn actions(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
-        const ACTIONS: &[&str] =
-            &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-        let mut at = args;
-        while at < words.len() {
-            if ACTIONS.contains(&words[at].text.as_str()) {
-                let end = words[at + 1..]
-                    .iter()
-                    .position(|word| matches!(word.text.as_str(), ";" | "+"))
-                    .map_or(words.len(), |length| at + 1 + length);
-                let inner: Rc<Vec<Piece>> = Rc::new(words[at + 1..end].to_vec());
-                if depth < NESTING {
-                    self.command(&inner, 0, depth + 1);
-                } else {
-                    self.add(words, at + 1, end, Fit::Loose);
-                }
-                at = end;
-            }
-            at += 1;
-        }
-    }
-
     /// Programs that git is told to run.
     fn git_programs(&mut self, words: &Rc<Vec<Piece>>, args: usize, depth: usize) {
         let rest = &words[args..];
@@ -435,6 +422,8 @@ impl Survey {
         }
         for word in rest {
             let attached = ["--config=", "-O"].iter().find_map(|o| word.text.strip_prefix(o));
+            let filter = word.text.split_once("-filter=").map(|(_, value)| value);
+            let attached = attached.or(filter);
             let value = attached.map(|value| value.split_once('=').map_or(value, |(_, v)| v));
             self.script(value.unwrap_or_default().trim_start_matches('!'), depth + 1);
         }
@@ -448,7 +437,8 @@ impl Survey {
             values.for_each(|value| self.script(value.text.trim_start_matches('!'), depth + 1));
         }
         for word in rest.iter().filter(|word| word.text.starts_with("ext::")) {
-            self.script(&word.text["ext::".len()..], depth + 1);
+            // A space is written so that it does not end a word.
+            self.script(&word.text["ext::".len()..].replace("% ", " "), depth + 1);
         }
         let words_after = |name: &str| {
             let at = rest.iter().position(|word| word.text == name)?;
@@ -506,6 +496,10 @@ impl Survey {
             "--run_under",
             "--command",
             "--call",
+            "--strip-program",
+            "--coreutils-prog",
+            "--browser",
+            "--access-hook",
         ];
         let long = args.iter().enumerate().filter(|(_, word)| word.text.starts_with("--"));
         for (at, word) in long {

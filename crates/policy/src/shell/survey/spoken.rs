@@ -47,6 +47,8 @@ struct Text<'a> {
     stages: &'a [u32],
     /// Whether what a segment prints is put into another.
     is_put: Vec<bool>,
+    /// The segments that may take what a file holds for names if they name it; none where one may in any case.
+    loud: Option<Vec<&'a Segment>>,
 }
 
 /// The segments whose words go nowhere but to the terminal or into a file that nothing else here reads for names.
@@ -56,8 +58,9 @@ pub(super) fn only_said(
     functions: &HashSet<String>,
 ) -> HashSet<usize> {
     let says = |segment: &Segment| {
-        let name = name_of(segment);
-        matches!(name, "echo" | "printf" | "grep" | "egrep" | "fgrep" | "rg" | "git")
+        let is_test = segment.words.iter().any(|word| word.text == "[[");
+        let saying = ["echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "test", "[", "cp"];
+        is_test || saying.contains(&name_of(segment))
     };
     let length: usize = segments.iter().map(|it| 1 + it.words.len() + it.redirects.len()).sum();
     if length > LONG
@@ -67,10 +70,6 @@ pub(super) fn only_said(
     {
         return HashSet::new();
     }
-    let is_group = |segment: &Segment| {
-        let first = segment.words.first().map_or("", |word| word.text.as_str());
-        segment.closes > 0 || matches!(first, "}" | "fi" | "done" | "esac")
-    };
     // What comes out of a group goes further with it.
     if segments
         .iter()
@@ -78,6 +77,21 @@ pub(super) fn only_said(
     {
         return HashSet::new();
     }
+    let is_put = put_elsewhere(segments);
+    let mut text = Text { segments, stages, is_put, loud: None };
+    text.loud = text.loud();
+    let said = (0..segments.len()).filter(|at| says(&segments[*at]) && text.is_apart(*at));
+    said.collect()
+}
+
+/// Whether a segment ends a group of others.
+pub(super) fn is_group(segment: &Segment) -> bool {
+    let first = segment.words.first().map_or("", |word| word.text.as_str());
+    segment.closes > 0 || matches!(first, "}" | "fi" | "done" | "esac")
+}
+
+/// Of each segment, whether what it prints is put into another.
+pub(super) fn put_elsewhere(segments: &[Segment]) -> Vec<bool> {
     let mut is_put = vec![false; segments.len()];
     for segment in segments {
         let values = segment.expansions.iter().map(|it| &it.value);
@@ -87,9 +101,7 @@ pub(super) fn only_said(
             }
         }
     }
-    let text = Text { segments, stages, is_put };
-    let said = (0..segments.len()).filter(|at| says(&segments[*at]) && text.is_apart(*at));
-    said.collect()
+    is_put
 }
 
 impl Text<'_> {
@@ -126,21 +138,32 @@ impl Text<'_> {
 
     /// Whether nothing in the text takes what these files hold for names.
     fn are_left(&self, files: &[&Piece]) -> bool {
-        if files.iter().any(|file| file.dynamic || file.glob) || self.is_put.contains(&true) {
+        if files.iter().any(|file| file.dynamic || file.glob) {
             return false;
         }
         let is_one = |word: &Piece| {
             word.glob || files.iter().any(|file| word.text.contains(base_name(&file.text)))
         };
-        self.segments.iter().all(|segment| {
-            let name = name_of(segment);
-            let program = segment.words.get(program_index(&segment.words));
-            let is_known = program.is_none_or(|program| !program.dynamic);
-            let reads = segment.redirects.iter().any(|it| !it.writes && is_one(&it.word));
-            let is_named = reads || segment.words.iter().any(is_one);
-            let is_quiet = QUIET.contains(&name) && self.only_shows(segment);
-            is_known && !takes_list(segment) && (is_quiet || !is_named)
+        self.loud.as_ref().is_some_and(|loud| {
+            !loud.iter().any(|segment| {
+                let reads = segment.redirects.iter().any(|it| !it.writes && is_one(&it.word));
+                reads || segment.words.iter().any(is_one)
+            })
         })
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The segments that may take what a file holds for names if they name it, where no other does.
+    fn loud(&self) -> Option<Vec<&'a Segment>> {
+        let is_left = |segment: &Segment| {
+            let program = segment.words.get(program_index(&segment.words));
+            program.is_none_or(|program| !program.dynamic) && !takes_list(segment)
+        };
+        let is_quiet = |it: &Segment| QUIET.contains(&name_of(it)) && self.only_shows(it);
+        let is_loud = |it: &&Segment| !is_quiet(it);
+        let are_left = !self.is_put.contains(&true) && self.segments.iter().all(is_left);
+        are_left.then(|| self.segments.iter().filter(is_loud).collect())
     }
 }
 
@@ -154,18 +177,18 @@ fn takes_list(segment: &Segment) -> bool {
 }
 
 /// Whether a command sends elsewhere what others say, or runs it.
-fn turns_around(segment: &Segment) -> bool {
+pub(super) fn turns_around(segment: &Segment) -> bool {
     matches!(
         name_of(segment),
         "exec" | "coproc" | "eval" | "alias" | "trap" | "command" | "builtin"
     ) || segment.is_fed
 }
 
-fn is_device(file: &str) -> bool {
+pub(super) fn is_device(file: &str) -> bool {
     matches!(file, "/dev/null" | "/dev/stderr" | "/dev/stdout" | "/dev/tty")
 }
 
-fn name_of(segment: &Segment) -> &str {
+pub(super) fn name_of(segment: &Segment) -> &str {
     let program = segment.words.get(program_index(&segment.words));
     program.map_or("", |program| base_name(&program.text))
 }

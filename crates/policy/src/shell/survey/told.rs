@@ -80,7 +80,11 @@ impl Survey {
     pub(super) fn told_by_files(&mut self, segments: &[Segment]) {
         let lists = Lists::of(segments, shows_file);
         for given in lists.iter().flat_map(Lists::given) {
-            let is_whole = |word: &Piece| word.dynamic && word.text.is_empty();
+            // What follows such a name may be any file as well.
+            let is_whole = |word: &Piece| {
+                let begins = word.gaps.first() == Some(&0) && word.text.starts_with('/');
+                word.dynamic && (word.text.is_empty() || begins)
+            };
             let is_sign = given.own.len() == 1;
             if is_sign || given.own.iter().any(is_whole) {
                 let words = given.own.iter().take(LONG);

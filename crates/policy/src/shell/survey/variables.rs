@@ -4,6 +4,11 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::names::Names;
+use super::program_index;
+use super::spoken::name_of;
+use crate::shell::tolerant::{self, Piece, Segment};
+
 /// Those whose value is a program, perhaps with arguments.
 const PROGRAMS: &str = "PROMPT_COMMAND PS0 PS1 PS2 PS4 EDITOR VISUAL PAGER MANPAGER MANOPT \
     BROWSER LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER \
@@ -48,6 +53,30 @@ pub(super) fn names_program(variable: &str) -> bool {
 /// Whether any word of a variable's value may be run.
 pub(super) fn holds_text(variable: &str) -> bool {
     TEXTS.split(' ').any(|name| name == variable)
+}
+
+/// Builtins that set variables, or run what may.
+#[rustfmt::skip]
+const SETTING: &[&str] = &[
+    "eval", "source", ".", "unset", "declare", "typeset", "local", "readonly", "read", "mapfile", "readarray",
+    "getopts", "let", "alias", "builtin", "command", "exec", "coproc", "wait",
+];
+
+/// Whether a text may set variables in another way than by assignments and loops that stand there.
+pub(crate) fn sets_variables(text: &str) -> bool {
+    let scan = tolerant::scan(text);
+    let may_set = |segment: &Segment| {
+        let program = segment.words.get(program_index(&segment.words));
+        let name = name_of(segment);
+        let prints_into = |word: &Piece| name == "printf" && word.text.starts_with("-v");
+        program.is_some_and(|program| program.dynamic)
+            || SETTING.contains(&name)
+            || segment.words.iter().any(prints_into)
+    };
+    scan.torn
+        || ["((", "${!"].iter().any(|sign| text.contains(sign))
+        || !Names::of(text).functions.is_empty()
+        || scan.segments.iter().any(may_set)
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub(super) struct Cases {
     open: usize,
     /// Where the word `case` stands in its segment, unquoted.
     case: Option<usize>,
+    /// How many words at the beginning of the segment are known to say only how commands belong together.
+    reserved: usize,
     /// Whether a pattern comes next.
     at_pattern: bool,
     /// Whether a test is open.
@@ -24,18 +26,20 @@ impl Cases {
     pub(super) fn take(&mut self, before: &[Piece], word: &str, is_quoted: bool) {
         if before.is_empty() {
             self.case = None;
+            self.reserved = 0;
         }
+        let more = before.get(self.reserved..).unwrap_or_default();
+        self.reserved += more.iter().take_while(|word| is_reserved(&word.text)).count();
+        let leads = |leading: &[Piece]| leading.len() <= self.reserved;
         match (word, before) {
             _ if is_quoted => {}
-            ("[[", leading) if leading.iter().all(|word| is_reserved(&word.text)) => {
+            ("[[", leading) if leads(leading) => {
                 self.in_test = true;
             }
             ("]]", _) => self.in_test = false,
             ("case", _) => self.case = Some(before.len()),
             ("in", [leading @ .., _, _])
-                if !self.at_pattern
-                    && self.case == Some(leading.len())
-                    && leading.iter().all(|word| is_reserved(&word.text)) =>
+                if !self.at_pattern && self.case == Some(leading.len()) && leads(leading) =>
             {
                 self.open += 1;
                 self.at_pattern = true;

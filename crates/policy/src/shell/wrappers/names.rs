@@ -4,7 +4,7 @@
 pub(super) const SHELLS: &str = "\
     sh bash rbash dash ash zsh ksh mksh fish csh tcsh su capsh sg runuser script ssh at batch pwsh \
     eval trap alias watch flock parallel entr hyperfine nix-shell tmux screen docker podman \
-    kubectl newgrp nu xonsh elvish osh ysh yash posh lksh hush powershell vagrant adb oksh loksh ion";
+    kubectl newgrp rsh nu xonsh elvish osh ysh yash posh lksh hush powershell vagrant adb oksh loksh ion";
 
 /// Programs that take a program text of their own.
 pub(super) const INTERPRETERS: &str = "\
@@ -19,11 +19,12 @@ pub(super) const INTERPRETERS: &str = "\
 pub(super) const EMBEDDING: &str = "\
     vi vim nvim view ex ed emacs sed gsed psql mysql sqlite3 gdb lldb tar gtar bsdtar zip rsync \
     scp sftp less more man crontab mapfile readarray complete make gmake ninja tig mutt compgen \
-    bind ftp lftp gnuplot gawk fzf sk cpio go ansible apt apt-get aptitude gcc g++ cc c++ clang";
+    bind ftp lftp gnuplot gawk fzf sk cpio go ansible apt apt-get aptitude gcc g++ cc c++ clang tex latex \
+    pdflatex xelatex lualatex rpm rpmbuild maxima exiftool tcpdump nano strace ltrace wget";
 
 /// Those of them that read such commands from their input.
 pub(super) const LISTENERS: &str = "\
-    vi vim nvim ex ed psql mysql sqlite3 gdb lldb crontab sftp make gmake";
+    vi vim nvim ex ed psql mysql sqlite3 gdb lldb crontab sftp make gmake ftp";
 
 /// Programs that run another one, which stands somewhere among their arguments.
 pub(super) const LAUNCHERS: &str = "\
@@ -41,7 +42,7 @@ pub(super) const LAUNCHERS: &str = "\
     fnm nvm pyenv rbenv rye pdm pixi devbox devenv op aws-vault chamber doppler dotenv envchain \
     sops teller with-contenv step xdg-open open run-parts rustup lxc incus docker-compose \
     podman-compose cmake sshpass mosh aa-exec gdbserver heroku ccache distcc sccache gpg-agent \
-    ansible";
+    ansible guix wait-for wait-for-it wait-for-it.sh dockerize";
 
 /// Programs whose remembered approval would allow anything at all.
 pub(super) const UNBOUNDED: &str = "\

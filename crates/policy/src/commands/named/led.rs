@@ -1,0 +1,67 @@
+//! Words that lead elsewhere than they say, by links on the disk. That is found out once for all rules.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use foldhash::HashMap;
+
+use super::super::meanings::{is_cluster, meanings};
+use crate::ground::{Ends, Standing};
+use crate::shell::Piece;
+
+/// Of so few words each is looked up by itself.
+const FEW: usize = 8;
+
+/// What is known of words.
+#[derive(Default)]
+pub(in super::super) struct Led<'a> {
+    /// By word and folders.
+    known: RefCell<HashMap<(&'a Piece, *const PathBuf), bool>>,
+    /// What is known of folders.
+    standing: RefCell<HashMap<*const PathBuf, Rc<[Standing]>>>,
+}
+
+impl<'a> Led<'a> {
+    /// Whether a word without wildcards leads elsewhere from one of these folders than it says.
+    pub(super) fn leads(&self, ends: &Ends<'_>, word: &'a Piece, folders: &'a [PathBuf]) -> bool {
+        let key = (word, folders.as_ptr());
+        if let Some(leads) = self.known.borrow().get(&key) {
+            return *leads;
+        }
+        let is_long = self.known.borrow().len() >= FEW;
+        let standing = is_long.then(|| self.standing(ends, folders));
+        let is_absent = |at: usize, text: &str| {
+            standing.as_ref().is_some_and(|standing| standing[at].holds_nothing(text))
+        };
+        let leads_from = |(at, folder): (usize, &PathBuf), text: &str| {
+            text != "-" && !is_absent(at, text) && leads_on(ends, folder, text)
+        };
+        let is_cluster = is_cluster(&word.text);
+        let leads = meanings(&word.text)
+            .filter(|text| text.len() == word.text.len() || !is_cluster)
+            .any(|text| folders.iter().enumerate().any(|folder| leads_from(folder, text)));
+        self.known.borrow_mut().insert(key, leads);
+        leads
+    }
+
+    fn standing(&self, ends: &Ends<'_>, folders: &[PathBuf]) -> Rc<[Standing]> {
+        let mut known = self.standing.borrow_mut();
+        let standing = known.entry(folders.as_ptr());
+        let standing = standing
+            .or_insert_with(|| folders.iter().map(|folder| ends.standing(folder)).collect());
+        Rc::clone(standing)
+    }
+}
+
+/// Whether a path from a folder leads elsewhere than it says.
+fn leads_on(ends: &Ends<'_>, folder: &Path, text: &str) -> bool {
+    let path = crate::paths::normalize(&folder.join(text));
+    if ends.of(&path) != path {
+        return true;
+    }
+    // A link is followed before the `..` behind it is.
+    let goes_back = |text: &str| text.split('/').any(|part| part == "..");
+    (goes_back(text) || goes_back(&folder.to_string_lossy()))
+        && ends.walked(folder, text).is_some_and(|end| end != path)
+}
