@@ -3,12 +3,14 @@
 //!
 //! Git runs with settings of ours over the repository's objects and a copy of its index, so no hook,
 //! filter, pager, monitor or other program of the repository's choice ever starts. Only plumbing is
-//! used: `git add` and `git commit` would start git again in every submodule, with its settings.
+//! used: `git add` and `git commit` would start git again in every submodule, with its settings. It
+//! runs behind walls, within which it writes objects and our own folder alone.
 
 mod git;
 mod lock;
 mod message;
 mod preferences;
+mod reach;
 mod reference;
 mod repository;
 mod revision;
@@ -17,17 +19,18 @@ mod staging;
 mod submodules;
 mod switch;
 mod tag;
+mod tree;
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use contract::broker::{Broker, BrokerError, Change, Changed, CommitRequest, Committed};
 
-use crate::launch::Launcher;
+use crate::FileRules;
 use git::{Git, Index};
 use lock::Lock;
 use preferences::Preferences;
@@ -52,40 +55,35 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// The user's variables; those that name author and committer count.
     pub env: BTreeMap<String, String>,
+    /// What no commit may take, and no switch may change.
+    pub rules: Option<Arc<dyn FileRules>>,
 }
 
 /// Makes commits in the repository of a workspace.
 #[derive(Debug)]
 pub(crate) struct GitBroker {
     settings: Settings,
-    launcher: OnceLock<Arc<Launcher>>,
 }
 
 impl GitBroker {
     /// A broker for a workspace.
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, launcher: OnceLock::new() }
-    }
-
-    fn launcher(&self) -> Result<&Arc<Launcher>, BrokerError> {
-        if let Some(launcher) = self.launcher.get() {
-            return Ok(launcher);
-        }
-        let launcher = Launcher::new()
-            .map_err(|error| BrokerError::Failed(format!("cannot start processes: {error}")))?;
-        Ok(self.launcher.get_or_init(|| launcher))
+        Self { settings }
     }
 
     /// Git for a repository, with what the settings of both sides mean for it.
     async fn ready(&self, repository: &Repository) -> Result<(Git, Preferences), BrokerError> {
-        let mut git = Git::new(repository, &self.settings.state, self.launcher()?)?;
+        let mut git = Git::new(repository, &self.settings.state)?;
         let preferences = Preferences::read(&git, repository, &self.settings).await?;
         preferences.check(repository)?;
         if let Some(format) = preferences.format() {
             git.use_format(format)?;
         }
-        git.settings = preferences.carried(&self.settings);
+        let lists = preferences.lists(&self.settings);
+        git.settings = preferences.carried(&lists);
+        git.enter(repository, lists.into_iter().map(|(_, path)| path).collect())?;
         git.env = preferences.identity(&self.settings.env)?;
+        git.rules.clone_from(&self.settings.rules);
         Ok((git, preferences))
     }
 

@@ -1,13 +1,13 @@
 //! The strongest rung: a view of the machine made by bubblewrap, with every namespace, and the
 //! helper inside it.
 
+mod options;
+
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,30 +16,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use contract::policy::Access;
 use contract::sandbox::{ChannelEnds, Child, Network, SandboxError};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::{self, Cause};
-use crate::guard::{After, Linked, Snapshot};
+use crate::expected::{EXCHANGED, Expected};
+use crate::guard::{After, Linked, Snapshot, Unfinished};
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
 use crate::mirror::Mirror;
 use crate::plan::{Plan, Walls};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
 use crate::running::{End, Running};
+use crate::seals::Mounts;
 use crate::stubs::Stubs;
 use crate::system_program::trusted;
-use crate::view::{self, System};
-use crate::walls::{self, Strength};
+use crate::view;
+use crate::walls;
 use crate::{HELPER_COMMAND, Rung, Settings, helper, process_limit};
+use options::Options;
 
 /// The only places where bubblewrap is looked for.
 const PLACES: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 const INSIDE: &str = "/run/brynhild/confine";
-const SMALL: u64 = 16 << 20;
+/// So often it is tried while other processes exchange what is to be mounted.
+const ATTEMPTS: usize = 5;
 
 /// The rung with what it learned about this machine's bubblewrap.
 #[derive(Debug)]
@@ -63,14 +68,40 @@ impl Bubblewrap {
         launcher: &Arc<Launcher>,
     ) -> Result<Child, Failure> {
         let program = find().map_err(Failure::Setup)?;
+        let mut last = String::new();
+        for _ in 0..ATTEMPTS {
+            match self.attempt(&program, request, settings, launcher)? {
+                Ok(child) => return Ok(child),
+                Err(words) => last = words,
+            }
+        }
+        Err(Failure::Fatal(SandboxError::Refused(format!(
+            "what a command is to see could not be put together ({last}); if another command or server \
+             changes the project meanwhile, stop it, otherwise remove what is named"
+        ))))
+    }
+
+    /// Starts `request`, unless something is exchanged meanwhile.
+    fn attempt(
+        &self,
+        program: &Path,
+        request: &Request,
+        settings: &Settings,
+        launcher: &Arc<Launcher>,
+    ) -> Result<Result<Child, String>, Failure> {
         let (group, door) = process_limit::group(Rung::Bubblewrap, &request.limits).unzip();
-        let call = || Waiting::call(&program, door.as_ref(), request, settings, launcher);
+        let call = || Waiting::call(program, door.as_ref(), request, settings, launcher);
         let mut waiting = call()?;
-        let mut after = prepare(request, settings)?;
+        let (mut after, barred) = view::while_looking(|| prepare(request, settings))?;
         after.group = group;
         loop {
-            let options = self.options(request, &after, waiting.helper);
-            match waiting.tell(&options, request)? {
+            let knows_disable = self.knows_disable.load(Ordering::Relaxed);
+            let seen = (&after, &barred);
+            let options = match Options::of(request, seen, waiting.helper, knows_disable) {
+                Ok(options) => options,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            match waiting.tell(options, request)? {
                 Attempt::Runs(child, channel, listener) => {
                     let end = End::Namespace(first_inside(child.id()));
                     if let (Some(listener), Network::Hosts(hosts)) = (listener, &request.network) {
@@ -80,87 +111,26 @@ impl Bubblewrap {
                         after.heard = Some(heard);
                     }
                     let child = Running::adopt(*child, channel, end, after, Arc::clone(launcher));
-                    return child.map_err(|error| start_error(&request.program, error).into());
+                    return Ok(Ok(child.map_err(|error| start_error(&request.program, error))?));
                 }
+                Attempt::Exchanged(words) => return Ok(Err(words)),
                 Attempt::Broke(words) if words.contains("--disable-userns") => {
                     if !self.knows_disable.swap(false, Ordering::Relaxed) {
                         return Err(Failure::Setup(doctor::explain(&words)));
                     }
                     waiting = call()?;
                 }
+                // What lies in a project must not lead to weaker walls.
+                Attempt::Broke(words) if doctor::probe().is_ok() => return Ok(Err(words)),
                 Attempt::Broke(words) => return Err(Failure::Setup(doctor::explain(&words))),
             }
         }
     }
-
-    fn options(&self, request: &Request, after: &After, helper: RawFd) -> Options {
-        let mut options = Options::default();
-        options.flags(&[
-            "--unshare-user",
-            "--unshare-pid",
-            "--unshare-ipc",
-            "--unshare-uts",
-            "--die-with-parent",
-            "--clearenv",
-        ]);
-        options.add("--cap-drop", ["ALL"]);
-        if self.knows_disable.load(Ordering::Relaxed) {
-            options.flags(&["--disable-userns"]);
-        }
-        if after.group.is_none() {
-            // From inside a namespace of its own nothing could enter a group outside of it.
-            options.flags(&["--unshare-cgroup-try"]);
-        }
-        if request.network != Network::Host {
-            options.flags(&["--unshare-net"]);
-        }
-        options.system(request);
-        options.home(request);
-        for path in &request.read {
-            options.add("--ro-bind-try", [path, path]);
-        }
-        let bind = match request.access {
-            Access::Workspace => "--bind",
-            Access::ReadOnly => "--ro-bind",
-        };
-        for root in &request.roots {
-            match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
-                Some(mirror) => options.mirror(mirror, bind),
-                None => options.add(bind, [root, root]),
-            }
-        }
-        let is_ours =
-            |path: &&PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
-        for hold in &after.holds {
-            for folder in hold.way.iter().filter(|folder| !is_ours(folder)) {
-                // What is mounted cannot be moved.
-                options.add("--bind", [folder, folder]);
-            }
-            for path in hold.present.iter().filter(|path| !is_ours(path)) {
-                options.add("--ro-bind", [path, path]);
-            }
-        }
-        for folder in &request.own {
-            options.add("--bind", [folder, folder]);
-        }
-        for socket in sockets(request, after) {
-            options.add("--ro-bind", [Path::new("/dev/null"), &socket]);
-        }
-        options.add("--remount-ro", ["/dev"]);
-        options.add("--remount-ro", ["/"]);
-        // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
-        for path in after.holds.iter().flat_map(|hold| &hold.absent) {
-            // What the owner of the folder writes here is seen by nobody and gone afterwards.
-            options.scratch(path, 0, "0555");
-        }
-        // Last, because nothing can run without it: neither where options are missing at the end.
-        options.add("--symlink", [&format!("/proc/self/fd/{helper}"), INSIDE]);
-        options
-    }
 }
 
 /// Looks at what the command must not touch, and holds it.
-fn prepare(request: &Request, settings: &Settings) -> Result<After, Failure> {
+fn prepare(request: &Request, settings: &Settings) -> Result<(After, Mounts), Failure> {
+    let barred = Mounts::find(request, settings)?;
     let mut after = After::default();
     if request.access == Access::Workspace {
         let user = settings.user.at(request.home.as_deref());
@@ -171,17 +141,23 @@ fn prepare(request: &Request, settings: &Settings) -> Result<After, Failure> {
             if !hold.more.is_empty() {
                 after.snapshots.push(Snapshot::of(root, hold.more.clone())?);
             }
+            let links = barred.found.links.iter().filter(|link| link.starts_with(root));
+            let links: Vec<PathBuf> = links.cloned().collect();
+            if !links.is_empty() {
+                after.snapshots.push(Snapshot::of(root, links)?);
+            }
             let linked = Linked::find(root, &hold.present)?;
             after.linked.extend(linked.map(|linked| (root.clone(), linked)));
             after.holds.push(hold);
         }
+        after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
     }
     // The stubs that protect names are among what it shows.
-    after.mirror = Mirror::of(request, &settings.state, &after.holds)?;
+    after.mirror = Mirror::of(request, &settings.state, &after.holds, &barred.found.kept)?;
     after.disks.extend(request.own.clone());
     after.memory = Some(request.limits.memory);
     after.notice.clone_from(&settings.notice);
-    Ok(after)
+    Ok((after, barred))
 }
 
 /// The sockets of other programs in what the command sees; a walk that was made is not made again.
@@ -216,6 +192,8 @@ pub(crate) fn find() -> Result<PathBuf, Cause> {
 
 enum Attempt {
     Runs(Box<tokio::process::Child>, Option<ChannelEnds>, Option<TcpListener>),
+    /// Something else was found than was meant.
+    Exchanged(String),
     Broke(String),
 }
 
@@ -286,12 +264,12 @@ impl Waiting {
     }
 
     /// Tells it what to do.
-    fn tell(mut self, options: &Options, request: &Request) -> Result<Attempt, Failure> {
+    fn tell(mut self, options: Options, request: &Request) -> Result<Attempt, Failure> {
         let fault = |error| Failure::from(start_error(&request.program, error));
-        let plan = plan(request).map_err(SandboxError::Refused)?;
+        let plan = plan(request, options.expected).map_err(SandboxError::Refused)?;
         // It is there before anything that could read it.
         self.plan.write_all(&plan.encode()).map_err(fault)?;
-        let mut child = self.started.child().map_err(fault)?;
+        let mut child = self.started.child().map_err(unusable)?;
         launch::send(self.options, &options.bytes).map_err(fault)?;
         match launch::outcome(self.status) {
             Outcome::Running => {
@@ -299,12 +277,26 @@ impl Waiting {
                 Ok(Attempt::Runs(Box::new(child), self.channel, listener.map_err(fault)?))
             }
             Outcome::NotExecuted(error) => Err(fault(error)),
+            Outcome::Failed(words) if words.starts_with(EXCHANGED) => {
+                Ok(Attempt::Exchanged(format!("the helper {words}")))
+            }
             Outcome::Failed(words) => {
                 Err(SandboxError::Refused(format!("the helper {words}")).into())
             }
             Outcome::Silent => Ok(Attempt::Broke(last_words(&mut child))),
         }
     }
+}
+
+/// Why bubblewrap itself could not be started. Where that lies with its file, another rung may do.
+fn unusable(error: io::Error) -> Failure {
+    let is_its_own = [Errno::ACCESS, Errno::PERM, Errno::NOENT, Errno::NOEXEC, Errno::LIBBAD];
+    let is_its_own = Errno::from_io_error(&error).is_some_and(|it| is_its_own.contains(&it));
+    if is_its_own {
+        let words = format!("`bwrap` cannot be started: {error}");
+        return Failure::Setup(Cause::new(&words, "reinstall bubblewrap from your distribution"));
+    }
+    start_error(Path::new("bwrap"), error).into()
 }
 
 /// The first process of the namespace that `outer` made.
@@ -326,7 +318,7 @@ fn last_words(child: &mut tokio::process::Child) -> String {
     words.trim().to_owned()
 }
 
-fn plan(request: &Request) -> Result<Plan, String> {
+fn plan(request: &Request, expected: Expected) -> Result<Plan, String> {
     let mut env = request.env.clone();
     let home = request.home.as_deref().unwrap_or(Path::new("/tmp"));
     let home = home.to_string_lossy().into_owned();
@@ -353,137 +345,18 @@ fn plan(request: &Request) -> Result<Plan, String> {
         read: vec![PathBuf::from("/")],
         write,
         devices: Vec::new(),
+        expected,
         filter: walls::filter(Walls::Inner, &request.network, request.access)?,
     })
-}
-
-/// Options for bubblewrap, each ended by a zero.
-#[derive(Debug, Default)]
-struct Options {
-    bytes: Vec<u8>,
-}
-
-impl Options {
-    fn flags(&mut self, flags: &[&str]) {
-        for flag in flags {
-            self.put(OsStr::new(flag));
-        }
-    }
-
-    fn add<T: AsRef<OsStr>>(&mut self, flag: &str, values: impl IntoIterator<Item = T>) {
-        self.put(OsStr::new(flag));
-        for value in values {
-            self.put(value.as_ref());
-        }
-    }
-
-    fn put(&mut self, word: &OsStr) {
-        self.bytes.extend_from_slice(word.as_bytes());
-        self.bytes.push(0);
-    }
-
-    fn scratch(&mut self, path: &Path, size: u64, mode: &str) {
-        self.add("--perms", [mode]);
-        self.add("--size", [size.max(4096).to_string()]);
-        self.add("--tmpfs", [path]);
-    }
-
-    /// Programs, devices and scratch space; the shares of the latter add up to the limit.
-    fn system(&mut self, request: &Request) {
-        for entry in view::system() {
-            match entry {
-                System::Folder(path) => self.add("--ro-bind", [path, path]),
-                System::Link { path, target } => self.add("--symlink", [target, path]),
-            }
-        }
-        if rustix::process::geteuid().is_root() {
-            for secret in view::secrets() {
-                if secret.is_dir() {
-                    // As with stubs, to make it read-only would cost more than it is worth.
-                    self.scratch(&secret, 0, "0555");
-                } else {
-                    self.add("--ro-bind", [Path::new("/dev/null"), &secret]);
-                }
-            }
-        }
-        self.add("--proc", ["/proc"]);
-        if rustix::process::geteuid().is_root() && walls::strength() == Strength::Missing {
-            // The kernel lets root change these without any capability; Landlock does not.
-            for path in view::KERNEL_SETTINGS {
-                self.add("--ro-bind-try", [path, path]);
-            }
-        }
-        self.add("--dev", ["/dev"]);
-        let share = request.limits.scratch / 4;
-        self.scratch(Path::new("/dev/shm"), share, "1777");
-        self.scratch(Path::new("/tmp"), share * 2, "1777");
-        self.scratch(Path::new("/run"), SMALL.min(share), "0755");
-        self.scratch(Path::new("/var"), SMALL.min(share), "0755");
-        self.add("--dir", ["/var/tmp"]);
-        if request.network == Network::Host {
-            self.resolver();
-        }
-    }
-
-    /// The file that says how to resolve names is often a link out of `/etc`.
-    fn resolver(&mut self) {
-        if let Ok(path) = std::fs::canonicalize("/etc/resolv.conf")
-            && !path.starts_with("/etc")
-        {
-            self.add("--ro-bind-try", [&path, &path]);
-        }
-    }
-
-    /// A workspace in which trusted files lie where nobody can exchange them.
-    fn mirror(&mut self, mirror: &Mirror, bind: &str) {
-        self.add(bind, [&mirror.view, &mirror.root]);
-        for (folder, place, is_free) in mirror.folders() {
-            self.add(if is_free { bind } else { "--ro-bind" }, [&folder, &place]);
-        }
-        for path in &mirror.mounted {
-            let bind = if mirror.is_held(path) { "--ro-bind" } else { bind };
-            self.add(&format!("{bind}-try"), [path, path]);
-        }
-        for (copy, place) in &mirror.copies {
-            self.add("--ro-bind", [copy, place]);
-        }
-    }
-
-    fn home(&mut self, request: &Request) {
-        let Some(home) = &request.home else {
-            return;
-        };
-        self.scratch(home, request.limits.scratch / 4, "0700");
-        for name in view::toolchains(home) {
-            let path = home.join(name);
-            self.add("--ro-bind-try", [&path, &path]);
-        }
-    }
-
-    #[cfg(test)]
-    fn words(&self) -> Vec<std::ffi::OsString> {
-        self.bytes.split(|&byte| byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::ffi::OsString;
 
     use contract::sandbox::{Channel, Limits, Profile, Spawn, Stdin};
 
     use super::*;
-
-    #[test]
-    fn words_keep_their_order_and_bytes() {
-        let mut options = Options::default();
-        options.flags(&["--new-session"]);
-        options.add("--bind", [OsStr::from_bytes(b"/\xff"), OsStr::new("/x y")]);
-        let words = options.words();
-        assert_eq!(words[1..3], ["--bind".into(), OsString::from(OsStr::from_bytes(b"/\xff"))]);
-        assert_eq!(words[3], "/x y");
-    }
 
     fn request(workspace: &Path) -> Request {
         let spawn = Spawn {
@@ -506,7 +379,7 @@ mod tests {
             env: BTreeMap::new(),
             limits: Limits::default(),
         };
-        Request::check(&spawn, &profile, None).unwrap()
+        Request::check(&spawn, &profile, None, &crate::led::Writable::default()).unwrap()
     }
 
     #[tokio::test]
@@ -522,18 +395,19 @@ mod tests {
             rung: None,
             notice: None,
             egress: None,
+            rules: None,
         };
         // Not every machine lets it work.
         if doctor::probe().is_err() {
             return;
         }
         let (program, launcher) = (find().unwrap(), Launcher::new().unwrap());
-        let (request, rung) = (request(&workspace), Bubblewrap::default());
-        let after = prepare(&request, &settings).unwrap();
+        let request = request(&workspace);
+        let (after, barred) = prepare(&request, &settings).unwrap();
         let mut left = 0;
         loop {
             let waiting = Waiting::call(&program, None, &request, &settings, &launcher).unwrap();
-            let options = rung.options(&request, &after, waiting.helper);
+            let options = Options::of(&request, (&after, &barred), waiting.helper, true).unwrap();
             let mut words = options.bytes.split_inclusive(|&byte| byte == 0).collect::<Vec<_>>();
             if left > words.len() {
                 break;

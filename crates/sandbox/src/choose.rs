@@ -5,10 +5,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use contract::policy::Access;
 use contract::sandbox::{Child, Profile, Sandbox, SandboxError, Spawn};
 
 use crate::doctor::{self, Cause};
 use crate::launch::Launcher;
+use crate::led::Writable;
 use crate::request::Request;
 use crate::{Rung, Settings, none, seatbelt};
 
@@ -64,6 +66,7 @@ impl Ladder {
             // What a killed program left in a workspace. What cannot be removed hinders nothing: it
             // is tried again at the next start.
             let _ = crate::stubs::Stubs::new(&settings.state).sweep();
+            crate::guard::finish(&settings);
         }
         Self {
             settings,
@@ -166,7 +169,12 @@ impl Sandbox for Ladder {
 
     fn start(&self, spawn: &Spawn, profile: &Profile) -> Result<Child, SandboxError> {
         if self.kind == Kind::Confined {
-            let request = Request::check(spawn, profile, self.settings.user.home.as_deref())?;
+            let Settings { state, user, .. } = &self.settings;
+            let known = Writable::known(state);
+            let request = Request::check(spawn, profile, user.home.as_deref(), &known)?;
+            if request.access == Access::Workspace {
+                known.note(state, &request.roots)?;
+            }
             return self.climb(&request);
         }
         let request = Request::unchecked(spawn, profile);

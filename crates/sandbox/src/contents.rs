@@ -60,6 +60,11 @@ pub(crate) fn plain_file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::NOFOLLOW)
 }
 
+/// Opens what is a file itself, and no link to one.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    open(path, OFlags::NOFOLLOW)
+}
+
 /// Whether git, a shell or another interpreter could read a file that was not read here: not a program
 /// as such, and nothing that is closed to the user and all that runs for them.
 pub(crate) fn is_text(path: &Path) -> bool {

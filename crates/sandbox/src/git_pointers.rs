@@ -4,12 +4,13 @@
 
 mod environment;
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::text::normalize;
 
@@ -164,14 +165,28 @@ struct Search<'a> {
     seen: usize,
     /// Files that were read for what they name.
     read: BTreeSet<PathBuf>,
+    /// The names in folders of which some files count.
+    names: BTreeMap<PathBuf, Arc<[OsString]>>,
+    /// How many names were compared with patterns so far.
+    compared: usize,
     /// Whether something was left out that could name more.
     is_cut: bool,
 }
 
 impl<'a> Search<'a> {
     fn new(within: &'a Path, root: &'a Path, user: Option<&'a User>) -> Self {
-        let (found, read) = (BTreeSet::new(), BTreeSet::new());
-        Self { within, root, user, missing: None, found, seen: 0, read, is_cut: false }
+        Self {
+            within,
+            root,
+            user,
+            missing: None,
+            found: BTreeSet::new(),
+            seen: 0,
+            read: BTreeSet::new(),
+            names: BTreeMap::new(),
+            compared: 0,
+            is_cut: false,
+        }
     }
 
     fn home(&self) -> Option<&'a Path> {

@@ -236,7 +236,8 @@ fn named(setting: &Setting, file: &Path) -> String {
     format!("`{}.{}` in {}", setting.section, setting.key, file.display())
 }
 
-fn is_harmless(setting: &Setting) -> bool {
+/// Whether no command that only looks runs a program for a setting.
+pub(crate) fn is_harmless(setting: &Setting) -> bool {
     let key = setting.key.as_str();
     match setting.section.as_str() {
         "core" => CORE.contains(&key) || (key == "fsmonitor" && setting.bytes() == b"false"),

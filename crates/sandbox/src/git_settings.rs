@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// One of git's settings.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// The section without what stands in quotes, in lower case.
     pub(crate) section: String,
@@ -29,6 +29,38 @@ impl Setting {
         };
         let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
         Some(Self { section, subsection, key, value: Some(value.as_bytes().to_vec()) })
+    }
+
+    /// The same setting with another value.
+    pub(crate) fn with(&self, value: &[u8]) -> Self {
+        Self { value: Some(value.to_vec()), ..self.clone() }
+    }
+
+    /// The same setting beneath another part of the section.
+    pub(crate) fn below(self, subsection: Vec<u8>) -> Self {
+        Self { subsection: Some(subsection), ..self }
+    }
+
+    /// What stands in quotes after the section.
+    pub(crate) fn subsection(&self) -> Option<&[u8]> {
+        self.subsection.as_deref()
+    }
+
+    /// The lines that git reads as this setting.
+    pub(crate) fn written(&self) -> Vec<u8> {
+        let mut lines = format!("[{}", self.section).into_bytes();
+        if let Some(subsection) = &self.subsection {
+            lines.extend_from_slice(b" ");
+            lines.extend(quoted(subsection));
+        }
+        lines.extend_from_slice(b"]\n\t");
+        lines.extend_from_slice(self.key.as_bytes());
+        if let Some(value) = &self.value {
+            lines.extend_from_slice(b" = ");
+            lines.extend(quoted(value));
+        }
+        lines.push(b'\n');
+        lines
     }
 
     /// Whether it is this one and not of the same name beneath a part of the section.
@@ -57,6 +89,16 @@ impl Setting {
         let is_plain = !value.is_empty() && !value.iter().any(u8::is_ascii_control);
         (is_plain && !is_special).then(|| self.path())
     }
+}
+
+/// Bytes in quotes.
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let escaped = bytes.iter().flat_map(|byte| match byte {
+        b'\n' => b"\\n".to_vec(),
+        b'"' | b'\\' => vec![b'\\', *byte],
+        byte => vec![*byte],
+    });
+    [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
 }
 
 /// All settings of a text; none where git refuses it, or would see less of it than is there.

@@ -1,13 +1,18 @@
 //! What is done when a process has ended: planted repositories and, where no mount protects them,
 //! changed protected names go to quarantine; stubs and scratch space go away.
 //!
-//! By then nothing confined runs, but what it left is hostile: no link is followed.
+//! By then nothing of that process runs, but what it left is hostile, and others may be confined to the
+//! same root and exchange what was looked at: nothing is done by a path whose folder is not held.
 
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod exchanged;
 mod linked;
 mod print;
 #[cfg(target_os = "linux")]
 mod sentry;
 mod snapshot;
+mod unfinished;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,10 +22,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use contract::protected::protected;
+use contract::text::escaped;
 use rustix::fs::{Access, access};
 
-use crate::closed;
-use crate::nested::{self, Nested};
+use crate::closed::{self, Opened};
+use crate::held::Held;
+use crate::nested::{self, Nested, Planted};
 use crate::protected::is_bare_repository;
 use crate::stubs::Hold;
 use crate::{Notice, User};
@@ -29,6 +37,7 @@ pub(crate) use linked::{Birth, Linked};
 #[cfg(target_os = "linux")]
 pub(crate) use sentry::Sentry;
 pub(crate) use snapshot::Snapshot;
+pub(crate) use unfinished::{Unfinished, finish};
 
 /// Where planted files are moved to, at the top of a root.
 pub(crate) const QUARANTINE: &str = ".brynhild-quarantine";
@@ -71,6 +80,8 @@ pub(crate) struct After {
     pub(crate) mirror: Option<crate::mirror::Mirror>,
     /// Another folder to remove.
     pub(crate) folder: Option<tempfile::TempDir>,
+    /// What says on the disk that all this is still to be done.
+    pub(crate) unfinished: Option<Unfinished>,
     /// Who hears of it.
     pub(crate) notice: Option<Notice>,
 }
@@ -107,20 +118,18 @@ impl Drop for After {
         // What has been looked at need not be walked through.
         self.holds.clear();
         for (root, before) in &self.nested {
-            let (planted, is_cut) = before.planted(root);
+            let Planted { paths, is_cut, opened } = before.planted(root);
             // With a repository goes what was found in it.
             let is_there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
-            for path in &planted {
+            for path in &paths {
                 moved.extend(Some(path).filter(is_there).map(|path| quarantine(root, path)));
             }
             moved.extend(is_cut.then(|| unsearched(root, before)).flatten().map(Ok));
+            drop(opened);
         }
         if let Some(notice) = &self.notice {
             for result in moved {
-                notice(match result {
-                    Ok(words) => words,
-                    Err(error) => format!("a planted file could not be moved away: {error}"),
-                });
+                notice(said(result));
             }
         }
     }
@@ -136,6 +145,15 @@ impl After {
         after.notice = notice;
         after
     }
+}
+
+/// What the person should know of something that was to be moved away, as one line: names can hold ends of
+/// lines.
+fn said(result: io::Result<String>) -> String {
+    let words =
+        result.unwrap_or_else(|error| format!("a planted file could not be moved away: {error}"));
+    let ends = words.char_indices().filter(|(_, letter)| ['\n', '\r'].contains(letter));
+    escaped(&words, ends).into_owned()
 }
 
 /// What the person should know of a protected path at which the host has put something else.
@@ -181,9 +199,7 @@ fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
         }
         moved
     };
-    let named =
-        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    let place = with_rights(root, path, moved).map_err(named)?;
+    let place = with_rights(root, path, moved).map_err(|error| named(path, &error))?;
     Ok(format!(
         "a confined process changed or planted `{}`, which the host could obey; it was moved to `{}`",
         path.display(),
@@ -192,8 +208,19 @@ fn quarantine(root: &Path, path: &Path) -> io::Result<String> {
 }
 
 fn move_to_quarantine(base: &Path, path: &Path) -> io::Result<PathBuf> {
+    let from = Held::of(path)?;
     let place = quarantine_place(base, path)?;
-    fs::rename(path, &place).map(|()| place)
+    let moved = Held::of(&place).and_then(|to| fs::rename(from.path(), to.path()));
+    if let (Err(_), Some(folder)) = (&moved, place.parent()) {
+        // One that was made for nothing goes again; what is not empty stays.
+        let _ = Held::of(folder).and_then(|made| fs::remove_dir(made.path()));
+    }
+    moved.map(|()| place)
+}
+
+/// An error that says of what it speaks.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The highest folder above `path`, up to `root`, that is on the same disk.
@@ -212,8 +239,9 @@ fn with_rights<T>(root: &Path, path: &Path, act: impl Fn() -> io::Result<T>) -> 
         return done;
     }
     // To move a folder to another one is to write into it, too.
+    let mut opened = Opened::default();
     for folder in [root, path.parent().unwrap_or(root), path] {
-        closed::open_to_write(root, folder);
+        opened.open_to_write(root, folder);
     }
     act()
 }
@@ -224,11 +252,16 @@ fn quarantine_place(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let flat = name.to_string_lossy().replace('/', "_");
     // The end of a path says more, and no file system takes a name of any length.
     let start = flat.char_indices().rev().nth(LONGEST_NAME).map_or(0, |(at, _)| at);
-    let flat = &flat[start..];
+    // Some names are obeyed with any ending.
+    let flat = match &flat[start..] {
+        flat if protected(format!("{flat}.1")).is_some() => format!("_{flat}"),
+        flat => flat.to_owned(),
+    };
     for number in 0..QUARANTINES {
         let suffix = if number == 0 { String::new() } else { format!("-{number}") };
         let folder = root.join(format!("{QUARANTINE}{suffix}"));
-        if fs::create_dir(&folder).is_err() && !is_usable(root, &folder) {
+        let held = Held::of(&folder)?;
+        if fs::create_dir(held.path()).is_err() && !is_usable(&folder, &held) {
             continue;
         }
         let mut places = (1..SAME_NAMES).map(|number| folder.join(format!("{flat}.{number}")));
@@ -237,17 +270,20 @@ fn quarantine_place(root: &Path, path: &Path) -> io::Result<PathBuf> {
         }
     }
     // A command may have taken all these names.
-    let folder = tempfile::Builder::new().prefix(&format!("{QUARANTINE}-")).tempdir_in(root)?;
-    Ok(folder.keep().join(flat))
+    let held = Held::of(&root.join(QUARANTINE))?;
+    let within = held.path().parent().unwrap_or(root);
+    let made =
+        tempfile::Builder::new().prefix(&format!("{QUARANTINE}-")).tempdir_in(within)?.keep();
+    Ok(root.join(made.file_name().unwrap_or_default()).join(format!("{flat}.1")))
 }
 
 /// Whether something at a name for a quarantine is a folder that can be written.
-fn is_usable(root: &Path, folder: &Path) -> bool {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+fn is_usable(folder: &Path, held: &Held) -> bool {
+    let is_folder = fs::symlink_metadata(held.path()).is_ok_and(|found| found.is_dir());
     if is_folder {
-        closed::open_to_write(root, folder);
+        closed::keep_open(folder);
     }
-    is_folder && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    is_folder && access(held.path(), Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -317,6 +353,24 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_was_moved_with_its_repository_comes_back_as_a_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::create_dir_all(path("a/n/.git/objects")).unwrap();
+        fs::write(path("a/n/.git/config"), "mine").unwrap();
+        fs::write(path("a/n/file"), "mine").unwrap();
+        let snapshot = Snapshot::take(root.path(), &nested::look(root.path(), None)).unwrap();
+        let (after, heard) = after(root.path(), vec![snapshot]);
+        fs::create_dir(path("b")).unwrap();
+        fs::rename(path("a/n"), path("b/m")).unwrap();
+        fs::remove_dir(path("a")).unwrap();
+        drop(after);
+        assert!(path("a/n/.git/objects").exists() && path("a/n/file").exists());
+        assert!(!path("b/m").exists());
+        assert_eq!(heard.lock().unwrap().len(), 1, "{heard:?}");
+    }
+
+    #[test]
     fn what_goes_with_its_repository_is_not_missed_and_what_stays_is_named() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
@@ -335,6 +389,19 @@ mod tests {
         assert!(heard.iter().all(|words| words.contains("moved to")), "{heard:?}");
         let error = quarantine(root.path(), &path("nothing")).unwrap_err().to_string();
         assert!(error.contains("nothing"), "{error}");
+    }
+
+    #[test]
+    fn what_was_put_away_is_not_found_once_more() {
+        let root = tempfile::tempdir().unwrap();
+        let (after, heard) = after(root.path(), Vec::new());
+        for name in [".envrc", "mise.toml", ".mise.local.toml", "a/.envrc.x", ".zed"] {
+            fs::create_dir_all(root.path().join(name)).unwrap();
+            fs::write(root.path().join(name).join("x"), "").unwrap();
+            quarantine(root.path(), &root.path().join(name)).unwrap();
+        }
+        drop(after);
+        assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
     }
 
     #[test]
@@ -420,6 +487,7 @@ mod tests {
             let words = quarantine(&root, &planted).unwrap();
             assert!(!planted.exists() && words.contains(QUARANTINE), "{words}");
         }
+        assert!(!root.join(QUARANTINE).exists());
     }
 
     #[test]

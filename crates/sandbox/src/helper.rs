@@ -135,6 +135,7 @@ fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
     let bytes =
         fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
     let mut plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
+    plan.expected.check()?;
     if let Some(group) = handed.group {
         fs::write(path_of(group), "0")
             .map_err(|error| format!("cannot enter its control group: {error}"))?;

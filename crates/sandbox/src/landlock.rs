@@ -12,7 +12,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::choose::Failure;
 use crate::doctor::Cause;
-use crate::guard::{After, Snapshot};
+use crate::expected::{EXCHANGED, Expected, Eyes};
+use crate::guard::{After, Snapshot, Unfinished};
 use crate::launch::Launcher;
 use crate::plan::{Plan, Walls};
 use crate::request::Request;
@@ -33,7 +34,8 @@ pub(crate) const LACKS: [&str; 9] = [
     "no private /tmp and /dev/shm: the folder that TMPDIR names stands in, writing to /tmp itself is \
      refused, and POSIX semaphores do not work",
     "no loopback network and no local sockets",
-    "files in a folder cannot be hidden one by one",
+    "files in a folder cannot be hidden one by one, so that rules for files hold only as far as the \
+     text of a command tells what it reads and writes",
     "names, sizes and times of files in the hidden home can be learned, not their content",
     "the limit on processes counts what the user runs already",
     "a killed warden leaves the command's processes and its changes to protected names behind",
@@ -101,6 +103,7 @@ pub(crate) fn start(
         if let Some(snapshot) = after.snapshots.first_mut() {
             snapshot.keep_modes(private);
         }
+        after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
     }
     let toolchains = home.iter().flat_map(|(home, names)| names.iter().map(|name| home.join(name)));
     let plan = plan(request, scratch.folder.path(), toolchains.collect());
@@ -201,11 +204,17 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     }
     read.extend(toolchains);
     read.extend(request.read.clone());
-    read.extend(request.roots.clone());
+    read.extend(outermost(&request.roots));
     let mut write = vec![scratch.to_owned()];
     write.extend(request.own.clone());
     if request.access == Access::Workspace {
-        write.extend(request.roots.clone());
+        write.extend(outermost(&request.roots));
+    }
+    // Another confined process could put a link to anything there before the rights are given.
+    let (mut expected, mut eyes) = (Expected::default(), Eyes::default());
+    for path in request.roots.iter().chain(&request.own).chain(&request.read) {
+        let noted = expected.add_folder(path, &mut eyes);
+        noted.map_err(|error| format!("{EXCHANGED} {}: {error}", path.display()))?;
     }
     Ok(Plan {
         program: request.program.clone().into(),
@@ -218,8 +227,15 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
         read,
         write,
         devices: DEVICES.map(PathBuf::from).into(),
+        expected,
         filter: walls::filter(Walls::Alone, &request.network, request.access)?,
     })
+}
+
+/// The roots that lie in no other one: what leads to the others could be exchanged by who may write these.
+fn outermost(roots: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let is_inner = |root: &PathBuf| roots.iter().any(|it| it != root && root.starts_with(it));
+    roots.iter().filter(move |root| !is_inner(root)).cloned()
 }
 
 /// A folder, or what is in it where some of that is left out.
@@ -252,6 +268,13 @@ mod tests {
         let mut shown = without(folder.path().to_owned(), &secrets);
         shown.sort();
         assert_eq!(shown, [path("passwd"), path("ssl/certs")]);
+    }
+
+    #[test]
+    fn a_root_in_another_one_is_not_looked_for_by_its_path() {
+        let roots = ["/p", "/q/r", "/p/build", "/p/build/x", "/px"].map(PathBuf::from);
+        let found: Vec<PathBuf> = outermost(&roots).collect();
+        assert_eq!(found, ["/p", "/q/r", "/px"].map(PathBuf::from));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 )]
 
 mod alive;
+mod barred;
 mod broker;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -20,7 +21,10 @@ mod contents;
 mod control_group;
 mod discovery;
 mod doctor;
+#[cfg(target_os = "linux")]
+mod expected;
 mod foreground;
+mod git_global;
 mod git_plants;
 mod git_pointers;
 mod git_programs;
@@ -28,6 +32,7 @@ mod git_settings;
 mod gitlinks;
 mod guard;
 mod harmless;
+mod held;
 #[cfg(target_os = "linux")]
 mod helper;
 mod hide;
@@ -35,10 +40,12 @@ mod home;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod launch;
+mod led;
 mod listings;
 mod low_disk;
 #[cfg(target_os = "linux")]
 mod mirror;
+mod mount_points;
 mod nested;
 mod none;
 mod other_repositories;
@@ -51,6 +58,8 @@ mod protected;
 mod proxy;
 mod request;
 mod running;
+#[cfg(target_os = "linux")]
+mod seals;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
@@ -58,6 +67,7 @@ mod shared_memory;
 mod stubs;
 mod system_program;
 mod user;
+mod version_files;
 mod view;
 #[cfg(target_os = "linux")]
 mod walls;
@@ -75,14 +85,17 @@ use contract::broker::Broker;
 use contract::sandbox::Sandbox;
 
 pub use alive::running;
+pub use barred::FileRules;
 pub use broker::Settings as BrokerSettings;
 pub use doctor::{Cause, RungReport};
 pub use foreground::{feed, foreground};
+pub use git_global::{GitGlobal, git_global};
 pub use git_plants::{git_obeys, git_plants};
 pub use git_pointers::git_pointers;
 pub use git_programs::{git_elsewhere, git_runs};
 pub use gitlinks::git_keeps;
 pub use hide::hide_process;
+pub use led::granted_paths;
 pub use program::Helper;
 pub use user::User;
 
@@ -105,6 +118,8 @@ pub struct Settings {
     /// Told of each host that a process which was granted single hosts asks for, before it is
     /// reached; of too many refused ones only the first. May block.
     pub egress: Option<Egress>,
+    /// What no process may read or write, beyond what its profile says.
+    pub rules: Option<Arc<dyn FileRules>>,
 }
 
 /// Hears about ways out.

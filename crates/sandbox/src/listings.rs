@@ -9,21 +9,23 @@ use std::os::unix::fs::{DirEntryExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::closed;
 use crate::guard::Birth;
 use crate::nested::{BARE, SKIPPED, is_protected};
+use crate::version_files;
 
 /// So many folders are remembered.
 const FOLDERS: usize = 100_000;
 
 /// A folder, as it was before it was listed. No process can set this time.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+pub(crate) struct Seen {
     birth: Birth,
     changed: (i64, i64),
 }
 
 impl Seen {
-    fn of(found: &Metadata) -> Self {
+    pub(crate) fn of(found: &Metadata) -> Self {
         Self { birth: Birth::seen(found), changed: (found.ctime(), found.ctime_nsec()) }
     }
 }
@@ -35,7 +37,7 @@ pub(crate) struct Listing {
     seen: Option<Seen>,
     /// Whether the folder was taken for the top of a workspace.
     is_top: bool,
-    /// What has a protected name.
+    /// What has a protected name, or may be protected for what it holds.
     pub(crate) names: Vec<PathBuf>,
     /// Folders, with their numbers; also what may be one.
     pub(crate) folders: Vec<(PathBuf, u64)>,
@@ -58,7 +60,7 @@ impl Listing {
         let (name, path) = (entry.file_name(), entry.path());
         self.count += 1;
         self.bare_parts += usize::from(BARE.iter().any(|part| name == *part));
-        if is_protected(folder, &name, usize::from(!self.is_top)) {
+        if is_protected(folder, &name, usize::from(!self.is_top)) || version_files::is_name(&name) {
             self.names.push(path);
             return;
         }
@@ -93,7 +95,8 @@ impl Clock {
         Some(Self { device: found.dev(), time: (found.ctime(), found.ctime_nsec()) })
     }
 
-    fn tells(self, seen: &Seen) -> bool {
+    /// Whether every change of a folder since then would show.
+    pub(crate) fn tells(self, seen: &Seen) -> bool {
         seen.birth.device() == self.device && seen.changed < self.time
     }
 }
@@ -113,6 +116,10 @@ pub(crate) fn list(
         return Ok(listing);
     }
     let is_lasting = clock.is_some_and(|clock| clock.tells(&seen));
+    if !closed::can_enter(folder) {
+        // Its names alone say nothing of what lies there.
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let mut listing = Listing { is_top, ..Listing::default() };
     let mut entries = fs::read_dir(folder)?;
     for entry in entries.by_ref().take(most) {

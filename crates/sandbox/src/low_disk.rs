@@ -1,12 +1,12 @@
-//! Ends a command that is about to fill the disk, or the memory by what its processes share: limits
+//! Ends a command that is about to fill the disk, or that takes more memory than its limits count: these
 //! bound each file and each process, not their number.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinHandle;
 
-use crate::Notice;
+use crate::guard::{After, Unfinished};
 use crate::shared_memory::Before;
 
 /// What stays free, where there was as much.
@@ -26,26 +26,30 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Watches the disks of `folders`, and what the process `id` shares where there is a limit on it,
-    /// and calls `kill` once when there is too little of the one or too much of the other. Needs a
-    /// runtime.
+    /// Watches the disks of what comes `after`, and what the process `id` takes where there is a limit on
+    /// it, and calls `kill` once when there is too little of the one or too much of the other. Meanwhile it
+    /// says that this program is alive. Needs a runtime.
     pub(crate) fn new(
-        folders: &[PathBuf],
-        (id, limit): (u32, Option<u64>),
-        notice: Option<Notice>,
+        after: &After,
+        id: u32,
         kill: impl FnOnce() + Send + 'static,
     ) -> Option<Self> {
-        let watched: Vec<(PathBuf, u64)> = folders
+        let watched: Vec<(PathBuf, u64)> = after
+            .disks
             .iter()
             .filter_map(|folder| Some((folder.clone(), floor(free(folder)?))))
             .collect();
-        if watched.is_empty() && limit.is_none() {
+        if watched.is_empty() && after.memory.is_none() {
             return None;
         }
-        let shared = limit.zip(Before::look());
+        let shared = after.memory.zip(Before::look());
+        let notice = after.notice.clone();
+        let pulse = after.unfinished.as_ref().and_then(Unfinished::pulse);
         let task = tokio::spawn(async move {
             let why = loop {
                 tokio::time::sleep(INTERVAL).await;
+                // Where it fails, more is told and less is moved after a kill.
+                let _ = pulse.as_ref().map(|pulse| pulse.set_modified(SystemTime::now()));
                 let is_low = |(folder, floor): &&(PathBuf, u64)| {
                     free(folder).is_some_and(|free| free < *floor)
                 };
@@ -53,7 +57,7 @@ impl Watch {
                     break format!("the disk of {} is nearly full", folder.display());
                 }
                 if shared.is_some_and(|(limit, before)| before.is_passed(id, limit)) {
-                    break "its processes share too much memory".to_owned();
+                    break "it takes too much memory".to_owned();
                 }
             };
             kill();

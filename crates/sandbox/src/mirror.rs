@@ -6,17 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use contract::sandbox::{Fixed, SandboxError};
-use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, flock, openat2,
-    renameat_with, unlinkat,
-};
+use rustix::fs::{AtFlags, FlockOperation, RenameFlags, flock, renameat_with, unlinkat};
 use rustix::io::Errno;
 
+use crate::held;
 use crate::request::Request;
 use crate::stubs::{Hold, private_directory};
 
@@ -50,19 +48,21 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// Makes one in `state`, where the process needs it; what the holds mount is left to them.
+    /// Makes one in `state`, where the process needs it; what the holds and rules mount is left to them.
     pub(crate) fn of(
         request: &Request,
         state: &Path,
         holds: &[Hold],
+        kept: &BTreeSet<PathBuf>,
     ) -> Result<Option<Self>, SandboxError> {
         let fixed: Vec<&Fixed> =
             request.fixed.iter().filter(|fixed| request.can_place(fixed)).collect();
         if fixed.is_empty() {
             return Ok(None);
         }
-        let held = holds.iter().flat_map(|hold| hold.present.iter().chain(&hold.absent));
-        let made = Self::make(&request.workspace, &fixed, held.cloned().collect(), state);
+        let held = |hold: &'_ Hold| [&hold.present, &hold.absent, &hold.empty].map(Clone::clone);
+        let held = holds.iter().flat_map(held).flatten().chain(kept.iter().cloned());
+        let made = Self::make(&request.workspace, &fixed, held.collect(), state);
         made.map(Some).map_err(|error| {
             SandboxError::Refused(format!("cannot hold trusted files in their places: {error}"))
         })
@@ -114,12 +114,14 @@ impl Mirror {
         ways: &BTreeSet<PathBuf>,
         places: &BTreeSet<&Path>,
     ) -> io::Result<()> {
-        let (source, target) = (self.root.join(way), self.view.join(way));
+        // Another process may put a link there, and what lies behind it is not the workspace's.
+        let folder = held::folder(&self.root.join(way))?;
+        let (source, target) = (held::place(&folder), self.view.join(way));
         fs::create_dir(&target)?;
         let mut known = BTreeMap::new();
         for entry in fs::read_dir(&source)?.flatten() {
             let (name, path) = (entry.file_name(), way.join(entry.file_name()));
-            let (from, to) = (source.join(&name), target.join(&name));
+            let to = target.join(&name);
             let mut number = None;
             if name == CACHE {
                 known.insert(name, None);
@@ -128,7 +130,7 @@ impl Mirror {
             if places.contains(path.as_path()) {
                 File::create(&to)?;
             } else if !ways.contains(&path) {
-                number = self.link(&from, &to)?;
+                number = self.link(&source.join(&name), &self.root.join(&path), &to)?;
             }
             known.insert(name, number);
             let count = self.known.values().map(BTreeMap::len).sum::<usize>() + known.len();
@@ -144,8 +146,9 @@ impl Mirror {
         Ok(())
     }
 
-    /// Shows at `to` what lies at `from`. Returns the number of a file that is the same in both places.
-    fn link(&mut self, from: &Path, to: &Path) -> io::Result<Option<u64>> {
+    /// Shows at `to` what lies at `from`, which has this place in the workspace. Returns the number of a
+    /// file that is the same in both.
+    fn link(&mut self, from: &Path, place: &Path, to: &Path) -> io::Result<Option<u64>> {
         let Ok(found) = fs::symlink_metadata(from) else { return Ok(None) };
         let kind = found.file_type();
         if kind.is_symlink() {
@@ -160,8 +163,8 @@ impl Mirror {
         } else {
             File::create(to)?;
         }
-        if !kind.is_socket() && !self.held.contains(from) {
-            self.mounted.push(from.to_owned());
+        if !kind.is_socket() && !self.held.contains(place) {
+            self.mounted.push(place.to_owned());
         }
         Ok(None)
     }
@@ -189,13 +192,18 @@ impl Mirror {
 
     /// Brings what the process has made, replaced and removed in these folders to the workspace.
     pub(crate) fn settle(&self) -> io::Result<()> {
-        let root = File::open(&self.root)?;
         let mut met = Vec::new();
         for (way, known) in &self.known {
-            let way_there = if way.as_os_str().is_empty() { Path::new(".") } else { way };
-            // A folder that is gone takes what would come there with it.
-            let Ok(target) = folder_at(&root, way_there) else { continue };
             let own = self.view.join(way);
+            let target = match held::folder(&self.root.join(way)) {
+                // A folder that is gone takes what would come there with it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    met.push(own);
+                    continue;
+                }
+                Ok(target) => target,
+            };
             let source = File::open(&own)?;
             let mut seen = BTreeSet::new();
             for entry in fs::read_dir(&own)? {
@@ -223,11 +231,6 @@ impl Mirror {
     }
 }
 
-fn folder_at(root: &impl AsFd, way: &Path) -> Result<OwnedFd, Errno> {
-    let (flags, mode) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-    openat2(root, way, flags, mode, ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
-}
-
 /// Moves what is new, and into a folder that came there meanwhile what lies in it; notes what meets
 /// something else.
 fn join(
@@ -242,7 +245,7 @@ fn join(
         other => return other,
     }
     let way = Path::new(name);
-    let (Ok(from), Ok(to)) = (folder_at(source, way), folder_at(target, way)) else {
+    let (Ok(from), Ok(to)) = (held::folder_in(source, way), held::folder_in(target, way)) else {
         met.push(path.to_owned());
         return Ok(());
     };
@@ -262,32 +265,30 @@ fn carry(
     path: &Path,
 ) -> io::Result<()> {
     match renameat_with(source, name, target, name, flags) {
-        Err(Errno::XDEV) => {
-            let place = PathBuf::from(format!("/proc/self/fd/{}", target.as_fd().as_raw_fd()));
-            if flags.contains(RenameFlags::NOREPLACE) {
-                return copy(path, &place.join(name));
-            }
-            replace(path, &place, name)
-        }
+        Err(Errno::XDEV) if flags.contains(RenameFlags::NOREPLACE) => copy(path, target, name),
+        Err(Errno::XDEV) => replace(path, target, name),
         other => Ok(other?),
     }
 }
 
 /// Copies what lies at `from` to a folder on another disk, in place of what has the name there.
-fn replace(from: &Path, folder: &Path, name: &OsString) -> io::Result<()> {
-    let beside = tempfile::tempdir_in(folder)?;
-    copy(from, &beside.path().join(name))?;
-    fs::rename(beside.path().join(name), folder.join(name))
+fn replace(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
+    let made = tempfile::tempdir_in(held::place(folder))?;
+    let beside = held::folder_in(folder, Path::new(made.path().file_name().unwrap_or_default()))?;
+    copy(from, &beside, name)?;
+    Ok(renameat_with(&beside, name, folder, name, RenameFlags::empty())?)
 }
 
-/// Copies what lies at `from` to another disk, unless something lies there.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies what lies at `from` to a folder on another disk, unless something has the name there.
+fn copy(from: &Path, folder: &impl AsFd, name: &OsString) -> io::Result<()> {
     let found = fs::symlink_metadata(from)?;
+    let to = held::place(folder).join(name);
     if found.is_dir() {
         fs::create_dir(to)?;
+        let made = held::folder_in(folder, Path::new(name))?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
+            copy(&entry.path(), &made, &entry.file_name())?;
         }
     } else if found.is_symlink() {
         symlink(fs::read_link(from)?, to)?;
@@ -370,14 +371,15 @@ mod tests {
             fs::write(to.join(name), "mine").unwrap();
         }
         let read = |name: &str| fs::read_to_string(to.join(name)).unwrap();
+        let target = held::folder(to).unwrap();
         for name in ["one", "link"] {
-            let error = copy(&from.join(name), &to.join(name)).unwrap_err();
+            let error = copy(&from.join(name), &target, &name.into()).unwrap_err();
             assert_eq!((error.kind(), read(name)), (io::ErrorKind::AlreadyExists, "mine".into()));
         }
-        copy(&from.join("folder"), &to.join("folder")).unwrap();
+        copy(&from.join("folder"), &target, &"folder".into()).unwrap();
         assert_eq!(read("folder/two"), "theirs");
         for name in ["one", "link"] {
-            replace(&from.join(name), to, &name.into()).unwrap();
+            replace(&from.join(name), &target, &name.into()).unwrap();
             assert_eq!(read(name), "theirs");
         }
         assert_eq!(fs::read_dir(to).unwrap().count(), 3);
@@ -418,7 +420,22 @@ mod tests {
         fs::write(mirror.view.join("tools/made"), "made").unwrap();
         fs::rename(root.join("tools"), root.join("aside")).unwrap();
         symlink(outside.path(), root.join("tools")).unwrap();
-        mirror.settle().unwrap();
+        let error = mirror.settle().unwrap_err().to_string();
+        assert!(error.starts_with("tools came there meanwhile"), "{error}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn nothing_behind_a_link_that_took_the_place_of_a_folder_is_shown() {
+        let (state, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let home = tempfile::tempdir().unwrap();
+        for name in ["x.sh", "secret"] {
+            fs::write(home.path().join(name), "theirs").unwrap();
+        }
+        symlink(home.path(), folder.path().join("tools")).unwrap();
+        let file = fixed(folder.path().join("tools/x.sh"), "x");
+        let made = Mirror::make(folder.path(), &[&file], BTreeSet::new(), state.path());
+        assert!(made.unwrap_err().to_string().contains("`tools` on the way is a link"));
+        assert_eq!(fs::metadata(home.path().join("secret")).unwrap().nlink(), 1);
     }
 }

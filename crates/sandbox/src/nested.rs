@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 pub(crate) mod tests;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use contract::protected::{OTHERS, protected};
 
 use crate::User;
-use crate::closed::{self, Shut};
+use crate::closed::{self, Opened, Shut};
 use crate::contents::{self, Found};
 use crate::discovery::{common, git_directory};
 use crate::git_pointers::Pointers;
@@ -28,6 +29,9 @@ use crate::harmless::{is_harmless, is_harmless_directory};
 use crate::listings::{self, Clock, Listing};
 use crate::other_repositories;
 use crate::protected::{is_bare_repository, is_empty_folder};
+use crate::version_files;
+
+pub(crate) use written::When;
 
 /// How far a short look goes, and a whole one: a command may have made very much.
 const DEPTH: [usize; 2] = [5, 64];
@@ -73,6 +77,8 @@ pub(crate) struct Nested {
     pub(crate) is_boundless: bool,
     /// Folders that cannot be entered, so that nothing in them is obeyed.
     shut: BTreeMap<PathBuf, Shut>,
+    /// Folders that were opened to look into them.
+    opened: Opened,
     /// Sockets on the way.
     pub(crate) sockets: Vec<PathBuf>,
     /// Whether settings or hooks name more than is looked at.
@@ -82,6 +88,16 @@ pub(crate) struct Nested {
     /// When this was found.
     since: Option<SystemTime>,
     pub(crate) user: Option<User>,
+}
+
+/// What was put there meanwhile.
+#[derive(Debug)]
+pub(crate) struct Planted {
+    pub(crate) paths: Vec<PathBuf>,
+    /// Whether there was too much to find it all.
+    pub(crate) is_cut: bool,
+    /// What has to stay open until it is moved away.
+    pub(crate) opened: Opened,
 }
 
 /// When the look is taken.
@@ -180,14 +196,15 @@ impl Nested {
         self.is_cut |= !walk.below.is_empty();
     }
 
-    /// What is in a folder. What a command has closed is opened; what nobody can enter hides nothing.
+    /// What is in a folder. One that can be entered and not listed is opened after a command, as is what
+    /// that has closed; what nobody could enter hides nothing.
     fn list(&mut self, walk: &Walk<'_>, folder: &Path, is_top: bool) -> Arc<Listing> {
         let list = || Found::of(listings::list(folder, is_top, walk.left, walk.clock));
         let mut listed = list();
         if let (Found::Unknown, Moment::After(before)) = (&listed, walk.moment) {
             let shut = Shut::of(folder);
             if shut.is_none() || shut.as_ref() != before.shut.get(folder) {
-                closed::open(walk.root, folder);
+                self.opened.open(walk.root, folder);
                 listed = list();
             }
         }
@@ -217,7 +234,7 @@ impl Nested {
         walk.below.extend(listing.folders.iter().map(|(path, _)| path.clone()));
         let may_be_bare = listing.bare_parts > 1;
         if may_be_bare && matches!(walk.moment, Moment::After(_)) && !closed::can_enter(&folder) {
-            closed::open(walk.root, &folder);
+            self.opened.open(walk.root, &folder);
         }
         if may_be_bare && is_bare_repository(&folder) {
             self.bare.insert(folder);
@@ -226,7 +243,8 @@ impl Nested {
 
     fn note(&mut self, path: PathBuf) {
         // Nobody obeys an empty folder, and those that another sandbox holds are such.
-        if let Some(target) = target(&path).filter(|_| !is_empty_folder(&path)) {
+        let target = target(&path).filter(|_| !is_empty_folder(&path));
+        if let Some(target) = target.filter(|_| !version_files::is_harmless(&path)) {
             self.names.insert(path, target);
         }
     }
@@ -282,16 +300,16 @@ impl Nested {
         }
     }
 
-    /// What a confined process has put beneath `root` since this was found, and the host could obey;
-    /// and whether there was too much to find it all.
-    pub(crate) fn planted(&self, root: &Path) -> (Vec<PathBuf>, bool) {
+    /// What a confined process has put beneath `root` since this was found, and the host could obey.
+    pub(crate) fn planted(&self, root: &Path) -> Planted {
         let mut later = look_at(root, self.user.as_ref(), Moment::After(self));
         // One that the command has made itself names nothing, or goes as a whole.
         let was_there = |tree: &PathBuf| {
-            let is_old = |path: &Path| self.is_known(path) && !self.has_changed(path);
+            let is_old = |path: &Path| self.is_known(path) && !self.has_changed(path, &later);
             self.trees.contains(tree) || is_old(&tree.join(".git")) || is_old(tree)
         };
-        let trees = later.repositories(root).into_iter().filter(was_there).collect();
+        let trees: BTreeSet<PathBuf> =
+            later.repositories(root).into_iter().filter(was_there).collect();
         later.follow_settings(root, &trees);
         for path in self.pointers.union(&self.further) {
             later.note(path.clone());
@@ -308,15 +326,15 @@ impl Nested {
         };
         planted.extend(later.parts.keys().filter(is_new).filter(is_old).cloned());
         let bare = later.bare.difference(&self.bare);
-        let bare = bare.filter(|folder| !self.is_known(folder) || self.has_changed(folder));
+        let bare = bare.filter(|folder| self.was_made(root, folder, &later));
         let bare = bare.filter(|folder| !is_harmless_directory(folder, 0));
         planted.extend(bare.map(|folder| folder.join("HEAD")));
         for path in &planted {
             if let (Found::Unknown, Some(folder)) = (contents::kind(path), path.parent()) {
-                closed::open(root, folder);
+                later.opened.open(root, folder);
             }
         }
-        (planted, later.is_cut)
+        Planted { paths: planted, is_cut: later.is_cut, opened: later.opened }
     }
 
     /// Whether a name that was not there, or was not looked at, is one that the host could obey.
@@ -329,18 +347,21 @@ impl Nested {
         if !self.is_cut || near.iter().any(|near| near.contains(path)) {
             return true;
         }
-        (is_git && self.was_put(path)) || self.has_changed(path) || self.has_come(root, path, later)
+        (is_git && self.was_put(path, later))
+            || self.has_changed(path, later)
+            || self.has_come(root, path, later)
     }
 
-    /// Whether a folder on the way to `path` was put there since: to move one changes its own time, and
-    /// none of those in it. One that is the same as before was not.
+    /// Whether a folder on the way to `path` was put there since: to move one changes its own time and that
+    /// of the folder it comes to, and none of those in it. One that is the same as before was not.
     fn has_come(&self, root: &Path, path: &Path, later: &Self) -> bool {
         for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
             let before = self.folders.get(folder).or_else(|| self.whole.get(folder));
             if before.is_some() && before == later.folders.get(folder) {
                 return false;
             }
-            if self.is_later(folder) {
+            let both = [Some(folder), folder.parent()];
+            if both.iter().flatten().all(|it| self.is_later(it, later)) {
                 return true;
             }
         }
@@ -349,9 +370,18 @@ impl Nested {
 
     /// Whether a `.git` was put where it is. Git itself writes into it, so that its time tells nothing,
     /// where it could be known; otherwise that of its folder, in which something was moved, tells more.
-    fn was_put(&self, path: &Path) -> bool {
-        let is_later = || [Some(path), path.parent()].iter().flatten().all(|it| self.is_later(it));
+    fn was_put(&self, path: &Path, later: &Self) -> bool {
+        let both = [Some(path), path.parent()];
+        let is_later = || both.iter().flatten().all(|it| self.is_later(it, later));
         !self.is_known(path) && (!self.is_boundless || is_later())
+    }
+
+    /// Whether a folder has become a repository. One that nobody can have seen before has not if nothing came
+    /// into it.
+    fn was_made(&self, root: &Path, folder: &Path, later: &Self) -> bool {
+        let is_new = || self.is_later(folder, later) || self.has_come(root, folder, later);
+        let was_made = !self.is_known(folder) && (!self.is_boundless || is_new());
+        was_made || self.has_changed(folder, later)
     }
 
     /// Whether a repository is one that a whole look found before.
@@ -360,8 +390,8 @@ impl Nested {
     }
 
     /// Whether a path itself has changed since, or that cannot be told. No process can set these times
-    /// back.
-    fn is_later(&self, path: &Path) -> bool {
+    /// back. What was opened has the time of that.
+    fn is_later(&self, path: &Path, later: &Self) -> bool {
         let Some(since) = self.since.and_then(|since| since.duration_since(UNIX_EPOCH).ok()) else {
             return true;
         };
@@ -369,6 +399,7 @@ impl Nested {
             Found::Absent => false,
             Found::Read(found) => {
                 let time = (found.ctime(), found.ctime_nsec());
+                let time = later.opened.changed(path).unwrap_or(time);
                 time >= (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()))
             }
             Found::Unknown => true,
@@ -376,20 +407,24 @@ impl Nested {
     }
 
     /// Whether something that the host obeys has changed since.
-    fn has_changed(&self, path: &Path) -> bool {
-        let is_later = |path: &Path| self.is_later(path);
-        if let Some(obeyed) = other_repositories::obeyed(path) {
-            return is_later(path) || obeyed.iter().any(|file| is_later(file));
-        }
-        let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        let is_repository = path.ends_with(".git") || is_bare_repository(path);
-        if !is_directory || !is_repository {
-            return holds(path, HELD, &is_later);
-        }
-        // Git itself writes into the directory, its `HEAD` and its `index` whenever it works.
-        let parts = ["config", "config.worktree", "commondir"].map(|part| path.join(part));
-        parts.iter().any(|part| is_later(part)) || holds(&path.join("hooks"), HELD, &is_later)
+    fn has_changed(&self, path: &Path, later: &Self) -> bool {
+        obeys(path, &|path| self.is_later(path, later))
     }
+}
+
+/// Whether something that the host obeys at a path is such, or that cannot be told.
+fn obeys(path: &Path, is_such: &dyn Fn(&Path) -> bool) -> bool {
+    if let Some(obeyed) = other_repositories::obeyed(path) {
+        return is_such(path) || obeyed.iter().any(|file| is_such(file));
+    }
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let is_repository = path.ends_with(".git") || is_bare_repository(path);
+    if !is_directory || !is_repository {
+        return holds(path, HELD, is_such);
+    }
+    // Git itself writes into the directory, its `HEAD` and its `index` whenever it works.
+    let parts = ["config", "config.worktree", "commondir"].map(|part| path.join(part));
+    parts.iter().any(|part| is_such(part)) || holds(&path.join("hooks"), HELD, is_such)
 }
 
 /// Whether a path, or something beneath it, is such, or that cannot be told: it is closed, or has more

@@ -29,6 +29,7 @@ pub(crate) fn start(
         read: Vec::new(),
         write: Vec::new(),
         devices: Vec::new(),
+        expected: crate::expected::Expected::default(),
         filter: String::new(),
     };
     let warden = crate::warden::Warden::call(request, plan.walls, settings, launcher)?;

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use contract::sandbox::Limits;
 
+use crate::expected::Expected;
+
 /// A program with everything the helper does before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -27,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Files and device nodes that can be read and written, not created or removed.
     pub(crate) devices: Vec<PathBuf>,
+    /// What must lie where the program finds it.
+    pub(crate) expected: Expected,
     /// The filter of system calls, as text. It is the last of all that is written: a plan that was cut
     /// off has none.
     pub(crate) filter: String,
@@ -85,6 +89,9 @@ impl Plan {
                 put(key, path.as_os_str().as_bytes());
             }
         }
+        for meant in self.expected.encode() {
+            put("meant", &meant);
+        }
         put("filter", self.filter.as_bytes());
         bytes
     }
@@ -102,6 +109,7 @@ impl Plan {
             read: Vec::new(),
             write: Vec::new(),
             devices: Vec::new(),
+            expected: Expected::default(),
             filter: String::new(),
         };
         let mut fields = bytes.split(|&byte| byte == 0);
@@ -134,6 +142,7 @@ impl Plan {
             "read" => self.read.push(text().into()),
             "write" => self.write.push(text().into()),
             "device" => self.devices.push(text().into()),
+            "meant" => self.expected.decode(value)?,
             "filter" => self.filter = String::from_utf8(value.to_vec()).ok()?,
             limit => {
                 let number = std::str::from_utf8(value).ok()?.parse().ok()?;
@@ -163,9 +172,14 @@ fn limit_pairs(limits: &Limits) -> [(&'static str, u64); 5] {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::expected::Meant;
 
     fn plan() -> Plan {
+        let mut expected = Expected::default();
+        expected.add(Path::new("/work dir"), Meant::Mounted { file: (7, 8), is_read_only: false });
         Plan {
             program: OsString::from("sh"),
             args: vec![OsString::new(), OsString::from_vec(vec![0xff, b'a'])],
@@ -177,6 +191,7 @@ mod tests {
             read: vec![PathBuf::from("/usr")],
             write: vec![PathBuf::from("/tmp"), PathBuf::from("/work dir")],
             devices: vec![PathBuf::from("/dev/null")],
+            expected,
             filter: "0020000000000004".to_owned(),
         }
     }

@@ -16,9 +16,9 @@ impl Helper {
     }
 
     /// A program that is carried along as `bytes`, the same ones throughout a process. They are
-    /// started from memory, or `file` is where memory cannot be.
+    /// started from memory, or `file` is where there are none or memory cannot be.
     pub fn carried(bytes: &'static [u8], file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), carried: Some(bytes) }
+        Self { file: file.into(), carried: (!bytes.is_empty()).then_some(bytes) }
     }
 
     /// Where this process and what it forks find the program.
@@ -28,6 +28,16 @@ impl Helper {
             return path;
         }
         &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_none_was_built_the_file_is_the_helper() {
+        assert_eq!(Helper::carried(b"", "/bin/true").path(), Path::new("/bin/true"));
     }
 }
 

@@ -10,6 +10,7 @@ use contract::sandbox::SandboxError;
 use rustix::fs::{Dir, DirEntry, Mode, OFlags};
 
 use crate::contents::{self, Found};
+use crate::discovery::real;
 use crate::git_settings::{Setting, guessed, settings};
 use crate::nested::Nested;
 use crate::other_repositories;
@@ -30,6 +31,9 @@ pub(crate) struct Protected {
     pub(crate) watched: Vec<PathBuf>,
     /// Those that exist beyond the number for which mounts are made.
     pub(crate) more: Vec<PathBuf>,
+    /// Empty folders of submodules that are not checked out: nothing is to be put there, and git takes
+    /// a stub for a broken repository.
+    pub(crate) empty: Vec<PathBuf>,
     /// Folders on the way to what lies deeper: moving one away would take along what is protected.
     pub(crate) way: Vec<PathBuf>,
 }
@@ -70,7 +74,7 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     let links = nested.links.iter().filter_map(|git| git.parent());
     modules.extend(links.filter(|path| is_real_directory(root, path)).map(Path::to_owned));
     for module in modules {
-        sort(module.join(".git"), &mut found)?;
+        add_module(module, &mut found)?;
     }
     add_nested(root, nested, &mut found);
     for path in &nested.pointers {
@@ -79,11 +83,24 @@ pub(crate) fn find(root: &Path, nested: &Nested) -> Result<Protected, SandboxErr
     for path in &nested.further {
         add_pointer(root, path, MOUNTS, &mut found);
     }
-    let deep = found.present.iter().chain(&found.absent).filter(|path| path.parent() != Some(root));
+    let deep = found.present.iter().chain(&found.absent).chain(&found.empty);
+    let deep = deep.filter(|path| path.parent() != Some(root));
     let way = deep.flat_map(|path| path.ancestors().skip(1).take_while(|it| *it != root));
     let way: BTreeSet<PathBuf> = way.map(Path::to_owned).collect();
     found.way = way.into_iter().collect();
     Ok(found)
+}
+
+/// Adds the repository of a submodule, or the folder that is to become one.
+fn add_module(folder: PathBuf, found: &mut Protected) -> Result<(), SandboxError> {
+    let mut module = Protected::default();
+    sort(folder.join(".git"), &mut module)?;
+    found.present.append(&mut module.present);
+    if !module.absent.is_empty() && is_empty_folder(&folder) {
+        found.empty.push(folder);
+    }
+    found.watched.append(&mut module.absent);
+    Ok(())
 }
 
 /// Repositories come first, then other names; a link is not protected by itself.
@@ -102,7 +119,7 @@ fn add_nested(root: &Path, nested: &Nested, found: &mut Protected) {
 /// Adds what settings lead to; with a mount where there are fewer than `most`.
 fn add_pointer(root: &Path, path: &Path, most: usize, found: &mut Protected) {
     // What a link leads to is what git would take.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = real(path);
     let is_known = found.present.iter().any(|known| path.starts_with(known));
     if is_known || !path.starts_with(root) {
         return;
@@ -261,11 +278,12 @@ mod tests {
         )
         .unwrap();
         let found = find(root.path()).unwrap();
-        assert!(found.absent.contains(&root.path().join("a/b/.git")));
+        assert_eq!(found.empty, [root.path().join("a/b")]);
+        assert!(found.watched.contains(&root.path().join("a/b/.git")));
         assert!(found.present.contains(&root.path().join("c/.git")));
         let all = found.present.len() + found.absent.len();
-        assert_eq!(all, FOREMOST.len() + 2);
-        assert_eq!(found.way, ["a", "a/b", "c"].map(|name| root.path().join(name)));
+        assert_eq!(all, FOREMOST.len() + 1);
+        assert_eq!(found.way, ["a", "c"].map(|name| root.path().join(name)));
     }
 
     #[test]

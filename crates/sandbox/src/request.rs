@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use contract::policy::Access;
 use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, SandboxError, Spawn, Stdin};
 
-use crate::{Rung, view};
+use crate::led::Writable;
+use crate::{Rung, contents, view};
 
 /// What to start, and what it may touch.
 #[derive(Clone, Debug)]
@@ -45,26 +46,42 @@ const SYSTEM: [&str; 15] = [
     "/sbin", "/sys", "/usr", "/var",
 ];
 
+/// Folders of which every process has its own.
+const UNSHOWN: [&str; 4] = ["/", "/dev", "/proc", "/run"];
+
 impl Request {
-    /// Checks `spawn` against `profile`.
+    /// Checks `spawn` against `profile`; links in what is `known` to be writable grant nothing.
     pub(crate) fn check(
         spawn: &Spawn,
         profile: &Profile,
         home: Option<&Path>,
+        known: &Writable,
     ) -> Result<Self, SandboxError> {
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        let home = home.filter(|home| home != Path::new("/"));
-        let workspace = fs::canonicalize(&profile.workspace).map_err(|error| {
+        let home = home.filter(|home| home != Path::new("/") && home.is_dir());
+        let workspace = known.real(&profile.workspace, &[])?.ok_or_else(|| {
             let path = profile.workspace.display();
-            SandboxError::Refused(format!("the workspace {path} cannot be used: {error}"))
+            SandboxError::Refused(format!("the workspace {path} is not there any more"))
         })?;
-        let mut roots = existing(&profile.write);
-        roots.push(workspace.clone());
+        let mut roots = vec![workspace.clone()];
+        let known = known.with([workspace.clone()]);
+        // What is written as it is, no link has a say in.
+        let is_plain = |path: &&PathBuf| fs::canonicalize(path).is_ok_and(|real| real == **path);
+        let plain: Vec<PathBuf> = profile.write.iter().filter(is_plain).cloned().collect();
+        let known = known.with(plain.iter().cloned());
+        let open = [plain, roots.clone()].concat();
+        for path in &profile.write {
+            roots.extend(known.real(path, &open)?);
+        }
         tidy(&mut roots);
         for root in &roots {
             refuse_too_wide(root, home.as_deref())?;
         }
-        let mut own = existing(&profile.own);
+        let existing = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, SandboxError> {
+            let real = paths.iter().map(|path| known.real(path, &roots));
+            Ok(real.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        };
+        let mut own = existing(&profile.own)?;
         tidy(&mut own);
         for folder in &own {
             refuse_too_wide(folder, home.as_deref())?;
@@ -76,10 +93,20 @@ impl Request {
                 )));
             }
         }
-        let mut read = existing(&profile.read);
+        let mut read = existing(&profile.read)?;
+        if let Some(path) = read.iter().find(|path| UNSHOWN.iter().any(|it| *path == Path::new(it)))
+        {
+            return Err(SandboxError::Refused(format!(
+                "{0} cannot be shown as a whole, because a command has its own; name what it needs \
+                 there in `sandbox.read_paths`",
+                path.display()
+            )));
+        }
         read.extend(view::git_directory(&workspace));
         let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
-        read.extend(view::toolchains_on(path, home.as_deref()));
+        read.extend(view::toolchains_on(path, home.as_deref(), &known));
+        // What lies in a root is seen there, whatever is put in its place.
+        read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
         let cwd = fs::canonicalize(&spawn.cwd).map_err(|error| {
             let path = spawn.cwd.display();
@@ -133,17 +160,14 @@ impl Request {
     /// The first file that is not as it was looked at, of those that `rung` leaves where they are.
     pub(crate) fn changed(&self, rung: Rung) -> Option<&Path> {
         let is_placed = |fixed: &&Fixed| rung == Rung::Bubblewrap && self.can_place(fixed);
+        // Whatever stands there now: no pipe is waited for, and no more is read than there was.
         let is_changed = |fixed: &&Fixed| {
-            let bytes = fs::read(&fixed.place);
-            bytes.map_or(true, |bytes| *bytes != *fixed.bytes)
+            let length = u64::try_from(fixed.bytes.len()).unwrap_or(u64::MAX);
+            contents::file(&fixed.place, length).known().is_none_or(|it| *it != *fixed.bytes)
         };
         let mut left = self.fixed.iter().filter(|fixed| !is_placed(fixed));
         left.find(is_changed).map(|fixed| fixed.place.as_path())
     }
-}
-
-fn existing(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
 }
 
 fn tidy(paths: &mut Vec<PathBuf>) {
@@ -198,13 +222,31 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_in_the_place_of_a_script_is_a_change_and_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let place = root.join("hook.sh");
+        let mut profile = profile(&root);
+        profile.fixed =
+            vec![Fixed { place: place.clone(), bytes: b"true".as_slice().into(), mode: 0o644 }];
+        fs::write(&place, "true").unwrap();
+        let request = Request::check(&spawn(&root), &profile, None, &Writable::default()).unwrap();
+        assert_eq!(request.changed(Rung::Landlock), None);
+        fs::remove_file(&place).unwrap();
+        let pipe = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, &place, pipe.0, pipe.1, 0).unwrap();
+        assert_eq!(request.changed(Rung::Landlock), Some(place.as_path()));
+    }
+
+    #[test]
     fn paths_are_resolved_and_missing_ones_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let real = fs::canonicalize(folder.path()).unwrap().join("real");
         let link = folder.path().join("link");
         fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let request = Request::check(&spawn(&link), &profile(&link), None).unwrap();
+        let request =
+            Request::check(&spawn(&link), &profile(&link), None, &Writable::default()).unwrap();
         assert_eq!(request.roots, std::slice::from_ref(&real));
         assert_eq!(request.cwd, real);
         assert!(request.read.is_empty());
@@ -218,9 +260,57 @@ mod tests {
         let home = folder.path().join("home");
         fs::create_dir(&home).unwrap();
         for workspace in [home.as_path(), folder.path(), Path::new("/"), Path::new("/usr")] {
-            let result = Request::check(&spawn(workspace), &profile(workspace), Some(&home));
+            let result = Request::check(
+                &spawn(workspace),
+                &profile(workspace),
+                Some(&home),
+                &Writable::default(),
+            );
             let error = result.unwrap_err().to_string();
             assert!(error.contains("work in a project directory"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_every_process_has_of_its_own_is_not_shown_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |path: &str| {
+            let read = vec![PathBuf::from(path)];
+            Request::check(
+                &spawn(folder.path()),
+                &Profile { read, ..profile(folder.path()) },
+                None,
+                &Writable::default(),
+            )
+        };
+        for path in ["/", "/run", "/proc", "/dev/"] {
+            let error = read(path).unwrap_err().to_string();
+            assert!(error.contains("cannot be shown as a whole"), "{error}");
+        }
+        assert!(read("/var").is_ok() && read("/dev/shm").is_ok());
+    }
+
+    #[test]
+    fn no_link_of_the_workspace_grants_what_lies_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        let (work, keys) = (base.join("work"), base.join("keys"));
+        fs::create_dir_all(work.join("build/deep")).unwrap();
+        fs::create_dir(&keys).unwrap();
+        std::os::unix::fs::symlink(&keys, work.join("out")).unwrap();
+        std::os::unix::fs::symlink(&work, base.join("link")).unwrap();
+        let check = |workspace: &Path, write: PathBuf| {
+            let profile =
+                Profile { write: vec![write.clone()], read: vec![write], ..profile(workspace) };
+            Request::check(&spawn(&work), &profile, None, &Writable::default())
+        };
+        let request = check(&work, work.join("build/deep")).unwrap();
+        assert_eq!(request.roots, [work.clone(), work.join("build/deep")]);
+        assert!(request.read.is_empty());
+        assert_eq!(check(&work, keys.clone()).unwrap().roots, [keys.clone(), work.clone()]);
+        for (workspace, name) in [(&work, "work/out"), (&base.join("link"), "link/out")] {
+            let error = check(workspace, base.join(name)).unwrap_err().to_string();
+            assert!(error.contains("a command could have made it"), "{error}");
         }
     }
 
@@ -237,7 +327,7 @@ mod tests {
                 Fixed { place: place.clone(), bytes: b"one".as_slice().into(), mode: 0o644 };
             profile.fixed.push(fixed);
         }
-        let request = Request::check(&spawn(&root), &profile, None).unwrap();
+        let request = Request::check(&spawn(&root), &profile, None, &Writable::default()).unwrap();
         assert_eq!(request.changed(Rung::Landlock), None);
         fs::write(&script, "two").unwrap();
         assert_eq!(request.changed(Rung::Landlock), Some(script.as_path()));
@@ -252,7 +342,8 @@ mod tests {
         let (inside, outside) = (folder.path().join("app"), folder.path().join("app-secrets"));
         fs::create_dir(&inside).unwrap();
         fs::create_dir(&outside).unwrap();
-        let error = Request::check(&spawn(&outside), &profile(&inside), None).unwrap_err();
+        let error = Request::check(&spawn(&outside), &profile(&inside), None, &Writable::default())
+            .unwrap_err();
         assert!(error.to_string().contains("app-secrets lies outside"), "{error}");
     }
 }

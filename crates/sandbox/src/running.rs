@@ -86,7 +86,7 @@ impl Running {
         let process = Self {
             id,
             child,
-            watch: Watch::new(&after.disks, (id, after.memory), after.notice.clone(), kill),
+            watch: Watch::new(&after, id, kill),
             exit: None,
             after: Some(after),
             end,

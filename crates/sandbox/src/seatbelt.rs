@@ -8,10 +8,11 @@ use std::sync::Arc;
 use contract::policy::Access;
 use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
+use crate::barred::Barred;
 use crate::channel::Line;
 use crate::choose::{Failure, start_error};
 use crate::doctor::Cause;
-use crate::guard::{After, Linked};
+use crate::guard::{After, Linked, Unfinished};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
@@ -20,10 +21,12 @@ use crate::{Rung, Settings, home, protected, proxy, view};
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
 /// What this rung cannot do, for people.
-pub(crate) const LACKS: [&str; 3] = [
+pub(crate) const LACKS: [&str; 4] = [
     "no limits on processes, memory and file sizes",
     "a process that leaves its process group outlives the command",
     "no loopback network without the host's network",
+    "a process that exchanges a folder of the project for a link at the very moment when something is moved \
+     out of it or put back can have that done where the link leads",
 ];
 
 /// Folders that hold programs and what they need.
@@ -79,6 +82,7 @@ pub(crate) fn start(
     usable().map_err(Failure::Setup)?;
     let fault = |error| Failure::from(start_error(&request.program, error));
     let mut after = After::default();
+    let barred = Barred::find(request, settings)?;
     let mut kept = Vec::new();
     if request.access == Access::Workspace {
         let user = settings.user.at(request.home.as_deref());
@@ -89,12 +93,13 @@ pub(crate) fn start(
             after.linked.extend(linked.map(|linked| (root.clone(), linked)));
             kept.extend([found.present, found.absent, found.watched, found.more].concat());
         }
+        after.unfinished = Some(Unfinished::begin(&settings.state, &after)?);
     }
     let scratch = tempfile::tempdir().map_err(fault)?;
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;
     let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
     let mut command = launch::command(Path::new(PROGRAM), request.stdin);
-    command.arg("-p").arg(profile(request, &kept, &path));
+    command.arg("-p").arg(profile(request, (&kept, &barred), &path));
     if let Some([heard, told]) = &theirs {
         command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
     }
@@ -123,7 +128,7 @@ fn placed(heard: RawFd, told: RawFd) -> String {
 }
 
 /// The profile of `request` with the protected paths `kept`; a later rule overrides an earlier one.
-fn profile(request: &Request, kept: &[PathBuf], scratch: &Path) -> String {
+fn profile(request: &Request, (kept, barred): (&[PathBuf], &Barred), scratch: &Path) -> String {
     let mut text = String::from(
         "(version 1)\n(deny default)\n(allow process-fork)\n(allow process-exec)\n\
          (allow signal (target same-sandbox))\n(allow process-info* (target same-sandbox))\n\
@@ -146,7 +151,10 @@ fn profile(request: &Request, kept: &[PathBuf], scratch: &Path) -> String {
         rule(&mut text, "deny file-write-unlink", "literal", &request.roots);
         rule(&mut text, "deny file-write*", "subpath", kept);
         rule(&mut text, "deny file-write-unlink", "literal", &folders_above(kept, &request.roots));
+        rule(&mut text, "deny file-write*", "subpath", &barred.kept);
+        rule(&mut text, "deny file-write-unlink", "literal", &barred.way);
     }
+    rule(&mut text, "deny file-read* file-write*", "subpath", &barred.hidden);
     text.push_str("(deny file-write-setugid)\n");
     services(&mut text, &SERVICES);
     if request.network == Network::Host {
@@ -170,7 +178,12 @@ fn folders_above(kept: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-fn rule(text: &mut String, action: &str, kind: &str, paths: &[PathBuf]) {
+fn rule<'a>(
+    text: &mut String,
+    action: &str,
+    kind: &str,
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) {
     for path in paths {
         let path = quoted(&path.to_string_lossy());
         let _ = writeln!(text, "({action} ({kind} {path}))");
@@ -220,7 +233,14 @@ mod tests {
         let names = contract::protected::names();
         let mut kept: Vec<PathBuf> = names.map(|name| Path::new("/srv/app").join(name)).collect();
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
-        profile(&request(access, network), &kept, Path::new("/private/tmp/scratch"))
+        let barred = Barred {
+            hidden: [PathBuf::from("/srv/app/lib/.env")].into(),
+            kept: [PathBuf::from("/srv/app/tests")].into(),
+            way: [PathBuf::from("/srv/app/lib")].into(),
+            ..Barred::default()
+        };
+        let scratch = Path::new("/private/tmp/scratch");
+        profile(&request(access, network), (&kept, &barred), scratch)
     }
 
     #[test]
@@ -248,6 +268,19 @@ mod tests {
             let rule = format!("(deny file-write* (subpath \"/srv/app/{name}\"))");
             assert!(text.find(&rule).unwrap() > allowed, "{name}");
         }
+    }
+
+    #[test]
+    fn what_rules_deny_is_denied_after_all_that_is_allowed() {
+        let hidden = "(deny file-read* file-write* (subpath \"/srv/app/lib/.env\"))";
+        let kept = "(deny file-write* (subpath \"/srv/app/tests\"))";
+        for access in [Access::ReadOnly, Access::Workspace] {
+            let text = text(access, Network::None);
+            assert!(text.find(hidden).unwrap() > text.rfind("(allow file-").unwrap());
+            assert_eq!(text.contains(kept), access == Access::Workspace);
+        }
+        let text = text(Access::Workspace, Network::None);
+        assert!(text.find(kept) > text.rfind("(allow file-write*"));
     }
 
     #[test]

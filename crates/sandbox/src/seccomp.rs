@@ -287,6 +287,9 @@ fn compile(rules: Rules) -> Result<BpfProgram, String> {
         .map_err(|error| format!("the system call filter cannot be built: {error}"))
 }
 
+/// The bits of a socket's kind; the others are flags.
+const SOCKET_KINDS: u64 = 0xf;
+
 fn rules(openings: Openings) -> Result<Rules, String> {
     let mut rules: Rules =
         DENIED.iter().chain(DENIED_HERE).map(|&call| (call, Vec::new())).collect();
@@ -330,8 +333,14 @@ fn rules(openings: Openings) -> Result<Rules, String> {
             add(&mut rules, call, &[other(1), vec![(0, SeccompCmpOp::Eq, user)]])?;
         }
     }
-    let pair = (0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
-    add(&mut rules, libc::SYS_socketpair, &[vec![pair]])?;
+    let mut pairs = vec![vec![(0, SeccompCmpOp::Ne, u64::from(libc::AF_UNIX.unsigned_abs()))]];
+    if !openings.local {
+        // An end of such a pair sends to whatever address it is told.
+        let kind =
+            |kind: i32| (1, SeccompCmpOp::MaskedEq(SOCKET_KINDS), u64::from(kind.unsigned_abs()));
+        pairs.extend([libc::SOCK_DGRAM, libc::SOCK_RAW].map(|it| vec![kind(it)]));
+    }
+    add(&mut rules, libc::SYS_socketpair, &pairs)?;
     Ok(rules)
 }
 

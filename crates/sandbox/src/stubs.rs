@@ -9,18 +9,22 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use contract::sandbox::SandboxError;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 use crate::guard::Birth;
+use crate::held::Held;
 use crate::nested::Nested;
 use crate::protected::{self, Protected, is_empty_folder};
 
 /// How many spare stubs are kept.
 const SPARES: usize = 64;
+/// How long a record of what is not there is kept.
+pub(crate) const FORGOTTEN: Duration = Duration::from_hours(24 * 30);
 
 /// Where records of stubs are kept.
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub(crate) struct Hold {
     pub(crate) present: Vec<PathBuf>,
     /// Protected paths that it lacks, with a stub at each.
     pub(crate) absent: Vec<PathBuf>,
+    /// Folders in which nothing is to be made.
+    pub(crate) empty: Vec<PathBuf>,
     /// Folders on the way to those that lie deeper.
     pub(crate) way: Vec<PathBuf>,
     /// Protected paths for which there should be no mount.
@@ -75,18 +81,29 @@ impl Stubs {
         file.seek(SeekFrom::End(0))?;
         file.write_all(&lines)?;
         let mut spares = self.spares();
-        for path in &found.absent {
-            place(path, &mut spares)?;
+        let mut placed = Vec::new();
+        for path in found.absent {
+            match place(&path, &mut spares) {
+                Ok(()) => placed.push(path),
+                Err(error) if is_out_of_reach(&path, &error) => {}
+                Err(error) => {
+                    let text = format!(
+                        "{}: {error}; let that folder be written, or use read-only access",
+                        path.display()
+                    );
+                    return Err(io::Error::new(error.kind(), text));
+                }
+            }
         }
         flock(&file, FlockOperation::LockShared)?;
         let is_stub = |path: &PathBuf| recorded.contains(path) && is_empty_folder(path);
         let (stubs, present): (Vec<_>, Vec<_>) = found.present.into_iter().partition(is_stub);
-        let absent = [stubs, found.absent].concat();
-        let (way, more, root) = (found.way, found.more, root.to_owned());
+        let absent = [stubs, placed].concat();
+        let (empty, way, more, root) = (found.empty, found.way, found.more, root.to_owned());
         let births = present.iter().chain(&absent);
         let births = births.filter_map(|path| Some((path.clone(), Birth::of(path)?))).collect();
         let stubs = self.clone();
-        Ok(Hold { present, absent, way, more, root, births, stubs, record, file })
+        Ok(Hold { present, absent, empty, way, more, root, births, stubs, record, file })
     }
 
     fn fault(&self, error: &io::Error) -> SandboxError {
@@ -128,15 +145,26 @@ impl Stubs {
         let taken = self.spares();
         let free = (0..SPARES).map(|number| self.store().join(number.to_string()));
         let mut free = free.filter(|place| !taken.contains(place));
+        let mut is_left = false;
         for path in read(file)? {
+            let held = match Held::of(&path) {
+                Ok(held) => held,
+                Err(error) => {
+                    // A disk that is not there today may be there tomorrow. Where a link leads there, what
+                    // lies behind it was never a stub.
+                    is_left |= error.kind() == io::ErrorKind::NotFound && !is_old(file);
+                    continue;
+                }
+            };
+            let path = held.path();
             // Only an empty folder goes: whatever somebody has put there stays.
             let is_stored =
-                is_empty_folder(&path) && free.next().is_some_and(|place| put_away(&path, &place));
-            if !is_stored {
-                let _ = fs::remove_dir(path);
-            }
+                is_empty_folder(path) && free.next().is_some_and(|place| put_away(path, &place));
+            let removed = if is_stored { Ok(()) } else { fs::remove_dir(path) };
+            is_left |= removed.is_err_and(|it| it.kind() == io::ErrorKind::PermissionDenied);
         }
-        fs::remove_file(record)
+        // What lies in a folder that a command has closed is removed by a later sweep.
+        if is_left { Ok(()) } else { fs::remove_file(record) }
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -147,6 +175,11 @@ impl Stubs {
 }
 
 impl Hold {
+    /// The stubs, with what tells each from another folder.
+    pub(crate) fn stubs(&self) -> impl Iterator<Item = (&PathBuf, &Birth)> {
+        self.absent.iter().filter_map(|path| Some((path, self.births.get(path)?)))
+    }
+
     /// The protected paths at which something else stands than before, those first that were absent:
     /// where the host moves or removes what a mount lies on, the mount is gone.
     pub(crate) fn exchanged(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
@@ -176,18 +209,38 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Whether a record is so old that what it speaks of will not come back.
+fn is_old(record: &File) -> bool {
+    let noted = record.metadata().and_then(|found| found.modified());
+    noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age > FORGOTTEN))
+}
+
+/// Whether nothing can come to stand at `path`, neither a stub nor what a command would plant: the disk
+/// cannot be written, or its folder is another user's, who alone could open it.
+fn is_out_of_reach(path: &Path, error: &io::Error) -> bool {
+    let owner = || fs::symlink_metadata(path.parent()?).ok().map(|folder| folder.uid());
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => true,
+        io::ErrorKind::PermissionDenied => {
+            owner().is_some_and(|owner| owner != rustix::process::geteuid().as_raw())
+        }
+        _ => false,
+    }
+}
+
 /// Puts a stub at `path`: a spare one, or a fresh one where those are on another disk.
 fn place(path: &Path, spares: &mut Vec<PathBuf>) -> io::Result<()> {
+    let held = Held::of(path)?;
     while let Some(spare) = spares.pop() {
         if !is_empty_folder(&spare) {
             continue;
         }
-        if move_to(&spare, path).is_ok() {
+        if move_to(&spare, held.path()).is_ok() {
             return Ok(());
         }
         spares.clear();
     }
-    fs::DirBuilder::new().mode(0o700).create(path)
+    fs::DirBuilder::new().mode(0o700).create(held.path())
 }
 
 /// Moves a stub to the store, and back if somebody used it at that moment.
@@ -277,6 +330,44 @@ mod tests {
         assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
         drop(hold);
         assert!(!place.root.join(".idea").exists());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn nothing_is_made_or_removed_where_a_link_leads() {
+        use std::os::unix::fs::symlink;
+        let place = place();
+        let (within, home) = (place.root.join("x"), place.root.join("home"));
+        fs::create_dir(&within).unwrap();
+        let hold = place.hold(&within);
+        for path in &hold.absent {
+            fs::create_dir_all(home.join(path.strip_prefix(&within).unwrap())).unwrap();
+        }
+        let count = fs::read_dir(&home).unwrap().count();
+        fs::rename(&within, place.root.join("aside")).unwrap();
+        symlink(&home, &within).unwrap();
+        assert!(super::place(&within.join("new"), &mut Vec::new()).is_err());
+        assert!(
+            super::place(&within.join("new"), &mut vec![place.root.join("aside/.idea")]).is_err()
+        );
+        flock(&hold.file, FlockOperation::Unlock).unwrap();
+        std::mem::forget(hold);
+        place.stubs.sweep().unwrap();
+        assert_eq!(fs::read_dir(&home).unwrap().count(), count);
+    }
+
+    #[test]
+    fn what_cannot_be_removed_is_not_forgotten() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = place();
+        let close =
+            |mode| fs::set_permissions(&place.root, fs::Permissions::from_mode(mode)).unwrap();
+        let hold = place.hold(&place.root);
+        close(0o600);
+        drop(hold);
+        close(0o755);
+        place.stubs.sweep().unwrap();
+        assert_eq!(fs::read_dir(&place.root).unwrap().count(), 0);
     }
 
     #[test]

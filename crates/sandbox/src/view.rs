@@ -1,17 +1,20 @@
 //! What a confined process sees of the machine: system folders, toolchains, the git directory of a
 //! worktree; and what must be hidden although its folder is shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::thread;
 
 use contract::text::normalize;
 
 use crate::contents;
 use crate::discovery;
 use crate::git_settings::settings;
+use crate::led::Writable;
 
 /// Folders at the root of the file system that hold programs and their configuration.
 const SYSTEM: [&str; 11] = [
@@ -99,6 +102,9 @@ const SECRETS: [&str; 13] = [
     "/etc/rancher",
 ];
 
+/// Folders of settings of the system, where programs keep further ones.
+const SETTINGS: [&str; 2] = ["/etc", "/usr/local/etc"];
+
 /// Places in a home where secrets lie.
 const PRIVATE: [&str; 16] = [
     "",
@@ -127,6 +133,8 @@ pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for name in PRIVATE {
         let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
+        // By a link nothing is put back.
+        let path = fs::canonicalize(&path).unwrap_or(path);
         let entries = fs::read_dir(&path).into_iter().flatten().flatten();
         let entries = entries.take(if name.is_empty() { 0 } else { PRIVATE_ENTRIES });
         found.extend(entries.map(|entry| entry.path()));
@@ -138,6 +146,9 @@ pub(crate) fn private(home: &Path) -> Vec<PathBuf> {
 /// What changes the kernel for everybody.
 pub(crate) const KERNEL_SETTINGS: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
+
+/// What lists the keys that the kernel keeps for the person, whom it knows inside as well.
+pub(crate) const KEYRINGS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 
 const SCAN_DEPTH: usize = 3;
 const SCAN_ENTRIES: usize = 2000;
@@ -189,9 +200,15 @@ pub(crate) fn toolchains(home: &Path) -> Vec<&'static str> {
 }
 
 /// The toolchains beside those that the search path leads to, in homes other than `home`: programs
-/// that the person can run by name should be found by name.
-pub(crate) fn toolchains_on(search_path: &str, home: Option<&Path>) -> Vec<PathBuf> {
+/// that the person can run by name should be found by name. What commands may write has none: a link of
+/// a project could be called so and lead anywhere.
+pub(crate) fn toolchains_on(
+    search_path: &str,
+    home: Option<&Path>,
+    writable: &Writable,
+) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = std::env::split_paths(search_path)
+        .filter(|folder| folder.is_absolute())
         .filter_map(|folder| {
             let is_home = |base: &&Path| {
                 let rest = folder.strip_prefix(base).ok();
@@ -200,7 +217,7 @@ pub(crate) fn toolchains_on(search_path: &str, home: Option<&Path>) -> Vec<PathB
             folder.ancestors().find(is_home).map(Path::to_owned)
         })
         .filter_map(|base| fs::canonicalize(base).ok())
-        .filter(|base| home != Some(base))
+        .filter(|base| home != Some(base) && !writable.holds(base))
         .collect();
     homes.sort();
     homes.dedup();
@@ -211,12 +228,53 @@ pub(crate) fn toolchains_on(search_path: &str, home: Option<&Path>) -> Vec<PathB
         .collect()
 }
 
-/// System secrets that exist.
+/// System secrets that exist: what is known for one, and what others than root may not read in the folders
+/// of settings, as it was when first asked for.
 pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
-    SECRETS
-        .iter()
-        .map(PathBuf::from)
-        .filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_symlink()))
+    let known = SECRETS.iter().map(PathBuf::from).chain(closed().iter().cloned());
+    known.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink()))
+}
+
+static CLOSED: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// Does something, and meanwhile looks for what has to be hidden from root, which takes a millisecond.
+pub(crate) fn while_looking<T>(act: impl FnOnce() -> T) -> T {
+    if !rustix::process::geteuid().is_root() || CLOSED.get().is_some() {
+        return act();
+    }
+    thread::scope(|scope| {
+        scope.spawn(closed);
+        act()
+    })
+}
+
+fn closed() -> &'static [PathBuf] {
+    let is_known = |path: &Path| SECRETS.iter().any(|secret| path.starts_with(secret));
+    CLOSED.get_or_init(|| {
+        let found = SETTINGS.iter().flat_map(|folder| closed_to_others(Path::new(folder)));
+        found.filter(|path| !is_known(path)).collect()
+    })
+}
+
+/// What lies beneath a folder, belongs to the user and is closed to others, empty files left out. What
+/// belongs to somebody else the user could not read without capabilities.
+fn closed_to_others(folder: &Path) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            let needed = if metadata.is_dir() { 0o5 } else { 0o4 };
+            let is_closed = metadata.uid() == user && metadata.mode() & needed != needed;
+            let holds_something = metadata.is_dir() || (metadata.is_file() && metadata.len() > 0);
+            if is_closed && holds_something {
+                found.push(entry.path());
+            } else if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    found
 }
 
 /// The sockets of other programs beneath `roots` that the kernel lists: by their full path, or by one
@@ -237,6 +295,15 @@ pub(crate) fn sockets_listed(roots: &[PathBuf]) -> Vec<PathBuf> {
         };
         paths.extend(folders.iter().flat_map(whole));
     }
+    // The kernel lists what a program said, by links and dots.
+    let mut folders: BTreeMap<PathBuf, Option<PathBuf>> = BTreeMap::new();
+    let mut real = |path: &Path| {
+        let folder = path.parent()?;
+        let known = folders.entry(folder.to_owned());
+        let folder = known.or_insert_with(|| fs::canonicalize(folder).ok()).as_ref()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let paths: BTreeSet<PathBuf> = paths.iter().filter_map(|path| real(path)).collect();
     let is_beneath = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
     let is_socket = |path: &PathBuf| {
         fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
@@ -330,6 +397,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_closed_to_others_is_a_secret() {
+        use std::os::unix::fs::PermissionsExt;
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        for (name, text) in
+            [("open/key", "x"), ("open/free", "x"), ("open/empty", ""), ("shut/key", "x")]
+        {
+            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            fs::write(path(name), text).unwrap();
+        }
+        let modes =
+            [("open/key", 0o640), ("open/free", 0o644), ("open/empty", 0o600), ("shut", 0o750)];
+        for (name, mode) in modes.into_iter().chain([("open", 0o755)]) {
+            fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut found = closed_to_others(base.path());
+        found.sort();
+        assert_eq!(found, [path("open/key"), path("shut")]);
+    }
+
+    #[test]
     fn toolchains_of_another_home_are_found_by_the_search_path() {
         let base = tempfile::tempdir().expect("tempdir");
         let base = base.path().canonicalize().expect("a path");
@@ -337,10 +425,12 @@ mod tests {
             fs::create_dir_all(base.join(folder)).expect("a folder");
         }
         let search_path = format!("/usr/bin:{}/.pyenv/shims", base.display());
-        let found = toolchains_on(&search_path, None);
+        let found = toolchains_on(&search_path, None, &Writable::default());
         assert_eq!(found, [base.join(".rustup"), base.join(".pyenv")]);
-        assert!(toolchains_on(&search_path, Some(&base)).is_empty());
-        assert!(toolchains_on("/usr/bin::relative", None).is_empty());
+        assert!(toolchains_on(&search_path, Some(&base), &Writable::default()).is_empty());
+        assert!(toolchains_on("/usr/bin::.pyenv/shims", None, &Writable::default()).is_empty());
+        let ours = Writable::default().with([base.clone()]);
+        assert!(toolchains_on(&search_path, None, &ours).is_empty());
     }
 
     #[test]
@@ -362,6 +452,20 @@ mod tests {
         let _far = std::os::unix::net::UnixListener::bind(&far).unwrap();
         assert_eq!(sockets_near(root.path()), std::slice::from_ref(&near));
         assert_eq!(sockets_listed(&[root.path().to_owned()]), [far, near]);
+    }
+
+    #[test]
+    fn sockets_are_found_where_they_really_lie() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let path = |name: &str| base.join(name);
+        fs::create_dir_all(path("w/real")).unwrap();
+        fs::create_dir(path("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", path("w/out")).unwrap();
+        std::os::unix::fs::symlink("w/real", path("in")).unwrap();
+        let names = ["w/out/a", "w/real/../b", "in/c"];
+        let _all = names.map(|name| std::os::unix::net::UnixListener::bind(path(name)).unwrap());
+        assert_eq!(sockets_listed(&[path("w")]), ["w/b", "w/real/c"].map(path));
     }
 
     #[test]

@@ -6,12 +6,13 @@ use std::sync::OnceLock;
 use contract::policy::Access;
 use contract::sandbox::{Limits, Network};
 use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
+use crate::expected::Expected;
 use crate::plan::{Plan, Walls};
 use crate::process_limit;
 use crate::seccomp::{self, Openings};
@@ -125,9 +126,12 @@ fn limit(limits: &Limits, walls: Walls) -> Result<(), rustix::io::Errno> {
         (Resource::Fsize, limits.file_size),
         (Resource::Data, limits.memory),
     ] {
-        let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let value = Some(wanted.min(ceiling));
-        setrlimit(resource, Rlimit { current: value, maximum: value })?;
+        let ceiling = getrlimit(resource).maximum;
+        let value = Some(wanted.min(ceiling.unwrap_or(u64::MAX)));
+        // What only reserves memory, as sanitizers do, may raise this one: what a process really
+        // takes is watched.
+        let maximum = if resource == Resource::Data { ceiling } else { value };
+        setrlimit(resource, Rlimit { current: value, maximum })?;
     }
     Ok(())
 }
@@ -142,19 +146,44 @@ fn tasks(load: &str) -> Option<u64> {
     total.parse().ok()
 }
 
+/// Files that a thread may touch, and all that it starts; it has no network.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// Readable and executable hierarchies.
+    pub(crate) read: Vec<PathBuf>,
+    /// Writable hierarchies.
+    pub(crate) write: Vec<PathBuf>,
+    /// Files and device nodes that can be read and written.
+    pub(crate) devices: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Keeps this thread to them from now on.
+    pub(crate) fn keep(&self) -> Result<(), landlock::RulesetError> {
+        let ruleset = Ruleset::default().handle_access(AccessNet::from_all(KNOWN))?;
+        enforce(ruleset, [&self.read, &self.write, &self.devices], &Expected::default())
+    }
+}
+
 fn restrict(plan: &Plan) -> Result<(), landlock::RulesetError> {
+    enforce(Ruleset::default(), [&plan.read, &plan.write, &plan.devices], &plan.expected)
+}
+
+fn enforce(
+    ruleset: Ruleset,
+    [readable, writable, devices]: [&[PathBuf]; 3],
+    expected: &Expected,
+) -> Result<(), landlock::RulesetError> {
     let all = AccessFs::from_all(KNOWN);
     let read = AccessFs::from_read(KNOWN);
     // A socket of another program is reached by nobody; a process' own needs no right.
     let write = all & !BitFlags::from(AccessFs::ResolveUnix);
     let device = AccessFs::from_file(KNOWN) & !BitFlags::from(AccessFs::Execute);
-    let ruleset = Ruleset::default()
-        .handle_access(all)?
-        .scope(Scope::Signal | Scope::AbstractUnixSocket)?
-        .create()?;
-    let ruleset = allow(ruleset, &plan.read, read)?;
-    let ruleset = allow(ruleset, &plan.write, write)?;
-    let ruleset = allow(ruleset, &plan.devices, device)?;
+    let ruleset =
+        ruleset.handle_access(all)?.scope(Scope::Signal | Scope::AbstractUnixSocket)?.create()?;
+    let ruleset = allow(ruleset, readable, read, expected)?;
+    let ruleset = allow(ruleset, writable, write, expected)?;
+    let ruleset = allow(ruleset, devices, device, expected)?;
     let status = ruleset.restrict_self()?;
     debug_assert!(status.ruleset != RulesetStatus::NotEnforced);
     Ok(())
@@ -164,14 +193,16 @@ fn allow(
     mut ruleset: RulesetCreated,
     paths: &[PathBuf],
     rights: BitFlags<AccessFs>,
+    expected: &Expected,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
     for path in paths {
-        // A path that is missing needs no right.
-        let Ok(descriptor) = PathFd::new(path) else {
-            continue;
+        // A path that is missing needs no right, and what another process put there gets none. Of a file
+        // only those rights count that files have.
+        ruleset = match (expected.open(path), PathFd::new(path)) {
+            (Some(Ok(meant)), _) => ruleset.add_rule(PathBeneath::new(meant, rights))?,
+            (None, Ok(found)) => ruleset.add_rule(PathBeneath::new(found, rights))?,
+            (Some(Err(_)), _) | (None, Err(_)) => ruleset,
         };
-        // Of a file only those rights count that files have.
-        ruleset = ruleset.add_rule(PathBeneath::new(descriptor, rights))?;
     }
     Ok(ruleset)
 }

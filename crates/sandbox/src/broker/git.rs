@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,9 @@ use contract::sandbox::Stdin;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
+use super::reach::Reach;
 use super::repository::{Repository, regular};
+use crate::FileRules;
 use crate::launch::{self, Launcher};
 use crate::system_program::trusted;
 
@@ -54,6 +57,8 @@ pub(crate) struct Git {
     pub(crate) settings: Vec<OsString>,
     /// Variables beyond the fixed ones.
     pub(crate) env: BTreeMap<String, OsString>,
+    /// Rules for the files of the working tree.
+    pub(crate) rules: Option<Arc<dyn FileRules>>,
 }
 
 /// Which index a step works on.
@@ -66,12 +71,9 @@ pub(crate) enum Index {
 }
 
 impl Git {
-    /// Makes the folder in `state`, a place of the user's outside of the workspace.
-    pub(crate) fn new(
-        repository: &Repository,
-        state: &Path,
-        launcher: &Arc<Launcher>,
-    ) -> Result<Self, BrokerError> {
+    /// Makes the folder in `state`, a place of the user's outside of the workspace. All that git can do at
+    /// first is to read settings, which include files from wherever the user likes.
+    pub(crate) fn new(repository: &Repository, state: &Path) -> Result<Self, BrokerError> {
         let cannot = |error: std::io::Error| {
             BrokerError::Failed(format!("cannot keep things in {}: {error}", state.display()))
         };
@@ -89,16 +91,29 @@ impl Git {
         }
         let git = Self {
             program,
-            launcher: Arc::clone(launcher),
+            launcher: started(Reach { read: vec!["/".into()], write: Vec::new() })?,
             folder,
             root: repository.root.clone(),
             objects: repository.common.join("objects"),
             settings: Vec::new(),
             env: BTreeMap::new(),
+            rules: None,
         };
         git.write("HEAD", b"ref: refs/heads/broker\n")?;
         git.write("config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
         Ok(git)
+    }
+
+    /// Whether a rule denies to read a file of the working tree.
+    pub(crate) fn is_hidden(&self, name: &[u8]) -> bool {
+        let path = self.root.join(OsStr::from_bytes(name));
+        self.rules.as_ref().is_some_and(|rules| rules.hides(&path))
+    }
+
+    /// Whether a rule denies to write a file of the working tree.
+    pub(crate) fn is_kept(&self, name: &[u8]) -> bool {
+        let path = self.root.join(OsStr::from_bytes(name));
+        self.rules.as_ref().is_some_and(|rules| rules.hides(&path) || rules.keeps(&path))
     }
 
     /// Uses another kind of ids than usual.
@@ -107,6 +122,19 @@ impl Git {
             "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {name}\n"
         );
         self.write("config", text.as_bytes())
+    }
+
+    /// Lets it read files and objects of the repository, and these `lists` of patterns, and write objects and
+    /// its folder. From here on it reaches nothing else.
+    pub(crate) fn enter(
+        &mut self,
+        repository: &Repository,
+        lists: Vec<PathBuf>,
+    ) -> Result<(), BrokerError> {
+        let folder = self.folder.path().to_owned();
+        let read = [repository.objects(), vec![self.root.clone()], lists].concat();
+        self.launcher = started(Reach { read, write: vec![self.objects.clone(), folder] })?;
+        Ok(())
     }
 
     /// Copies what the repository knows about its files: the index, and local lists of patterns.
@@ -186,12 +214,20 @@ impl Git {
             all.push(OsStr::new("--"));
             all.extend(paths.iter().map(|path| path.as_os_str()));
         }
-        let mut command = self.plain(index);
-        let own = self.settings.iter().map(OsString::as_os_str);
-        for setting in FIXED.map(OsStr::new).into_iter().chain(own) {
-            command.arg("-c").arg(setting);
-        }
-        self.finish(command, &all, input).await
+        self.finish(self.settled(index), &all, input).await
+    }
+
+    /// Makes these files, as the index has them, in a folder of our own, which is returned.
+    pub(crate) async fn make(&self, names: &[u8]) -> Result<PathBuf, BrokerError> {
+        let place = self.folder.path().join("files");
+        let cannot = |error| BrokerError::Failed(format!("cannot make files: {error}"));
+        fs::create_dir(&place).map_err(cannot)?;
+        let mut command = self.settled(Index::Kept);
+        // Of the attributes those of the index count, as in every checkout.
+        command.env("GIT_WORK_TREE", &place).current_dir(&place);
+        let words = ["checkout-index", "-z", "--stdin"].map(OsStr::new);
+        self.finish(command, &words, names).await?;
+        Ok(place)
     }
 
     /// Runs a step that prints one id.
@@ -207,6 +243,16 @@ impl Git {
             return Ok(text);
         }
         Err(BrokerError::Failed(format!("`git {}` did not answer with an id", words[0])))
+    }
+
+    /// Git with all settings and without a command.
+    fn settled(&self, index: Index) -> tokio::process::Command {
+        let mut command = self.plain(index);
+        let own = self.settings.iter().map(OsString::as_os_str);
+        for setting in FIXED.map(OsStr::new).into_iter().chain(own) {
+            command.arg("-c").arg(setting);
+        }
+        command
     }
 
     /// Git without a setting and without a command.
@@ -278,6 +324,11 @@ impl Git {
             BrokerError::Failed(format!("cannot write {}: {error}", path.display()))
         })
     }
+}
+
+fn started(reach: Reach) -> Result<Arc<Launcher>, BrokerError> {
+    let cannot = |error| BrokerError::Failed(format!("cannot start processes: {error}"));
+    reach.launcher().map_err(cannot)
 }
 
 /// Finds git at a place that only root can change.

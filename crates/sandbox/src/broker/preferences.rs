@@ -129,12 +129,23 @@ impl Preferences {
         chosen.is_none_or(|value| is_on(value) || value.eq_ignore_ascii_case("always"))
     }
 
-    /// What git is told: how files are read, and the user's own lists of patterns.
-    pub(crate) fn carried(&self, settings: &Settings) -> Vec<OsString> {
+    /// What git is told: how files are read, and these lists of patterns.
+    pub(crate) fn carried(&self, lists: &[(&str, PathBuf)]) -> Vec<OsString> {
         let mut carried: Vec<OsString> = CARRIED
             .iter()
             .filter_map(|name| Some(format!("{name}={}", self.either(name)?).into()))
             .collect();
+        for (name, path) in lists {
+            let mut setting = OsString::from(format!("{name}="));
+            setting.push(path);
+            carried.push(setting);
+        }
+        carried
+    }
+
+    /// The user's own lists of patterns, by the settings that name them.
+    pub(crate) fn lists(&self, settings: &Settings) -> Vec<(&'static str, PathBuf)> {
+        let mut lists = Vec::new();
         let home = settings.home.as_deref();
         let folder = settings.env.get("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
         let folder = folder.map(PathBuf::from).or_else(|| Some(home?.join(".config")));
@@ -146,13 +157,9 @@ impl Preferences {
             });
             let usual = || Some(folder.as_ref()?.join("git").join(file));
             let path = named.or_else(usual).filter(|path| path.is_absolute() && path.is_file());
-            if let Some(path) = path {
-                let mut setting = OsString::from(format!("{name}="));
-                setting.push(path);
-                carried.push(setting);
-            }
+            lists.extend(path.map(|path| (name, path)));
         }
-        carried
+        lists
     }
 
     /// The variables that say who commits.
@@ -273,8 +280,8 @@ mod tests {
             ]),
             user: settings(&[("core.autocrlf", "false"), ("core.eol", "lf")]),
         };
-        let carried = preferences.carried(&Settings::default());
-        assert_eq!(carried, ["core.autocrlf=input", "core.eol=lf"]);
+        let carried = preferences.carried(&[("core.excludesfile", "/own".into())]);
+        assert_eq!(carried, ["core.autocrlf=input", "core.eol=lf", "core.excludesfile=/own"]);
         let identity = preferences.identity(&BTreeMap::new());
         assert!(matches!(identity, Err(BrokerError::NoIdentity)), "{identity:?}");
     }

@@ -1,16 +1,21 @@
 //! Finds the repository of a workspace and refuses one that could lead a commit elsewhere. Reads
 //! names and pointers only, never a setting.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::broker::BrokerError;
+use contract::text::normalize;
 
 use super::reference;
 
 const POINTER: u64 = 8 << 10;
+/// So many folders of objects are looked at for further ones.
+const FOLDERS: usize = 32;
 
 /// What git leaves behind while something else is going on.
 const IN_PROGRESS: [(&str, &str); 5] = [
@@ -152,6 +157,24 @@ impl Repository {
             }
         }
         Ok(())
+    }
+
+    /// The folders of its objects: its own, and those outside of the files that it borrows from. Only what
+    /// has the name of such a folder counts, since a hostile repository could list any.
+    pub(crate) fn objects(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.common.join("objects")];
+        for number in 0..FOLDERS {
+            let Some(folder) = folders.get(number).cloned() else { break };
+            let list = regular(&folder.join("info/alternates"), POINTER).ok().flatten();
+            for line in list.unwrap_or_default().split(|byte| *byte == b'\n') {
+                let borrowed = normalize(&folder.join(OsStr::from_bytes(line)));
+                let is_one = borrowed.ends_with("objects") && !borrowed.starts_with(&self.root);
+                if is_one && !folders.contains(&borrowed) {
+                    folders.push(borrowed);
+                }
+            }
+        }
+        folders
     }
 
     /// The part of it that belongs to somebody else.

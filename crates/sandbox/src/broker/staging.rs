@@ -1,6 +1,8 @@
 //! Brings changes of the working tree into the index, and makes the tree of the commit from it.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use contract::broker::BrokerError;
 
@@ -43,6 +45,7 @@ pub(crate) async fn stage(
         return Err(BrokerError::InProgress("a merge with unresolved conflicts".to_owned()));
     }
     let mut changes = changes(git, scope).await?;
+    leave_out_hidden(git, scope, &mut changes)?;
     check_filters(git, preferences, &mut changes).await?;
     if !changes.deleted.is_empty() {
         let words = ["update-index", "-z", "--force-remove", "--stdin"];
@@ -103,6 +106,25 @@ async fn changes(git: &Git, scope: &Scope) -> Result<Changes, BrokerError> {
         }
     }
     Ok(changes)
+}
+
+/// Leaves out what rules deny to read: whatever is in a repository can be read there. What was asked for by
+/// its name is refused.
+fn leave_out_hidden(git: &Git, scope: &Scope, changes: &mut Changes) -> Result<(), BrokerError> {
+    let is_hidden = |path: &&PathBuf| git.is_hidden(path.as_os_str().as_bytes());
+    if let Some(path) = scope.paths().iter().find(is_hidden) {
+        let text = format!("{}: a rule denies reading it, so it is not committed", path.display());
+        return Err(BrokerError::Refused(text));
+    }
+    let (hidden, present) =
+        std::mem::take(&mut changes.present).into_iter().partition(|name| git.is_hidden(name));
+    let hidden: Vec<Vec<u8>> = hidden;
+    changes.present = present;
+    for name in hidden {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        changes.notes.push(format!("{name} is left out, because a rule denies reading it"));
+    }
+    Ok(())
 }
 
 /// Whether a file is one that was found planted, and moved away.
@@ -216,6 +238,7 @@ pub(crate) fn split(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|byte| *byte == 0).filter(|field| !field.is_empty())
 }
 
-fn joined(names: &[Vec<u8>]) -> Vec<u8> {
+/// Names with a NUL byte after each, as git reads them.
+pub(crate) fn joined(names: &[Vec<u8>]) -> Vec<u8> {
     names.iter().flat_map(|name| name.iter().copied().chain([0])).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use contract::broker::BrokerError;
 
@@ -11,7 +11,7 @@ use super::git::{Git, Index};
 use super::reference;
 use super::repository::Repository;
 use super::scope::Scope;
-use crate::protected::is_real_directory;
+use crate::held::Held;
 
 /// The mode of an entry that stands for a commit of another repository.
 const POINTER: &str = "160000 ";
@@ -55,14 +55,13 @@ fn pointer(entry: &[u8]) -> Option<(&str, &[u8])> {
 /// The commit that the submodule at `path` stands at; none where it is not checked out, or where
 /// its `.git` leads to what is not this repository's submodule.
 fn stands_at(repository: &Repository, path: &[u8]) -> Option<String> {
-    let folder: PathBuf = repository.root.join(OsStr::from_bytes(path));
-    if !is_real_directory(&repository.root, &folder) || !folder.join(".git").exists() {
-        return None;
-    }
-    let module = Repository::find(&folder).ok()?;
+    let git = repository.root.join(OsStr::from_bytes(path)).join(".git");
+    // A link in the place of the folder would tell where another repository stands.
+    let git = Held::of(&git).ok().filter(|git| git.path().exists())?;
+    let module = Repository::find(git.path().parent()?).ok()?;
     let modules = repository.common.join("modules").canonicalize();
     let is_ours = |modules: PathBuf| module.own.starts_with(modules);
-    let is_plain = module.own == Path::new(&folder).join(".git");
+    let is_plain = module.own == git.path();
     if !is_plain && !modules.is_ok_and(is_ours) {
         return None;
     }

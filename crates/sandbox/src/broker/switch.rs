@@ -1,7 +1,9 @@
 //! Brings the working tree to another branch or commit: what is not committed stays, or nothing
 //! happens. Names that other programs obey are not changed by it.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use contract::broker::{BrokerError, Changed};
@@ -11,6 +13,7 @@ use super::git::{Git, Index};
 use super::lock::Lock;
 use super::preferences::{Filter, Preferences};
 use super::repository::{Head, Repository};
+use super::tree::{self, Entry};
 use super::{reference, revision, staging, tag};
 
 /// Where to go.
@@ -48,7 +51,7 @@ pub(crate) async fn perform(
     if let Some(id) = id.as_deref().filter(|_| id != from) {
         files = changed(git, from.as_deref(), id).await?;
         check(git, preferences, &files).await?;
-        update(git, from.as_deref(), id).await?;
+        update(git, from.as_deref(), id, &files).await?;
         if let Some((bytes, time)) = git.index()? {
             index.fill(&bytes)?;
             index.date(time)?;
@@ -142,10 +145,14 @@ async fn check(git: &Git, preferences: &Preferences, files: &[Vec<u8>]) -> Resul
         return Err(BrokerError::Refused(text.to_owned()));
     }
     for name in files {
+        let is_kept = git.is_kept(name);
         let name = String::from_utf8_lossy(name);
-        let first = name.split('/').next().unwrap_or_default();
-        let in_folder = || protected(&*name).filter(|known| known.contains('/'));
-        if let Some(known) = protected(first).or_else(in_folder) {
+        if is_kept {
+            return Err(BrokerError::Refused(format!(
+                "{name} differs there, and a rule denies it"
+            )));
+        }
+        if let Some(known) = protected(&*name) {
             return Err(BrokerError::Refused(format!(
                 "{name} differs there, and {known} is protected: programs obey what it holds; use \
                  git itself"
@@ -160,21 +167,41 @@ async fn check(git: &Git, preferences: &Preferences, files: &[Vec<u8>]) -> Resul
     Ok(())
 }
 
-/// Changes the files and the copy of the index. Where something uncommitted would be lost, git
-/// says so before it changes anything.
-async fn update(git: &Git, from: Option<&str>, to: &str) -> Result<(), BrokerError> {
+/// Changes those of the `files` that differ, and the copy of the index. Where something uncommitted would
+/// be lost, git says so before anything changes.
+async fn update(
+    git: &Git,
+    from: Option<&str>,
+    to: &str,
+    files: &[Vec<u8>],
+) -> Result<(), BrokerError> {
+    let refresh = ["update-index", "-q", "--refresh"];
     // That a file differs from the index is an answer here, not a failure.
-    let _ = git.run(Index::Kept, &["update-index", "-q", "--refresh"], &[], b"").await;
+    let _ = git.run(Index::Kept, &refresh, &[], b"").await;
     // Merging one tree alone would drop what is staged.
     let nothing =
         if from.is_none() { git.id(Index::Kept, &["mktree"], b"").await? } else { String::new() };
-    let words = ["read-tree", "-m", "-u", from.unwrap_or(&nothing), to];
-    git.run(Index::Kept, &words, &[], b"").await.map(drop).map_err(|error| match error {
+    let from = from.unwrap_or(&nothing);
+    let trial = ["read-tree", "-n", "-m", "-u", from, to];
+    git.run(Index::Kept, &trial, &[], b"").await.map_err(|error| match error {
         BrokerError::Failed(words) => {
             BrokerError::Refused(format!("{words}; commit what has changed, or put it away, first"))
         }
         other => other,
-    })
+    })?;
+    let words = ["diff-index", "--cached", "--raw", "-z", "--no-renames", to];
+    let printed = git.run(Index::Kept, &words, &[], b"").await?;
+    // What is the same in both commits and staged otherwise stays so.
+    let files: BTreeSet<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    let mut entries = Entry::all(&printed);
+    entries.retain(|entry| files.contains(entry.name.as_os_str().as_bytes()));
+    git.run(Index::Kept, &["read-tree", "-m", from, to], &[], b"").await?;
+    let made = entries.iter().filter(|entry| entry.is_file());
+    let made: Vec<_> = made.map(|entry| entry.name.as_os_str().as_bytes().to_owned()).collect();
+    let made = git.make(&staging::joined(&made)).await?;
+    tree::change(&git.root, &made, &entries)?;
+    let _ = git.run(Index::Kept, &refresh, &[], b"").await;
+    Ok(())
 }
 
 /// Writes the move into the log of `HEAD`; says so where that is not possible.

@@ -1,11 +1,11 @@
 //! Finds what git would wait for without end: a pipe in place of a list that it reads in every
-//! folder.
+//! folder, or of a part of a repository, which it looks for in every folder.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-const LISTS: [&str; 2] = [".gitignore", ".gitattributes"];
+const READ: [&str; 4] = [".gitignore", ".gitattributes", "HEAD", "commondir"];
 
 /// The first such pipe beneath `root`.
 pub(crate) fn pipe(root: &Path) -> Option<PathBuf> {
@@ -15,13 +15,19 @@ pub(crate) fn pipe(root: &Path) -> Option<PathBuf> {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            let name = entry.file_name();
-            if kind.is_dir() && name != ".git" {
-                folders.push(entry.path());
-            } else if kind.is_fifo() && LISTS.iter().any(|list| name == *list) {
-                return Some(entry.path());
+            let (name, path) = (entry.file_name(), entry.path());
+            let is_read = || READ.iter().any(|read| name == *read) || is_kept(&path);
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_fifo() && is_read() {
+                return Some(path);
             }
         }
     }
     None
+}
+
+/// Whether git keeps it, or should.
+fn is_kept(path: &Path) -> bool {
+    path.iter().any(|part| part == ".git")
 }

@@ -1,10 +1,16 @@
 //! Files of a workspace that the shell of its user loads before each prompt, by direnv or mise: each
 //! looks at its own file only, and runs whatever that names.
 
-use std::fs;
-use std::path::Path;
+mod shell;
 
-use super::{MOST_HOOKS, SEPARATORS, Search, is_file};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::shell::{Loading, WILDCARDS};
+use super::{MOST_PATHS, Search, is_file};
 use crate::contents;
 
 /// What the user's shell loads before each prompt.
@@ -21,28 +27,24 @@ const MISE: [&str; 6] = [
 const MISE_PLACES: [&str; 2] = [".config/mise", "mise/config.toml"];
 /// What in the settings of mise can start a task by itself, or hide where the tasks begin and end.
 const STARTERS: [&str; 5] = ["hooks", "exec", "watch_files", "\"\"\"", "'''"];
-/// Commands of a shell or of direnv that load nothing of what they are given.
-const SETTERS: [&str; 5] = ["export", "watch_file", "watch_dir", "PATH_add", "path_add"];
-
 /// Where mise looks for tasks that are files, besides folders that are protected anyway.
 const MISE_TASKS: [&str; 3] = ["mise-tasks", ".mise-tasks", "mise/tasks"];
-/// Commands that read what they are given as a shell's text.
-const LOADERS: [&str; 4] = [".", "source", "source_env", "source_env_if_exists"];
-/// Commands of direnv that read `.env` where they are given nothing.
-const VARIABLES: [&str; 2] = ["dotenv", "dotenv_if_exists"];
-/// The longest text that comes of putting values in the places of their variables.
-const LONGEST_TEXT: usize = 4 << 20;
-/// So many times is a line looked at for a variable.
-const MOST_LOOKS: usize = 200_000;
-/// So many names at the top are compared with a pattern.
-const MOST_NAMES: usize = 10_000;
+/// So many names in one folder are compared with patterns.
+const MOST_NAMES: usize = 50_000;
+/// So much may all that take: a name that fits is worth this many others.
+const MOST_COMPARED: usize = 1_000_000;
+const FITTING: usize = 10;
 
 impl Search<'_> {
     /// Adds what the shell loads besides names that are protected anyway.
     pub(super) fn environment(&mut self) {
         self.load(&self.root.join(ENVIRONMENT));
-        for file in MISE {
-            self.load(&self.root.join(file));
+        let texts = MISE.map(|file| self.text(&self.root.join(file)).unwrap_or_default());
+        let texts = texts.map(|text| String::from_utf8_lossy(&text).into_owned());
+        // One file may start the tasks of another.
+        let is_started = texts.iter().any(|text| starts_tasks(text));
+        for text in texts {
+            self.load_mise(&text, is_started);
         }
         for place in MISE_PLACES {
             self.place(place);
@@ -52,8 +54,7 @@ impl Search<'_> {
     /// Adds a place where something is looked for, if it is there.
     fn place(&mut self, name: &str) {
         let place = self.root.join(name);
-        let is_missing = self.missing.is_some_and(|missing| missing.starts_with(&place));
-        if is_missing || place.symlink_metadata().is_ok() {
+        if self.is_missing_in(&place) || place.symlink_metadata().is_ok() {
             self.found.extend(self.beneath(&place));
         }
     }
@@ -63,32 +64,54 @@ impl Search<'_> {
         let Some(text) = self.text(file) else { return };
         let text = String::from_utf8_lossy(&text);
         if file.extension().is_some_and(|it| it == "toml") {
-            self.load_mise(&text);
+            self.load_mise(&text, starts_tasks(&text));
             return;
         }
         // Direnv goes to the folder of what it sources.
         let folder = file.parent().unwrap_or(self.root);
-        let (values, is_cut) = with_values(&text);
-        self.is_cut |= is_cut;
-        let loading = loading_in_shell(&format!("{text}\n{values}"));
-        let sourced = self.meant(&sourced(&loading), folder);
-        self.load_each(&loading, folder, &|path| is_shell(path) || sourced.contains(path));
-        for pattern in patterns(&loading) {
-            if pattern.contains('/') {
-                self.load_folder(pattern, folder);
-            } else {
-                self.load_matching(pattern, folder);
-            }
+        let loading = Loading::of(&text);
+        self.is_cut |= loading.is_cut;
+        let sourced = self.meant(&loading.sourced, folder);
+        self.load_each(&loading.text, folder, &|path| is_shell(path) || sourced.contains(path));
+        let listed = self.meant(&loading.listed, folder);
+        self.found.extend(listed.into_iter().filter(|path| path.is_dir()));
+        for pattern in &loading.patterns {
+            self.load_pattern(pattern, folder);
         }
     }
 
-    fn load_mise(&mut self, text: &str) {
-        if starts_tasks(text) {
+    /// What settings of mise name; of tasks where something starts them by itself.
+    fn load_mise(&mut self, text: &str, is_started: bool) {
+        if is_started {
             for place in MISE_TASKS {
                 self.place(place);
             }
+            for place in included_tasks(text) {
+                self.included(place);
+            }
         }
-        self.load_each(&loading_in_mise(text), self.root, &is_shell);
+        self.load_each(&loading_in_mise(text, is_started), self.root, &is_shell);
+    }
+
+    /// Adds a folder of tasks, or a file of them and what these run.
+    fn included(&mut self, name: &str) {
+        // What stands before is a template, usually for the folder of the settings.
+        let name = name.rsplit_once("}}/").map_or(name, |(_, name)| name);
+        for path in self.spelled(name, self.root) {
+            if name.contains(WILDCARDS) {
+                self.load_pattern(name, self.root);
+            } else if path.is_dir() || is_file(&path) || self.is_missing_in(&path) {
+                self.found.extend(self.beneath(&path));
+            }
+            let text = self.beneath(&path).and_then(|path| self.text(&path)).unwrap_or_default();
+            let text = loading_in_mise(&String::from_utf8_lossy(&text), true);
+            self.load_each(&text, self.root, &is_shell);
+        }
+    }
+
+    /// Whether the file that counts although it is not there lies in a folder, or is it.
+    fn is_missing_in(&self, folder: &Path) -> bool {
+        self.missing.is_some_and(|missing| missing.starts_with(folder))
     }
 
     /// Adds the files that a text names, and what those lead to that a shell reads.
@@ -105,37 +128,79 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the folder that a pattern looks through, with all that is or comes there.
-    fn load_folder(&mut self, pattern: &str, base: &Path) {
-        let is_fixed = |part: &&str| !part.contains(WILDCARDS);
-        let fixed: Vec<&str> = pattern.split('/').take_while(is_fixed).collect();
+    /// Adds the folder that a pattern looks through, with all that is or comes there; of one in which
+    /// everything lies what the pattern stands for.
+    fn load_pattern(&mut self, pattern: &str, base: &Path) {
+        let parts: Vec<&str> = pattern.split('/').collect();
+        let fixed = parts.iter().take_while(|part| !part.contains(WILDCARDS)).count();
+        let (fixed, parts) = parts.split_at(fixed);
         let fixed = fixed.join("/");
-        let mut paths = self.spelled(&fixed, self.root);
-        paths.extend(self.spelled(&fixed, base));
-        for path in paths {
-            let Some(folder) = self.beneath(&path) else { continue };
-            let listing = contents::list(&folder, MOST_HOOKS).known().unwrap_or_default();
-            self.is_cut |= listing.is_cut;
-            self.found.insert(folder);
-            for entry in listing.entries.iter().filter(|entry| is_file(&entry.path())) {
-                self.load(&entry.path());
+        let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+        let places = [self.root, base].map(|place| self.spelled(&fixed, place));
+        for folder in places.into_iter().flatten().collect::<BTreeSet<_>>() {
+            self.seen += 1;
+            if self.seen > MOST_PATHS {
+                return;
+            }
+            if folder != base && folder != self.root {
+                let Some(folder) = self.beneath(&folder) else { continue };
+                self.found.insert(folder);
+            }
+            self.load_matching(&parts, &folder);
+        }
+    }
+
+    /// Adds the files that the parts of a pattern stand for in a folder.
+    fn load_matching(&mut self, parts: &[&str], folder: &Path) {
+        let Some((part, rest)) = parts.split_first() else { return };
+        let is_pattern = part.contains(WILDCARDS);
+        let names = if is_pattern { self.names_in(folder) } else { vec![part.into()].into() };
+        // A text that is no shell's names nothing.
+        let is_any = part.trim_matches(WILDCARDS).is_empty();
+        for name in names.iter().filter(|name| could_match(part, &name.to_string_lossy())) {
+            self.compared += FITTING;
+            if self.compared > MOST_COMPARED {
+                self.is_cut = true;
+                return;
+            }
+            let path = folder.join(name);
+            if !rest.is_empty() {
+                if path.is_dir() || self.is_missing_in(&path) {
+                    self.load_matching(rest, &path);
+                }
+            } else if is_file(&path) || self.is_missing(&path) {
+                let place = self.beneath(&path);
+                let is_new = |it: &PathBuf| !it.ancestors().any(|it| self.found.contains(it));
+                if let Some(place) = place.filter(is_new) {
+                    self.found.insert(place);
+                }
+                if !is_any || is_shell(&path) {
+                    self.load(&path);
+                }
             }
         }
     }
 
-    /// Adds the files that a pattern without a folder stands for: a folder that everything lies in
-    /// cannot be protected as a whole.
-    fn load_matching(&mut self, pattern: &str, base: &Path) {
-        let listing = contents::list(base, MOST_NAMES).known().unwrap_or_default();
-        self.is_cut |= listing.is_cut;
-        let missing = self.missing.filter(|missing| missing.parent() == Some(base));
-        let there = listing.entries.iter().map(fs::DirEntry::path).filter(|path| is_file(path));
-        for path in there.chain(missing.map(Path::to_owned)) {
-            if path.file_name().is_some_and(|name| could_match(pattern, &name.to_string_lossy())) {
-                self.found.extend(self.beneath(&path));
-                self.load(&path);
-            }
+    /// The names in a folder, with what counts although it is not there; none where too many were compared.
+    fn names_in(&mut self, folder: &Path) -> Arc<[OsString]> {
+        let known = self.names.get(folder).map(Arc::clone);
+        let names = known.unwrap_or_else(|| {
+            let listing = contents::list(folder, MOST_NAMES).known().unwrap_or_default();
+            self.is_cut |= listing.is_cut;
+            let missing = self.missing.and_then(|missing| missing.strip_prefix(folder).ok());
+            let missing = missing.and_then(|below| below.iter().next());
+            let missing = missing.filter(|name| !folder.join(name).exists());
+            let there = listing.entries.iter().map(fs::DirEntry::file_name);
+            let names: Arc<[OsString]> = there.chain(missing.map(OsString::from)).collect();
+            self.names.insert(folder.to_owned(), Arc::clone(&names));
+            names
+        });
+        self.compared += names.len();
+        if self.compared <= MOST_COMPARED {
+            return names;
         }
+        self.is_cut = true;
+        Arc::default()
     }
 }
 
@@ -146,50 +211,23 @@ fn could_match(pattern: &str, name: &str) -> bool {
     name.starts_with(start) && name.ends_with(end)
 }
 
-const WILDCARDS: [char; 3] = ['*', '?', '['];
-
-/// The words of a shell's text.
-fn words(text: &str) -> Vec<&str> {
-    let words = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(c));
-    words.filter(|word| !word.is_empty()).collect()
-}
-
-/// What a text has the shell itself read, as a text that says no more.
-fn sourced(text: &str) -> String {
-    let words = words(text);
-    let pairs = words.windows(2).filter(|pair| LOADERS.contains(&pair[0]));
-    let lines: Vec<String> = pairs.map(|pair| format!("source {}", pair[1])).collect();
-    lines.join("\n")
-}
-
-/// The patterns in a text that stand for files which the shell reads: at once, or by a loop.
-fn patterns(text: &str) -> Vec<&str> {
-    let sourced = sourced(text);
-    let by_variable = sourced.lines().any(|line| line.starts_with("source $"));
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let words = words(line);
-        let is_loop = by_variable && words.contains(&"for");
-        for (index, word) in words.iter().enumerate() {
-            let is_given = index > 0 && LOADERS.contains(&words[index - 1]);
-            // One that stands for everything tells nothing.
-            let is_pattern = word.contains(WILDCARDS) && !word.trim_matches(WILDCARDS).is_empty();
-            if (is_loop || is_given) && is_pattern {
-                found.push(*word);
-            }
-        }
-    }
-    found
-}
-
 /// Whether something in the settings of mise can start a task by itself.
 fn starts_tasks(text: &str) -> bool {
     STARTERS.iter().any(|starter| text.contains(starter))
 }
 
+/// The files and folders in which settings of mise have tasks looked for.
+fn included_tasks(text: &str) -> Vec<&str> {
+    let lists = text.split("includes").skip(1);
+    let lists =
+        lists.filter_map(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix('='));
+    let lists = lists.map(|rest| rest.split(']').next().unwrap_or_default());
+    // Every other piece lies between quotes.
+    lists.flat_map(|list| list.split(['"', '\'']).skip(1).step_by(2)).collect()
+}
+
 /// The settings of mise without those that have nothing loaded: the tasks, which the person starts.
-fn loading_in_mise(text: &str) -> String {
-    let is_all = starts_tasks(text);
+fn loading_in_mise(text: &str, is_all: bool) -> String {
     let (mut kept, mut is_task) = (Vec::new(), false);
     for line in text.lines().map(str::trim_start) {
         if line.starts_with('[') {
@@ -203,91 +241,6 @@ fn loading_in_mise(text: &str) -> String {
     kept.join("\n").replace(['"', '\''], " source ")
 }
 
-/// The lines of a shell's text that could run something, and what those say that do not name it.
-fn loading_in_shell(text: &str) -> String {
-    let mut loading = String::new();
-    for line in text.lines().filter(|line| is_loading_in_shell(line)) {
-        loading.push_str(line);
-        loading.push('\n');
-        let words = words(line);
-        if words.iter().any(|word| VARIABLES.contains(word)) {
-            loading.push_str("dotenv .env\n");
-        }
-        // What another command prints or a file holds is run, or read as variables: any of the words may
-        // be where that comes from.
-        let is_spread = [" $(", " \"$(", " `", " \"`", "<"].iter().any(|it| line.contains(it));
-        if is_spread || words.contains(&"eval") {
-            loading.extend(words.iter().map(|word| format!("sh {word}\n")));
-        }
-    }
-    loading
-}
-
-/// The lines of a text in which variables stand that it sets, with each of their values in their places;
-/// and whether there are more.
-fn with_values(text: &str) -> (String, bool) {
-    let loading = text.lines().filter(|line| line.contains('$') && is_loading_in_shell(line));
-    let mut lines: Vec<String> = loading.map(|line| line.replace('"', "")).collect();
-    let (given, mut length, mut looks) = (lines.len(), text.len(), 0);
-    for word in text.split_whitespace().filter(|word| is_assignment(word)) {
-        let (name, value) = word.split_once('=').unwrap_or_default();
-        let value = value.trim_matches(['"', '\'', ';']);
-        // What adds to itself (`PATH=$PATH:x`) would grow with every such line.
-        if with_value(value, name, "").is_some() {
-            continue;
-        }
-        looks += lines.len();
-        if looks > MOST_LOOKS {
-            return (lines.split_off(given).join("\n"), true);
-        }
-        let filled: Vec<String> =
-            lines.iter().filter_map(|line| with_value(line, name, value)).collect();
-        length += filled.iter().map(String::len).sum::<usize>();
-        if length > LONGEST_TEXT {
-            return (lines.split_off(given).join("\n"), true);
-        }
-        lines.extend(filled);
-    }
-    (lines.split_off(given).join("\n"), false)
-}
-
-/// A line with a value in the places of a variable; none where it has no such place.
-fn with_value(line: &str, name: &str, value: &str) -> Option<String> {
-    let plain = line.replace(&format!("${{{name}}}"), value);
-    let mark = format!("${name}");
-    let mut parts = plain.split(&mark);
-    let mut filled = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        // It may be the beginning of a longer name.
-        let is_longer = part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        if is_longer {
-            filled.push('$');
-        }
-        filled.push_str(if is_longer { name } else { value });
-        filled.push_str(part);
-    }
-    (filled != line).then_some(filled)
-}
-
-/// Whether a line of a shell's could run something: not where all of it sets variables, or has other
-/// files watched.
-fn is_loading_in_shell(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let first = words.clone().next().unwrap_or_default();
-    if first.starts_with('#') {
-        // Text in quotes that began above may end here.
-        return line.contains(['"', '\'']);
-    }
-    let is_one = !line.contains([';', '&', '|', '(', '`']);
-    !is_one || !(SETTERS.contains(&first) || words.all(is_assignment))
-}
-
-/// Whether a word gives a variable its value.
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map_or("", |(name, _)| name.trim_end_matches('+'));
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// Whether a file could be one that a shell reads.
 fn is_shell(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -297,189 +250,4 @@ fn is_shell(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::super::{MOST_BYTES, Pointers, git_pointers, names};
-
-    #[test]
-    fn what_the_shell_s_environment_loads_is_found() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        let write = |path: &str, text: &str| {
-            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
-            fs::write(root.join(path), text).unwrap();
-        };
-        let text = "source ./scripts/env\n. other\nsource_env_if_exists local\nuse nix\ndotenv .env\n\
-                    export A=./src/run\nwatch_file ./src/run\n";
-        write(".envrc", text);
-        write(".env", "B=./src/run\n");
-        write("scripts/env", ". \"$PWD/scripts/more\"\n");
-        write("scripts/more", "");
-        write("mise.toml", "[env]\n_.source = \"./e.sh\"\n[tasks.t]\nrun = \"./src/run\"\n");
-        write("src/run", "");
-        let wanted = [".env", "scripts/env", "scripts/more"];
-        assert_eq!(git_pointers(&root, None), wanted.map(|name| root.join(name)));
-        for name in ["other", "local", "e.sh", "scripts/more", ".config/mise/conf.d/a.toml"] {
-            assert!(names(&root, None, &root.join(name)), "{name}");
-        }
-        for name in ["nix", "src/run", "src/other", "scripts/x", ".config/x"] {
-            assert!(!names(&root, None, &root.join(name)), "{name}");
-        }
-    }
-
-    /// Whether a script beside a file with this text is one that the shell loads.
-    fn is_loaded(file: &str, text: &str) -> bool {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        fs::write(root.join(file), text).unwrap();
-        fs::write(root.join("x.sh"), "").unwrap();
-        git_pointers(&root, None).contains(&root.join("x.sh"))
-    }
-
-    #[test]
-    fn a_line_is_left_out_only_where_all_of_it_sets_a_variable() {
-        for text in [
-            "export A=1; source ./x.sh",
-            "export A=1 && . ./x.sh",
-            "export B=1 | ./x.sh",
-            "export A=1 & ./x.sh",
-            "export A=$(./x.sh)",
-            "export A=<(./x.sh)",
-            "A=1 ./x.sh",
-            "A=1 B=2 sh x.sh",
-            "A=1; ./x.sh",
-            "A=1 \\\n./x.sh",
-            "watch_file a; ./x.sh",
-            "export A='\n# '; ./x.sh",
-        ] {
-            assert!(is_loaded(".envrc", text), "{text}");
-        }
-        for text in [
-            "export A=./x.sh",
-            "export A=1 B=./x.sh",
-            "A=1 B=./x.sh",
-            "# ./x.sh",
-            "watch_file ./x.sh",
-            "PATH_add ./x.sh",
-        ] {
-            assert!(!is_loaded(".envrc", text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_loaded_by_other_words_than_its_name_is_found() {
-        for (texts, wanted) in [
-            (&[(".envrc", "dotenv"), (".env", "A=1")][..], ".env"),
-            (&[(".envrc", "if x; then dotenv_if_exists; fi"), (".env", "A=1")], ".env"),
-            (&[(".envrc", ". ./lib/env.inc"), ("lib/env.inc", ". ./x.sh")], "x.sh"),
-            (&[(".envrc", "source_env .env.d"), (".env.d", ". ./x.sh")], "x.sh"),
-            (&[(".envrc", "eval \"$(cat x.sh)\"")], "x.sh"),
-            (&[(".envrc", "source <(cat x.sh)")], "x.sh"),
-            (&[(".envrc", "for f in e.d/*.sh; do source \"$f\"; done"), ("e.d/a.sh", "")], "e.d"),
-            (&[(".envrc", "for f in e.d/*\ndo . $f\ndone"), ("e.d/a", ". ./x.sh")], "x.sh"),
-            (&[(".envrc", "source e.d/*.sh"), ("e.d/a.sh", "")], "e.d"),
-            (&[(".envrc", "D=scripts\nsource $D/y"), ("scripts/y", "")], "scripts/y"),
-            (&[(".envrc", "D=\"scripts\"\n. \"${D}/y\""), ("scripts/y", "")], "scripts/y"),
-            (&[("mise.toml", "[hooks]\nenter = 'mise run t'"), ("mise-tasks/t", "")], "mise-tasks"),
-        ] {
-            let base = tempfile::tempdir().unwrap();
-            let root = base.path().canonicalize().unwrap();
-            for (name, text) in texts.iter().chain(&[("x.sh", "")]) {
-                fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-                fs::write(root.join(name), text).unwrap();
-            }
-            assert!(git_pointers(&root, None).contains(&root.join(wanted)), "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_merely_listed_or_looked_at_is_not_loaded() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        fs::create_dir(root.join("src")).unwrap();
-        fs::write(root.join("src/a.js"), "").unwrap();
-        fs::write(root.join("gen.py"), "open('./src/a.js')").unwrap();
-        fs::write(root.join(".envrc"), "ls src/*\neval \"$(python gen.py)\"\ncat README\n")
-            .unwrap();
-        assert_eq!(git_pointers(&root, None), [root.join("gen.py")]);
-    }
-
-    #[test]
-    fn every_text_in_mise_s_settings_may_be_a_file_but_those_of_tasks_that_nothing_starts() {
-        for text in [
-            "[env]\n_.source = 'x.sh'",
-            "[env._]\nsource = [\n  \"./x.sh\",\n]",
-            "[env]\nA = \"{{ exec(command='./x.sh') }}\"",
-            "[hooks]\nenter = \"./x.sh\"",
-            "[hooks.enter]\nscript = \"sh x.sh\"",
-            "[tasks.t]\nrun = './x.sh'\n[hooks]\nenter = 'mise run t'",
-            "[tasks.t]\nrun = 'make'\n[env]\n_.source = './x.sh'",
-            "[env]\nA = \"\"\"\n[tasks]\n\"\"\"\n_.source = './x.sh'",
-        ] {
-            assert!(is_loaded("mise.toml", text), "{text}");
-        }
-        for text in ["[tasks.t]\nrun = './x.sh'", "[env]\nA = 'b' # c\n# ./x.sh"] {
-            assert!(!is_loaded("mise.toml", text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_the_shell_loads_and_cannot_be_read_here_leaves_it_open_what_that_names() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        fs::write(root.join(".envrc"), ". ./big\n").unwrap();
-        for (start, is_cut) in [("#!/bin/sh\n", true), ("\x7fELF", false)] {
-            fs::write(root.join("big"), start).unwrap();
-            assert!(!Pointers::of(&root, &root, None).is_cut);
-            let file = fs::OpenOptions::new().write(true).open(root.join("big")).unwrap();
-            file.set_len(MOST_BYTES + 1).unwrap();
-            assert_eq!(Pointers::of(&root, &root, None).is_cut, is_cut, "{start}");
-        }
-    }
-
-    #[test]
-    fn usual_spellings_do_not_hide_what_the_shell_loads() {
-        for (texts, wanted) in [
-            (&[(".envrc", "dotenv # variables"), (".env", "A=1")][..], ".env"),
-            (&[(".envrc", "dotenv 2>/dev/null"), (".env", "A=1")], ".env"),
-            (&[(".envrc", "export $(cat vars | xargs)"), ("vars", "A=1")], "vars"),
-            (&[(".envrc", "while read l; do export $l; done < vars"), ("vars", "A=1")], "vars"),
-            (&[(".envrc", "for f in .env.*; do . \"$f\"; done"), (".env.a", "")], ".env.a"),
-            (&[(".envrc", "D=scripts\nsource \"$D\"/y"), ("scripts/y", "")], "scripts/y"),
-            (&[(".envrc", "F=scripts/y\nsource \"$F\""), ("scripts/y", "")], "scripts/y"),
-            (&[(".envrc", "export F=\"$PWD/y\"\n. $F"), ("y", "")], "y"),
-            (&[(".envrc", "if a\nthen F=b\nelse F=y; fi\n. $F"), ("y", "")], "y"),
-            (&[(".envrc", "source_env sub"), ("sub/.envrc", ". ./y"), ("sub/y", "")], "sub/y"),
-        ] {
-            let base = tempfile::tempdir().unwrap();
-            let root = base.path().canonicalize().unwrap();
-            for (name, text) in texts {
-                fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-                fs::write(root.join(name), text).unwrap();
-            }
-            assert!(git_pointers(&root, None).contains(&root.join(wanted)), "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn variables_that_stand_for_themselves_or_often_leave_nothing_open() {
-        let base = tempfile::tempdir().unwrap();
-        let root = base.path().canonicalize().unwrap();
-        let adding = "export PATH=$PATH:./bin; hash -r\n".repeat(100);
-        let value = |it: u32| format!("V{it}=v{it}\n");
-        let values: String = (0..100).map(value).collect();
-        let text = format!("{adding}{values}F=y\n. $F\nD=src\nls $DATA $V7/x\n");
-        fs::write(root.join(".envrc"), text).unwrap();
-        fs::write(root.join("y"), "").unwrap();
-        fs::create_dir(root.join("v7")).unwrap();
-        fs::write(root.join("v7/x"), "").unwrap();
-        let found = Pointers::of(&root, &root, None);
-        assert_eq!((found.paths, found.is_cut), (vec![root.join("v7/x"), root.join("y")], false));
-        let place = |it: u32| format!("$V{it}/");
-        let (many, all): (String, String) =
-            ((0..30).map(value).collect(), (0..30).map(place).collect());
-        fs::write(root.join(".envrc"), format!("{many}. {all}x\n")).unwrap();
-        assert!(Pointers::of(&root, &root, None).is_cut);
-    }
-}
+mod tests;

@@ -2,20 +2,24 @@
 //! from the others, so they are compared when it has ended. What git and editors obey is small and comes
 //! back; of packages that were linked from a store only times and a sum of what they hold are known.
 
-use std::collections::BTreeMap;
+mod asked;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use contract::sandbox::SandboxError;
 
-use super::quarantine;
+use self::asked::{Asked, Moment, NEAR};
 use super::snapshot::{Saved, parts, read, write};
-use crate::listings::{self, Clock};
+use super::{named, quarantine, with_rights};
+use crate::held::Held;
+use crate::listings::{self, Clock, Seen};
 use crate::nested::{SKIPPED, is_protected};
 
 /// So much is kept to be brought back, of all files together.
@@ -49,6 +53,11 @@ impl Birth {
     /// The number of the file system.
     pub(crate) fn device(&self) -> u64 {
         self.number.0
+    }
+
+    /// It in words, which are the same for the same file.
+    pub(crate) fn words(&self) -> String {
+        format!("{:?} {:?}", self.number, self.time)
     }
 }
 
@@ -94,13 +103,17 @@ fn sum(path: &Path, birth: &Birth, stamp: Stamp) -> Option<u64> {
     if let Some((_, _, sum)) = known().get(&birth.number).filter(|it| is_same(it)) {
         return Some(*sum);
     }
-    let sum = KEY.hash_one(fs::read(path).ok()?);
+    let (found, bytes) = Held::of(path).and_then(|held| held.read(u64::MAX)).ok()?;
+    if Birth::seen(&found) != *birth || Stamp::seen(&found) != stamp {
+        return None;
+    }
+    let sum = KEY.hash_one(bytes);
     known().insert(birth.number, (birth.clone(), stamp, sum));
     Some(sum)
 }
 
 /// What counts in a folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     /// Everything: it is a part of something protected.
     Protected,
@@ -113,34 +126,47 @@ enum Within {
 type Walked = (usize, Vec<(PathBuf, Within)>);
 
 impl Linked {
+    /// Where they are.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let kept = self.kept.iter().map(|(path, ..)| path.as_path());
+        kept.chain(self.noted.iter().map(|(path, ..)| path.as_path()))
+    }
+
     /// Finds them at and beneath protected paths of a root; none where there are none.
     pub(crate) fn find(root: &Path, names: &[PathBuf]) -> Result<Option<Self>, SandboxError> {
-        let clock = Clock::of(root);
+        let moment = Moment { clock: Clock::of(root), now: Instant::now() };
+        let linked = Self::look(names, moment)?;
+        Ok((!linked.kept.is_empty() || !linked.noted.is_empty()).then_some(linked))
+    }
+
+    fn look(names: &[PathBuf], moment: Moment) -> Result<Self, SandboxError> {
         let mut linked = Self::default();
         let mut folders = Vec::new();
         for part in names.iter().flat_map(|name| parts(name)) {
             folders.extend(linked.look_at_path(part)?);
         }
-        let fetched = linked.walk(folders, clock)?;
+        let fetched = linked.walk(folders, moment)?;
         linked.walk_fetched(fetched)?;
-        Ok((!linked.kept.is_empty() || !linked.noted.is_empty()).then_some(linked))
+        Ok(linked)
     }
 
-    /// Looks through folders. Returns those in them that hold what tools have fetched.
-    fn walk(
-        &mut self,
-        tops: Vec<PathBuf>,
-        clock: Option<Clock>,
-    ) -> Result<Vec<PathBuf>, SandboxError> {
+    /// Looks through folders, level by level. Returns those in them that hold what tools have fetched.
+    fn walk(&mut self, tops: Vec<PathBuf>, moment: Moment) -> Result<Vec<PathBuf>, SandboxError> {
         let (mut fetched, mut seen) = (Vec::new(), 0);
         for top in tops {
-            let mut left = vec![(top.clone(), Within::Protected)];
-            while let Some((folder, within)) = left.pop() {
+            let mut near = NEAR;
+            let mut left = VecDeque::from([(top.clone(), Within::Protected)]);
+            while let Some((folder, within)) = left.pop_front() {
+                let most = ENTRIES - seen;
                 let (count, below) = match within {
-                    Within::Protected => self.walk_protected(&top, &folder, ENTRIES - seen)?,
-                    Within::Checkout => self.walk_checkout(&folder, ENTRIES - seen, clock)?,
+                    Within::Protected => {
+                        let is_obeyed = folder == top || has_protected_name(&folder);
+                        self.walk_protected(&folder, is_obeyed, (near, most), moment)?
+                    }
+                    Within::Checkout => self.walk_checkout(&folder, most, moment.clock)?,
                 };
                 seen += count;
+                near = near.saturating_sub(count);
                 if seen >= ENTRIES {
                     return Err(too_many(&top));
                 }
@@ -154,29 +180,44 @@ impl Linked {
         Ok(fetched)
     }
 
-    /// Looks at the files in a folder that is a part of something protected, or the top of a checkout.
+    /// Looks at the files in a folder that is a part of something protected, or the top of a checkout. What
+    /// is obeyed by its name is so as well where it is a repository of its own. So many entries are asked
+    /// in any case, and so many may be there.
     fn walk_protected(
         &mut self,
-        top: &Path,
         folder: &Path,
-        most: usize,
+        is_obeyed: bool,
+        (near, most): (usize, usize),
+        moment: Moment,
     ) -> Result<Walked, SandboxError> {
+        let known = asked::known(folder, is_obeyed, moment);
+        if let Some(known) = known.filter(|known| known.count > near) {
+            for path in &known.linked {
+                self.look_at_path(path.clone())?;
+            }
+            return Ok((known.count, known.below.clone()));
+        }
+        let seen = fs::metadata(folder).ok().as_ref().map(Seen::of);
         let Some(entries) = list(folder, most)? else { return Ok((0, Vec::new())) };
-        // What is obeyed by its name is obeyed as well where it is a repository of its own.
-        let is_obeyed = folder == top || has_protected_name(folder);
         let is_checkout = !is_obeyed && entries.iter().any(|entry| entry.file_name() == ".git");
-        let mut below = Vec::new();
+        let (mut linked, mut below) = (Vec::new(), Vec::new());
         for entry in &entries {
             let kind = entry.file_type().map_err(|error| unseen(folder, &error))?;
             let is_obeyed = !is_checkout || is_protected(folder, &entry.file_name(), usize::MAX);
             if kind.is_file() && is_obeyed {
-                self.look_at(entry, true)?;
+                linked.extend(self.look_at(entry, true)?.then(|| entry.path()));
             } else if kind.is_dir() {
                 let within = if is_obeyed { Within::Protected } else { Within::Checkout };
                 below.push((entry.path(), within));
             }
         }
-        Ok((entries.len(), below))
+        let count = entries.len();
+        if let Some(seen) = seen.filter(|_| count > near) {
+            let (when, below) = (moment.now, below.clone());
+            let asked = Asked { seen, when, is_obeyed, count, linked, below };
+            asked::remember(folder, asked, moment);
+        }
+        Ok((count, below))
     }
 
     /// The same in a folder of a checkout.
@@ -222,7 +263,7 @@ impl Linked {
                     return Ok(());
                 }
                 match entry.file_type() {
-                    Ok(kind) if kind.is_file() => self.look_at(&entry, false)?,
+                    Ok(kind) if kind.is_file() => drop(self.look_at(&entry, false)?),
                     Ok(kind) if kind.is_dir() => left.push(entry.path()),
                     Ok(_) | Err(_) => {}
                 }
@@ -231,13 +272,16 @@ impl Linked {
         Ok(())
     }
 
-    fn look_at(&mut self, entry: &fs::DirEntry, is_obeyed: bool) -> Result<(), SandboxError> {
+    /// Looks at a file. Returns whether it has further names.
+    fn look_at(&mut self, entry: &fs::DirEntry, is_obeyed: bool) -> Result<bool, SandboxError> {
         match entry.metadata() {
-            Ok(found) if found.nlink() > 1 => self.add(entry.path(), &found, is_obeyed),
+            Ok(found) if found.nlink() > 1 => {
+                self.add(entry.path(), &found, is_obeyed).map(|()| true)
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(unseen(&entry.path(), &error))
             }
-            Ok(_) | Err(_) => Ok(()),
+            Ok(_) | Err(_) => Ok(false),
         }
     }
 
@@ -261,10 +305,17 @@ impl Linked {
             self.noted.push((path, birth, stamp, sum));
             return Ok(());
         }
-        let saved = read(&path).map_err(|error| unguarded(&path, &error))?;
-        self.kept.extend(saved.map(|saved| (path, birth, saved)));
-        self.kept_bytes = bytes;
-        Ok(())
+        match Held::of(&path).and_then(|held| held.read(KEPT_BYTES)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(unguarded(&path, &error)),
+            Ok((found, text)) => {
+                // That of the file that was read, whatever was looked at before.
+                let (birth, mode) = (Birth::seen(&found), found.mode() & 0o7777);
+                self.kept.push((path, birth, Saved::File { bytes: text, mode }));
+                self.kept_bytes = bytes;
+                Ok(())
+            }
+        }
     }
 
     /// Undoes what was written by another name. What the host has put in the place of a file stays.
@@ -275,8 +326,10 @@ impl Linked {
             if !is_same || read(path).is_ok_and(|found| found.as_ref() == Some(saved)) {
                 continue;
             }
-            moved.push(quarantine(root, path));
-            moved.extend(write(path, saved).err().map(Err));
+            let away = quarantine(root, path);
+            let written = away.is_ok().then(|| with_rights(root, path, || write(path, saved)));
+            moved.push(away);
+            moved.extend(written.and_then(Result::err).map(|error| Err(named(path, &error))));
         }
         let mut doubtful = Vec::new();
         for (path, birth, stamp, before) in &self.noted {
@@ -495,5 +548,50 @@ mod tests {
         fs::write(path("b"), "evil").unwrap();
         assert_eq!(linked.restore(base.path()).len(), 1);
         assert_eq!(fs::read_to_string(path(".git/hooks/pre-commit")).unwrap(), "mine");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_lies_deep_in_a_very_large_folder_is_asked_when_it_changes_and_once_in_a_while() {
+        use std::time::Duration;
+
+        use super::asked::WHILE;
+
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        fs::create_dir_all(path(".claude/w/deep")).unwrap();
+        for number in 0..NEAR {
+            fs::write(path(&format!(".claude/w/{number}")), "").unwrap();
+        }
+        for name in ["a", "b", "c"] {
+            fs::write(path(&format!(".claude/w/deep/{name}")), "mine").unwrap();
+        }
+        fs::write(path(".claude/settings.json"), "mine").unwrap();
+        crate::nested::tests::pass_time();
+        fs::write(path("later"), "").unwrap();
+        let begun = Instant::now();
+        let found = |after: Duration| {
+            let moment = Moment { clock: Clock::of(base.path()), now: begun + after };
+            let linked = Linked::look(&[path(".claude")], moment).unwrap();
+            let names = linked.kept.iter().map(|(path, ..)| path.file_name().unwrap().to_owned());
+            let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        let link = |name: &str, other: &str| fs::hard_link(path(name), path(other)).unwrap();
+        assert_eq!(found(Duration::ZERO), "");
+        // Of these it is asked each time.
+        link(".claude/settings.json", "x");
+        assert_eq!(found(Duration::ZERO), "settings.json");
+        link(".claude/w/deep/a", "y");
+        assert_eq!(found(Duration::ZERO), "settings.json");
+        assert_eq!(found(WHILE), "a settings.json");
+        assert_eq!(found(WHILE), "a settings.json");
+        fs::remove_file(path("y")).unwrap();
+        link(".claude/w/deep/b", "z");
+        assert_eq!(found(WHILE), "settings.json");
+        // Something came into the folder.
+        link("z", ".claude/w/deep/d");
+        assert_eq!(found(WHILE), "b d settings.json");
     }
 }

@@ -6,13 +6,15 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::sandbox::SandboxError;
 
 use super::print::{Print, is_exhausted};
-use super::{quarantine, with_rights};
+use super::{named, quarantine, with_rights};
+use crate::closed;
+use crate::held::Held;
 use crate::nested::Nested;
 use crate::protected::{self, is_bare_repository};
 
@@ -100,14 +102,21 @@ impl Snapshot {
 
     /// Keeps the modes of these too, where they exist.
     pub(crate) fn keep_modes(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
-        self.modes
-            .extend(paths.into_iter().filter_map(|path| mode(&path).map(|mode| (path, mode))));
+        self.modes.extend(paths.into_iter().filter_map(|path| {
+            let mode = mode(Held::of(&path).ok()?.path())?;
+            Some((path, mode))
+        }));
     }
 
     /// The first path whose mode is another one.
     pub(super) fn other_mode(&self) -> Option<&Path> {
-        let is_other = |(path, kept): &(&PathBuf, &u32)| mode(path).is_some_and(|it| it != **kept);
-        self.modes.iter().find(is_other).map(|(path, _)| path.as_path())
+        self.other_modes().next().map(|(path, _)| path)
+    }
+
+    /// Paths whose mode is another one, with the one that they had.
+    fn other_modes(&self) -> impl Iterator<Item = (&Path, u32)> {
+        let modes = self.modes.iter().map(|(path, kept)| (path.as_path(), *kept));
+        modes.filter(|(path, kept)| mode(path).is_some_and(|mode| mode != *kept))
     }
 
     /// Whether `path`, which could not be opened because no descriptor is left, is seen to be as it
@@ -119,15 +128,10 @@ impl Snapshot {
     /// Undoes every change; `moved` tells of each.
     pub(super) fn restore(&self, moved: &mut Vec<io::Result<String>>) {
         // A folder comes before what lies in it, and could not be looked into otherwise.
-        while let Some(path) = self.other_mode() {
-            let kept = fs::Permissions::from_mode(self.modes[path]);
-            let done = fs::set_permissions(path, kept);
-            let is_done = done.is_ok();
+        for (path, kept) in self.other_modes() {
+            let done = closed::set_mode(path, kept).map_err(|error| named(path, &error));
             let words = format!("a confined process changed the mode of `{}`", path.display());
             moved.push(done.map(|()| format!("{words}; it was put back")));
-            if !is_done {
-                break;
-            }
         }
         for (path, number) in &self.places {
             if git_number(path) != Some(*number) {
@@ -143,12 +147,7 @@ impl Snapshot {
                 Err(error) if self.is_untouched(path, &error) => continue,
                 Ok(_) | Err(_) => {}
             }
-            if fs::symlink_metadata(path).is_ok() {
-                moved.push(quarantine(&self.root, path));
-            }
-            if let Err(error) = with_rights(&self.root, path, || write(path, saved)) {
-                moved.push(Err(error));
-            }
+            self.put_back(path, saved, moved);
         }
         let (mut found, mut closed) = (BTreeSet::new(), Vec::new());
         for name in &self.names {
@@ -169,6 +168,24 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// Writes what was saved, once nothing is in its place.
+    fn put_back(&self, path: &Path, saved: &Saved, moved: &mut Vec<io::Result<String>>) {
+        if fs::symlink_metadata(path).is_ok() && !self.put_away(path, moved) {
+            return;
+        }
+        if let Err(error) = with_rights(&self.root, path, || write(path, saved)) {
+            moved.push(Err(named(path, &error)));
+        }
+    }
+
+    /// Moves something out of effect. Returns whether that was done.
+    fn put_away(&self, path: &Path, moved: &mut Vec<io::Result<String>>) -> bool {
+        let away = quarantine(&self.root, path);
+        let is_away = away.is_ok();
+        moved.push(away);
+        is_away
+    }
+
     /// Takes away whatever stands between the root and `part` and is no folder, so that nothing is
     /// done through a link; makes the folders that are gone, if something goes back into them.
     fn clear_way(&self, part: &Path, moved: &mut Vec<io::Result<String>>) {
@@ -178,13 +195,13 @@ impl Snapshot {
             if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
                 continue;
             }
-            if found.is_ok() {
-                moved.push(quarantine(&self.root, folder));
+            if found.is_ok() && !self.put_away(folder, moved) {
+                return;
             }
             if self.saved.contains_key(part)
-                && let Err(error) = fs::create_dir(folder)
+                && let Err(error) = write(folder, &Saved::Folder)
             {
-                moved.push(Err(error));
+                moved.push(Err(named(folder, &error)));
             }
         }
     }
@@ -192,12 +209,27 @@ impl Snapshot {
     /// Puts a git directory back that was moved within the root; what took its place goes away.
     fn bring_back(&self, path: &Path, number: u64) -> Option<io::Result<String>> {
         let place = find_folder(&self.root, number)?;
+        // Where a folder above it was moved, that comes back.
+        let (mut from, mut to) = (place.as_path(), path);
+        while let (Some(above), Some(gone)) = (from.parent(), to.parent())
+            && from.file_name() == to.file_name()
+            && above != self.root
+            && fs::symlink_metadata(gone).is_err()
+        {
+            (from, to) = (above, gone);
+        }
         let brought = || {
             if fs::symlink_metadata(path).is_ok() {
                 quarantine(&self.root, path)?;
             }
-            let moved = || with_rights(&self.root, &place, || fs::rename(&place, path));
-            with_rights(&self.root, path, moved)?;
+            let way = to.ancestors().skip(1).take_while(|folder| *folder != self.root);
+            let way = way.take_while(|folder| fs::symlink_metadata(folder).is_err());
+            for folder in way.collect::<Vec<_>>().into_iter().rev() {
+                write(folder, &Saved::Folder).map_err(|error| named(folder, &error))?;
+            }
+            let act = || fs::rename(Held::of(from)?.path(), Held::of(to)?.path());
+            let moved = || with_rights(&self.root, from, act);
+            with_rights(&self.root, to, moved).map_err(|error| named(path, &error))?;
             let (place, path) = (place.display(), path.display());
             Ok(format!("a confined process moved `{path}` to `{place}`; it was moved back"))
         };
@@ -301,37 +333,47 @@ fn save(
     Ok(())
 }
 
+/// What lies at a path; nothing where it, or a folder on the way, is not there. A link on the way is
+/// neither: what is behind it may be anything of the person's.
 pub(super) fn read(path: &Path) -> io::Result<Option<Saved>> {
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    match Held::of(path).and_then(|held| saved_at(&held)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn saved_at(held: &Held) -> io::Result<Saved> {
+    let metadata = fs::symlink_metadata(held.path())?;
     if metadata.is_symlink() {
-        return Ok(Some(Saved::Link(fs::read_link(path)?)));
+        return Ok(Saved::Link(fs::read_link(held.path())?));
     }
     if metadata.is_dir() {
-        return Ok(Some(Saved::Folder));
+        return Ok(Saved::Folder);
     }
     if !metadata.is_file() {
-        return Ok(Some(Saved::Special));
+        return Ok(Saved::Special);
     }
-    if metadata.len() > SAVED_BYTES {
-        return Err(io::ErrorKind::FileTooLarge.into());
+    if metadata.len() == 0 {
+        // Also where nobody may read it, as with what is mounted over files that rules hide.
+        return Ok(Saved::File { bytes: Vec::new(), mode: metadata.mode() & 0o7777 });
     }
-    Ok(Some(Saved::File { bytes: fs::read(path)?, mode: metadata.mode() & 0o7777 }))
+    let (found, bytes) = held.read(SAVED_BYTES)?;
+    Ok(Saved::File { bytes, mode: found.mode() & 0o7777 })
 }
 
 pub(super) fn write(path: &Path, saved: &Saved) -> io::Result<()> {
+    let held = Held::of(path)?;
     match saved {
-        Saved::Folder => fs::create_dir(path),
-        Saved::Link(target) => std::os::unix::fs::symlink(target, path),
+        Saved::Folder => fs::create_dir(held.path()),
+        Saved::Link(target) => std::os::unix::fs::symlink(target, held.path()),
         Saved::Special => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!("{} was a pipe, a socket or a device", path.display()),
         )),
         Saved::File { bytes, mode } => {
-            OpenOptions::new().write(true).create_new(true).mode(*mode).open(path)?.write_all(bytes)
+            let mut file = OpenOptions::new();
+            let mut file = file.write(true).create_new(true).mode(*mode).open(held.path())?;
+            file.write_all(bytes)
         }
     }
 }
@@ -339,22 +381,20 @@ pub(super) fn write(path: &Path, saved: &Saved) -> io::Result<()> {
 /// Paths at and below `path`, without following links. A planted folder counts as one; `closed` are
 /// those that no descriptor is left for.
 fn list(path: &Path, found: &mut BTreeSet<PathBuf>, closed: &mut Vec<(PathBuf, io::Error)>) {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return;
-    };
-    found.insert(path.to_owned());
-    if metadata.is_dir() && found.len() < 4 * SAVED_ENTRIES {
-        match fs::read_dir(path) {
-            Ok(entries) => {
-                // Not held open while what lies deeper is listed.
-                let entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-                for entry in &entries {
-                    list(entry, found, closed);
-                }
-            }
-            Err(error) if is_exhausted(&error) => closed.push((path.to_owned(), error)),
-            Err(_) => {}
+    let listed = Held::of(path).and_then(|held| {
+        let metadata = fs::symlink_metadata(held.path())?;
+        found.insert(path.to_owned());
+        if !metadata.is_dir() || found.len() >= 4 * SAVED_ENTRIES {
+            return Ok(Vec::new());
         }
+        // Not held open while what lies deeper is listed.
+        let entries = fs::read_dir(held.path())?.flatten();
+        Ok(entries.map(|entry| path.join(entry.file_name())).collect())
+    });
+    match listed {
+        Ok(entries) => entries.iter().for_each(|entry| list(entry, found, closed)),
+        Err(error) if is_exhausted(&error) => closed.push((path.to_owned(), error)),
+        Err(_) => {}
     }
 }
 

@@ -8,6 +8,12 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// What was planted, and whether that is not all.
+fn found(before: &Nested, root: &Path) -> (Vec<PathBuf>, bool) {
+    let planted = before.planted(root);
+    (planted.paths, planted.is_cut)
+}
+
 /// Returns once the file system's clock tells what is written from now on from what was before.
 pub(crate) fn pass_time() {
     let now = || tempfile::tempfile().unwrap().metadata().unwrap().modified().unwrap();
@@ -31,14 +37,14 @@ fn what_is_planted_is_found_and_what_git_makes_is_not() {
     for name in &BARE[..3] {
         write(root, &format!("bare/{name}"), "");
     }
-    assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
+    assert_eq!(before.planted(root).paths, Vec::<PathBuf>::new());
     write(root, "bare/config", "[core]\nfsmonitor = x\n");
     write(root, "evil/.git/config", "[core]\nfsmonitor = x\n");
     write(root, "a/b/.mcp.json", "{}");
     write(root, "other/HEAD", "");
     write(root, "other/commondir", "../a");
     let names = ["a/b/.mcp.json", "evil/.git", "bare/HEAD", "other/HEAD"];
-    assert_eq!(before.planted(root).0, names.map(|name| root.join(name)));
+    assert_eq!(before.planted(root).paths, names.map(|name| root.join(name)));
 }
 
 #[test]
@@ -52,13 +58,13 @@ fn what_the_settings_of_a_nested_repository_lead_to_is_known_and_watched() {
     let before = look(root, None);
     let pointers = ["a/lib/.husky", "a/lib/more"].map(|name| root.join(name));
     assert_eq!(before.further.iter().cloned().collect::<Vec<_>>(), pointers);
-    assert!(before.planted(root).0.is_empty());
+    assert!(before.planted(root).paths.is_empty());
     write(root, "a/lib/.husky/pre-commit", "x");
     write(root, "a/lib/mon", "x");
     write(root, "made/.git/config", "[core]\nbare = false\n");
     write(root, "made/.husky/pre-commit", "x");
     let wanted = ["a/lib/.husky", "a/lib/mon"].map(|name| root.join(name));
-    assert_eq!(before.planted(root).0, wanted);
+    assert_eq!(before.planted(root).paths, wanted);
 }
 
 #[test]
@@ -68,10 +74,10 @@ fn a_link_that_leads_elsewhere_afterwards_is_planted() {
     fs::create_dir(base.path().join("a")).unwrap();
     std::os::unix::fs::symlink("../.vscode", &link).unwrap();
     let before = look(base.path(), None);
-    assert!(before.planted(base.path()).0.is_empty());
+    assert!(before.planted(base.path()).paths.is_empty());
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink("evil", &link).unwrap();
-    assert_eq!(before.planted(base.path()).0, [link]);
+    assert_eq!(before.planted(base.path()).paths, [link]);
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn very_many_files_and_folders_hide_nothing() {
     write(root, "zz/.git/config", "[core]\nfsmonitor = x\n");
     write(root, &format!("{deep}/.git/config"), "[core]\nfsmonitor = x\n");
     let wanted = [&format!("{deep}/.git"), "zz/.git"].map(|name| root.join(name));
-    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    assert_eq!(found(&before, root), (wanted.to_vec(), false));
 }
 
 #[test]
@@ -117,13 +123,13 @@ fn in_a_very_large_tree_what_was_prepared_before_is_seen_when_it_is_moved() {
     write(root, "z/mine/.git/index", "");
     write(root, "z/mine/new", "");
     let wanted = ["e/.git", "z/made/.git", "z/bare/HEAD"].map(|name| root.join(name));
-    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    assert_eq!(found(&before, root), (wanted.to_vec(), false));
     // What stood there is exchanged for something prepared.
     let before = look(root, None);
     rename("z/mine", "z/gone");
     rename("z/made", "z/mine");
     let wanted = ["z/gone/.git", "z/mine/.git"].map(|name| root.join(name));
-    let planted = before.planted(root).0;
+    let planted = before.planted(root).paths;
     assert!(wanted.iter().all(|path| planted.contains(path)), "{planted:?}");
 }
 
@@ -149,7 +155,7 @@ fn in_a_very_large_tree_what_was_there_stays_and_what_is_changed_goes() {
     write(root, "z/five/.vscode/tasks.json", "x");
     let wanted = ["z/five/.vscode", "z/four/.mcp.json", "z/one/.git"];
     let wanted = wanted.map(|name| root.join(name));
-    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    assert_eq!(found(&before, root), (wanted.to_vec(), false));
 }
 
 #[test]
@@ -178,7 +184,7 @@ fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() 
         write(root, path, "");
     }
     let wanted = [".github/hooks", "e/.vscode", "e/deep/.mcp.json"].map(|name| root.join(name));
-    assert_eq!(before.planted(root), (wanted.to_vec(), false));
+    assert_eq!(found(&before, root), (wanted.to_vec(), false));
     for folder in ["e", ".github"] {
         fs::remove_dir_all(root.join(folder)).unwrap();
     }
@@ -188,7 +194,7 @@ fn in_a_very_large_tree_a_folder_that_is_moved_brings_no_protected_name_along() 
     pass_time();
     let before = look(root, None);
     write(root, "z/mine/newer", "");
-    assert_eq!(before.planted(root), (Vec::new(), false));
+    assert_eq!(found(&before, root), (Vec::new(), false));
 }
 
 #[test]
@@ -203,10 +209,10 @@ fn in_a_very_large_tree_no_number_of_files_hides_one_that_is_overwritten() {
     }
     pass_time();
     let before = look(root, None);
-    assert!(before.is_cut && before.planted(root).0.is_empty());
+    assert!(before.is_cut && before.planted(root).paths.is_empty());
     let last = fs::read_dir(root.join("z/.vscode")).unwrap().last().unwrap().unwrap();
     fs::write(last.path(), "x").unwrap();
-    assert_eq!(before.planted(root), (vec![root.join("z/.vscode")], false));
+    assert_eq!(found(&before, root), (vec![root.join("z/.vscode")], false));
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn in_a_very_large_tree_repositories_that_the_person_makes_between_two_commands_
     for number in 0..2 * ENTRIES[0] {
         write(root, &format!("0/{number}"), "");
     }
-    assert!(look(root, None).planted(root).0.is_empty());
+    assert!(look(root, None).planted(root).paths.is_empty());
     write(root, "z/y/clone/.git/config", MINE);
     write(root, "node_modules/e/.git/config", MINE);
     pass_time();
@@ -236,9 +242,9 @@ fn in_a_very_large_tree_repositories_that_the_person_makes_between_two_commands_
     // The next command works in it.
     write(root, "z/y/clone/.git/index", "");
     write(root, "z/y/clone/new", "");
-    assert_eq!(before.planted(root), (Vec::new(), false));
+    assert_eq!(found(&before, root), (Vec::new(), false));
     fs::rename(root.join("node_modules/e/.git"), root.join("z/y/.git")).unwrap();
-    assert_eq!(before.planted(root), (vec![root.join("z/y/.git")], false));
+    assert_eq!(found(&before, root), (vec![root.join("z/y/.git")], false));
 }
 
 #[test]
@@ -250,16 +256,33 @@ fn where_not_even_a_whole_look_sees_all_times_tell_what_was_put_there() {
         write(root, name, MINE);
     }
     write(root, "node_modules/e/.git/config", MINE);
+    write(root, "node_modules/f/g/.mcp.json", "{}");
+    for name in [".git/config", ".vscode/tasks.json", ".envrc", ".mcp.json"] {
+        write(root, &format!("z/lib/{name}"), MINE);
+    }
+    for (folder, head) in [("z/bare", "HEAD"), ("z/half", "H")] {
+        for name in ["config", "objects/x", "refs/heads/x", head] {
+            write(root, &format!("{folder}/{name}"), MINE);
+        }
+    }
     pass_time();
     let before = look(root, None);
     let since = before.since;
-    let before = Nested { is_cut: true, is_boundless: true, since, ..Nested::default() };
+    let is_near = |(path, _): &(PathBuf, u64)| path.parent() == Some(root);
+    let folders = before.folders.into_iter().filter(is_near).collect();
+    let before = Nested { folders, is_cut: true, is_boundless: true, since, ..Nested::default() };
     write(root, "z/used/.git/index", "");
-    assert_eq!(before.planted(root).0, Vec::<PathBuf>::new());
+    // A command works where nobody had looked.
+    for name in ["z/lib/new", "z/bare/refs/heads/new"] {
+        write(root, name, "");
+    }
+    assert_eq!(before.planted(root).paths, Vec::<PathBuf>::new());
+    fs::rename(root.join("node_modules/f"), root.join("z/lib/f")).unwrap();
+    fs::rename(root.join("z/half/H"), root.join("z/half/HEAD")).unwrap();
     fs::rename(root.join("z/made/dotgit"), root.join("z/made/.git")).unwrap();
     fs::rename(root.join("node_modules/e"), root.join("e")).unwrap();
-    let wanted = ["e/.git", "z/made/.git"].map(|name| root.join(name));
-    assert_eq!(before.planted(root).0, wanted);
+    let wanted = ["e/.git", "z/lib/f/g/.mcp.json", "z/made/.git", "z/half/HEAD"];
+    assert_eq!(before.planted(root).paths, wanted.map(|name| root.join(name)));
 }
 
 #[test]

@@ -126,8 +126,17 @@ fn only_the_opened_socket_families_exist() {
     let internet = Openings { internet: true, ..closed };
     assert_eq!(family(internet, 1), EPERM);
     assert_eq!(family(internet, 2), ALLOW);
-    assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_socketpair, &[1]), ALLOW);
-    assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_socketpair, &[2]), EPERM);
+    let pair = |openings, family, kind| {
+        call_as(openings, ARCHITECTURE.1, libc::SYS_socketpair, &[family, kind])
+    };
+    // With the flag that a program started later does not get it.
+    for kind in [1, 5, 0o2_000_001] {
+        assert_eq!(pair(closed, 1, kind), ALLOW);
+    }
+    for kind in [2, 3, 0o2_000_002] {
+        assert_eq!([pair(closed, 1, kind), pair(OPEN, 1, kind)], [EPERM, ALLOW]);
+    }
+    assert_eq!(pair(closed, 2, 1), EPERM);
     assert_eq!(call_as(closed, ARCHITECTURE.1, libc::SYS_shmget, &[]), EPERM);
     assert_eq!(call(libc::SYS_shmget, &[]), ALLOW);
 }

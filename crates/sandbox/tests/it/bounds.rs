@@ -90,6 +90,26 @@ async fn resources_have_bounds() {
     }
 }
 
+#[tokio::test]
+async fn a_process_may_reserve_more_than_its_limit_and_not_take_it() {
+    // The number stands for `MAP_NORESERVE`.
+    const RESERVE: &str = "python3 -c 'import mmap as m; m.mmap(-1, 1 << 40, \
+        flags=m.MAP_PRIVATE | m.MAP_ANONYMOUS | 0x4000); print(\"reserved\")'";
+    const TAKE: &str = "python3 -c 'x = b\"x\" * (1 << 30); print(\"taken\", flush=True); \
+        import time; time.sleep(600)'; echo survived";
+    for rung in rungs() {
+        let mut world = World::new();
+        world.profile.limits.memory = 256 << 20;
+        let mode = Mode::Confined(rung);
+        let output = world.run(mode, RESERVE).await;
+        assert!(!output.stdout.contains("reserved"), "{rung}: {output:?}");
+        let output = world.run(mode, &format!("ulimit -d unlimited; {RESERVE}")).await;
+        assert_eq!(output.stdout, "reserved\n", "{rung}: {output:?}");
+        let output = world.run(mode, &format!("ulimit -d unlimited; {TAKE}")).await;
+        assert!(!output.stdout.contains("survived"), "{rung}: {output:?}");
+    }
+}
+
 fn bounds_processes(world: &World, rung: Rung) -> bool {
     let reports = sandbox::doctor(&world.settings(Some(rung)));
     let report = reports.into_iter().find(|report| report.rung == rung).unwrap();

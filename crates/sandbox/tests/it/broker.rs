@@ -35,6 +35,7 @@ impl Rig {
             state: home.join(".config/brynhild/sandbox"),
             home: Some(home),
             env: BTreeMap::new(),
+            rules: None,
         };
         Self { folder, settings }
     }

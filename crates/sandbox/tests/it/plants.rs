@@ -228,6 +228,30 @@ async fn the_git_file_of_a_submodule_stays() {
     }
 }
 
+#[tokio::test]
+async fn a_submodule_that_is_not_checked_out_breaks_no_git_and_takes_no_repository() {
+    for rung in rungs() {
+        let world = World::with_git();
+        let script = "git -c protocol.file.allow=always submodule add -q $W libs/sub && git commit \
+                      -qm s && git submodule deinit -f libs/sub";
+        let made = host_shell(&world, script);
+        assert!(made.status.success(), "{made:?}");
+        let look =
+            "git status --porcelain && git diff --stat && git submodule status && ls -A libs/sub";
+        let output = world.run(Mode::Confined(rung), look).await;
+        assert_eq!(output.exit, Exit::Code(0), "{rung}: {output:?}");
+        // Meanwhile the person's own git works too.
+        let mut child = world.start(Mode::Confined(rung), "tail -f /dev/null").unwrap();
+        let beside = host_shell(&world, "git status --porcelain");
+        assert!(beside.status.success(), "{rung}: {beside:?}");
+        child.process.kill();
+        child.process.wait().await.unwrap();
+        let attack = "git init -q libs/sub; git -C libs/sub config core.fsmonitor 'touch x'";
+        world.run(Mode::Confined(rung), attack).await;
+        assert!(!world.work.join("libs/sub/.git").exists(), "{rung}");
+    }
+}
+
 /// Ways to hide from the owner's own eyes a repository that runs something.
 const HIDDEN: [&str; 11] = [
     "chmod 311 evil",
@@ -295,5 +319,32 @@ async fn closed_folders_of_the_user_stay_closed() {
         assert!(world.notices.lock().unwrap().is_empty(), "{rung}: {output:?}");
         let mode = host_shell(&world, "stat -c %a mine; chmod 700 mine");
         assert_eq!(String::from_utf8_lossy(&mode.stdout), "0\n", "{rung}");
+    }
+}
+
+/// A drop box can be entered and not listed, so that what lies in it could be obeyed.
+#[tokio::test]
+async fn folders_that_were_looked_through_have_the_rights_they_had() {
+    let own = "mkdir -p drop/in/repo; git init -q drop/in/repo
+        git -C drop/in/repo config core.fsmonitor 'touch x; false'; mkdir -p drop/open
+        chmod 311 drop/in drop";
+    let script = "mkdir made; chmod 000 made; git init -q drop/open
+        git -C drop/open config core.fsmonitor 'touch x; false'";
+    for rung in rungs() {
+        let world = World::with_git();
+        assert!(host_shell(&world, own).status.success());
+        // Until the clock tells what was made before from what comes now.
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < std::time::Duration::from_millis(50) {
+            std::thread::yield_now();
+        }
+        let output = world.run(Mode::Confined(rung), script).await;
+        let found =
+            "stat -c %a drop drop/in made; chmod -R u+rwX .; ls -d drop/*/.git drop/*/*/.git";
+        let found = host_shell(&world, found);
+        let found = String::from_utf8_lossy(&found.stdout);
+        assert_eq!(found, "311\n311\n0\ndrop/in/repo/.git\n", "{rung}: {output:?}");
+        let notices = world.notices.lock().unwrap().join("\n");
+        assert!(notices.contains("drop/open/.git"), "{rung}: {notices}");
     }
 }

@@ -176,6 +176,7 @@ impl World {
             rung,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             egress: None,
+            rules: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use contract::broker::BrokerError;
+use sandbox::Rung;
 
 use super::{Rig, commit};
 
@@ -128,6 +129,22 @@ async fn nothing_outside_of_the_workspace_is_committed() {
 }
 
 #[tokio::test]
+async fn git_itself_reads_nothing_outside_of_the_repository() {
+    if !crate::rig::rungs().contains(&Rung::Landlock) {
+        return;
+    }
+    let rig = Rig::new();
+    rig.shell("git gc -q && mkdir ../packs && mv .git/objects/pack/* ../packs");
+    rig.shell("ln -s \"$PWD\"/../packs/* .git/objects/pack/ && git fsck");
+    rig.write("a.txt", "two\n");
+    let error = rig.refused(&[]).await.to_string();
+    assert!(error.contains("`git "), "{error}");
+    // What lies within is read through the same links.
+    rig.shell("mv ../packs .git/ && ln -sf \"$PWD\"/.git/packs/* .git/objects/pack/");
+    rig.committed("within", &[]).await;
+}
+
+#[tokio::test]
 async fn pointers_that_lead_elsewhere_are_refused() {
     let victim = Rig::new();
     let theirs = victim.settings.workspace.join(".git").display().to_string();
@@ -214,6 +231,18 @@ async fn a_pipe_that_git_would_wait_for_is_named() {
         let rig = Rig::new();
         rig.write("deep/er/file", "x");
         rig.shell(&format!("mkfifo {name}"));
+        let error = rig.commit("waiting", &[]).await.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("is a pipe"), "{error}");
+        assert!(!rig.settings.workspace.join(".git/index.lock").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_in_a_repository_within_it_is_named() {
+    for name in ["n/.git/HEAD", "n/.git/commondir"] {
+        let rig = Rig::new();
+        rig.write("a.txt", "two\n");
+        rig.shell(&format!("git init -q -b main n; rm -f {name}; mkfifo {name}"));
         let error = rig.commit("waiting", &[]).await.unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("is a pipe"), "{error}");
         assert!(!rig.settings.workspace.join(".git/index.lock").exists());

@@ -113,6 +113,17 @@ async fn other_kinds_of_ids_and_indexes_work() {
 }
 
 #[tokio::test]
+async fn borrowed_objects_and_shared_folders_work() {
+    let rig = Rig::new();
+    rig.shell("git clone -q -s . ../first && git clone -q -s ../first ../second && cd ../second && git config core.sharedRepository group");
+    rig.write("../second/a.txt", "two\n");
+    let settings = rig.at("../second");
+    commit(&settings, "on top", &[]).await.unwrap();
+    assert_eq!(rig.shell("git -C ../second log --format=%s"), "on top\nfirst\n");
+    rig.shell("find ../second/.git/objects -perm -2070 -name '??' | grep .");
+}
+
+#[tokio::test]
 async fn while_something_else_is_going_on_there_is_no_commit() {
     let rig = Rig::new();
     rig.shell(

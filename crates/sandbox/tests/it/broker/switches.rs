@@ -1,8 +1,11 @@
 //! Going from branch to branch.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::broker::{BrokerError, Change, Changed};
+use sandbox::FileRules;
 
 use super::Rig;
 
@@ -74,11 +77,51 @@ async fn what_is_not_committed_is_never_lost() {
     let error = to(&rig, "other").await.unwrap_err();
     assert!(matches!(error, BrokerError::Refused(_)), "{error}");
     assert_eq!(rig.shell("cat d/b.txt a.txt; git branch --show-current"), "untracked\none\nmain\n");
+    // Ignored files are worthless to git, and not to the person.
+    rig.shell("echo d >> .git/info/exclude");
+    let error = to(&rig, "other").await.unwrap_err();
+    assert!(error.to_string().contains("d/b.txt is there and git does not keep it"), "{error}");
+    assert_eq!(rig.shell("cat d/b.txt a.txt; git branch --show-current"), "untracked\none\nmain\n");
+    rig.shell("rm -r d; mkdir -p d/b.txt/deep; echo mine > d/b.txt/deep/x");
+    let error = to(&rig, "other").await.unwrap_err();
+    assert!(error.to_string().contains("d/b.txt/deep/x"), "{error}");
     rig.shell("rm -r d");
     rig.write("new.txt", "kept\n");
     rig.shell("git add new.txt");
     to(&rig, "other").await.unwrap();
     assert_eq!(rig.status(), "A  new.txt\n");
+}
+
+/// A folder becomes a file and back, links, modes, submodules, line ends by attributes of the other side,
+/// empty folders, and what is staged or ignored.
+const SHAPES: &str = "
+mkdir -p d/e/f many/deep && echo x > d/e/f/x && echo y > many/deep/y && echo same > same && echo go > go.txt
+ln -s a.txt link && echo staged > staged && echo ignored > .gitignore && echo run > run && chmod +x run
+git add . && git commit -q -m shapes && git checkout -q -b other
+git rm -rq d many link go.txt && echo file > d && mkdir -p link many && echo in > link/in && ln -s ../link many/to
+echo '*.crlf text eol=crlf' > .gitattributes && printf 'one\\ntwo\\n' > x.crlf && chmod -x run && echo more >> run
+echo new > 'a b\n*'$'\\n' && chmod +x same && echo 'both' > staged
+git add . && git update-index --add --cacheinfo 160000,$(printf '%040d' 7),sub && mkdir sub
+git commit -q -m 'all of it' && git checkout -q main
+echo both > staged && git add staged && echo own > untracked && echo kept > ignored
+";
+
+#[tokio::test]
+async fn a_switch_leaves_what_git_itself_would_leave() {
+    let (ours, theirs) = (Rig::new(), Rig::new());
+    for rig in [&ours, &theirs] {
+        rig.shell(SHAPES);
+    }
+    let look = "git status --porcelain; git branch --show-current; find . -path ./.git -prune -o \
+                -printf '%P %y %m %l\\n' | sort; git ls-files -s; find . -path ./.git -prune -o \
+                -type f -print0 | sort -z | xargs -0 sha1sum";
+    assert_eq!(ours.shell(look), theirs.shell(look));
+    for name in ["other", "main", "other"] {
+        to(&ours, name).await.unwrap();
+        theirs.shell(&format!("git checkout -q {name}"));
+        assert_eq!(ours.shell(look), theirs.shell(look), "{name}");
+    }
+    ours.shell("git diff-files --quiet && git fsck --strict --no-dangling");
 }
 
 #[tokio::test]
@@ -112,13 +155,15 @@ async fn nothing_of_the_repository_runs_and_nothing_protected_changes() {
     rig.shell(
         "rm .git/hooks/post-checkout .git/info/attributes; git config --unset core.fsmonitor",
     );
-    rig.shell(
-        "git checkout -q -b tasks main && mkdir .vscode && echo {} > .vscode/tasks.json && git add \
-         . && git commit -q -m tasks && git checkout -q main",
-    );
-    let error = to(&rig, "tasks").await.unwrap_err();
-    assert!(error.to_string().contains(".vscode is protected"), "{error}");
-    assert!(!rig.settings.workspace.join(".vscode").exists());
+    for folder in [".vscode", "packages/a/.vscode"] {
+        rig.shell(&format!(
+            "git checkout -q -B tasks main && mkdir -p {folder} && echo {{}} > {folder}/tasks.json \
+             && git add . && git commit -q -m tasks && git checkout -q main"
+        ));
+        let error = to(&rig, "tasks").await.unwrap_err();
+        assert!(error.to_string().contains(".vscode is protected"), "{error}");
+        assert!(!rig.settings.workspace.join(folder).exists());
+    }
 }
 
 #[tokio::test]
@@ -127,4 +172,39 @@ async fn a_branch_of_another_working_tree_is_left_to_it() {
     rig.shell("git worktree add -q ../second other");
     let error = to(&rig, "other").await.unwrap_err();
     assert!(error.to_string().contains("already"), "{error}");
+}
+
+/// Denies to write what lies in folders of this name.
+#[derive(Debug)]
+struct Kept(&'static str);
+
+impl FileRules for Kept {
+    fn hides(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        path.iter().any(|part| part == self.0)
+    }
+
+    fn binds(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn may_mean_below(&self, _folder: &Path) -> bool {
+        true
+    }
+
+    fn starts(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn what_rules_deny_to_write_no_switch_changes() {
+    let mut rig = branched();
+    rig.settings.rules = Some(Arc::new(Kept("d")));
+    let error = to(&rig, "other").await.unwrap_err().to_string();
+    assert!(error.contains("d/b.txt differs there, and a rule denies it"), "{error}");
+    assert_eq!(rig.shell("cat a.txt; ls; git branch --show-current"), "one\na.txt\nmain\n");
 }

@@ -1,0 +1,373 @@
+//! Files that rules keep from every process: which of them are there, and what must be mounted so that
+//! no program reaches them, whatever it is told and however it goes about it. Only looks.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::policy::Access;
+use contract::sandbox::SandboxError;
+use contract::text::normalize;
+
+use crate::closed;
+use crate::listings::{Clock, Seen};
+use crate::nested::SKIPPED;
+use crate::request::Request;
+use crate::view::{self, System};
+use crate::{Notice, Settings};
+
+/// So many entries are looked at.
+const ENTRIES: usize = 300_000;
+const DEPTH: usize = 64;
+/// So many folders are remembered.
+const FOLDERS: usize = 100_000;
+/// So many mounts are made; many more would hold up every command.
+const MOUNTS: usize = 300;
+/// So many links the kernel follows on one way.
+const LINKS: usize = 40;
+
+/// Rules for files, which every process is held to. What holds for a folder holds for all in it.
+pub trait FileRules: Send + Sync + std::fmt::Debug {
+    /// Whether it may not be read.
+    fn hides(&self, path: &Path) -> bool;
+    /// Whether it may not be written.
+    fn keeps(&self, path: &Path) -> bool;
+    /// Whether they mean what lies there in that place and in no other.
+    fn binds(&self, path: &Path) -> bool;
+    /// Whether they may mean something below a folder.
+    fn may_mean_below(&self, folder: &Path) -> bool;
+    /// The paths that they spell out, each up to its first wildcard.
+    fn starts(&self) -> Vec<PathBuf>;
+}
+
+/// What a process must not reach, parents before children.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Barred {
+    /// What it may not read.
+    pub(crate) hidden: BTreeSet<PathBuf>,
+    /// What it may not write.
+    pub(crate) kept: BTreeSet<PathBuf>,
+    /// Folders that may not be moved, since what lies in them would be held no more.
+    pub(crate) way: BTreeSet<PathBuf>,
+    /// Links by which rules mean what they lead to.
+    pub(crate) links: BTreeSet<PathBuf>,
+    /// What rules mean in its place.
+    pub(crate) bound: BTreeSet<PathBuf>,
+}
+
+impl Barred {
+    /// Looks for what the rules keep from `request`.
+    pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
+        let Some(rules) = &settings.rules else { return Ok(Self::default()) };
+        let mut search = Search::new(request, rules);
+        for root in &request.roots {
+            if rules.hides(root) {
+                search.barred.hidden.insert(root.clone());
+                continue;
+            }
+            if rules.keeps(root) && request.access == Access::Workspace {
+                search.barred.kept.insert(root.clone());
+            }
+            search.walk(root, root);
+        }
+        for start in search.starts.clone() {
+            search.begin(&start);
+        }
+        let (mut barred, is_cut) = (search.barred, search.is_cut);
+        barred.tidy();
+        let count = barred.hidden.len() + barred.kept.len() + barred.way.len();
+        if is_cut || count > MOUNTS {
+            tell(settings.notice.as_ref(), is_cut);
+            barred.cut();
+        }
+        // The person has looked at these and wants them to run: they are shown as they were.
+        let fixed: BTreeSet<&Path> = request.fixed.iter().map(|it| it.place.as_path()).collect();
+        barred.hidden = barred.hidden.iter().flat_map(|path| without(path, &fixed)).collect();
+        barred.kept.retain(|path| !fixed.contains(path.as_path()));
+        match barred.hidden.iter().find(|path| request.cwd.starts_with(path)) {
+            None => Ok(barred),
+            Some(path) => Err(SandboxError::Refused(format!(
+                "a rule denies reading {}, so nothing can work there; start in another folder",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Leaves out what lies in what is hidden: nothing can be mounted there.
+    fn tidy(&mut self) {
+        let hidden = self.hidden.clone();
+        let is_open =
+            |path: &PathBuf| !path.ancestors().skip(1).any(|above| hidden.contains(above));
+        for paths in [&mut self.hidden, &mut self.kept, &mut self.way, &mut self.links] {
+            paths.retain(is_open);
+        }
+        self.way.retain(|folder| !hidden.contains(folder));
+    }
+
+    /// Leaves out what would be too much: the newest first of what rules mean wherever it lies, since a command
+    /// could have made any number of these.
+    fn cut(&mut self) {
+        let Self { hidden, kept, way, bound, .. } = self;
+        let changed = |path: &PathBuf| {
+            fs::symlink_metadata(path).map_or((0, 0), |found| (found.ctime(), found.ctime_nsec()))
+        };
+        let mut all: Vec<&PathBuf> = hidden.union(kept).collect();
+        all.sort_by_cached_key(|path| (!bound.contains(*path), changed(path)));
+        let left = MOUNTS.saturating_sub(way.len());
+        let taken: BTreeSet<PathBuf> = all.into_iter().take(left).cloned().collect();
+        hidden.retain(|path| taken.contains(path));
+        kept.retain(|path| taken.contains(path));
+        *way = std::mem::take(way).into_iter().take(MOUNTS).collect();
+    }
+}
+
+/// A path, or what lies there beside what is wanted.
+fn without(path: &Path, wanted: &BTreeSet<&Path>) -> Vec<PathBuf> {
+    if wanted.contains(path) {
+        return Vec::new();
+    }
+    if !wanted.iter().any(|it| it.starts_with(path)) {
+        return vec![path.to_owned()];
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.flat_map(|entry| without(&entry.path(), wanted)).collect()
+}
+
+/// Says once that walls do not hold all rules.
+fn tell(notice: Option<&Notice>, is_cut: bool) {
+    static TOLD: Mutex<BTreeSet<bool>> = Mutex::new(BTreeSet::new());
+    let is_new = TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(is_cut);
+    if let Some(notice) = notice.filter(|_| is_new) {
+        let many = if is_cut {
+            format!("there are more than {ENTRIES} files to look through")
+        } else {
+            format!("your deny rules mean more than {MOUNTS} files and folders")
+        };
+        notice(format!(
+            "{many}: the sandbox keeps only a part of what rules deny from commands, for the rest \
+             their text is read; name folders in the rules (`secrets/**`)"
+        ));
+    }
+}
+
+/// What rules mean in one folder.
+#[derive(Debug, Default)]
+struct Found {
+    seen: Option<Seen>,
+    count: usize,
+    /// Names that may not be read, and those that may not be written.
+    hidden: Vec<OsString>,
+    kept: Vec<OsString>,
+    /// Folders to look into.
+    folders: Vec<OsString>,
+}
+
+/// What was found by these rules. Most folders stay as they are from one command to the next.
+struct Known {
+    rules: Arc<dyn FileRules>,
+    folders: HashMap<PathBuf, Arc<Found>>,
+}
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+struct Search<'a> {
+    request: &'a Request,
+    rules: &'a Arc<dyn FileRules>,
+    starts: Vec<PathBuf>,
+    left: usize,
+    is_cut: bool,
+    barred: Barred,
+}
+
+impl<'a> Search<'a> {
+    fn new(request: &'a Request, rules: &'a Arc<dyn FileRules>) -> Self {
+        let (starts, barred) = (rules.starts(), Barred::default());
+        Self { request, rules, starts, left: ENTRIES, is_cut: false, barred }
+    }
+
+    /// Looks at a path that rules spell out, which a walk from the roots may not come to.
+    fn begin(&mut self, start: &Path) {
+        let Ok(real) = fs::canonicalize(start) else { return };
+        if is_of_system(&real) {
+            // Of the system's own only files that are spelled out: programs need the rest.
+            if real.is_file() && self.rules.hides(start) {
+                self.barred.hidden.insert(real);
+            }
+        } else if is_shown(self.request, &real) {
+            self.note_links(start);
+            self.take(start, &real);
+            if real.is_dir() {
+                self.walk(start, &real);
+            }
+        }
+    }
+
+    /// Takes what rules say of a path, and of where it really lies.
+    fn take(&mut self, named: &Path, real: &Path) {
+        if self.rules.hides(named) {
+            self.barred.hidden.insert(real.to_owned());
+        } else if self.rules.keeps(named) && self.request.access == Access::Workspace {
+            self.barred.kept.insert(real.to_owned());
+        } else {
+            return;
+        }
+        let is_bound = self.rules.binds(named);
+        if is_bound {
+            self.barred.bound.insert(real.to_owned());
+        }
+        // Where nothing can be written nothing can be moved.
+        let is_movable = is_bound && self.request.access == Access::Workspace;
+        let root = self.request.roots.iter().rfind(|root| real.starts_with(root));
+        if let Some(root) = root.filter(|_| is_movable) {
+            let above = real.ancestors().skip(1).take_while(|folder| folder != root);
+            self.barred.way.extend(above.map(Path::to_owned));
+        }
+    }
+
+    /// Looks below a folder, which rules know by the name of `named`.
+    fn walk(&mut self, named: &Path, real: &Path) {
+        let clock = Clock::of(real);
+        let mut level = vec![(named.to_owned(), real.to_owned())];
+        for _ in 0..DEPTH {
+            for (named, real) in std::mem::take(&mut level) {
+                if self.barred.hidden.contains(&real) || !self.rules.may_mean_below(&named) {
+                    continue;
+                }
+                let Some(found) = self.look(&named, &real, clock) else {
+                    // What we cannot list no process can, until it changes that.
+                    self.barred.hidden.insert(real);
+                    continue;
+                };
+                let is_kept = real.ancestors().any(|above| self.barred.kept.contains(above));
+                for name in found.hidden.iter().chain(found.kept.iter().filter(|_| !is_kept)) {
+                    self.take_entry(&named.join(name), &real.join(name));
+                }
+                level.extend(found.folders.iter().map(|it| (named.join(it), real.join(it))));
+                if found.count > self.left {
+                    self.is_cut = true;
+                    return;
+                }
+                self.left -= found.count;
+            }
+        }
+        self.is_cut |= !level.is_empty();
+    }
+
+    /// Takes what was found in a folder, and what it leads to where it is a link.
+    fn take_entry(&mut self, named: &Path, real: &Path) {
+        let is_link = fs::symlink_metadata(real).is_ok_and(|found| found.is_symlink());
+        if !is_link {
+            self.take(named, real);
+            return;
+        }
+        self.note_links(real);
+        if let Ok(target) = fs::canonicalize(real)
+            && is_shown(self.request, &target)
+            && !is_of_system(&target)
+            && !self.request.roots.iter().any(|root| root.starts_with(&target))
+        {
+            self.take(named, &target);
+        }
+    }
+
+    /// Notes the links in the roots by which a path leads where it does.
+    fn note_links(&mut self, path: &Path) {
+        let mut path = path.to_owned();
+        for _ in 0..LINKS {
+            let mut way: Vec<&Path> = path.ancestors().collect();
+            way.reverse();
+            let led = way.into_iter().find_map(|it| Some((it.to_owned(), fs::read_link(it).ok()?)));
+            let Some((link, target)) = led else { return };
+            let rest = path.strip_prefix(&link).unwrap_or(Path::new("")).to_owned();
+            path = normalize(&link.parent().unwrap_or(&link).join(target).join(rest));
+            if self.request.roots.iter().any(|root| link.starts_with(root)) {
+                self.barred.links.insert(link);
+            }
+        }
+    }
+
+    /// What rules mean in a folder; none where it cannot be listed.
+    fn look(&self, named: &Path, real: &Path, clock: Option<Clock>) -> Option<Arc<Found>> {
+        // Without a way in nothing can be told of what is listed.
+        let seen = Seen::of(&fs::metadata(real).ok().filter(|_| closed::can_enter(real))?);
+        if let Some(found) = self.known(named).filter(|it| it.seen.as_ref() == Some(&seen)) {
+            return Some(found);
+        }
+        let is_lasting = clock.is_some_and(|clock| clock.tells(&seen));
+        let mut found = Found::default();
+        for entry in fs::read_dir(real).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            let path = named.join(&name);
+            found.count += 1;
+            if found.count > ENTRIES {
+                return Some(Arc::new(found));
+            }
+            if self.rules.hides(&path) {
+                found.hidden.push(name);
+                continue;
+            }
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && !self.is_skipped(&path) {
+                found.folders.push(name.clone());
+            }
+            if self.rules.keeps(&path) {
+                found.kept.push(name);
+            }
+        }
+        found.seen = is_lasting.then_some(seen);
+        let found = Arc::new(found);
+        self.remember(named, &found);
+        Some(found)
+    }
+
+    /// Whether a folder holds what tools have fetched or made, and no rule spells out what lies there.
+    fn is_skipped(&self, folder: &Path) -> bool {
+        let is_such = folder.file_name().is_some_and(|name| SKIPPED.iter().any(|it| name == *it));
+        is_such && !self.starts.iter().any(|start| start.starts_with(folder))
+    }
+
+    fn known(&self, folder: &Path) -> Option<Arc<Found>> {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.as_ref().filter(|known| Arc::ptr_eq(&known.rules, self.rules))?;
+        known.folders.get(folder).map(Arc::clone)
+    }
+
+    fn remember(&self, folder: &Path, found: &Arc<Found>) {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.rules, self.rules)) {
+            *known = Some(Known { rules: Arc::clone(self.rules), folders: HashMap::new() });
+        }
+        if let Some(known) = known.as_mut() {
+            if found.seen.is_some() && known.folders.len() < FOLDERS {
+                known.folders.insert(folder.to_owned(), Arc::clone(found));
+            } else {
+                known.folders.remove(folder);
+            }
+        }
+    }
+}
+
+/// Whether a path lies among the system's programs and settings.
+fn is_of_system(path: &Path) -> bool {
+    view::system().iter().any(|entry| match entry {
+        System::Folder(folder) => path.starts_with(folder),
+        System::Link { .. } => false,
+    })
+}
+
+/// Whether a process is shown what lies at a path, apart from the system's own.
+fn is_shown(request: &Request, path: &Path) -> bool {
+    let home = request.home.iter();
+    let toolchains =
+        home.flat_map(|home| view::toolchains(home).into_iter().map(|name| home.join(name)));
+    let is_in = |folder: &PathBuf| path.starts_with(folder);
+    request.roots.iter().chain(&request.read).any(is_in)
+        || toolchains.into_iter().any(|it| is_in(&it))
+}

@@ -1,0 +1,269 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use contract::sandbox::{Channel, Fixed, Limits, Network, Profile, Spawn, Stdin};
+
+use super::*;
+use crate::nested::tests::pass_time;
+
+/// Rules that know whole paths, and names that count anywhere.
+#[derive(Debug)]
+struct Plain {
+    root: PathBuf,
+    hidden: Vec<&'static str>,
+    kept: Vec<&'static str>,
+    names: Vec<&'static str>,
+}
+
+impl Plain {
+    fn is_below(&self, paths: &[&str], path: &Path) -> bool {
+        paths.iter().any(|it| path.starts_with(self.root.join(it)))
+    }
+
+    fn is_named(&self, path: &Path) -> bool {
+        path.iter().any(|part| self.names.iter().any(|name| part == *name))
+    }
+}
+
+impl FileRules for Plain {
+    fn hides(&self, path: &Path) -> bool {
+        self.is_named(path) || self.is_below(&self.hidden, path)
+    }
+
+    fn keeps(&self, path: &Path) -> bool {
+        self.is_below(&self.kept, path)
+    }
+
+    fn binds(&self, path: &Path) -> bool {
+        !self.is_named(path)
+    }
+
+    fn may_mean_below(&self, folder: &Path) -> bool {
+        let spelled = self.starts();
+        !self.names.is_empty()
+            || spelled.iter().any(|it| it.starts_with(folder) || folder.starts_with(it))
+    }
+
+    fn starts(&self) -> Vec<PathBuf> {
+        self.hidden.iter().chain(&self.kept).map(|it| self.root.join(it)).collect()
+    }
+}
+
+struct World {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    profile: Profile,
+}
+
+impl World {
+    fn new(files: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap().join("w");
+        for file in files {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "x").unwrap();
+        }
+        let profile = Profile {
+            workspace: root.clone(),
+            access: Access::Workspace,
+            read: Vec::new(),
+            write: Vec::new(),
+            own: Vec::new(),
+            fixed: Vec::new(),
+            network: Network::None,
+            env: BTreeMap::new(),
+            limits: Limits::default(),
+        };
+        Self { _folder: folder, root, profile }
+    }
+
+    fn rules(&self) -> Plain {
+        Plain { root: self.root.clone(), hidden: vec![], kept: vec![], names: vec![] }
+    }
+
+    fn find(&self, rules: &Arc<dyn FileRules>, cwd: &str) -> Result<Barred, SandboxError> {
+        let spawn = Spawn {
+            program: PathBuf::from("true"),
+            args: Vec::new(),
+            cwd: self.root.join(cwd),
+            stdin: Stdin::Null,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+            home: None,
+        };
+        let settings = Settings {
+            helper: crate::Helper::file("/bin/true"),
+            state: self.root.clone(),
+            user: crate::User::default(),
+            rung: None,
+            notice: None,
+            egress: None,
+            rules: Some(Arc::clone(rules)),
+        };
+        Barred::find(
+            &Request::check(&spawn, &self.profile, None, &crate::led::Writable::default())?,
+            &settings,
+        )
+    }
+
+    fn found(&self, rules: Plain) -> Barred {
+        self.find(&(Arc::new(rules) as Arc<dyn FileRules>), ".").unwrap()
+    }
+
+    fn paths(&self, paths: &[&str]) -> BTreeSet<PathBuf> {
+        paths.iter().map(|path| self.root.join(path)).collect()
+    }
+}
+
+#[test]
+fn files_and_folders_are_found_wherever_they_lie() {
+    let world = World::new(&[".env", "a/b/.env", "secret/k", "tests/x/t.rs", "src/main.rs"]);
+    let rules =
+        Plain { hidden: vec!["secret"], kept: vec!["tests"], names: vec![".env"], ..world.rules() };
+    let found = world.found(rules);
+    assert_eq!(found.hidden, world.paths(&[".env", "a/b/.env", "secret"]));
+    // A folder stands for all in it, and what is meant anywhere may be moved.
+    assert_eq!((found.kept, found.way), (world.paths(&["tests"]), BTreeSet::new()));
+}
+
+#[test]
+fn what_is_meant_in_one_place_cannot_be_moved_with_its_folder() {
+    let world = World::new(&["a/b/key", "a/b/other", "c/d/key"]);
+    let found = world.found(Plain { hidden: vec!["a/b/key"], ..world.rules() });
+    assert_eq!(found.hidden, world.paths(&["a/b/key"]));
+    assert_eq!(found.way, world.paths(&["a", "a/b"]));
+}
+
+#[test]
+fn where_nothing_is_written_nothing_is_kept_from_it() {
+    let mut world = World::new(&["tests/t.rs", "a/b/k"]);
+    world.profile.access = Access::ReadOnly;
+    let rules = Plain { hidden: vec!["a/b/k"], kept: vec!["tests"], ..world.rules() };
+    let found = world.found(rules);
+    assert_eq!((found.hidden, found.kept), (world.paths(&["a/b/k"]), BTreeSet::new()));
+    // A mount that keeps a folder from being moved could be written.
+    assert_eq!(found.way, BTreeSet::new());
+}
+
+#[test]
+fn links_lead_to_what_is_meant() {
+    let world = World::new(&["real/key", "deep/v1/key"]);
+    symlink("real/key", world.root.join(".env")).unwrap();
+    symlink("deep/v1", world.root.join("current")).unwrap();
+    let rules = Plain { hidden: vec!["current/key"], names: vec![".env"], ..world.rules() };
+    let found = world.found(rules);
+    assert_eq!(found.hidden, world.paths(&["real/key", "deep/v1/key"]));
+    assert_eq!(found.links, world.paths(&[".env", "current"]));
+    // A link to all of the workspace hides nothing of it.
+    let world = World::new(&["a"]);
+    symlink(".", world.root.join(".env")).unwrap();
+    let found = world.found(Plain { names: vec![".env"], ..world.rules() });
+    assert_eq!((found.hidden, found.links), (BTreeSet::new(), world.paths(&[".env"])));
+}
+
+#[test]
+fn what_tools_fetched_is_looked_through_only_where_a_rule_spells_it_out() {
+    let world = World::new(&["node_modules/a/.env", "node_modules/b/key"]);
+    let found = world.found(Plain { names: vec![".env"], ..world.rules() });
+    assert_eq!(found, Barred::default());
+    let found = world.found(Plain { hidden: vec!["node_modules/b/key"], ..world.rules() });
+    assert_eq!(found.hidden, world.paths(&["node_modules/b/key"]));
+}
+
+#[test]
+fn what_comes_and_goes_is_seen_by_the_same_rules() {
+    let world = World::new(&["a/b/x"]);
+    let rules = Plain { names: vec![".env"], ..world.rules() };
+    let rules: Arc<dyn FileRules> = Arc::new(rules);
+    let hidden = || world.find(&rules, ".").unwrap().hidden;
+    pass_time();
+    fs::write(world.root.join("later"), "").unwrap();
+    assert!(hidden().is_empty() && hidden().is_empty());
+    fs::write(world.root.join("a/b/.env"), "").unwrap();
+    assert_eq!(hidden(), world.paths(&["a/b/.env"]));
+    fs::rename(world.root.join("a"), world.root.join("c")).unwrap();
+    assert_eq!(hidden(), world.paths(&["c/b/.env"]));
+}
+
+#[test]
+fn who_starts_in_what_is_hidden_is_told_why_it_cannot_be() {
+    let world = World::new(&["secret/deep/k"]);
+    let rules: Arc<dyn FileRules> = Arc::new(Plain { hidden: vec!["secret"], ..world.rules() });
+    let error = world.find(&rules, "secret/deep").unwrap_err().to_string();
+    assert!(error.contains("a rule denies reading") && error.contains("/secret"), "{error}");
+}
+
+#[test]
+fn scripts_that_the_person_trusts_are_found_and_nothing_beside_them() {
+    let mut world = World::new(&["secret/in/hook.sh", "secret/in/k", "secret/k", "secret/far/k"]);
+    let place = world.root.join("secret/in/hook.sh");
+    world.profile.fixed.push(Fixed { place, bytes: b"x".as_slice().into(), mode: 0o755 });
+    let found = world.found(Plain { hidden: vec!["secret"], ..world.rules() });
+    assert_eq!(found.hidden, world.paths(&["secret/in/k", "secret/k", "secret/far"]));
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_hidden_as_a_whole() {
+    let world = World::new(&["shut/.env"]);
+    let shut = world.root.join("shut");
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o311)).unwrap();
+    let found = world.found(Plain { names: vec![".env"], ..world.rules() });
+    // Nothing is shut to root.
+    let expected = if fs::read_dir(&shut).is_ok() { "shut/.env" } else { "shut" };
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(found.hidden, world.paths(&[expected]));
+}
+
+#[test]
+fn nothing_is_mounted_in_what_is_hidden() {
+    let world = World::new(&["aa/bb/key", "aa/.env", "b/.env"]);
+    let rules = Plain {
+        hidden: vec!["aa", "aa/bb/key"],
+        kept: vec!["aa/bb"],
+        names: vec![".env"],
+        ..world.rules()
+    };
+    let found = world.found(rules);
+    assert_eq!(found.hidden, world.paths(&["aa", "b/.env"]));
+    assert_eq!((found.kept, found.way), (BTreeSet::new(), BTreeSet::new()));
+}
+
+#[test]
+fn a_rule_for_the_whole_project_lets_nothing_work_there() {
+    let world = World::new(&["a"]);
+    let rules: Arc<dyn FileRules> = Arc::new(Plain { hidden: vec![""], ..world.rules() });
+    let error = world.find(&rules, "").unwrap_err().to_string();
+    assert!(error.contains("a rule denies reading"), "{error}");
+}
+
+#[test]
+fn links_by_which_rules_mean_something_are_known() {
+    let world = World::new(&["real/f"]);
+    symlink("real", world.root.join("sec")).unwrap();
+    symlink("./sec", world.root.join("led")).unwrap();
+    let found = world.found(Plain { hidden: vec!["led"], ..world.rules() });
+    assert_eq!(found.hidden, world.paths(&["real"]));
+    assert_eq!(found.links, world.paths(&["led", "sec"]));
+}
+
+#[test]
+fn of_too_much_what_came_last_is_left_out_and_nothing_that_has_its_place() {
+    let many: Vec<String> = (0..MOUNTS).map(|number| format!("a{number}/.env")).collect();
+    let world = World::new(&["z/.env", "zz/key", "zz/kept"]);
+    pass_time();
+    for name in &many {
+        fs::create_dir(world.root.join(name).parent().unwrap()).unwrap();
+        fs::write(world.root.join(name), "").unwrap();
+    }
+    let found = world.found(Plain {
+        hidden: vec!["zz/key"],
+        kept: vec!["zz/kept"],
+        names: vec![".env"],
+        ..world.rules()
+    });
+    for path in world.paths(&["z/.env", "zz/key"]) {
+        assert!(found.hidden.contains(&path), "{path:?}");
+    }
+    assert_eq!(found.kept, world.paths(&["zz/kept"]));
+    assert_eq!(found.hidden.len() + found.kept.len() + found.way.len(), MOUNTS);
+}

@@ -1,0 +1,328 @@
+//! What bubblewrap is told, and what must come of it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use contract::policy::Access;
+use contract::sandbox::Network;
+
+use super::{INSIDE, sockets};
+use crate::expected::{Expected, Eyes, Meant, Number};
+use crate::guard::After;
+use crate::mirror::Mirror;
+use crate::mount_points::MountPoints;
+use crate::request::Request;
+use crate::seals::Mounts;
+use crate::view::{self, System};
+use crate::walls::{self, Strength};
+
+const SMALL: u64 = 16 << 20;
+
+/// Options for bubblewrap, each ended by a zero.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub(super) bytes: Vec<u8>,
+    /// What they mount of what other confined processes could exchange.
+    pub(super) expected: Expected,
+    eyes: Eyes,
+    /// Where something is mounted outside, which comes along with the folder it lies in.
+    outside: MountPoints,
+}
+
+/// How something is mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bind {
+    Free,
+    ReadOnly,
+}
+
+impl Options {
+    /// Those for `request`; none where what is to be mounted is there no more.
+    pub(super) fn of(
+        request: &Request,
+        (after, barred): (&After, &Mounts),
+        helper: RawFd,
+        knows_disable: bool,
+    ) -> io::Result<Self> {
+        let mut options = Self { outside: MountPoints::here()?, ..Self::default() };
+        options.flags(&[
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--die-with-parent",
+            "--clearenv",
+        ]);
+        options.add("--cap-drop", ["ALL"]);
+        if knows_disable {
+            options.flags(&["--disable-userns"]);
+        }
+        if after.group.is_none() {
+            // From inside a namespace of its own nothing could enter a group outside of it.
+            options.flags(&["--unshare-cgroup-try"]);
+        }
+        if request.network != Network::Host {
+            options.flags(&["--unshare-net"]);
+        }
+        options.system(request);
+        options.home(request);
+        for path in &request.read {
+            options.bind_if_there(Bind::ReadOnly, path);
+        }
+        options.workspace(request, (after, barred))?;
+        options.add("--remount-ro", ["/dev"]);
+        options.add("--remount-ro", ["/"]);
+        // Late, because bubblewrap goes through all mounts whenever it binds or changes one.
+        for path in after.holds.iter().flat_map(|hold| &hold.absent) {
+            // What the owner of the folder writes here is seen by nobody and gone afterwards.
+            options.cover(path, "0555")?;
+        }
+        for path in &barred.folders {
+            options.cover(path, "0000")?;
+        }
+        for path in &barred.files {
+            options.expect_in(path)?;
+            options.put_over(Bind::ReadOnly, &barred.seal, path)?;
+        }
+        // Last, because nothing can run without it: neither where options are missing at the end.
+        options.add("--symlink", [&format!("/proc/self/fd/{helper}"), INSIDE]);
+        Ok(options)
+    }
+
+    /// What may be written, but for what may not.
+    fn workspace(
+        &mut self,
+        request: &Request,
+        (after, barred): (&After, &Mounts),
+    ) -> io::Result<()> {
+        let bind = match request.access {
+            Access::Workspace => Bind::Free,
+            Access::ReadOnly => Bind::ReadOnly,
+        };
+        for root in &request.roots {
+            match after.mirror.as_ref().filter(|mirror| mirror.root == *root) {
+                Some(mirror) => self.mirror(mirror, bind)?,
+                None => self.bind(bind, root)?,
+            }
+        }
+        // What is covered later need not be there: each mount less is one that cannot go astray.
+        let is_covered =
+            |path: &PathBuf| barred.folders.iter().any(|folder| path.starts_with(folder));
+        let is_mirrored =
+            |path: &PathBuf| after.mirror.as_ref().is_some_and(|mirror| mirror.is_folder(path));
+        let is_ours = |path: &&PathBuf| is_covered(path) || is_mirrored(path);
+        let way = after.holds.iter().flat_map(|hold| &hold.way).chain(&barred.found.way);
+        for folder in way.filter(|folder| !is_ours(folder)).collect::<BTreeSet<_>>() {
+            // What is mounted cannot be moved.
+            self.bind(Bind::Free, folder)?;
+        }
+        let present = after.holds.iter().flat_map(|hold| hold.present.iter().chain(&hold.empty));
+        for path in present.chain(&barred.found.kept).filter(|path| !is_ours(path)) {
+            self.bind(Bind::ReadOnly, path)?;
+        }
+        for folder in &request.own {
+            self.bind(Bind::Free, folder)?;
+        }
+        for socket in sockets(request, after) {
+            self.expect_in(&socket)?;
+            self.put_over(Bind::ReadOnly, Path::new("/dev/null"), &socket)?;
+        }
+        Ok(())
+    }
+
+    /// Mounts what lies at a path there.
+    fn bind(&mut self, bind: Bind, path: &Path) -> io::Result<()> {
+        let file = self.eyes.look(path).map_err(|error| named(path, &error))?;
+        self.mount(bind, path, path, file);
+        Ok(())
+    }
+
+    fn bind_if_there(&mut self, bind: Bind, path: &Path) {
+        if let Ok(file) = self.eyes.look(path) {
+            self.mount(bind, path, path, file);
+        }
+    }
+
+    /// Mounts something of ours at a path.
+    fn put_over(&mut self, bind: Bind, ours: &Path, path: &Path) -> io::Result<()> {
+        let found = fs::metadata(ours).map_err(|error| named(ours, &error))?;
+        self.mount(bind, ours, path, (found.dev(), found.ino()));
+        Ok(())
+    }
+
+    /// Covers a folder by one in memory.
+    fn cover(&mut self, path: &Path, mode: &str) -> io::Result<()> {
+        self.expect_in(path)?;
+        self.scratch(path, 0, mode);
+        self.expected.add(path, Meant::Memory);
+        Ok(())
+    }
+
+    /// Notes the folder that holds what is to be covered: only there that is to be found.
+    fn expect_in(&mut self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(path);
+        let there = self.eyes.look(path).map(drop);
+        let noted = there.and_then(|()| self.expected.add_folder(folder, &mut self.eyes));
+        noted.map_err(|error| named(path, &error))
+    }
+
+    fn mount(&mut self, bind: Bind, from: &Path, to: &Path, file: Number) {
+        let is_read_only = bind == Bind::ReadOnly;
+        self.put_at(if is_read_only { "--ro-bind" } else { "--bind" }, from, to);
+        self.expected.add(to, Meant::Mounted { file, is_read_only });
+    }
+
+    fn flags(&mut self, flags: &[&str]) {
+        for flag in flags {
+            self.put(OsStr::new(flag));
+        }
+    }
+
+    fn add<T: AsRef<OsStr>>(&mut self, flag: &str, values: impl IntoIterator<Item = T>) {
+        self.put(OsStr::new(flag));
+        for value in values {
+            self.put(value.as_ref());
+        }
+    }
+
+    fn put(&mut self, word: &OsStr) {
+        self.bytes.extend_from_slice(word.as_bytes());
+        self.bytes.push(0);
+    }
+
+    /// Has something mounted at a path, with what is mounted below it.
+    fn put_at(&mut self, flag: &str, from: &Path, to: &Path) {
+        self.add(flag, [from, to]);
+        self.expected.mounts.add(to.to_owned(), 1);
+        if from == to {
+            self.expected.mounts.add_below(from, &self.outside);
+        }
+    }
+
+    /// The same, where it is there.
+    fn put_if_there(&mut self, path: &Path) {
+        if path.exists() {
+            self.put_at("--ro-bind-try", path, path);
+        }
+    }
+
+    /// Has something new mounted at a path.
+    fn make_at(&mut self, flag: &str, path: &Path) {
+        self.add(flag, [path]);
+        self.expected.mounts.add(path.to_owned(), 1);
+    }
+
+    fn scratch(&mut self, path: &Path, size: u64, mode: &str) {
+        self.add("--perms", [mode]);
+        self.add("--size", [size.max(4096).to_string()]);
+        self.make_at("--tmpfs", path);
+    }
+
+    /// Programs, devices and scratch space; the shares of the latter add up to the limit.
+    fn system(&mut self, request: &Request) {
+        for entry in view::system() {
+            match entry {
+                System::Folder(path) => self.put_at("--ro-bind", path, path),
+                System::Link { path, target } => self.add("--symlink", [target, path]),
+            }
+        }
+        if rustix::process::geteuid().is_root() {
+            for secret in view::secrets().filter_map(|it| fs::canonicalize(it).ok()) {
+                if secret.is_dir() {
+                    // As with stubs, to make it read-only would cost more than it is worth.
+                    self.scratch(&secret, 0, "0555");
+                } else {
+                    self.put_at("--ro-bind", Path::new("/dev/null"), &secret);
+                }
+            }
+        }
+        self.make_at("--proc", Path::new("/proc"));
+        for path in view::KEYRINGS.map(Path::new).into_iter().filter(|path| path.exists()) {
+            self.put_at("--ro-bind", Path::new("/dev/null"), path);
+        }
+        if rustix::process::geteuid().is_root() && walls::strength() == Strength::Missing {
+            // The kernel lets root change these without any capability; Landlock does not.
+            for path in view::KERNEL_SETTINGS {
+                self.put_if_there(Path::new(path));
+            }
+        }
+        self.make_at("--dev", Path::new("/dev"));
+        let share = request.limits.scratch / 4;
+        self.scratch(Path::new("/dev/shm"), share, "1777");
+        self.scratch(Path::new("/tmp"), share * 2, "1777");
+        self.scratch(Path::new("/run"), SMALL.min(share), "0755");
+        self.scratch(Path::new("/var"), SMALL.min(share), "0755");
+        self.add("--dir", ["/var/tmp"]);
+        if request.network == Network::Host {
+            self.resolver();
+        }
+    }
+
+    /// The file that says how to resolve names is often a link out of `/etc`.
+    fn resolver(&mut self) {
+        if let Ok(path) = std::fs::canonicalize("/etc/resolv.conf")
+            && !path.starts_with("/etc")
+        {
+            self.put_if_there(&path);
+        }
+    }
+
+    /// A workspace in which trusted files lie where nobody can exchange them.
+    fn mirror(&mut self, mirror: &Mirror, bind: Bind) -> io::Result<()> {
+        self.put_over(bind, &mirror.view, &mirror.root)?;
+        for (folder, place, is_free) in mirror.folders() {
+            self.put_over(if is_free { bind } else { Bind::ReadOnly }, &folder, &place)?;
+        }
+        for path in &mirror.mounted {
+            let bind = if mirror.is_held(path) { Bind::ReadOnly } else { bind };
+            self.bind_if_there(bind, path);
+        }
+        for (copy, place) in &mirror.copies {
+            self.put_over(Bind::ReadOnly, copy, place)?;
+        }
+        Ok(())
+    }
+
+    fn home(&mut self, request: &Request) {
+        let Some(home) = &request.home else {
+            return;
+        };
+        self.scratch(home, request.limits.scratch / 4, "0700");
+        for name in view::toolchains(home) {
+            self.put_if_there(&home.join(name));
+        }
+    }
+
+    #[cfg(test)]
+    fn words(&self) -> Vec<std::ffi::OsString> {
+        self.bytes.split(|&byte| byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
+    }
+}
+
+/// What went wrong at a path.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn words_keep_their_order_and_bytes() {
+        let mut options = Options::default();
+        options.flags(&["--new-session"]);
+        options.add("--bind", [OsStr::from_bytes(b"/\xff"), OsStr::new("/x y")]);
+        let words = options.words();
+        assert_eq!(words[1..3], ["--bind".into(), OsString::from(OsStr::from_bytes(b"/\xff"))]);
+        assert_eq!(words[3], "/x y");
+    }
+}

@@ -1,0 +1,281 @@
+//! What must lie where a command finds it. Bubblewrap mounts by paths, and while it does so another confined
+//! process may exchange what these lead to, for a link to the home for example. So it is noted before what
+//! is meant, and the helper compares it before anything runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::ops::Bound;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, Mode, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags, fstat, fstatvfs, openat,
+    statx,
+};
+use rustix::io::Errno;
+
+use crate::held;
+use crate::mount_points::MountPoints;
+
+/// How the helper begins to say that something else lies there.
+pub(crate) const EXCHANGED: &str = "finds something else than was meant at";
+
+/// The disk and the number of a file or folder.
+pub(crate) type Number = (u64, u64);
+
+/// What lies at one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// This is mounted there.
+    Mounted { file: Number, is_read_only: bool },
+    /// An empty folder in memory is.
+    Memory,
+    /// It is the folder in which something is put over what lies there.
+    Folder(Number),
+}
+
+/// What lies at paths, as it is seen in the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    places: BTreeMap<PathBuf, Meant>,
+    /// Where anything is mounted at all; none where nothing is.
+    pub(crate) mounts: MountPoints,
+}
+
+impl Expected {
+    /// Adds what is mounted, which covers what was mounted there and below.
+    pub(crate) fn add(&mut self, path: &Path, meant: Meant) {
+        let from = (Bound::Included(path), Bound::Unbounded);
+        let below = self.places.range::<Path, _>(from).take_while(|(it, _)| it.starts_with(path));
+        for covered in below.map(|(it, _)| it.clone()).collect::<Vec<_>>() {
+            self.places.remove(&covered);
+        }
+        self.places.insert(path.to_owned(), meant);
+    }
+
+    /// Adds a folder in which something is put over what lies there, as it is now, unless it is known.
+    pub(crate) fn add_folder(&mut self, path: &Path, eyes: &mut Eyes) -> io::Result<()> {
+        if !self.places.contains_key(path) {
+            self.places.insert(path.to_owned(), Meant::Folder(eyes.look(path)?));
+        }
+        Ok(())
+    }
+
+    /// What lies at a path, if it is what was meant; nothing is known of other paths.
+    pub(crate) fn open(&self, path: &Path) -> Option<io::Result<OwnedFd>> {
+        let (Meant::Mounted { file, .. } | Meant::Folder(file)) = *self.places.get(path)? else {
+            return None;
+        };
+        let opened = Eyes::default().open(path);
+        Some(opened.and_then(|opened| match number(&opened)? {
+            found if found == file => Ok(opened),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }))
+    }
+
+    /// Each as bytes.
+    pub(crate) fn encode(&self) -> impl Iterator<Item = Vec<u8>> {
+        let line =
+            |words: &str, path: &Path| [words.as_bytes(), path.as_os_str().as_bytes()].concat();
+        let mounts =
+            self.mounts.iter().map(move |(path, count)| line(&format!("mounts {count} 0 "), path));
+        let places = self.places.iter().map(move |(path, meant)| {
+            let words = match meant {
+                Meant::Mounted { file: (disk, number), is_read_only: false } => {
+                    format!("free {disk} {number} ")
+                }
+                Meant::Mounted { file: (disk, number), is_read_only: true } => {
+                    format!("fixed {disk} {number} ")
+                }
+                Meant::Memory => "memory 0 0 ".to_owned(),
+                Meant::Folder((disk, number)) => format!("folder {disk} {number} "),
+            };
+            line(&words, path)
+        });
+        mounts.chain(places)
+    }
+
+    /// Adds one that was made bytes; none where they are not.
+    pub(crate) fn decode(&mut self, bytes: &[u8]) -> Option<()> {
+        let mut words = bytes.splitn(4, |&byte| byte == b' ');
+        let kind = words.next()?;
+        let mut number = || std::str::from_utf8(words.next()?).ok()?.parse().ok();
+        let file = (number()?, number()?);
+        let path = PathBuf::from(OsStr::from_bytes(words.next()?));
+        let meant = match kind {
+            b"mounts" => {
+                self.mounts.add(path, usize::try_from(file.0).ok()?);
+                return Some(());
+            }
+            b"free" => Meant::Mounted { file, is_read_only: false },
+            b"fixed" => Meant::Mounted { file, is_read_only: true },
+            b"memory" => Meant::Memory,
+            b"folder" => Meant::Folder(file),
+            _ => return None,
+        };
+        self.places.insert(path, meant);
+        Some(())
+    }
+
+    /// Whether all that was meant lies there, and nothing is mounted elsewhere.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let exchanged = |path: &Path| Err(format!("{EXCHANGED} {}", path.display()));
+        let mut eyes = Eyes::default();
+        let mut places = self.places.iter();
+        if let Some((path, _)) = places.find(|(path, it)| !eyes.sees(path, **it).unwrap_or(false)) {
+            return exchanged(path);
+        }
+        if self.mounts == MountPoints::default() {
+            return Ok(());
+        }
+        let here =
+            MountPoints::here().map_err(|error| format!("cannot tell what is mounted: {error}"))?;
+        here.astray(&self.mounts).map_or(Ok(()), exchanged)
+    }
+}
+
+/// Looks at paths, and follows no link on the way.
+#[derive(Debug, Default)]
+pub(crate) struct Eyes {
+    /// The folder that was looked into last: most lie beside each other.
+    folder: Option<(PathBuf, OwnedFd)>,
+}
+
+impl Eyes {
+    /// The number of what lies at a path.
+    pub(crate) fn look(&mut self, path: &Path) -> io::Result<Number> {
+        number(self.open(path)?)
+    }
+
+    fn sees(&mut self, path: &Path, meant: Meant) -> io::Result<bool> {
+        let opened = self.open(path)?;
+        let found = number(&opened)?;
+        Ok(match meant {
+            Meant::Mounted { file, is_read_only } => {
+                let is_fixed =
+                    || fstatvfs(&opened).map(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
+                found == file && is_top(&opened)? && (!is_read_only || is_fixed()?)
+            }
+            Meant::Memory => number(self.folder(path)?)?.0 != found.0 && is_top(&opened)?,
+            Meant::Folder(file) => found == file,
+        })
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<OwnedFd> {
+        let name = path.file_name().map_or(OsStr::new("."), |name| name);
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(self.folder(path)?, name, flags, Mode::empty())?)
+    }
+
+    /// The folder that holds what lies at a path.
+    fn folder(&mut self, path: &Path) -> io::Result<&OwnedFd> {
+        let wanted = path.parent().unwrap_or(path);
+        let opened = match self.folder.take() {
+            Some((folder, opened)) if folder == wanted => opened,
+            _ => held::folder(wanted)?,
+        };
+        Ok(&self.folder.insert((wanted.to_owned(), opened)).1)
+    }
+}
+
+fn number(opened: impl AsFd) -> io::Result<Number> {
+    let found = fstat(opened)?;
+    Ok((found.st_dev, found.st_ino))
+}
+
+/// Whether it is the top of a mount, as far as the kernel tells.
+fn is_top(opened: impl AsFd) -> io::Result<bool> {
+    match statx(opened, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS) {
+        Ok(found) => {
+            let (told, known) = (found.stx_attributes, found.stx_attributes_mask);
+            let top = StatxAttributes::MOUNT_ROOT;
+            Ok(told.contains(top) || !known.contains(top))
+        }
+        Err(Errno::NOSYS) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    fn file(path: &Path) -> Number {
+        let found = fs::metadata(path).unwrap();
+        (found.dev(), found.ino())
+    }
+
+    #[test]
+    fn what_is_covered_is_not_looked_for() {
+        let mut expected = Expected::default();
+        let meant = Meant::Mounted { file: (1, 2), is_read_only: true };
+        for path in ["/p/x/.git", "/p/x y", "/p/x", "/p/x/deep/a"] {
+            expected.add(Path::new(path), meant);
+        }
+        let paths: Vec<&Path> = expected.places.keys().map(PathBuf::as_path).collect();
+        assert_eq!(paths, ["/p/x", "/p/x/deep/a", "/p/x y"].map(Path::new));
+        expected.add_folder(Path::new("/p/x"), &mut Eyes::default()).unwrap();
+        assert_eq!(expected.places[Path::new("/p/x")], meant);
+    }
+
+    #[test]
+    fn they_survive_their_journey() {
+        let mut expected = Expected::default();
+        expected.add(Path::new("/a b/ c"), Meant::Mounted { file: (1, 2), is_read_only: true });
+        expected.add(Path::new("/b"), Meant::Mounted { file: (1, 2), is_read_only: false });
+        expected.add(Path::new("/d"), Meant::Memory);
+        expected.add(Path::new("/e"), Meant::Folder((3, 4)));
+        expected.mounts.add(PathBuf::from("/a b/ c"), 3);
+        let mut read = Expected::default();
+        for bytes in expected.encode() {
+            read.decode(&bytes).unwrap();
+        }
+        assert_eq!(read, expected);
+        assert!(read.decode(b"free 1 x /a").is_none() && read.decode(b"free 1 2").is_none());
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let base = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(base.path()).unwrap();
+        fs::create_dir_all(base.join("x/deep")).unwrap();
+        symlink("x", base.join("y")).unwrap();
+        let mut eyes = Eyes::default();
+        assert_eq!(eyes.look(&base.join("x/deep")).unwrap(), file(&base.join("x/deep")));
+        assert!(eyes.look(&base.join("y/deep")).is_err());
+        assert_ne!(eyes.look(&base.join("y")).unwrap(), file(&base.join("x")));
+    }
+
+    #[test]
+    fn what_is_no_mount_or_another_one_is_told() {
+        let check = |path: &Path, meant| {
+            let mut expected = Expected::default();
+            expected.add(path, meant);
+            expected.check()
+        };
+        let mounted = |path: &Path, is_read_only| Meant::Mounted { file: file(path), is_read_only };
+        let (proc, memory, base) =
+            (Path::new("/proc"), Path::new("/dev/shm"), tempfile::tempdir().unwrap());
+        let base = fs::canonicalize(base.path()).unwrap();
+        assert_eq!(check(proc, mounted(proc, false)), Ok(()));
+        assert_eq!(check(proc, Meant::Memory), Ok(()));
+        assert_eq!(check(&base, Meant::Folder(file(&base))), Ok(()));
+        let others = [
+            (proc, mounted(&base, false)),
+            // It can be written, as far as the mount says.
+            (memory, mounted(memory, true)),
+            (&base, mounted(&base, false)),
+            (&base, Meant::Memory),
+            (&base, Meant::Folder(file(proc))),
+            (&base.join("absent"), Meant::Memory),
+        ];
+        for (path, meant) in others {
+            assert!(check(path, meant).unwrap_err().starts_with(EXCHANGED), "{path:?} {meant:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What is mounted so that rules for files hold: read-only what may not be written, and over what may
+//! not be read a file or a folder that nobody can open. An empty one would look like the truth.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use contract::sandbox::SandboxError;
+
+use crate::Settings;
+use crate::barred::Barred;
+use crate::request::Request;
+use crate::stubs::private_directory;
+
+/// What is mounted for rules.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts {
+    pub(crate) found: Barred,
+    /// The file that lies in the place of others which may not be read, and these.
+    pub(crate) seal: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
+    /// Folders that may not be read.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+impl Mounts {
+    /// Looks for what the rules keep from `request`.
+    pub(crate) fn find(request: &Request, settings: &Settings) -> Result<Self, SandboxError> {
+        let found = Barred::find(request, settings)?;
+        let mut mounts = Self { found, ..Self::default() };
+        for path in &mounts.found.hidden {
+            match fs::symlink_metadata(path) {
+                Ok(it) if it.is_dir() => mounts.folders.push(path.clone()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // What cannot be looked at must not be shown.
+                Ok(_) | Err(_) => mounts.files.push(path.clone()),
+            }
+        }
+        if !mounts.files.is_empty() {
+            mounts.seal = seal(&settings.state).map_err(|error| {
+                SandboxError::Refused(format!("cannot hide what rules deny: {error}"))
+            })?;
+        }
+        Ok(mounts)
+    }
+}
+
+/// A file that nobody may open, made where it is missing.
+fn seal(state: &Path) -> io::Result<PathBuf> {
+    let store = state.join("seals");
+    private_directory(&store)?;
+    let file = store.join("file");
+    match OpenOptions::new().write(true).create_new(true).mode(0o0).open(&file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(file),
+    }
+}
