@@ -8,7 +8,8 @@ use std::sync::Arc;
 use contract::event::{Piece, What};
 use contract::tool::Veils;
 
-pub(crate) use dressed::{Held, Keys};
+pub(crate) use dressed::Held;
+pub use dressed::Keys;
 
 /// What happened, without any key in it.
 pub(crate) fn hidden(keys: &Keys, what: What) -> What {

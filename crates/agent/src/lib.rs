@@ -13,7 +13,7 @@ mod compact;
 pub mod conversation;
 mod hooks;
 mod journal;
-mod keys;
+pub mod keys;
 pub mod nested;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;

@@ -12,7 +12,7 @@ use contract::hook::{CallView, Occasion};
 use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Access, Action, Decision, Kept, Mode, Reach, Reason, Ruling};
-use contract::sandbox::SandboxError;
+use contract::sandbox::{Network, SandboxError};
 use contract::snapshots::Effect;
 use contract::text::head;
 use contract::tool::{BUILTIN, Risk, Tool, ToolContext, ToolError, ToolOutput};
@@ -511,8 +511,9 @@ pub(crate) async fn run(bench: Bench<'_>, approved: Approved, teller: Teller) ->
         Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
     };
     let mut confinement = bench.parts.confinement.with_access(access);
-    if let Some(path) = search_path {
-        confinement.profile.env.insert("PATH".to_owned(), path);
+    confinement.profile.env.extend(search_path.map(|path| ("PATH".to_owned(), path)));
+    if bench.mode() == Mode::ReadOnly {
+        confinement.profile.network = Network::None;
     }
     let (progress, mut lines) = mpsc::channel(64);
     let parent = Arc::new(Parent::new(bench, &call.id, &teller));
@@ -594,7 +595,6 @@ pub(crate) fn why(ruling: &Ruling) -> String {
 
 /// The beginning of what a reason is about.
 fn part(reason: &Reason) -> String {
-    const SHOWN: usize = 60;
-    let shown = head(&reason.subject, SHOWN);
+    let shown = head(&reason.subject, 60);
     if shown.len() < reason.subject.len() { format!("{shown}…") } else { shown.to_owned() }
 }

@@ -282,9 +282,11 @@ impl Catalog {
         }
     }
 
-    /// The words that the person agreed to, of those that were kept and of those that are said now.
+    /// The words that the person agreed to, of those that were kept and of those that are said now. What
+    /// is offered no longer is none of them.
     pub(crate) fn agreed(mut self, fresh: &Self, offer: &Offer) -> Self {
-        self.tools.retain(|tool| offer.has(tool) && !fresh.tasks.contains(&tool.name));
+        let is_offered = |name: &str| fresh.tools.iter().any(|tool| tool.name == name);
+        self.tools.retain(|tool| offer.has(tool) && is_offered(&tool.name));
         for tool in fresh.tools.iter().filter(|tool| offer.has(tool)) {
             if !self.tools.iter().any(|known| known.name == tool.name) {
                 self.tools.push(tool.clone());
@@ -509,6 +511,11 @@ mod tests {
             all.extend(change.offer());
         }
         assert_eq!(all, fresh.offer());
+        // What is gone is offered no longer, and asks nothing where it comes back as it was.
+        let less = Catalog { tools: vec![tool("b", "Is.")], ..agreed.clone() };
+        let gone = agreed.clone().agreed(&less, &agreed.offer());
+        assert_eq!(gone.tools, less.tools);
+        assert!(gone.agreed(&agreed, &agreed.offer()).changes(&agreed, &agreed.offer()).is_empty());
         // Words that nobody agreed to are not those of a list that was put in the place of another.
         let put = fresh.clone().agreed(&agreed, &agreed.offer());
         assert_eq!(put.offer(), agreed.offer());

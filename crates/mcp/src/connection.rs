@@ -38,7 +38,7 @@ use lists::{all_prompts, all_resources, all_templates, all_tools};
 use patient::Patient;
 use tasks::{Overheard, Tasks};
 
-pub(crate) use handshake::{advice, remedy, shut_off};
+pub(crate) use handshake::{advice, remedy, seems_shut_off};
 
 /// The longest message that a server may send.
 const LONGEST_LINE: usize = 32 << 20;

@@ -14,6 +14,8 @@ use crate::catalog::Catalog;
 const LONGEST: usize = 8 * 1024;
 /// How many of a kind a report lists one by one.
 const LISTED: usize = 5;
+/// Signs with an emoji outside of the ranges of emoji: ©, ®, ‼, ⁉, ™, ℹ, 〰, 〽, ㊗, ㊙.
+const SIGNS: &str = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}";
 
 /// Whether a text is of plain letters alone, and so hides nothing: nearly every one is, and a start
 /// looks at thousands.
@@ -21,15 +23,47 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
+/// The characters of a text that nobody sees, and their places.
+fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().filter(|&(at, c)| match c {
+        // It asks for the emoji of what it stands behind.
+        '\u{fe0f}' => !has_emoji(text[..at].chars().next_back(), text[at..].chars().nth(1)),
+        _ => is_hidden(c),
+    })
+}
+
+/// Whether there is an emoji for a character, given what follows the request for it.
+fn has_emoji(c: Option<char>, next: Option<char>) -> bool {
+    match c {
+        Some('0'..='9' | '#' | '*') => next == Some('\u{20e3}'),
+        Some('\u{2800}') | None => false,
+        Some(c) => {
+            matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}') || SIGNS.contains(c)
+        }
+    }
+}
+
 /// Whether a text holds something that nobody sees.
 fn hides(text: &str) -> bool {
-    !is_plain(text) && text.contains(is_hidden)
+    !is_plain(text) && hidden(text).next().is_some()
+}
+
+/// A text without what nobody sees.
+fn seen(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return text.into();
+    }
+    let (mut kept, mut end) = (String::new(), 0);
+    for (at, c) in hidden(text) {
+        kept.push_str(&text[end..at]);
+        end = at + c.len_utf8();
+    }
+    if end == 0 { text.into() } else { Cow::Owned(kept + &text[end..]) }
 }
 
 /// A text without hidden characters, cut where it is too long.
 pub(crate) fn clean(text: &str) -> String {
-    let seen: Cow<'_, str> =
-        if hides(text) { text.chars().filter(|&c| !is_hidden(c)).collect() } else { text.into() };
+    let seen = seen(text);
     let seen = seen.trim();
     if seen.len() <= LONGEST {
         return seen.to_owned();
@@ -53,7 +87,7 @@ pub(crate) fn arguments(mut schema: Map<String, Value>) -> Value {
 /// Takes out what is hidden, in place: hardly any schema hides anything, and a start reads many.
 fn tidy(value: &mut Value) {
     match value {
-        Value::String(text) if hides(text) => text.retain(|c| !is_hidden(c)),
+        Value::String(text) if hides(text) => *text = seen(text).into_owned(),
         Value::Array(items) => items.iter_mut().for_each(tidy),
         Value::Object(object) => tidy_object(object),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -112,8 +146,7 @@ impl Hidden {
             return;
         }
         // The end of a line as Windows writes it hides nothing.
-        let hidden = text.chars().filter(|&c| c != '\r' && is_hidden(c));
-        self.characters.extend(hidden);
+        self.characters.extend(hidden(text).map(|(_, c)| c).filter(|&c| c != '\r'));
     }
 
     fn schema(&mut self, schema: &Value) {
@@ -128,7 +161,7 @@ impl Hidden {
     fn object(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
             if hides(key) {
-                self.characters.extend(key.chars().filter(|&c| is_hidden(c)));
+                self.characters.extend(hidden(key).map(|(_, c)| c));
                 self.left_out.insert(plain(key));
             }
             self.schema(value);
@@ -187,6 +220,16 @@ mod tests {
             })
         );
         assert!(clean(&"x".repeat(100_000)).len() < 9000);
+    }
+
+    #[test]
+    fn what_asks_for_an_emoji_stays_and_hides_nothing_elsewhere() {
+        let asking = "❤\u{fe0f} ⚠\u{fe0f}! 1\u{fe0f}\u{20e3} ©\u{fe0f}";
+        assert!(!hides(asking));
+        assert_eq!(clean(asking), asking);
+        let hiding = "a\u{fe0f}b 1\u{fe0f}2 ❤\u{fe0f}\u{fe0f}\u{fe0f}";
+        assert!(hides(hiding));
+        assert_eq!(clean(hiding), "ab 12 ❤\u{fe0f}");
     }
 
     #[test]

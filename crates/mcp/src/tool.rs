@@ -119,7 +119,7 @@ impl McpTool {
                 }
             }
             None if output.output.len() <= LONGEST_EXCUSE => {
-                let remedy = crate::connection::shut_off(server, &output.output);
+                let remedy = crate::connection::seems_shut_off(server, &output.output);
                 output.error = remedy.map(|remedy| format!("({remedy})"));
             }
             None => {}

@@ -94,6 +94,8 @@ def call(request):
         send({"id": "q2", "method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": schema}})
         reply = json.loads(sys.stdin.readline())
         return text(json.dumps(reply.get("result") or reply.get("error")))
+    if name == "excuse" and args.get("of") == "code":
+        return text("net.c:12: rc = getaddrinfo(host, port, &hints, &found);")
     if name == "excuse":
         return text("Error searching: TypeError: fetch failed")
     if name == "odd":

@@ -1,5 +1,5 @@
 //! Removal of characters that a person does not see and a model does. What joins the parts of an emoji
-//! or the letters of a word is seen by what it does.
+//! or the letters of a word, or asks for the emoji of a sign, is seen by what it does.
 
 use std::fmt::Write as _;
 
@@ -7,6 +7,9 @@ use contract::text::is_hidden;
 
 /// How many hidden characters a report lists one by one.
 const LISTED: usize = 5;
+
+/// Signs with an emoji outside of the ranges of emoji: ©, ®, ‼, ⁉, ™, ℹ, 〰, 〽, ㊗, ㊙.
+const SIGNS: &str = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}";
 
 /// A text without hidden characters.
 pub(crate) struct Stripped {
@@ -22,7 +25,19 @@ pub(crate) const HINT: &str =
 
 /// The places of the characters in `text` that a person does not see.
 pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
-    text.char_indices().filter(|&(at, c)| is_hidden(c) && !joins(text, at, c))
+    text.char_indices().filter(|&(at, c)| match c {
+        '\u{fe0f}' => !draws(text, at),
+        _ => is_hidden(c) && !joins(text, at, c),
+    })
+}
+
+/// Whether the variation selector at a place stands behind what can be an emoji.
+fn draws(text: &str, at: usize) -> bool {
+    match text[..at].chars().next_back() {
+        Some('0'..='9' | '#' | '*') => text[at..].chars().nth(1) == Some('\u{20e3}'),
+        Some(c) => Joined::of(c) == Joined::Emoji || SIGNS.contains(c),
+        None => false,
+    }
 }
 
 /// Whether a joiner stands within an emoji, or within a word of a script that joins its letters.
@@ -122,11 +137,28 @@ mod tests {
             ("ig\u{61c}\u{200d}\u{61c}nore", "ignore"),
             ("x\u{17b4}\u{200c}\u{17b5}y", "xy"),
             ("x\u{2800}\u{200d}\u{2800}y", "xy"),
-            ("a\u{fe0f}\u{200d}\u{fe0f}\u{200c}\u{fe0f}b", "a\u{fe0f}\u{fe0f}\u{fe0f}b"),
-            ("💻\u{200d}\u{fe0f}💻", "💻\u{fe0f}💻"),
-            ("م\u{fe0f}\u{200d}م", "م\u{fe0f}م"),
+            ("a\u{fe0f}\u{200d}\u{fe0f}\u{200c}\u{fe0f}b", "ab"),
+            ("💻\u{200d}\u{fe0f}💻", "💻💻"),
+            ("م\u{fe0f}\u{200d}م", "مم"),
         ] {
             assert_eq!(strip(hiding).text, left, "{hiding:?}");
+        }
+    }
+
+    #[test]
+    fn what_asks_for_an_emoji_stays_and_hides_nothing_elsewhere() {
+        let asking = "❤\u{fe0f} ⚠\u{fe0f}! 1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ©\u{fe0f} ℹ\u{fe0f} 🅰\u{fe0f}";
+        assert_eq!(strip(asking).text, asking);
+        assert!(strip(asking).report.is_none());
+        for (hiding, left) in [
+            ("\u{fe0f}x", "x"),
+            ("a\u{fe0f}b \u{fe0f}1\u{fe0f}2", "ab 12"),
+            ("❤\u{fe0f}\u{fe0f}\u{fe0f}", "❤\u{fe0f}"),
+            ("\u{2800}\u{fe0f}", ""),
+        ] {
+            let stripped = strip(hiding);
+            assert_eq!(stripped.text, left, "{hiding:?}");
+            assert!(stripped.report.unwrap().contains("U+FE0F in line 1"), "{hiding:?}");
         }
     }
 

@@ -172,9 +172,6 @@ pub struct Listed {
     pub file: PathBuf,
     /// The line; 0 where there is none.
     pub line: u64,
-    /// The file whose hook of the same name it takes the place of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replaces: Option<PathBuf>,
     /// What it runs or asks.
     pub subject: String,
     /// The model that it asks, where it names one.

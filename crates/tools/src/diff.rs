@@ -19,14 +19,11 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     }
 }
 
-/// How the change begins that makes a file.
-pub(crate) const NEW: &str = "--- /dev/null\n";
-
 fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
     let source = if exists { format!("a/{path}") } else { "/dev/null".to_owned() };
     // Without a line there is no hunk, and without a hunk no header.
     if !exists && new.is_empty() {
-        return format!("{NEW}+++ b/{path}\n");
+        return format!("--- /dev/null\n+++ b/{path}\n");
     }
     let unified = TextDiff::configure()
         .timeout(Duration::from_secs(1))

@@ -15,7 +15,6 @@ use crate::files::{self, Snapshot};
 use crate::outcome;
 use crate::paths::{Paths, judged};
 use crate::seen::{Fingerprint, Seen};
-use crate::write::stale;
 use crate::{arguments, describe, diff};
 use replace::Occurrences;
 
@@ -83,10 +82,10 @@ impl Tool for Edit {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;
         let file = files::load(&path, &args.file_path).ok().flatten();
-        let change = file.and_then(|file| Change::plan(&args, &file).ok());
+        let change = file.as_ref().and_then(|file| Change::plan(&args, file).ok());
         let read = Action::Read { path: path.clone() };
         let diff = change.map(|change| change.unified);
-        Ok(vec![read, Action::Write { path, diff }])
+        Ok(vec![read, self.seen.state(path, file.as_ref(), diff)])
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -100,9 +99,7 @@ impl Tool for Edit {
             let Some(before) = files::load(&path, given)? else {
                 return Err(format!("File not found: {given}").into());
             };
-            if seen.changed(&session, &path, &before) {
-                return Err(stale(given));
-            }
+            seen.check(&session, (&path, given), Some(&before), &actions)?;
             let change = Change::plan(&args, &before)?;
             outcome::unless_cancelled(&cancel)?;
             let bytes = change.text.as_bytes();

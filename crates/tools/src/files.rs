@@ -13,6 +13,8 @@ use std::path::{Component, Path};
 use rustix::fs::{self as system, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::seen::Fingerprint;
+
 /// The largest file that is loaded whole.
 pub(crate) const MAX_LOADED: u64 = 64 << 20;
 
@@ -46,6 +48,14 @@ pub(crate) struct Snapshot {
     /// All it held; none past [`MAX_LOADED`].
     pub(crate) content: Option<Vec<u8>>,
     owner: (u32, u32),
+}
+
+impl Snapshot {
+    /// What tells it from another one.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let identity = || Fingerprint::Identity(self.identity.clone());
+        self.content.as_deref().map_or_else(identity, Fingerprint::of)
+    }
 }
 
 /// Opens a regular file for reading. `given` is the path in the caller's words.

@@ -11,7 +11,7 @@ use contract::message::ToolCall;
 use contract::policy::{Action, Hidden, View};
 use contract::tool::{Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::{DirEntry, WalkState};
+use ignore::{DirEntry, WalkBuilder, WalkState};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
+use crate::walk::Filter;
 use crate::{arguments, describe, files, walk};
 
 const DEFAULT_LIMIT: usize = 1_000;
@@ -91,9 +92,12 @@ impl Tool for Glob {
             judged(search.folder.clone(), &actions, args.path())?;
             check_folder(&paths, args.path())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
-            let (files, total) = search.run(limit, &paths, &cancel);
+            let filter = Filter::new(Some(walk::ignored(&search.folder)), search.hidden);
+            let filter = Arc::new(filter);
+            let walk = walk::from(&search.folder, &paths, &filter);
+            let (files, total) = search.run(limit, &walk, &cancel);
             outcome::unless_cancelled(&cancel)?;
-            Ok(render(&files, total, paths.root()))
+            Ok(filter.told(render(&files, total, paths.root())))
         })
         .await
     }
@@ -165,12 +169,10 @@ impl Search {
     fn run(
         &self,
         limit: usize,
-        paths: &Arc<Paths>,
+        walk: &WalkBuilder,
         cancel: &CancellationToken,
     ) -> (Vec<PathBuf>, usize) {
         let newest = Mutex::new(Newest::new(limit));
-        let mut walk = walk::from(&self.folder, paths);
-        walk.hidden(!self.hidden);
         walk.build_parallel().run(|| {
             Box::new(|entry| {
                 if cancel.is_cancelled() {

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
+use crate::walk::Filter;
 use crate::{arguments, describe, files, walk};
 use collect::{Collector, Hits};
 
@@ -153,6 +154,7 @@ impl Tool for Grep {
 /// A search that is ready to run.
 struct Search {
     walk: WalkBuilder,
+    filter: Arc<Filter>,
     start: PathBuf,
     given: String,
     matcher: RegexMatcher,
@@ -169,8 +171,10 @@ impl Search {
     fn new(args: &Args, paths: &Arc<Paths>, cancel: CancellationToken) -> Result<Self, Stop> {
         let given = args.path();
         let start = paths.readable(given)?;
-        let mut walk = walk::from(&start, paths);
-        narrow(&mut walk, &start, args)?;
+        let mut filter = Filter::new(Some(walk::ignored(&start)), false);
+        narrow(&mut filter, &start, args)?;
+        let filter = Arc::new(filter);
+        let walk = walk::from(&start, paths, &filter);
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(args.ignore_case)
             .multi_line(true)
@@ -188,6 +192,7 @@ impl Search {
         let limit = args.limit.unwrap_or(DEFAULT_LIMIT).max(1);
         Ok(Self {
             walk,
+            filter,
             given: given.to_owned(),
             start,
             matcher,
@@ -215,7 +220,8 @@ impl Search {
             Box::new(move |entry| search.visit(entry, &mut searcher, &matcher))
         });
         outcome::unless_cancelled(&self.cancel)?;
-        Ok(self.collector.finish(self.failed.into_inner(), self.left_out.into_inner()))
+        let found = self.collector.finish(self.failed.into_inner(), self.left_out.into_inner());
+        Ok(self.filter.told(found))
     }
 
     /// The place a search begins must be there; what turns up on the way need not be readable.
@@ -278,18 +284,18 @@ impl Search {
 }
 
 /// Limits a walk to the files that the arguments ask for.
-fn narrow(walk: &mut WalkBuilder, start: &Path, args: &Args) -> Result<(), String> {
+fn narrow(filter: &mut Filter, start: &Path, args: &Args) -> Result<(), String> {
     if let Some(glob) = args.glob.as_deref().filter(|glob| !glob.is_empty()) {
         let mut overrides = OverrideBuilder::new(start);
         let built = overrides.add(glob).and_then(|overrides| overrides.build());
-        walk.overrides(built.map_err(|error| format!("invalid glob `{glob}`: {error}"))?);
+        filter.overrides = built.map_err(|error| format!("invalid glob `{glob}`: {error}"))?;
     }
     if let Some(kind) = args.kind.as_deref().filter(|kind| !kind.is_empty()) {
         let mut types = TypesBuilder::new();
         let built = types.add_defaults().select(kind).build();
-        walk.types(built.map_err(|_| {
+        filter.types = built.map_err(|_| {
             format!("unknown file type `{kind}`; use `glob`, or a type such as `rust`, `py`, `js`")
-        })?);
+        })?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ mod read;
 mod seen;
 mod todo_write;
 pub mod tool_search;
-mod walk;
+pub mod walk;
 mod write;
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
-//! What each session last saw of each file, so that a change behind its back is noticed.
+//! What each session last saw of each file, and what each change was judged by, so that a change
+//! behind the session's or the person's back is noticed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use contract::id::SessionId;
+use contract::policy::Action;
 
 use crate::files::{Identity, Snapshot};
+use crate::outcome::Stop;
 
 /// What a file was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,26 +29,60 @@ impl Fingerprint {
 
 /// The files each session has read or written.
 #[derive(Default)]
-pub(crate) struct Seen(Mutex<HashMap<(SessionId, PathBuf), Fingerprint>>);
+pub(crate) struct Seen {
+    files: Mutex<HashMap<(SessionId, PathBuf), Fingerprint>>,
+    /// What the file was like, if it was there, that a stated change was worked out from.
+    stated: Mutex<HashMap<blake3::Hash, Option<Fingerprint>>>,
+}
 
 impl Seen {
     /// Records what `session` has just seen at `path`.
     pub(crate) fn note(&self, session: &SessionId, path: &Path, fingerprint: Fingerprint) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert((session.clone(), path.to_owned()), fingerprint);
     }
 
-    /// Whether `session` has seen anything at `path`.
-    pub(crate) fn knows(&self, session: &SessionId, path: &Path) -> bool {
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        files.contains_key(&(session.clone(), path.to_owned()))
+    /// The statement that a file as it is now would be changed, which may be shown to a person.
+    pub(crate) fn state(
+        &self,
+        path: PathBuf,
+        before: Option<&Snapshot>,
+        diff: Option<String>,
+    ) -> Action {
+        let key = key(&path, diff.as_deref());
+        let mut stated = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
+        stated.insert(key, before.map(Snapshot::fingerprint));
+        Action::Write { path, diff }
+    }
+
+    /// Lets a change go on where the file is what the session last saw of it, and what the call was
+    /// judged by: nobody has agreed to anything else. `given` is the path in the caller's words.
+    pub(crate) fn check(
+        &self,
+        session: &SessionId,
+        (path, given): (&Path, &str),
+        before: Option<&Snapshot>,
+        actions: &[Action],
+    ) -> Result<(), Stop> {
+        if before.is_some_and(|file| self.changed(session, path, file)) {
+            return Err(Stop::Failed(format!(
+                "{given} changed since it was last read in this session; read it again"
+            )));
+        }
+        if actions.iter().any(|action| self.is_outdated(action, before)) {
+            return Err(Stop::Failed(format!(
+                "{given} changed meanwhile, after this call was judged and before it ran; read it \
+                 again"
+            )));
+        }
+        Ok(())
     }
 
     /// Whether the file differs from what `session` last saw of it. A file the session never saw
     /// has not changed.
-    pub(crate) fn changed(&self, session: &SessionId, path: &Path, file: &Snapshot) -> bool {
+    fn changed(&self, session: &SessionId, path: &Path, file: &Snapshot) -> bool {
         let key = (session.clone(), path.to_owned());
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&key) {
             None => false,
             Some(Fingerprint::Identity(identity)) => *identity != file.identity,
@@ -54,4 +91,23 @@ impl Seen {
             }
         }
     }
+
+    /// Whether a change was stated of a file that was not like this one.
+    fn is_outdated(&self, action: &Action, before: Option<&Snapshot>) -> bool {
+        let Action::Write { path, diff } = action else {
+            return false;
+        };
+        let stated = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
+        stated.get(&key(path, diff.as_deref())) != Some(&before.map(Snapshot::fingerprint))
+    }
+}
+
+/// What a stated change is found by.
+fn key(path: &Path, diff: Option<&str>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(path.as_os_str().as_encoded_bytes());
+    // No path holds this byte.
+    hasher.update(&[0]);
+    hasher.update(diff.unwrap_or_default().as_bytes());
+    hasher.finalize()
 }

@@ -65,9 +65,11 @@ impl Tool for Write {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, ToolError> {
         let args = Args::parse(args)?;
         let path = self.paths.writable(&args.file_path)?;
-        let before = files::load(&path, &args.file_path).ok();
-        let diff = before.and_then(|before| change(&args, before.as_ref()));
-        Ok(vec![Action::Write { path, diff }])
+        let Ok(before) = files::load(&path, &args.file_path) else {
+            return Ok(vec![Action::Write { path, diff: None }]);
+        };
+        let diff = change(&args, before.as_ref());
+        Ok(vec![self.seen.state(path, before.as_ref(), diff)])
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -83,17 +85,7 @@ impl Tool for Write {
                 return Err(Stop::Failed(format!("the workspace {} is gone", root.display())));
             }
             let before = files::load(&path, &args.file_path)?;
-            if let Some(file) = &before
-                && seen.changed(&session, &path, file)
-            {
-                return Err(stale(&args.file_path));
-            }
-            if before.is_some() && !seen.knows(&session, &path) && was_new(&actions) {
-                return Err(Stop::Failed(format!(
-                    "{} was not there when this was judged, and is now; read it first",
-                    args.file_path
-                )));
-            }
+            seen.check(&session, (&path, &args.file_path), before.as_ref(), &actions)?;
             let unified = change(&args, before.as_ref());
             outcome::unless_cancelled(&cancel)?;
             let bytes = args.content.as_bytes();
@@ -105,17 +97,6 @@ impl Tool for Write {
         })
         .await
     }
-}
-
-/// Whether what was judged, and perhaps shown to a person, is a file that is made.
-fn was_new(actions: &[Action]) -> bool {
-    let is_new = |diff: &Option<String>| diff.as_ref().is_some_and(|it| it.starts_with(diff::NEW));
-    actions.iter().any(|action| matches!(action, Action::Write { diff, .. } if is_new(diff)))
-}
-
-/// What to say of a file that changed behind the session's back.
-pub(crate) fn stale(given: &str) -> Stop {
-    Stop::Failed(format!("{given} changed since it was last read in this session; read it again"))
 }
 
 /// The change as a diff, where what was there before is text.
@@ -149,7 +130,10 @@ mod tests {
             context.actions = tool.actions(&call.args).unwrap();
             project.write(name, "precious\n");
             let output = tool.run(&call, &context).await.unwrap();
-            assert!(!output.success && output.for_model().contains("was not there"), "{output:?}");
+            assert!(
+                !output.success && output.for_model().contains("changed meanwhile"),
+                "{output:?}"
+            );
             assert_eq!(project.read(name), b"precious\n");
             context.actions = tool.actions(&call.args).unwrap();
             assert!(tool.run(&call, &context).await.unwrap().success, "what was seen is agreed to");

@@ -13,7 +13,7 @@ const REDACTED: &[u8] = b"[redacted]";
 
 /// The keys.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Keys(Arc<Forms>);
+pub struct Keys(Arc<Forms>);
 
 #[derive(Debug, Default)]
 struct Forms {
@@ -25,7 +25,7 @@ struct Forms {
 
 impl Keys {
     /// Those of `keys` that cannot be mistaken for something else.
-    pub(crate) fn new(keys: &[Secret<String>]) -> Self {
+    pub fn new(keys: &[Secret<String>]) -> Self {
         let keys = keys.iter().map(Secret::expose).filter(|key| key.len() >= SHORTEST);
         let mut all: Vec<Vec<u8>> = keys.flat_map(|key| dresses(key)).collect();
         all.retain(|form| form.len() >= SHORTEST);
@@ -53,7 +53,7 @@ impl Keys {
     }
 
     /// Bytes without any key in them; none where they hold no key.
-    fn without(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub fn without(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut at = self.next(bytes, 0)?;
         let (mut out, mut start) = (Vec::with_capacity(bytes.len()), 0);
         loop {

@@ -126,6 +126,8 @@ const PYTHON: Options =
 
 const UV_RUN: Options = Options { first: First::Local, packages: "", ..PYTHON };
 
+const BUN_RUN: Options = Options { first: First::Local, packages: "", ..NPM };
+
 const GO: Options =
     Options { valued: "-C -exec -gcflags -ldflags -mod -modfile -p -tags", ..PLAIN };
 
@@ -239,7 +241,11 @@ fn taken(runner: &str, rest: &[&str]) -> Option<Floating> {
             _ => None,
         },
         ("pipx", "run") => packages(after, &PYTHON, Registry::Python),
-        ("deno", "run" | "x") => packages(after, &DENO, Registry::Deno),
+        ("deno", "run" | "serve" | "x") => packages(after, &DENO, Registry::Deno),
+        // What it shall do may be left out before what it shall run.
+        ("deno", first) if first.contains(':') => packages(rest, &DENO, Registry::Deno),
+        ("bun", "run") => packages(after, &BUN_RUN, Registry::Npm),
+        ("bun", first) if first.contains("://") => packages(rest, &BUN_RUN, Registry::Npm),
         ("go", "run") => packages(after, &GO, Registry::Go),
         ("docker" | "podman" | "nerdctl", "container") => match subcommand(after, "") {
             ("run", after) => image(after),

@@ -176,9 +176,34 @@ const UNREACHED: [&str; 10] = [
 ];
 
 /// What would let a program reach somebody; none where it can, or does not say that it could not.
-pub(crate) fn shut_off(server: &Server, words: &str) -> Option<String> {
+fn shut_off(server: &Server, words: &str) -> Option<String> {
     let is_shut_off = server.grants.network == Network::None && says(words, &UNREACHED);
     is_shut_off.then(|| without_network(server))
+}
+
+/// The same of a result that the program does not call a failure, and that begins like one: what is
+/// only about failures, such as a line of somebody's code, is no reason to open anything.
+pub(crate) fn seems_shut_off(server: &Server, words: &str) -> Option<String> {
+    const BEGINNINGS: [&str; 14] = [
+        "error",
+        "fail",
+        "fetch failed",
+        "unable",
+        "could not",
+        "couldn't",
+        "cannot",
+        "can't",
+        "request",
+        "network",
+        "connection",
+        "getaddrinfo e",
+        "exception",
+        "sorry",
+    ];
+    let begins = words.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let begins: String = begins.chars().take(40).collect::<String>().to_lowercase();
+    let is_failure = BEGINNINGS.iter().any(|beginning| begins.starts_with(beginning));
+    if is_failure { shut_off(server, words) } else { None }
 }
 
 /// What would let a program do what it says it could not; none where the sandbox is not the cause.

@@ -1,6 +1,6 @@
 //! All hooks of a run in their order: the person's own, the project's, those of plugins, those of
-//! entry points. A trusted project's hook takes the place of the person's own of the same event
-//! and name, and says so; a plugin's stands beside.
+//! entry points. One of the same event and name as another stands beside it: what a project or a
+//! plugin brings adds to the person's own guards and takes none away.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +17,6 @@ use crate::problem::Problem;
 pub(crate) struct Found {
     pub(crate) definition: Definition,
     pub(crate) origin: Arc<Origin>,
-    /// The file of the hook whose place it takes.
-    replaces: Option<PathBuf>,
 }
 
 impl Found {
@@ -34,7 +32,6 @@ impl Found {
             source: self.origin.title(),
             file: self.origin.file.clone(),
             line: definition.line,
-            replaces: self.replaces.clone(),
             subject: definition.action.subject(),
             model: match &definition.action {
                 Action::Prompt { model, .. } => model.clone(),
@@ -152,25 +149,7 @@ impl Merged {
                 self.problems.push(out_of_place(&definition, origin));
                 continue;
             }
-            let found = Found { definition, origin: Arc::clone(origin), replaces: None };
-            self.put(found);
-        }
-    }
-
-    /// Puts a hook at its place: that of the person's own which it replaces, or the end.
-    fn put(&mut self, mut found: Found) {
-        let is_same = |other: &&mut Found| {
-            matches!((&other.origin.scope, &found.origin.scope), (Scope::Global, Scope::Project))
-                && !matches!(other.definition.action, Action::Refuse(_))
-                && other.definition.event == found.definition.event
-                && other.definition.name == found.definition.name
-        };
-        match self.hooks.iter_mut().find(is_same) {
-            Some(other) => {
-                found.replaces = Some(other.origin.file.clone());
-                *other = found;
-            }
-            None => self.hooks.push(found),
+            self.hooks.push(Found { definition, origin: Arc::clone(origin) });
         }
     }
 }

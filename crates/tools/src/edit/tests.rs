@@ -163,3 +163,18 @@ async fn whoever_changes_a_file_meanwhile_loses_nothing_in_a_thousand_races() {
         assert!(is_kept(name, &path), "round {round}, {name}: {output:?}");
     }
 }
+
+#[tokio::test]
+async fn only_the_file_that_was_judged_is_edited() {
+    let project = Project::with(&[("f", "one\ntwo\n")]);
+    let tool = tool(&project);
+    let call = fixture::call(edit("two", "2"));
+    let (mut context, _lines) = project.context();
+    context.actions = tool.actions(&call.args).unwrap();
+    project.write("f", "evil\ntwo\n");
+    let output = tool.run(&call, &context).await.unwrap();
+    assert!(!output.success && output.for_model().contains("changed meanwhile"), "{output:?}");
+    assert_eq!(project.read("f"), b"evil\ntwo\n");
+    project.write("f", "one\ntwo\n");
+    assert!(tool.run(&call, &context).await.unwrap().success, "it is the file that was judged");
+}

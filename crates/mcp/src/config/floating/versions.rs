@@ -14,6 +14,9 @@ pub(super) fn floating(package: &str, registry: Registry) -> Option<Floating> {
     if package.is_empty() || is_variable(package) || is_chosen || is_local(package) {
         return None;
     }
+    if package.contains("://") && is_archive(package) {
+        return (!names_version(package)).then(|| Floating::Page(package.to_owned()));
+    }
     let pinned = match registry {
         Registry::Npm if is_repository(package) => remote(package, '#'),
         Registry::Npm => npm(package),
@@ -133,8 +136,8 @@ fn remote(package: &str, mark: char) -> Option<String> {
     let path = path.split_once('/').map_or(path, |(_, path)| path);
     let rest = path.rsplit_once(mark).map_or("", |(_, revision)| revision);
     let revision = rest.split(['#', '&']).next().unwrap_or_default();
-    let is_archive = [".tgz", ".tar.gz", ".whl", ".zip"].iter().any(|end| package.ends_with(end));
-    if is_archive || is_exact(revision, 2) || is_commit(revision) {
+    let is_one = is_archive(package) && names_version(package);
+    if is_one || is_exact(revision, 2) || is_commit(revision) {
         return None;
     }
     let bare = match (rest, package.rsplit_once(mark)) {
@@ -142,6 +145,21 @@ fn remote(package: &str, mark: char) -> Option<String> {
         (_, Some((bare, _))) => bare,
     };
     Some(format!("{bare}{mark}COMMIT"))
+}
+
+/// The endings of archives in which packages come.
+const ARCHIVES: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
+
+fn is_archive(address: &str) -> bool {
+    ARCHIVES.iter().any(|ending| address.ends_with(ending))
+}
+
+/// Whether the path of an archive says which version is in it.
+fn names_version(address: &str) -> bool {
+    let path = address.split_once("://").map_or(address, |(_, path)| path);
+    let path = path.split_once('/').map_or("", |(_, path)| path);
+    let path = ARCHIVES.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
+    path.split(['/', '-', '_', '@']).any(|part| is_exact(part, 2) || is_commit(part))
 }
 
 /// Whether a text is one version of at least so many numbers: no range, no tag, no blank.

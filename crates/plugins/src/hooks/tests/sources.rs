@@ -20,7 +20,7 @@ fn file(event: &str, name: &str, command: &str) -> String {
 }
 
 #[test]
-fn files_are_merged_in_order_and_a_project_takes_the_place_of_its_namesake() {
+fn files_are_merged_in_order_and_a_namesake_stands_beside() {
     let global = "hooks:\n  error:\n    - {name: a, type: command, command: global-a}\n    \
                   - {name: b, type: command, command: global-b}\n";
     let project = "hooks:\n  error:\n    - {name: c, type: command, command: project-c}\n    \
@@ -40,12 +40,13 @@ fn files_are_merged_in_order_and_a_project_takes_the_place_of_its_namesake() {
     let rig = Rig::beside(global, others);
     let listing = &rig.loaded.listing;
     let subjects: Vec<&str> = listing.iter().map(|hook| hook.subject.as_str()).collect();
-    assert_eq!(subjects, ["project-a", "global-b", "project-c", "plugin-a", "offered-a"]);
+    assert_eq!(
+        subjects,
+        ["global-a", "global-b", "project-c", "project-a", "plugin-a", "offered-a"]
+    );
     let sources: Vec<&str> = listing.iter().map(|hook| hook.source.as_str()).collect();
-    assert_eq!(sources, ["project", "global", "project", "plugin tidy", "plugin tidy"]);
-    assert_eq!(listing[0].replaces, Some(rig.path("config/hooks.yaml")));
-    assert_eq!(listing[3].replaces, None);
-    assert_eq!(rig.hooks().len(), 5);
+    assert_eq!(sources, ["global", "global", "project", "project", "plugin tidy", "plugin tidy"]);
+    assert_eq!(rig.hooks().len(), 6);
 }
 
 #[test]
